@@ -1,9 +1,9 @@
-//! Packets one by one, in the formats of other people's programs.
+//! Packet traces in the formats of external tools.
 //!
-//! - [`pcap`]: packet captures, which Wireshark opens.
-//! - [`qlog`]: packets and metrics of senders, simulated and live, which qvis opens.
+//! - [`pcap`]: packet captures for Wireshark.
+//! - [`qlog`]: packets and metrics of senders, simulated and live, for qvis.
 //!
-//! Millions of packets pass here in a run, so this is apart from what works once a run.
+//! This crate handles millions of packets per run; it is separate from code that runs once.
 
 pub mod pcap;
 pub mod qlog;

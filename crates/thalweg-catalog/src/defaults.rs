@@ -10,10 +10,10 @@ use crate::value::Value;
 use crate::values::Values;
 use core::fmt::Write as _;
 
-/// A scheme that is compared with others.
+/// A scheme in a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared<'a> {
-    /// The scheme as outputs name it, perhaps with options.
+    /// The scheme's name in outputs, possibly with options.
     pub name: &'a str,
     /// The description.
     pub description: &'static SchemeDescription,
@@ -26,9 +26,10 @@ pub struct Compared<'a> {
 pub struct DefaultDifference {
     /// The option.
     pub option: &'static str,
-    /// The schemes that take their default, each with that value; one of another meaning is left out.
+    /// The schemes that use their default, each with that value; schemes with another meaning of the option are
+    /// omitted.
     pub values: Vec<(String, Option<Value>)>,
-    /// The value that all of them can have; none where there is no such value.
+    /// A value that all of them accept; `None` if there is none.
     pub level: Option<Value>,
 }
 
@@ -63,7 +64,7 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
                 .all(|&number| accepts(schemes[number].description, &levelled[number], key, *level))
         });
         for &number in &at_default {
-            level.into_iter().for_each(|level| levelled[number].say(key.name, level));
+            level.into_iter().for_each(|level| levelled[number].set_value(key.name, level));
         }
         let values = at_default.iter().map(|number| (schemes[*number].name.to_owned(), value(number)));
         found.push(DefaultDifference { option: key.name, values: values.collect(), level });
@@ -71,7 +72,7 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     found
 }
 
-/// True for a scheme that has the option, takes its default, and could have another value.
+/// Returns true for a scheme that has the option, uses its default, and could have another value.
 fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
     let own =
         of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.has_same_meaning(key));
@@ -80,35 +81,35 @@ fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
     own.is_some()
         && !is_set
         && !is_inherent
-        // What it says of the default is not so where the scheme has an answer of its own.
+        // The stated default does not apply to a scheme with its own response.
         && of.values.get(key.name).is_none_or(|value| accepts(of.description, of.values, key, value))
 }
 
-/// True if a scheme with these values can have this one too.
+/// Returns true if a scheme with these values also accepts this one.
 fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: Value) -> bool {
     let mut with = values.clone();
-    with.say(key.name, value);
+    with.set_value(key.name, value);
     let before = description.faults(values);
     key.check(&value, values.place()).is_ok()
         && description.faults(&with).iter().all(|fault| before.contains(fault))
 }
 
-/// The value that hosts have, where the kernel of Linux and the standards track agree.
+/// Returns the default of real hosts, if Linux and the standards track agree on it.
 fn of_hosts(key: &Key) -> Option<Value> {
     let (_, text) = presets::BOTH.iter().find(|(name, _)| *name == key.name)?;
     key.kind.read(text).ok()
 }
 
-/// The value on real paths.
+/// Returns the default on real paths.
 fn of_live(key: &Key) -> Option<Value> {
     match key.live {
-        Live::Usual { value, .. } => key.kind.read(value).ok(),
+        Live::Default { value, .. } => key.kind.read(value).ok(),
         Live::Same | Live::Path(_) | Live::Absent(_) | Live::Only(_) => None,
     }
 }
 
 impl Key {
-    /// True for keys of two schemes with one meaning, whatever their defaults and sources.
+    /// Returns true if the keys of two schemes have the same meaning, regardless of defaults and sources.
     pub fn has_same_meaning(&self, other: &Self) -> bool {
         let meaning = |key: &Self| key.about.split(['.', '(']).next().unwrap_or_default().trim();
         core::mem::discriminant(&self.kind) == core::mem::discriminant(&other.kind)
@@ -119,10 +120,10 @@ impl Key {
 /// The reason for a scheme's own default.
 struct Reason {
     option: &'static str,
-    /// The schemes; empty for all that no other reason names.
+    /// The schemes; empty for all that no other entry names.
     schemes: &'static [&'static str],
     why: &'static str,
-    /// The scheme is defined by it, or has no other form: it is no difference to level.
+    /// The value defines the scheme, or no other value is possible: not a difference to remove.
     is_inherent: bool,
 }
 
@@ -135,7 +136,7 @@ impl Reason {
         Self { is_inherent: true, ..self }
     }
 
-    /// Finds the reason for the option of a scheme: one that names it, or else that for all others.
+    /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
     fn of(scheme: &str, option: &str) -> Option<&'static Self> {
         let mut of_option = REASONS.iter().filter(|reason| reason.option == option);
         let named = of_option.clone().find(|reason| reason.schemes.contains(&scheme));
@@ -143,10 +144,10 @@ impl Reason {
     }
 }
 
-/// The schemes from before selective acknowledgement.
+/// The schemes that predate selective acknowledgement.
 const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed", "vanilla"];
 
-/// The reasons for all defaults of schemes that are not those of most.
+/// The reasons for all defaults that differ from the default of most schemes.
 const REASONS: &[Reason] = &[
     Reason::new(
         "recovery",
@@ -197,14 +198,14 @@ const REASONS: &[Reason] = &[
     Reason::new("header", &[], "Its packets have other headers.").inherent(),
 ];
 
-/// An option with the default of most schemes that share it, and the schemes with another one.
+/// An option with the default of most schemes that share it, and the schemes with another default.
 struct Shared {
     key: &'static Key,
     common: Option<Value>,
     others: Vec<(&'static str, Option<Value>)>,
 }
 
-/// The options with different defaults among the schemes of this project.
+/// Returns the options with different defaults among the built-in schemes.
 fn differing() -> Vec<Shared> {
     let mut found: Vec<Shared> = Vec::new();
     for key in SCHEMES.iter().flat_map(|of| of.keys.flat()).filter(|key| key.is_simulated()) {
@@ -213,11 +214,11 @@ fn differing() -> Vec<Shared> {
         }
         let with = SCHEMES.iter().filter_map(|of| {
             let own = of.keys.find(key.name).filter(|own| own.has_same_meaning(key))?;
-            Some((of.name, of.keys.usual(own, Place::Simulated)))
+            Some((of.name, of.keys.default_of(own, Place::Simulated)))
         });
         let with: Vec<_> = with.collect();
         let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
-        // Of several that are as common the one named first.
+        // Of equally common values, the first one.
         let common = with.iter().rev().map(|(_, value)| *value).max_by_key(count).flatten();
         let others = with.iter().filter(|(_, value)| *value != common).copied().collect();
         found.push(Shared { key, common, others });
@@ -226,7 +227,7 @@ fn differing() -> Vec<Shared> {
     found
 }
 
-/// All options whose default differs by scheme, as Markdown.
+/// Formats all options whose default differs by scheme as Markdown.
 pub fn defaults_reference() -> String {
     let mut out =
         String::from("| option | default | of | because | levelled |\n| --- | --- | --- | --- | --- |\n");
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
     use crate::Registry;
 
-    /// The differences of schemes given as texts, such as `cubic:rack=true`.
+    /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
     fn between(texts: &[&str]) -> Vec<DefaultDifference> {
         let read = |text: &&str| Registry::default().read_scheme(text, Place::Simulated).unwrap();
         let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_repair_that_differs_by_default_is_found_with_what_levels_it() {
+    fn differing_loss_repair_defaults_are_found_with_the_levelling_option() {
         let found = between(&["cubic", "bbr"]);
         let rack = |on| Some(Value::Switch(on));
         let values = vec![("cubic".to_owned(), rack(false)), ("bbr".to_owned(), rack(true))];
@@ -288,11 +289,11 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_set_is_no_difference_of_defaults() {
+    fn explicit_options_are_not_default_differences() {
         assert_eq!(names(&["cubic:rack=true", "bbr"]), [""; 0]);
         assert_eq!(names(&["cubic", "cubic:rack=true"]), [""; 0]);
         assert_eq!(names(&["cubic:preset=linux", "bbr:preset=linux"]), [""; 0]);
-        // The one that says so itself takes no part; the two others still differ.
+        // The explicit option excludes its scheme; the two others still differ.
         let found = between(&["cubic:rack=true", "newreno", "bbr"]);
         assert_eq!(
             found[0].values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
@@ -301,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_one_of_them_cannot_have_is_not_proposed() {
-        // Packets of Copa are never marked by a queue.
+    fn a_value_invalid_for_one_scheme_is_not_proposed() {
+        // Queues never mark packets of Copa.
         let found = between(&["copa", "thalweg"]);
         let ecn = found.iter().find(|of| of.option == "ecn").unwrap();
         assert_eq!(ecn.level, Some(Value::Switch(false)));
-        // DCTCP always uses ECN, whatever its default says.
+        // DCTCP always uses ECN, regardless of its default.
         assert!(!names(&["dctcp", "thalweg"]).contains(&"ecn"));
-        // Losses are found by time only from selective acknowledgements, which come first.
+        // Time-based loss detection requires selective acknowledgement, so `recovery` comes first.
         let found = between(&["tri-s", "bbr"]);
         let levels: Vec<_> =
             found.iter().map(|of| (of.option, of.level.map(|level| level.to_string()))).collect();
@@ -335,9 +336,9 @@ mod tests {
         }
     }
 
-    /// The table of reasons is the one of the descriptions: nothing is missing, and nothing is left over.
+    /// The table of reasons matches the descriptions: no entry is missing or unused.
     #[test]
-    fn every_default_of_its_own_has_a_reason() {
+    fn every_scheme_specific_default_has_a_reason() {
         let mut listed: Vec<(&str, &str)> = Vec::new();
         for Shared { key, others, .. } in differing() {
             for (scheme, value) in others {

@@ -1,6 +1,6 @@
 //! Descriptions of queue disciplines.
 
-use crate::describe::{Fault, Keys, Place};
+use crate::describe::{ConfigError, Keys, Place};
 use crate::values::{Bound, Values};
 use core::fmt;
 use thalweg_queue::{Configure, DisciplineSpec, Limit};
@@ -19,7 +19,7 @@ pub struct DisciplineDescription {
     /// The text for the key `capacity`.
     pub capacity: &'static str,
     /// Check of the constraints between values.
-    pub check: fn(&Values) -> Result<(), Fault>,
+    pub check: fn(&Values) -> Result<(), ConfigError>,
     make: fn(&Values, Limit) -> DisciplineSpec,
     write: fn(&DisciplineSpec, &mut Values) -> bool,
 }
@@ -46,7 +46,7 @@ impl DisciplineDescription {
 
     /// Sets the check of the constraints between values.
     #[must_use]
-    pub const fn checked(self, check: fn(&Values) -> Result<(), Fault>) -> Self {
+    pub const fn checked(self, check: fn(&Values) -> Result<(), ConfigError>) -> Self {
         Self { check, ..self }
     }
 
@@ -61,13 +61,13 @@ impl DisciplineDescription {
     /// # Errors
     ///
     /// A conflict between two values, or a value that the engine rejects.
-    pub fn make(&self, values: &Values, limit: Limit) -> Result<DisciplineSpec, Fault> {
+    pub fn make(&self, values: &Values, limit: Limit) -> Result<DisciplineSpec, ConfigError> {
         (self.check)(values)?;
         Ok((self.make)(values, limit))
     }
 
     /// Returns the discipline with all defaults.
-    pub fn usual(&self, limit: Limit) -> DisciplineSpec {
+    pub fn default_spec(&self, limit: Limit) -> DisciplineSpec {
         (self.make)(&Values::new(self.keys, Place::Simulated), limit)
     }
 

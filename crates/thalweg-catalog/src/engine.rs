@@ -1,9 +1,9 @@
 //! Type-erased protocol engines, as driven by the simulator and the network.
 
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
+use crate::external::{Carries, ExternalEnd};
 use crate::families::families;
 use crate::family::Family;
-use crate::own::{Carries, ExternalEnd};
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::{Any, MadeSender};
 use thalweg_proto::end::End;
@@ -31,11 +31,11 @@ fn unify<P: Payload, U, V, R>(
     }
 }
 
-/// The placeholder end, without a connection.
+/// The endpoint of a vacant engine, without a connection.
 #[derive(Debug)]
-struct Nobody;
+struct VacantEnd;
 
-impl End for Nobody {}
+impl End for VacantEnd {}
 
 /// A visitor of an engine of any type.
 pub trait Visit {
@@ -63,7 +63,7 @@ macro_rules! engines {
                 $Receiver(Box<<$Config as Family>::Receiver<P>>),
             )+
             /// Either end of a family of another crate.
-            Own(Box<ExternalEnd<P>>),
+            External(Box<ExternalEnd<P>>),
             /// A sender of any family with connection establishment and teardown.
             Opener(Box<Opener<AnyEngine<P>>>),
             /// The receiver of such a connection.
@@ -73,16 +73,16 @@ macro_rules! engines {
         impl<P: Carries> AnyEngine<P> {
             /// Creates the sender of a new connection, with `stream` as the source of its
             /// [draws](crate::Properties::draws).
-            pub fn sender(ends: &Ends, stream: Option<Stream>) -> Self {
+            pub fn sender(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
                 let mut sender = match ends {
-                    Ends::Window(config) => {
+                    EndpointConfigs::Window(config) => {
                         return match config.controller.sender(config.sender.clone(), stream) {
                             MadeSender::Listed(engine) => Self::WindowSender(engine),
                             MadeSender::Custom(engine) => Self::ExternalSender(Box::new(engine)),
                         };
                     }
-                    $(Ends::$Family(config) => Self::$Sender(Box::new(config.sender())),)+
-                    Ends::Own(family) => Self::Own(Box::new(P::own_sender(family))),
+                    $(EndpointConfigs::$Family(config) => Self::$Sender(Box::new(config.sender())),)+
+                    EndpointConfigs::External(family) => Self::External(Box::new(P::external_sender(family))),
                 };
                 if let (Some(stream), Some(end)) = (stream, sender.end_mut()) {
                     end.draw_from(stream);
@@ -91,13 +91,13 @@ macro_rules! engines {
             }
 
             /// Creates the receiver of a new connection.
-            pub fn receiver(ends: &Ends) -> Self {
+            pub fn receiver(ends: &EndpointConfigs) -> Self {
                 match ends {
-                    Ends::Window(config) => {
+                    EndpointConfigs::Window(config) => {
                         Self::WindowReceiver(Box::new(window::Receiver::new(config.receiver.clone())))
                     }
-                    $(Ends::$Family(config) => Self::$Receiver(Box::new(config.receiver())),)+
-                    Ends::Own(family) => Self::Own(Box::new(P::own_receiver(family))),
+                    $(EndpointConfigs::$Family(config) => Self::$Receiver(Box::new(config.receiver())),)+
+                    EndpointConfigs::External(family) => Self::External(Box::new(P::external_receiver(family))),
                 }
             }
         }
@@ -120,7 +120,7 @@ macro_rules! engines {
                             engine.handle(now, Input::Pdu { pdu, ecn });
                         }
                     )+
-                    (Self::Own(engine), AnyPdu::Own(pdu)) => engine.receive(now, pdu, ecn),
+                    (Self::External(engine), AnyPdu::External(pdu)) => engine.receive(now, pdu, ecn),
                     (Self::Opener(engine), pdu) => engine.handle(now, Input::Pdu { pdu: into_handshake_pdu(pdu), ecn }),
                     (Self::Listener(engine), pdu) => {
                         engine.handle(now, Input::Pdu { pdu: into_handshake_pdu(pdu), ecn });
@@ -143,7 +143,7 @@ macro_rules! engines {
                         Self::$Sender(engine) => engine.handle(now, command.into_input()),
                         Self::$Receiver(engine) => engine.handle(now, command.into_input()),
                     )+
-                    Self::Own(engine) => engine.command(now, command),
+                    Self::External(engine) => engine.command(now, command),
                     Self::Opener(engine) => engine.handle(now, command.into_input()),
                     Self::Listener(engine) => engine.handle(now, command.into_input()),
                     Self::Vacant => {}
@@ -158,7 +158,7 @@ macro_rules! engines {
                         Self::$Sender(engine) => unify(engine.poll(now), AnyPdu::$Family),
                         Self::$Receiver(engine) => unify(engine.poll(now), AnyPdu::$Family),
                     )+
-                    Self::Own(engine) => unify(engine.poll(now), AnyPdu::Own),
+                    Self::External(engine) => unify(engine.poll(now), AnyPdu::External),
                     Self::Opener(engine) => unify(engine.poll(now), from_handshake_pdu),
                     Self::Listener(engine) => unify(engine.poll(now), from_handshake_pdu),
                     Self::WindowSender(_) | Self::WindowReceiver(_) | Self::Vacant => Output::Idle,
@@ -168,7 +168,7 @@ macro_rules! engines {
             /// Returns the engine's query interface, beside input and output.
             pub fn end(&self) -> &dyn End {
                 match self {
-                    Self::Vacant => &Nobody,
+                    Self::Vacant => &VacantEnd,
                     Self::WindowSender(engine) => engine.as_ref(),
                     Self::WindowReceiver(engine) => engine.as_ref(),
                     Self::ExternalSender(engine) => engine.as_ref(),
@@ -176,7 +176,7 @@ macro_rules! engines {
                         Self::$Sender(engine) => engine.as_ref(),
                         Self::$Receiver(engine) => engine.as_ref(),
                     )+
-                    Self::Own(engine) => engine.as_ref(),
+                    Self::External(engine) => engine.as_ref(),
                     Self::Opener(engine) => engine.engine().end(),
                     Self::Listener(engine) => engine.engine().end(),
                 }
@@ -193,7 +193,7 @@ macro_rules! engines {
                         Self::$Sender(engine) => engine.as_mut(),
                         Self::$Receiver(engine) => engine.as_mut(),
                     )+
-                    Self::Own(engine) => engine.as_mut(),
+                    Self::External(engine) => engine.as_mut(),
                     Self::Opener(engine) => return engine.engine_mut().end_mut(),
                     Self::Listener(engine) => return engine.engine_mut().end_mut(),
                 })
@@ -210,7 +210,7 @@ macro_rules! engines {
                         Self::$Receiver(engine) => visit.visit(engine.as_ref()),
                     )+
                     Self::ExternalSender(_)
-                    | Self::Own(_)
+                    | Self::External(_)
                     | Self::Opener(_)
                     | Self::Listener(_)
                     | Self::Vacant => {}
@@ -240,7 +240,7 @@ macro_rules! engines {
                             Wire::decode(bytes).map(AnyPdu::$Family)
                         }
                     )+
-                    Self::Own(engine) => engine.decode(bytes).map(AnyPdu::Own),
+                    Self::External(engine) => engine.decode(bytes).map(AnyPdu::External),
                     Self::Opener(engine) => engine.engine().decode(bytes),
                     Self::Listener(engine) => engine.engine().decode(bytes),
                 }
@@ -391,16 +391,16 @@ impl<P: Payload> AnyEngine<P> {
     /// Reports a PDU that cannot be sent: an engine of another crate fails with its next output. Returns false for
     /// built-in engines, which are trusted.
     pub fn blame(&self, kind: BreachKind) -> bool {
-        if let Self::Own(engine) = self {
+        if let Self::External(engine) = self {
             engine.blame(kind);
         }
-        matches!(self, Self::Own(_))
+        matches!(self, Self::External(_))
     }
 
     /// Resets congestion and round-trip state after a path change. Recreates a built-in controller from `ends`.
-    pub fn renew(&mut self, now: Time, ends: &Ends) {
+    pub fn renew(&mut self, now: Time, ends: &EndpointConfigs) {
         match (self, ends) {
-            (Self::WindowSender(engine), Ends::Window(config)) => {
+            (Self::WindowSender(engine), EndpointConfigs::Window(config)) => {
                 if let Ok(controller) = Any::new(&config.controller) {
                     engine.renew(now, controller);
                 }

@@ -1,6 +1,6 @@
-//! The list of protocol families beside the window transport: a line for each.
+//! The list of protocol families except the window transport, one per line.
 
-/// Calls a macro with the families: the name, the configuration of both ends, and the names of the ends.
+/// Calls a macro with the families: the name, the endpoint configuration, and the names of the endpoints.
 macro_rules! families {
     ($then:ident) => {
         $then! {

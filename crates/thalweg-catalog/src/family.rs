@@ -191,7 +191,7 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Returns warnings about values that are probably unintended on this path.
-    fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
+    fn warnings(&self, path: &OnPath) -> Vec<PathWarning> {
         let _ = path;
         Vec::new()
     }
@@ -221,7 +221,7 @@ pub struct OnPath {
 
 /// A warning about a value that is probably unintended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doubt {
+pub struct PathWarning {
     /// The code of the diagnostic: `scenario.window`.
     pub code: &'static str,
     /// The warning, phrased to follow the flow's name.

@@ -6,22 +6,21 @@
 //!
 //! - [`Key`], [`Keys`], [`Kind`], [`Range`]: the elements of a description.
 //! - [`Values`]: explicit values of keys, and the defaults of all others.
-//! - [`SchemeDescription`]: a transport scheme; [`Ends`]: the endpoint configurations built from its values.
+//! - [`SchemeDescription`]: a transport scheme; [`EndpointConfigs`]: the endpoint configurations built from its values.
 //! - [`Family`]: a protocol family; [`AnyEngine`] and [`AnyPdu`]: engines and PDUs of any family; [`ExternalFamily`]: a
 //!   family of another crate.
-//! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, including those of other
-//!   crates.
+//! - [`DisciplineDescription`]: a queue discipline. [`Registry`]: all schemes and disciplines, also of other crates.
 
 mod defaults;
 pub mod describe;
 mod discipline;
 pub mod disciplines;
-mod ends;
+mod endpoint_configs;
 mod engine;
+mod external;
 mod families;
 pub mod family;
 pub mod nearest;
-mod own;
 pub mod path;
 mod pdu;
 mod reference;
@@ -33,13 +32,13 @@ mod value;
 mod values;
 
 pub use defaults::{Compared, DefaultDifference, default_differences, defaults_reference};
-pub use describe::{Fault, Key, Keys, Live, Place, Preset, Table};
+pub use describe::{ConfigError, Key, Keys, Live, Place, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
-pub use ends::Ends;
+pub use endpoint_configs::EndpointConfigs;
 pub use engine::{AnyEngine, AnyOutput, Visit};
+pub use external::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use family::{Family, Properties};
-pub use own::{Carries, ExternalEnd, ExternalFamily, ExternalPdu, Open};
 pub use path::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;

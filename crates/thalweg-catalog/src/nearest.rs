@@ -1,13 +1,13 @@
-//! The nearest valid name to a misspelt one.
+//! Suggestions for misspelt names.
 
-/// Names longer than this are not compared: nobody misspells a page.
-const LONGEST: usize = 64;
+/// Maximum length of a name to compare, in characters.
+const MAX_COMPARED_LENGTH: usize = 64;
 
-/// The candidate that needs the fewest edits to become `name`, if they are few for its length. Of equals one wins that begins as it
-/// does, and then the first.
+/// Returns the candidate with the smallest edit distance to `name`, if that is small for its length. Among equals, one
+/// with the same first letter wins, then the first.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = simplified(name);
-    if name.is_empty() || name.len() > LONGEST {
+    if name.is_empty() || name.len() > MAX_COMPARED_LENGTH {
         return None;
     }
     let candidates: Vec<&str> = candidates.into_iter().collect();
@@ -22,7 +22,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     for candidate in candidates {
         let other = simplified(candidate);
         let longest = name.len().max(other.len());
-        if other.len() > LONGEST || name.len().abs_diff(other.len()) > longest / 2 {
+        if other.len() > MAX_COMPARED_LENGTH || name.len().abs_diff(other.len()) > longest / 2 {
             continue;
         }
         let starts_alike = name.len() >= 3 && (other.starts_with(&name) || name.starts_with(&other));
@@ -35,12 +35,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// True for the name of a scheme or discipline that others have, and that is no misspelling of one that is here.
+/// Returns true for the name of an existing scheme or discipline that this project lacks.
 pub fn is_known_elsewhere(name: &str) -> bool {
-    ELSEWHERE.contains(&name.to_lowercase().as_str())
+    UNSUPPORTED_NAMES.contains(&name.to_lowercase().as_str())
 }
 
-/// Names by which others call schemes and disciplines: each of ours with theirs.
+/// Common synonyms of names in this project.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
     ("slow-start", &["tahoe", "tcp-tahoe"]),
@@ -51,18 +51,18 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 
-/// Schemes and disciplines that are looked for where they are not.
-const ELSEWHERE: &[&str] = &[
+/// Known schemes and disciplines that this project lacks.
+const UNSUPPORTED_NAMES: &[&str] = &[
     "bbr1", "bbr2", "bbrv1", "bbrv2", "pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah", "cake",
     "fq-pie", "choke", "blue", "ared",
 ];
 
-/// Lower case, with every separator the same.
+/// Converts to lower case and unifies separators.
 fn simplified(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' || c == ' ' { '-' } else { c }).collect()
 }
 
-/// Edits between two names: insertions, deletions, replacements and swaps of neighbours.
+/// Returns the edit distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before = vec![0; b.len() + 1];
     let mut above: Vec<usize> = (0..=b.len()).collect();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_of_the_finger_are_found() {
+    fn typing_errors_are_found() {
         let keys = ["nat", "rate", "delay", "queue", "between", "max-window", "title"];
         for (typed, meant) in [
             ("ratee", "rate"),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_not() {
+    fn unrelated_names_are_not_suggested() {
         assert_eq!(nearest("colour", ["rate", "delay"]), None);
         assert_eq!(nearest("", ["rate"]), None);
         assert_eq!(nearest(&"x".repeat(100_000), ["rate"]), None);
@@ -119,9 +119,9 @@ mod tests {
             Some("initial-ssthresh")
         );
         assert_eq!(nearest("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
-        // It is none of those that are here.
+        // A known scheme that is not in the list.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
-        // Unless it was added.
+        // Unless a crate has added it.
         assert_eq!(nearest("copa", ["cubic", "copa"]), Some("copa"));
     }
 

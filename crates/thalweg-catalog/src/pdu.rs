@@ -1,8 +1,8 @@
 //! A PDU of any family.
 
+use crate::external::ExternalPdu;
 use crate::families::families;
 use crate::family::Family;
-use crate::own::ExternalPdu;
 use core::ops::Range;
 use thalweg_proto::handshake;
 use thalweg_proto::payload::{Length, Payload, Slice};
@@ -10,7 +10,7 @@ use thalweg_proto::pdu::{COMPACT, Captured, Compact, DataUnit, SegmentStep, Wire
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::window;
 
-/// A PDU that fits into a simulated packet.
+/// A compact PDU that fits into a simulated packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
     family: Number,
@@ -19,21 +19,21 @@ pub struct Packed {
 
 macro_rules! pdus {
     ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
-        /// A PDU of any family: with bytes on real paths, with their number in simulations.
+        /// A PDU of any family: with payload bytes on real paths, with only their count in simulations.
         #[derive(Clone, Debug, PartialEq)]
         pub enum AnyPdu<P: Payload> {
-            /// The window transport's.
+            /// A PDU of the window transport.
             Window(window::Pdu<P>),
             $(
                 #[doc = concat!("Of the family `", stringify!($Family), "`.")]
                 $Family(<$Config as Family>::Pdu<P>),
             )+
-            /// It opens or closes a simulated connection.
+            /// A PDU that opens or closes a simulated connection.
             Handshake(handshake::Control),
-            /// A router's message to the source of a flow. There are none on real paths.
+            /// A router's message to the source of a flow; not on real paths.
             Feedback(Feedback),
-            /// Of a family of another crate.
-            Own(ExternalPdu<P>),
+            /// A PDU of a family of another crate.
+            External(ExternalPdu<P>),
         }
 
         /// The families of [`Packed`] PDUs.
@@ -44,21 +44,21 @@ macro_rules! pdus {
             Handshake,
         }
 
-        /// Asks whichever PDU it is; the last two expressions are for feedback.
+        /// Dispatches to the concrete PDU; the last two expressions apply to feedback.
         macro_rules! each {
             ($pdu:expr, $unit:ident => $body:expr, feedback => $other:expr) => {
                 match $pdu {
                     AnyPdu::Window($unit) => $body,
                     $(AnyPdu::$Family($unit) => $body,)+
                     AnyPdu::Handshake($unit) => $body,
-                    AnyPdu::Own($unit) => $body,
+                    AnyPdu::External($unit) => $body,
                     AnyPdu::Feedback(_) => $other,
                 }
             };
         }
 
         impl AnyPdu<Length> {
-            /// The PDU in few bytes, where it fits. Of those of the window transport none is asked for.
+            /// Packs the PDU, if it fits. Not used for the window transport.
             #[inline(never)]
             pub fn pack(&self) -> Option<Packed> {
                 match self {
@@ -66,11 +66,11 @@ macro_rules! pdus {
                         Some(Packed { family: Number::$Family, bytes: pdu.pack()? })
                     })+
                     Self::Handshake(pdu) => Some(Packed { family: Number::Handshake, bytes: pdu.pack()? }),
-                    Self::Window(_) | Self::Feedback(_) | Self::Own(_) => None,
+                    Self::Window(_) | Self::Feedback(_) | Self::External(_) => None,
                 }
             }
 
-            /// The PDU that was packed.
+            /// Returns the packed PDU.
             #[inline(never)]
             pub fn unpack(packed: Packed) -> Self {
                 match packed.family {
@@ -84,7 +84,7 @@ macro_rules! pdus {
 families!(pdus);
 
 impl<P: Payload> AnyPdu<P> {
-    /// The bytes of application data that it carries; `None` for control PDUs.
+    /// Returns the bytes of application data in the PDU; `None` for control PDUs.
     #[inline]
     pub fn payload_len(&self) -> Option<u32> {
         match self {
@@ -94,8 +94,8 @@ impl<P: Payload> AnyPdu<P> {
         }
     }
 
-    /// Bytes on the wire, where data has so many beside its payload and the other PDUs have so many at all, framing not
-    /// counted.
+    /// Returns the size in bytes on the wire, excluding framing, from the overhead of a data PDU and the size of a
+    /// control PDU.
     #[inline]
     pub fn wire_size(&self, header: u32, control: u32) -> u32 {
         match self {
@@ -105,7 +105,7 @@ impl<P: Payload> AnyPdu<P> {
         }
     }
 
-    // Inlined, the others would crowd out the window transport, which most packets are of.
+    // Not inlined, to keep the window transport's path small: most packets belong to it.
     #[inline(never)]
     fn other_size(&self, header: u32, control: u32) -> u32 {
         let around = if self.payload().is_some() { header } else { control };
@@ -115,7 +115,7 @@ impl<P: Payload> AnyPdu<P> {
 }
 
 impl AnyPdu<Slice> {
-    /// Appends all of it to `to`; nothing for feedback, which has no bytes.
+    /// Appends the encoded PDU to `to`; nothing for feedback, which has no encoding.
     #[inline]
     pub fn encode(&self, to: &mut Vec<u8>) {
         match self {
@@ -173,7 +173,7 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
         each!(self, pdu => DataUnit::<P>::is_repeated(pdu), feedback => None)
     }
 
-    /// Of feedback the type of the ICMP message that routers' messages are closest to, Source Quench (RFC 792).
+    /// Feedback returns the type of the closest ICMP message, Source Quench (RFC 792).
     fn code(&self) -> u8 {
         each!(self, pdu => DataUnit::<P>::code(pdu), feedback => 4)
     }

@@ -1,4 +1,4 @@
-//! The reference of the options of live schemes, made from their descriptions.
+//! The reference of the options of live schemes, generated from their descriptions.
 
 use crate::describe::{Key, Keys, Live, Place};
 use crate::schemes::SCHEMES;
@@ -6,28 +6,28 @@ use crate::schemes::window::{self, WINDOW_KEYS};
 use crate::value::{Kind, Range};
 use core::fmt::Write as _;
 
-/// All options of live schemes, and how their usual values differ from those of simulations, as Markdown.
+/// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.
 pub fn live_reference() -> String {
     let mut out = String::from("## Usual values that differ\n\n");
     out.push_str("| option | simulated | live | because |\n| --- | --- | --- | --- |\n");
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for description in SCHEMES {
         for key in description.keys.flat().filter(|key| key.is_live()) {
             let (live, why) = match key.live {
-                Live::Usual { value, why } => (format!("`{value}`"), why),
+                Live::Default { value, why } => (format!("`{value}`"), why),
                 Live::Path(how) => ("follows from the path".to_owned(), how),
                 Live::Same | Live::Absent(_) | Live::Only(_) => continue,
             };
-            // Shared keys are told once, and `segment` with its own words.
-            if told.contains(&(key.name, key.about)) {
+            // Print shared keys once, and `segment` once per description.
+            if printed.contains(&(key.name, key.about)) {
                 continue;
             }
-            told.push((key.name, key.about));
+            printed.push((key.name, key.about));
             let is_shared = WINDOW_KEYS.iter().any(|shared| shared.about == key.about)
                 || key.name.contains('.')
                 || key.name == "segment";
             let of = if is_shared { String::new() } else { format!(" of {}", description.name) };
-            let simulated = match description.keys.usual(key, Place::Simulated) {
+            let simulated = match description.keys.default_of(key, Place::Simulated) {
                 Some(_) if key.name == "segment" => "of each scheme".to_owned(),
                 Some(value) => format!("`{value}`"),
                 None => "unset".to_owned(),
@@ -51,11 +51,11 @@ pub fn live_reference() -> String {
     out
 }
 
-/// The values of presets, each once for all schemes that have the same.
+/// Prints the values of presets, once for all schemes with the same values.
 fn presets(out: &mut String) {
     let with: Vec<_> = SCHEMES.iter().filter(|of| !of.keys.presets.is_empty()).collect();
     let Some(first) = with.first() else { return };
-    // The specification is called by its kind.
+    // The preset of a specification is named after its kind.
     let names = (0..first.keys.presets.len()).map(|at| {
         let mut names: Vec<String> = Vec::new();
         for preset in with.iter().filter_map(|of| of.keys.presets.get(at)) {
@@ -70,14 +70,14 @@ fn presets(out: &mut String) {
     out.push_str("\n### Presets\n\nThe values that `preset` stands for, in simulations too. Keys that are given win.\n\n");
     let _ = writeln!(out, "| option | {} |", names.join(" | "));
     let _ = writeln!(out, "| --- | {} |", vec!["---"; names.len()].join(" | "));
-    let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut printed: Vec<(&str, Vec<&str>)> = Vec::new();
     for description in &with {
         for key in description.keys.flat() {
             let values = |of: Keys| -> Vec<&'static str> {
                 of.presets.iter().map(|preset| preset.text(key.name).unwrap_or_default()).collect()
             };
             let own = values(description.keys);
-            if own.iter().all(|text| text.is_empty()) || told.contains(&(key.name, own.clone())) {
+            if own.iter().all(|text| text.is_empty()) || printed.contains(&(key.name, own.clone())) {
                 continue;
             }
             let has = |of: &&&&crate::SchemeDescription| of.keys.find(key.name).is_some();
@@ -91,7 +91,7 @@ fn presets(out: &mut String) {
             };
             let cells: Vec<String> = own.iter().map(|text| format!("`{text}`")).collect();
             let _ = writeln!(out, "| `{}`{of} | {} |", key.name, cells.join(" | "));
-            told.push((key.name, own));
+            printed.push((key.name, own));
         }
     }
 }
@@ -101,18 +101,18 @@ fn rows(of: Keys, keys: &[Key], out: &mut String) {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
     for key in of.flat().filter(|key| key.is_live()).filter(is_here) {
-        let usual = match (key.live, of.usual(key, Place::Live)) {
+        let default_text = match (key.live, of.default_of(key, Place::Live)) {
             (_, Some(value)) => format!("`{value}`"),
             (Live::Path(how) | Live::Only(how), None) => how.to_owned(),
             (_, None) => String::new(),
         };
-        let row = [format!("`{}`", key.name), usual, range(key), key.about.to_owned()];
+        let row = [format!("`{}`", key.name), default_text, range(key), key.about.to_owned()];
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
 }
 
-/// The values that an option takes.
+/// Describes the values that an option accepts.
 fn range(key: &Key) -> String {
     let like = match key.kind {
         Kind::Word(words) => {
@@ -143,7 +143,7 @@ mod tests {
             for key in description.keys.flat() {
                 let line = text.contains(&format!("\n| `{}` | ", key.name));
                 assert!(line || !key.is_live(), "{}: {}", description.name, key.name);
-                if let Live::Usual { value, why } = key.live {
+                if let Live::Default { value, why } = key.live {
                     assert!(key.kind.read(value).is_ok() && !why.is_empty(), "{}", key.name);
                 }
             }

@@ -3,7 +3,7 @@
 use crate::describe::Place;
 use crate::discipline::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
 use crate::scheme::SchemeDescription;
 use crate::schemes::SCHEMES;
 use crate::text::{TextError, read_options, split_name};
@@ -94,14 +94,14 @@ impl Registry {
             known: self.schemes.iter().map(|description| description.name).collect(),
         })?;
         let values = read_options(description.name, description.keys, place, options)?;
-        match description.faults(&values).into_iter().find(|fault| !fault.is_doubt) {
+        match description.faults(&values).into_iter().find(|fault| !fault.is_warning) {
             Some(fault) => Err(fault.into()),
             None => Ok((description, values)),
         }
     }
 
     /// Returns the description and values of simulated endpoint configurations.
-    pub fn scheme_of(&self, ends: &Ends) -> Option<(&'static SchemeDescription, Values)> {
+    pub fn scheme_of(&self, ends: &EndpointConfigs) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
             let mut values = description.values(Place::Simulated);
             (description.write)(ends, &mut values).then_some((description, values))
@@ -154,7 +154,7 @@ mod tests {
     use thalweg_queue::CoDelConfig;
 
     #[test]
-    fn what_is_added_without_a_stamp_is_of_its_program() {
+    fn additions_without_a_stamp_leave_the_registry_unstamped() {
         let mut registry = Registry::default();
         assert!(!registry.is_unstamped() && registry.stamp().is_none());
         registry.add_discipline(DISCIPLINES[0]);
@@ -165,28 +165,28 @@ mod tests {
 
     /// Defaults of a description equal those of the code, and the text form is lossless.
     #[test]
-    fn every_discipline_is_told_and_read_back() {
+    fn every_discipline_round_trips_as_text() {
         let (registry, limit) = (Registry::default(), Limit::Packets(7));
         for description in registry.disciplines() {
-            let usual = description.usual(limit);
-            assert_eq!(usual.check(), Ok(()), "{}", description.name);
-            let (found, values) = registry.discipline_of(&usual).unwrap();
+            let default = description.default_spec(limit);
+            assert_eq!(default.check(), Ok(()), "{}", description.name);
+            let (found, values) = registry.discipline_of(&default).unwrap();
             assert_eq!(found.name, description.name);
             let options: Vec<String> =
-                values.said().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
+                values.explicit_values().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
             let separator = if options.is_empty() { "" } else { ":" };
             let text = format!("{}{separator}{}", description.name, options.join(","));
-            assert_eq!(registry.read_discipline(&text, limit), Ok(usual), "{text}");
+            assert_eq!(registry.read_discipline(&text, limit), Ok(default), "{text}");
             for key in description.keys.flat() {
-                let usual = key.kind.read(key.usual);
-                assert!(key.usual.is_empty() || usual.is_ok(), "{}: {usual:?}", key.name);
+                let default = key.kind.read(key.default);
+                assert!(key.default.is_empty() || default.is_ok(), "{}: {default:?}", key.name);
                 assert!(key.about.ends_with('.'), "{}", key.name);
             }
         }
     }
 
     #[test]
-    fn options_of_disciplines_are_read_and_mistakes_are_told() {
+    fn options_of_disciplines_are_parsed_and_errors_are_reported() {
         let registry = Registry::default();
         let read = |text: &str| registry.read_discipline(text, Limit::Unlimited);
         let codel = read("codel:target=20ms, interval=200 ms").unwrap();
@@ -196,17 +196,22 @@ mod tests {
             ..CoDelConfig::default()
         };
         assert_eq!(codel.config(), Some(&expected));
-        let told = |text: &str| read(text).unwrap_err().to_string();
-        assert!(told("tail").starts_with("there is no discipline `tail`; there are fcfs, random-drop, fq, "));
-        assert_eq!(told("fcfs:limit=1"), "`limit` is no option of fcfs, which has none");
-        assert_eq!(told("codel:interval=0s"), "interval cannot be `0s`: it must be above 0 s");
-        assert_eq!(told("fq-codel:flows=0"), "flows cannot be `0`: it must lie from 1 to 65536");
-        assert_eq!(told("pie:alpha=1,alpha=2"), "alpha is given twice");
+        let error_text = |text: &str| read(text).unwrap_err().to_string();
         assert!(
-            told("red:min-threshold=5kB").starts_with("the thresholds are in different units: give both")
+            error_text("tail")
+                .starts_with("there is no discipline `tail`; there are fcfs, random-drop, fq, ")
+        );
+        assert_eq!(error_text("fcfs:limit=1"), "`limit` is no option of fcfs, which has none");
+        assert_eq!(error_text("codel:interval=0s"), "interval cannot be `0s`: it must be above 0 s");
+        assert_eq!(error_text("fq-codel:flows=0"), "flows cannot be `0`: it must lie from 1 to 65536");
+        assert_eq!(error_text("pie:alpha=1,alpha=2"), "alpha is given twice");
+        assert!(
+            error_text("red:min-threshold=5kB")
+                .starts_with("the thresholds are in different units: give both")
         );
         assert!(
-            told("red:min-threshold=20pkt").starts_with("the maximum threshold must be above the minimum")
+            error_text("red:min-threshold=20pkt")
+                .starts_with("the maximum threshold must be above the minimum")
         );
     }
 }

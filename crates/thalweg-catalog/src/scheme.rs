@@ -1,8 +1,8 @@
 //! Descriptions of transport schemes.
 
-use crate::describe::{Fault, Keys, Place};
-use crate::ends::Ends;
-use crate::own::{ExternalFamily, Open};
+use crate::describe::{ConfigError, Keys, Place};
+use crate::endpoint_configs::EndpointConfigs;
+use crate::external::{ExternalFamily, Open};
 use crate::path::PathHints;
 use crate::value::Value;
 use crate::values::{Bound, Values};
@@ -32,12 +32,13 @@ impl SchemeTraits {
 
 /// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
 /// flow's path; it is empty before any are known.
-pub type MakeEnds = &'static (dyn Fn(&Values, &PathHints) -> Result<Ends, Fault> + Send + Sync);
+pub type MakeEnds =
+    &'static (dyn Fn(&Values, &PathHints) -> Result<EndpointConfigs, ConfigError> + Send + Sync);
 /// Writes the values of both endpoint configurations; returns false if they belong to another scheme.
-pub type WriteEnds = &'static (dyn Fn(&Ends, &mut Values) -> bool + Send + Sync);
+pub type WriteEnds = &'static (dyn Fn(&EndpointConfigs, &mut Values) -> bool + Send + Sync);
 
 /// Finds conflicts between values that are each in range.
-pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<Fault> + Send + Sync);
+pub type CheckValues = &'static (dyn Fn(&Values) -> Vec<ConfigError> + Send + Sync);
 
 /// A transport scheme: its name, its keys, and the constructor of its endpoint configurations.
 pub struct SchemeDescription {
@@ -54,9 +55,9 @@ pub struct SchemeDescription {
     /// Check for conflicts between values that are each in range, by the rules of the family.
     pub check: CheckValues,
     /// Check for conflicts by the rules of the scheme itself.
-    pub scheme_check: fn(&Values) -> Vec<Fault>,
+    pub scheme_check: fn(&Values) -> Vec<ConfigError>,
     /// Check for values that are probably unintended on a simulated path.
-    pub doubts: fn(&Values, &PathHints) -> Vec<Fault>,
+    pub warnings: fn(&Values, &PathHints) -> Vec<ConfigError>,
     /// Setter of the values that follow from a real path and on which both ends must agree.
     pub settle: fn(&mut Values, &PathHints),
     /// Constructor of both endpoint configurations.
@@ -91,7 +92,7 @@ impl SchemeDescription {
             traits: SchemeTraits { overhead: F::OVERHEAD, ..traits },
             check: &|_| Vec::new(),
             scheme_check: |_| Vec::new(),
-            doubts: |_, _| Vec::new(),
+            warnings: |_, _| Vec::new(),
             settle: set_external_segment::<F>,
             ends: &|values, path| {
                 let mut values = values.clone();
@@ -101,7 +102,7 @@ impl SchemeDescription {
                 Ok(ExternalFamily::new(F::of(&values)).into())
             },
             write: &|ends, values| {
-                let Ends::Own(family) = ends else { return false };
+                let EndpointConfigs::External(family) = ends else { return false };
                 let Some(config) = family.config::<F>() else { return false };
                 config.write(values);
                 true
@@ -111,12 +112,12 @@ impl SchemeDescription {
 
     /// Adds a check of the scheme's own, run before that of its family.
     #[must_use]
-    pub const fn checked(self, own: fn(&Values) -> Vec<Fault>) -> Self {
+    pub const fn checked(self, own: fn(&Values) -> Vec<ConfigError>) -> Self {
         Self { scheme_check: own, ..self }
     }
 
     /// Returns the conflicts between values that are each in range.
-    pub fn faults(&self, values: &Values) -> Vec<Fault> {
+    pub fn faults(&self, values: &Values) -> Vec<ConfigError> {
         let mut faults = (self.scheme_check)(values);
         faults.extend((self.check)(values));
         faults
@@ -138,7 +139,7 @@ impl SchemeDescription {
             let known = live.get(key.name);
             let value = if is_made { known.and(made.explicit_value(key.name)) } else { known };
             if let Some(value) = value {
-                values.say(key.name, value);
+                values.set_value(key.name, value);
             }
         }
         values

@@ -1,43 +1,43 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
-use crate::describe::{Fault, Keys, Place};
+use crate::describe::{ConfigError, Keys, Place};
 use crate::nearest::nearest;
 use crate::values::Values;
 use core::fmt;
 
-/// The reason for which text describes nothing that there is.
+/// An error in the text form of a scheme or discipline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextError {
-    /// There is nothing of that name.
+    /// The name is unknown.
     Unknown {
-        /// The kind of thing that was expected: `scheme`, `discipline`.
+        /// The expected kind: `scheme`, `discipline`.
         what: &'static str,
-        /// The name as given.
+        /// The given name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
-    /// It has no such option.
+    /// The option is unknown.
     Option {
         /// The scheme or discipline without such an option.
         of: &'static str,
-        /// The text in place of `KEY=VALUE`, or the key.
+        /// The text in place of `KEY=VALUE`, or the unknown key.
         given: String,
-        /// The options that there are.
+        /// The known options.
         known: Vec<&'static str>,
     },
     /// An option is given twice.
     Twice(&'static str),
-    /// An option cannot have that value.
+    /// The value is invalid.
     Value {
         /// The option.
         key: &'static str,
-        /// The value as given.
+        /// The given value.
         given: String,
-        /// The fault, or the values expected.
+        /// The error, or the expected values.
         reason: String,
     },
-    /// Values that are each in range do not go together.
+    /// Values that are each in range conflict.
     Together(String),
 }
 
@@ -66,8 +66,8 @@ impl fmt::Display for TextError {
 
 impl core::error::Error for TextError {}
 
-impl From<Fault> for TextError {
-    fn from(fault: Fault) -> Self {
+impl From<ConfigError> for TextError {
+    fn from(fault: ConfigError) -> Self {
         match fault.help {
             "" => Self::Together(fault.what),
             help => Self::Together(format!("{}: {help}", fault.what)),
@@ -75,16 +75,16 @@ impl From<Fault> for TextError {
     }
 }
 
-/// The name at the start of a text, and its options.
+/// Splits a text into the name and its options.
 pub fn split_name(text: &str) -> (&str, Option<&str>) {
     text.split_once(':').map_or((text.trim(), None), |(name, options)| (name.trim(), Some(options)))
 }
 
-/// Reads the options of `of`, which has `keys`. Each value is in range; whether they go together is not looked at.
+/// Parses the options of `of`, which has `keys`. Checks each value's range, but not conflicts between values.
 ///
 /// # Errors
 ///
-/// The first option that there is not, that is given twice, or that cannot have its value.
+/// The first unknown, repeated or invalid option.
 pub fn read_options(
     of: &'static str,
     keys: Keys,
@@ -110,15 +110,15 @@ pub fn read_options(
         let cannot = |reason| TextError::Value { key: key.name, given: text.trim().to_owned(), reason };
         let value = key.kind.read(text).map_err(cannot)?;
         key.check(&value, place).map_err(|range| cannot(format!("it {range}")))?;
-        values.say(key.name, value);
+        values.set_value(key.name, value);
     }
     Ok(values)
 }
 
-/// Writes a name and what was said, without spaces, so that it is read back as the same.
+/// Writes a name and its explicit values, without spaces, in a form that parses back to the same values.
 pub fn write_options(name: &str, values: &Values, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(name)?;
-    for (index, (key, value)) in values.said().iter().enumerate() {
+    for (index, (key, value)) in values.explicit_values().iter().enumerate() {
         let value: String = value.to_string().split(' ').collect();
         write!(f, "{}{}={value}", if index == 0 { ':' } else { ',' }, key.name)?;
     }

@@ -10,7 +10,7 @@ pub struct Values {
     keys: Keys,
     place: Place,
     /// Explicit values in key order, without duplicates.
-    said: Vec<(&'static Key, Value)>,
+    explicit_values: Vec<(&'static Key, Value)>,
     /// Positions of the explicit values among all keys.
     places: Vec<usize>,
 }
@@ -18,16 +18,17 @@ pub struct Values {
 impl PartialEq for Values {
     /// Compares the explicit values. Keys are identified by name.
     fn eq(&self, other: &Self) -> bool {
-        let said =
-            |values: &Self| values.said.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>();
-        self.place == other.place && said(self) == said(other)
+        let explicit_values = |values: &Self| {
+            values.explicit_values.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>()
+        };
+        self.place == other.place && explicit_values(self) == explicit_values(other)
     }
 }
 
 impl Values {
     /// Creates values with no key set.
     pub const fn new(keys: Keys, place: Place) -> Self {
-        Self { keys, place, said: Vec::new(), places: Vec::new() }
+        Self { keys, place, explicit_values: Vec::new(), places: Vec::new() }
     }
 
     /// Returns the keys.
@@ -41,17 +42,17 @@ impl Values {
     }
 
     /// Returns the explicit values, in key order.
-    pub fn said(&self) -> &[(&'static Key, Value)] {
-        &self.said
+    pub fn explicit_values(&self) -> &[(&'static Key, Value)] {
+        &self.explicit_values
     }
 
     /// Returns the explicit value of a key, if it is set.
     pub fn explicit_value(&self, name: &str) -> Option<Value> {
-        self.said.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
+        self.explicit_values.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
     }
 
     /// Sets a value. Ignores an unknown key.
-    pub fn say(&mut self, name: &str, value: Value) {
+    pub fn set_value(&mut self, name: &str, value: Value) {
         if let Some((place, key)) = self.keys.place(name) {
             self.put(place, key, value);
         }
@@ -60,10 +61,10 @@ impl Values {
     fn put(&mut self, place: usize, key: &'static Key, value: Value) {
         let at = self.places.partition_point(|other| *other < place);
         if self.places.get(at) == Some(&place) {
-            self.said[at] = (key, value);
+            self.explicit_values[at] = (key, value);
         } else {
             self.places.insert(at, place);
-            self.said.insert(at, (key, value));
+            self.explicit_values.insert(at, (key, value));
         }
     }
 
@@ -71,7 +72,7 @@ impl Values {
     pub fn suggest(&mut self, name: &str, value: Value) {
         let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
         if fits && self.explicit_value(name).is_none() && self.preset_value(name).is_none() {
-            self.say(name, value);
+            self.set_value(name, value);
         }
     }
 
@@ -89,8 +90,8 @@ impl Values {
     /// Returns the explicit value of a key, else that of the preset, else the default; `None` if the default is derived
     /// from something else, or if the key is unknown.
     pub fn get(&self, name: &str) -> Option<Value> {
-        let said = self.explicit_value(name).or_else(|| self.preset_value(name));
-        said.or_else(|| self.keys.usual(self.keys.find(name)?, self.place))
+        let explicit = self.explicit_value(name).or_else(|| self.preset_value(name));
+        explicit.or_else(|| self.keys.default_of(self.keys.find(name)?, self.place))
     }
 
     /// Returns the value of a key converted to a configuration type, if there is one.
@@ -131,12 +132,12 @@ pub trait Field: Sized {
     /// Converts the value; returns `None` for another kind.
     fn take(value: Value) -> Option<Self>;
 
-    /// The configuration without a value; `None` where there must be one.
+    /// Returns the configuration for a missing value; `None` if a value is required.
     fn without() -> Option<Self> {
         None
     }
 
-    /// The value for a key of this kind; `None` where the key is left out for it.
+    /// Returns the value for a key of this kind; `None` to leave the key out.
     fn give(&self, kind: &Kind) -> Option<Value>;
 }
 
@@ -157,7 +158,7 @@ impl Field for f64 {
 }
 
 impl Field for u32 {
-    /// Packets saturate: there are never more than that.
+    /// Packets saturate: no window is larger.
     fn take(value: Value) -> Option<Self> {
         match value {
             Value::Count(count) => Some(count),
@@ -202,7 +203,7 @@ impl Field for u64 {
     }
 }
 
-/// Types that are the only one of their kind of value.
+/// Implements the field type for types with a kind of value of their own.
 macro_rules! plain {
     ($($Type:ty: $Variant:ident),+) => {
         $(impl Field for $Type {
@@ -221,7 +222,7 @@ macro_rules! plain {
 plain!(bool: Switch, Duration: Time, Rate: Rate, Bytes: Size);
 
 impl<T: Field> Field for Option<T> {
-    /// `off` is nothing.
+    /// `off` is `None`.
     fn take(value: Value) -> Option<Self> {
         match value {
             Value::Off => Some(None),
@@ -242,10 +243,10 @@ impl<T: Field> Field for Option<T> {
 
 /// A configuration whose fields are values of keys.
 pub trait Bound: Sized {
-    /// The configuration of these values.
+    /// Returns the configuration of these values.
     fn of(values: &Values) -> Self;
 
-    /// Says the values of the configuration.
+    /// Writes the values of the configuration.
     fn write(&self, values: &mut Values);
 }
 
@@ -266,11 +267,11 @@ macro_rules! bind {
     };
 }
 
-/// Binds the values of a type to words, both ways, and lists the words.
+/// Binds the values of a type to keywords, both ways, and lists the keywords.
 #[macro_export]
 macro_rules! words {
     ($WORDS:ident: $Type:ty { $($word:literal => $value:expr),+ $(,)? }) => {
-        /// The words of the values.
+        /// The keywords of the values.
         pub const $WORDS: $crate::Kind = $crate::Kind::Word(&[$($word),+]);
 
         impl $crate::Field for $Type {
@@ -295,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_of_any_width_are_counts_packets_and_sizes() {
+    fn integers_of_any_width_are_counts_packets_and_sizes() {
         for (kind, value) in [
             (Kind::Count, Value::Count(7)),
             (Kind::Packets, Value::Packets(7.0)),

@@ -16,7 +16,7 @@ use crate::units::Time;
 ///    time-out again.
 /// 5. **Every due time-out makes progress.** A poll at the announced time gives a transmission, an event, or a later
 ///    time-out; never the same one again. An engine can therefore not spin.
-/// 6. **Back-pressure is applied by not polling.** A driver may stop after any [`Output::Transmit`] and go on later,
+/// 6. **Back-pressure is applied by not polling.** A driver may stop after any [`Output::Transmit`] and continue later,
 ///    with inputs in between. Outputs not yet polled stay due. The engine chooses the next PDU at each poll, so a PDU
 ///    is never older than its poll.
 /// 7. **No PDU of a peer can do harm.** Any PDU in any order is answered by progress or by being counted and dropped;

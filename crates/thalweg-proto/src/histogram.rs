@@ -35,7 +35,7 @@ pub const SHARES: [f64; 43] = {
     shares
 };
 
-/// Each octave is cut into 2^5 buckets, so that a bucket is 3 % wide at most and its middle within 1.6 %.
+/// Buckets per octave, as a power of two: 2^5 buckets are at most 3 % wide, and their midpoints are within 1.6 %.
 const BITS: u32 = 5;
 
 /// Counts durations in buckets. Only the buckets between the smallest and the largest value are stored: a flow with
@@ -100,8 +100,8 @@ impl Histogram {
             return;
         }
         let last = other.first + other.counts.len() as u32 - 1;
-        self.make_room(other.first);
-        self.make_room(last);
+        self.extend_to(other.first);
+        self.extend_to(last);
         let offset = (other.first - self.first) as usize;
         for (count, more) in self.counts[offset..].iter_mut().zip(&other.counts) {
             *count = count.saturating_add(*more);
@@ -115,12 +115,12 @@ impl Histogram {
     /// Makes room for `bucket` and counts one in it.
     #[cold]
     fn grow(&mut self, bucket: u32) {
-        self.make_room(bucket);
+        self.extend_to(bucket);
         let index = (bucket - self.first) as usize;
         self.counts[index] = self.counts[index].saturating_add(1);
     }
 
-    fn make_room(&mut self, bucket: u32) {
+    fn extend_to(&mut self, bucket: u32) {
         if bucket < self.first {
             let more = (self.first - bucket) as usize;
             self.counts.splice(0..0, core::iter::repeat_n(0, more));

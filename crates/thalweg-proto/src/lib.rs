@@ -12,7 +12,7 @@
 //! - [`media`]: a live video source under SCReAMv2 congestion control.
 //! - [`sstp`]: two-level flow control of large segments.
 //! - [`handshake`]: connection establishment and termination, for engines of any family.
-//! - [`told`]: feedback datagrams from routers to traffic sources.
+//! - [`router_feedback`]: feedback datagrams from routers to traffic sources.
 //! - [`gate`]: priority-based admission of a node's flows to sending.
 //! - [`aack`]: adaptive acknowledgement, driven by the receiver.
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): family-independent interfaces of PDUs and endpoints.
@@ -41,9 +41,9 @@ pub mod payload;
 pub mod pdu;
 pub mod random;
 pub mod resequence;
+pub mod router_feedback;
 pub mod sscop;
 pub mod sstp;
-pub mod told;
 pub mod transport;
 pub mod window;
 

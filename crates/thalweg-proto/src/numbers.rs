@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_wrap_are_those_nearby() {
+    fn wrapped_numbers_resolve_to_the_nearest() {
         assert_eq!(unwrap(5, 16, 3), 5);
         assert_eq!(unwrap(15, 16, 1), 15, "nothing is below zero");
         assert_eq!(unwrap(15, 16, 33), 31);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_wholly_within_a_range_is_taken_and_numbers_are_merged() {
+    fn entries_inside_a_range_are_removed_and_numbers_are_merged() {
         // First number, number after the last.
         let mut open = BTreeMap::from([(0, 2), (2, 5), (5, 6), (9, 12)]);
         let ranges = [Range { start: 4, end: 3 }, 0..5, 8..11];

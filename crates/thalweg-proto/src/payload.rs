@@ -39,7 +39,7 @@ pub trait Queue<P>: Default + Debug {
     /// but never joins two.
     fn take(&mut self, max: u32) -> Option<P>;
     /// Takes up to `max` bytes of a byte stream, with joined pieces: returns `max` bytes whenever that many are queued.
-    /// Otherwise many small writes would make as many packets, each of which counts in a window.
+    /// Otherwise each of many small writes would become a packet that counts in the window.
     fn fill(&mut self, max: u32) -> Option<P> {
         self.take(max)
     }
@@ -265,7 +265,7 @@ pub struct SliceStore {
     run_start: u64,
     run_end: u64,
     others: BTreeMap<u64, Slice>,
-    /// Blocks by number: block n has the bytes from n * [`BLOCK`] on. Valid are those that no slice covers.
+    /// Blocks by number: block n has the bytes from n * [`BLOCK`] on. Bytes covered by a slice are invalid.
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
 
@@ -397,7 +397,7 @@ mod tests {
     /// Holds RFC 9000, section 21.7.
     #[test]
     fn a_byte_at_a_time_costs_no_more_than_its_byte() {
-        // Backwards, so that no piece follows a buffered one.
+        // In reverse order: no piece follows a buffered one.
         let mut store = SliceStore::default();
         for at in (1..100_000).rev() {
             store.insert(at, Slice::new(stream(at, at + 1)));
@@ -417,7 +417,7 @@ mod tests {
     proptest! {
         /// Inserts pieces of all lengths in any order and takes in-order data now and then. All data comes out, once.
         #[test]
-        fn what_is_stored_is_taken(
+        fn stored_bytes_are_returned_in_order(
             lengths in prop::collection::vec(prop_oneof![1u64..40, 1u64..2000, Just(600), Just(4096)], 1..60),
             order in prop::collection::vec(any::<prop::sample::Index>(), 60),
             takes in prop::collection::vec(any::<bool>(), 60),

@@ -25,8 +25,8 @@ pub trait DataUnit<P: Payload>: Clone + fmt::Debug + PartialEq {
     /// Returns the numbers of the data that it acknowledges; `None` if it is not an acknowledgement.
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>>;
 
-    /// Returns the number by which a router's feedback names the data in this packet, in the protocol's numbering;
-    /// `None` if it has none.
+    /// Returns the sequence number of the data in this packet for router feedback, in the protocol's numbering; `None`
+    /// if it has none.
     fn sequence(&self) -> Option<u64> {
         self.data(0).map(|data| data.start)
     }
@@ -39,8 +39,8 @@ pub trait DataUnit<P: Payload>: Clone + fmt::Debug + PartialEq {
         self.label()
     }
 
-    /// Returns true for data marked as a retransmission, false for data that cannot be told from other data; `None`
-    /// where the label shows it.
+    /// Returns true for data marked as a retransmission, false for data without a mark; `None` where the label shows
+    /// it.
     fn is_repeated(&self) -> Option<bool> {
         None
     }
@@ -79,13 +79,13 @@ pub enum SegmentStep {
 /// The bytes of a PDU in a packet capture, after the UDP header. Simulated payload is all zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// Bytes before the payload; the whole PDU where `is_whole`.
+    /// Bytes before the payload; the whole PDU where `includes_payload`.
     pub bytes: Vec<u8>,
     /// True if `bytes` includes the payload.
-    pub is_whole: bool,
+    pub includes_payload: bool,
     /// Two-byte checksum after the payload.
     pub checksum: Option<[u8; 2]>,
-    /// UDP port of sinks, by which dissectors identify the protocol; answers use the next higher port.
+    /// UDP port of sinks; dissectors identify the protocol by it. Answers use the next higher port.
     pub port: u16,
 }
 
@@ -97,7 +97,7 @@ impl Captured {
 impl Default for Captured {
     /// Returns a capture with nothing beside the payload.
     fn default() -> Self {
-        Self { bytes: Vec::new(), is_whole: false, checksum: None, port: Self::PORT }
+        Self { bytes: Vec::new(), includes_payload: false, checksum: None, port: Self::PORT }
     }
 }
 

@@ -3,7 +3,7 @@
 //! An engine never creates its own: its driver hands it a [`Stream`]. Because every component has a stream of its own,
 //! adding one does not change what another draws, and two schemes compared under one seed meet the same traffic and the
 //! same losses (common random numbers). The generator is xoshiro256++ (Blackman and Vigna, 2019); the samplers use the
-//! `libm` crate so that values are the same on every machine.
+//! `libm` crate: values are the same on every machine.
 
 use crate::units::Duration;
 use rand_core::{Rng, SeedableRng};

@@ -213,8 +213,8 @@ impl<T> Resequencer<T> {
         Some(Release::Lost(lost))
     }
 
-    /// Returns the time at which the first gap is given up, if nothing arrives before; `None` without a gap. Later than
-    /// the `now` of a poll that returned `None`.
+    /// Returns the time when the first gap is given up unless it is filled before; `None` without a gap. Later than the
+    /// `now` of a poll that returned `None`.
     pub fn timeout(&self, now: Time) -> Option<Time> {
         self.held.front().map(|first| first.since + self.tolerance(now))
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_goes_through_at_once() {
+    fn items_in_order_are_released_at_once() {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
         assert_eq!(feed(&mut path, 0, &[1, 2, 3]), [1, 2, 3]);
         assert_eq!(path.timeout(at(0)), None);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_filled_in_time_is_none() {
+    fn a_gap_filled_in_time_is_no_loss() {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
         assert_eq!(feed(&mut path, 0, &[1, 3, 4]), [1]);
         assert_eq!(path.timeout(at(0)), Some(at(5)));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_not_filled_is_a_loss() {
+    fn an_unfilled_gap_is_a_loss() {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
         // 2 and 3 missing since 1 ms, 5 since 3 ms.
         assert_eq!(feed(&mut path, 1, &[1, 4]), [1]);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_twice() {
+    fn duplicates_are_dropped() {
         let mut path = Resequencer::new(bounds(5, 50, 10), 1);
         assert_eq!(feed(&mut path, 0, &[1, 1, 3, 3, 1]), [1]);
         assert_eq!(feed(&mut path, 5, &[]), [-1, 3]);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tolerance_follows_what_the_path_does() {
+    fn the_tolerance_follows_the_observed_reordering() {
         let mut path = Resequencer::new(bounds(4, 50, 10), 1);
         assert_eq!(path.tolerance(at(0)), millis(4));
         // Late by 20 ms: the gap was given up. The next such gap is tolerated, a quarter longer.
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_window_gives_way_to_what_was_seen_since() {
+    fn an_expired_window_is_replaced_by_newer_samples() {
         let mut path = Resequencer::new(bounds(0, 50, 10), 0);
         feed(&mut path, 0, &[1]);
         feed(&mut path, 40, &[0]);
@@ -407,14 +407,14 @@ mod tests {
         /// Items are sent one a millisecond, some lost, duplicated or delayed. Output is in order, without duplicates,
         /// and complete except for counted losses; no wait exceeds the bound, and the capacity holds.
         #[test]
-        fn the_promises_hold_on_any_path(
-            fates in prop::collection::vec((0u64..40, any::<u8>(), 0u64..40), 1..200),
+        fn the_contract_holds_on_any_path(
+            draws in prop::collection::vec((0u64..40, any::<u8>(), 0u64..40), 1..200),
             least in 0u64..10,
             most in 0u64..40,
             capacity in 1usize..20,
         ) {
             let mut wire: Vec<(u64, u64)> = Vec::new();
-            for (number, (delay, dice, again)) in (0u64..).zip(&fates) {
+            for (number, (delay, dice, again)) in (0u64..).zip(&draws) {
                 // A fifth is lost; half of the rest comes in order, a tenth twice.
                 if dice % 5 > 0 {
                     wire.push((number + if dice % 2 == 0 { *delay } else { 0 }, number));

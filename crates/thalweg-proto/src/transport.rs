@@ -398,7 +398,7 @@ impl LimitClock {
     }
 
     /// Returns the limit that would apply if the peer were not silent; controllers are given this one.
-    pub const fn own(&self) -> Option<Limit> {
+    pub const fn underlying(&self) -> Option<Limit> {
         self.now
     }
 
@@ -432,7 +432,7 @@ impl LimitClock {
 
     /// Records an answer of the peer.
     #[inline]
-    pub fn hear(&mut self, now: Time) {
+    pub fn on_answer(&mut self, now: Time) {
         if self.is_silent {
             self.settle(now);
             self.is_silent = false;
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_the_retransmission_timer_is_told_apart() {
+    fn time_waiting_for_the_retransmission_timer_is_counted_separately() {
         // The window is full from 0 on; answers arrive until 30; nothing to send from 50 on; the timer expires at 230.
         let mut clock = LimitClock::default();
         clock.change(at(0), Some(Limit::CongestionWindow));
@@ -473,12 +473,12 @@ mod tests {
         assert_eq!(held(&clock, 230, Limit::Application), 0.0);
         assert_eq!(held(&clock, 230, Limit::RetransmissionTimer), 180.0);
         assert_eq!(
-            (clock.current(), clock.own()),
+            (clock.current(), clock.underlying()),
             (Some(Limit::RetransmissionTimer), Some(Limit::Application))
         );
         clock.change(at(240), Some(Limit::Network));
         clock.expire(at(630), at(230));
-        clock.hear(at(640));
+        clock.on_answer(at(640));
         assert_eq!(clock.current(), Some(Limit::Network));
         assert_eq!(held(&clock, 700, Limit::RetransmissionTimer), 590.0);
         assert_eq!(held(&clock, 700, Limit::Network), 60.0);
@@ -488,17 +488,17 @@ mod tests {
     }
 
     #[test]
-    fn progress_divides_what_one_limit_held() {
+    fn progress_splits_the_time_under_one_limit() {
         let mut clock = LimitClock::default();
         clock.change(at(0), Some(Limit::CongestionWindow));
         clock.expire(at(300), at(100));
-        clock.hear(at(310));
+        clock.on_answer(at(310));
         assert_eq!(held(&clock, 310, Limit::CongestionWindow), 100.0);
         assert_eq!(held(&clock, 310, Limit::RetransmissionTimer), 210.0);
     }
 
     #[test]
-    fn every_limit_has_its_place_and_name() {
+    fn every_limit_has_an_index_and_a_name() {
         for (place, limit) in Limit::ALL.into_iter().enumerate() {
             assert_eq!(limit.index(), place);
         }

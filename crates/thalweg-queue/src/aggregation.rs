@@ -42,7 +42,7 @@ impl Aggregation {
     /// Returns the arrival time of a packet that would arrive at `arrives` without aggregation.
     pub fn delayed_arrival(&mut self, arrives: Time) -> Time {
         let next = Time::ZERO + arrives.since(Time::ZERO).round_up_to(self.spec.every);
-        // If the wire's delay has shrunk, packets may overtake those of a later batch.
+        // If the wire's delay has shrunk, packets may overtake packets of a later batch.
         let Some(packets) = self.spec.packets else { return next };
         if next > self.batch {
             (self.batch, self.count) = (next, 0);

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_stream_is_made_only_for_a_discipline_that_draws() {
         // The purpose names the stream, so it must not change.
-        let mut asked = Vec::new();
+        let mut purposes = Vec::new();
         let limit = Limit::Packets(1);
         let hashed = DrrConfig { buckets: Some(8), ..DrrConfig::default() };
         let all = [
@@ -134,13 +134,13 @@ mod tests {
             DisciplineSpec::new(limit, PriorityConfig::default()),
         ];
         for spec in all {
-            let before = asked.len();
+            let before = purposes.len();
             Any::new(&spec, |purpose| {
-                asked.push(purpose);
+                purposes.push(purpose);
                 Stream::new(1, purpose, 0)
             });
-            assert_eq!(asked.len() > before, spec.is_random());
+            assert_eq!(purposes.len() > before, spec.is_random());
         }
-        assert_eq!(asked, ["random-drop", "sfq", "drr", "red", "fq-codel", "pie"]);
+        assert_eq!(purposes, ["random-drop", "sfq", "drr", "red", "fq-codel", "pie"]);
     }
 }

@@ -47,8 +47,9 @@ mod tests {
     }
 
     #[test]
-    fn a_perturbation_parts_flows_that_shared_a_bucket() {
-        // Of 1000 flows in 10 buckets those that shared the first flow's, about 100, share it again one time in ten.
+    fn a_perturbation_separates_flows_in_one_bucket() {
+        // Of 1000 flows in 10 buckets, about 100 share the first flow's bucket; after a perturbation they share it
+        // again one time in ten.
         let mut buckets = Buckets::new(10, Stream::new(1, "test", 0));
         let together = |buckets: &Buckets| -> Vec<u32> {
             (1..1000).filter(|&flow| buckets.of(flow) == buckets.of(0)).collect()

@@ -7,7 +7,7 @@ use thalweg_proto::units::Time;
 /// Replays a [`CapacityTrace`] for one transmitter, and returns the departure time of each packet.
 ///
 /// The rules are mahimahi's (`mm-link`):
-/// - A packet uses opportunities later than the time at which it was ready; one at that very time has passed.
+/// - A packet uses opportunities after its ready time; an opportunity at exactly that time has passed.
 /// - The rest of an opportunity after a packet goes to the next packet, if one is queued; otherwise it is lost.
 /// - A packet larger than the rest continues in the following opportunities, and departs with the last of them.
 ///
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opportunity_is_used_only_by_what_was_ready_before_it() {
+    fn only_packets_ready_before_an_opportunity_use_it() {
         // Ready at 0 and 4 ms: the opportunities at 0 and 4 ms have passed.
         assert_eq!(clock(&[0, 4, 9], 9).departure(ms(0), 1500), ms(4));
         assert_eq!(clock(&[0, 4, 9], 9).departure(ms(4), 1500), ms(9));
@@ -138,8 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_lost_when_nothing_waits() {
-        // 1000 bytes are left at 5 ms; the packet that is ready at 6 ms cannot have them, and needs two more.
+    fn unused_capacity_is_lost_when_nothing_waits() {
+        // 1000 bytes are left at 5 ms; the packet ready at 6 ms cannot use them, and needs two more opportunities.
         let mut clock = clock(&[5, 8, 10, 20], 20);
         assert_eq!(clock.departure(ms(1), 500), ms(5));
         assert_eq!(clock.departure(ms(6), 1600), ms(10));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_large_packet_takes_several_opportunities() {
-        // 4000 bytes take three, the last of them with 500 to spare, which the next one uses.
+        // 4000 bytes take three opportunities; the next packet uses the 500 bytes left of the last one.
         let mut clock = clock(&[1, 2, 7], 7);
         assert_eq!(clock.departure(ms(0), 4000), ms(7));
         assert_eq!(clock.departure(ms(0), 500), ms(7));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn opportunities_at_the_same_time_are_all_used() {
-        // Three lines of 4 ms let 4500 bytes go at that moment.
+        // Three lines of 4 ms allow 4500 bytes at that moment.
         let mut clock = clock(&[4, 4, 4, 6], 6);
         let departures: Vec<Time> = (0..4).map(|_| clock.departure(ms(0), 1500)).collect();
         assert_eq!(departures, [ms(4), ms(4), ms(4), ms(6)]);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_trace_repeats_with_its_period() {
-        // Repetitions begin at 10, 20 ...: opportunities are at 3, 10, 13, 20 and so on, for ever.
+        // Repetitions begin at 10, 20 ...: opportunities are at 3, 10, 13, 20 and so on, without end.
         let clock = clock(&[3, 10], 10);
         assert_eq!(clock.next_opportunity(ms(0)), ms(3));
         assert_eq!(clock.next_opportunity(ms(3)), ms(10));
@@ -190,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_packet_is_found_at_once_and_the_end_of_time_is_never() {
-        // 4 GB over a byte each day: beyond 213 days time stands still, and nothing overflows.
+    fn large_packets_take_constant_time_and_times_saturate() {
+        // 4 GB at a byte per day: times beyond 213 days saturate, and nothing overflows.
         let day = Duration::from_secs(86_400);
         let trace = CapacityTrace { opportunities: vec![Time::ZERO + day], period: day, bytes: 1 };
         let mut clock = CapacityClock::new(Arc::new(trace)).unwrap();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_packet_without_bytes_leaves_with_the_next_byte() {
-        // It waits for an opportunity, uses nothing of it, and follows at once where something is left.
+        // It waits for an opportunity without using it, and follows at once if bytes are left.
         let mut clock = clock(&[5], 5);
         assert_eq!(clock.departure(ms(1), 0), ms(5));
         assert_eq!(clock.departure(ms(1), 1500), ms(5));
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_bad_trace_is_refused() {
-        // An empty one cannot be played.
+        // An empty trace is invalid.
         let trace = CapacityTrace { opportunities: vec![], period: Duration::from_millis(1), bytes: 1500 };
         assert_eq!(CapacityClock::new(Arc::new(trace)).unwrap_err(), CapacityError::Empty);
     }

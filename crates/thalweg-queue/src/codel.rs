@@ -1,7 +1,7 @@
 //! CoDel.
 
 use crate::spec::above_zero;
-use crate::stamped::TimestampedQueue;
+use crate::timestamped::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
@@ -53,7 +53,7 @@ impl CoDel {
 impl Discipline for CoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.queue.room.store_urgent(entry, &mut self.queue.urgent, dropped);
+            self.queue.occupancy.store_urgent(entry, &mut self.queue.urgent, dropped);
         } else {
             self.queue.store(now, entry, dropped);
         }
@@ -67,11 +67,11 @@ impl Discipline for CoDel {
     }
 
     fn packets(&self) -> u64 {
-        self.queue.room.packets()
+        self.queue.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.queue.room.bytes()
+        self.queue.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
@@ -92,7 +92,7 @@ impl Backlog for TimestampedQueue {
         Self::pop(self)
     }
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 }
 
@@ -179,7 +179,7 @@ impl Control {
             return Some((entry, false));
         }
         let at = *self.first_above.get_or_insert(now + self.config.interval);
-        // The packet that begins the interval is not the one that ends it.
+        // The packet that begins the interval does not end it.
         Some((entry, now >= at))
     }
 
@@ -232,8 +232,8 @@ mod tests {
         Entry { ecn, ..ordinary(packet) }
     }
 
-    /// A packet comes and one leaves every millisecond, of a queue that 50 packets began: each waits for 50 ms as long as
-    /// nothing is dropped. Which packets were dropped or marked when, in ms.
+    /// Returns the times of drops and marks, in ms. The queue starts with 50 packets; one arrives and one leaves every
+    /// millisecond, and each waits for 50 ms as long as nothing is dropped.
     fn standing(config: CoDelConfig, ecn: Ecn, until: u64) -> Vec<u64> {
         let mut queue = CoDel::new(Limit::Unlimited, config);
         let (mut dropped, mut packet, mut times) = (Vec::new(), 0, Vec::new());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_begin_after_an_interval_and_come_faster_by_the_square_root() {
+    fn drops_begin_after_an_interval_and_speed_up_by_the_square_root() {
         // Waits reach 5 ms at 5 ms; the first drop is 100 ms later, and the following ones after 100, 100/sqrt(2),
         // 100/sqrt(3) ... ms: at 105, 205, 275.7, 333.4, 383.4, 428.2 ms.
         let times = standing(CoDelConfig::default(), Ecn::NotEct, 430);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_may_be_marked_are_marked_at_the_same_times() {
+    fn ecn_capable_packets_are_marked_at_the_same_times() {
         assert_eq!(standing(CoDelConfig::default(), Ecn::Ect0, 430), [105, 205, 276, 334, 384, 429]);
         // Without ECN they are dropped.
         let without = CoDelConfig { ecn: false, ..CoDelConfig::default() };
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_and_short_queues_are_left_alone() {
+    fn short_waits_and_short_queues_have_no_drops() {
         // A target above the waits of 50 ms, or a packet size above the queue: nothing is dropped in 10 s.
         let patient = CoDelConfig { target: Duration::from_millis(60), ..CoDelConfig::default() };
         let large = CoDelConfig { max_packet: Bytes::new(60_000), ..CoDelConfig::default() };
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn one_short_wait_ends_the_dropping() {
-        // After four drops the queue is emptied: a new one must be above the target for an interval again, and as that is
-        // soon, the dropping goes on at the rate it had: count was 4, less 1 that it began with.
+        // After four drops the queue empties. A new queue must be above the target for an interval again; as this is
+        // soon, dropping resumes at the previous rate: count was 4, less 1 at the start.
         let mut queue = CoDel::new(Limit::Unlimited, CoDelConfig::default());
         let mut dropped = Vec::new();
         (0..1000).for_each(|packet| queue.enqueue(ms(0), entry(packet, Ecn::NotEct), &mut Vec::new()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// Maximum time in a distribution; a longer one is refused as a mistake.
+/// Maximum time in a distribution; longer ones are refused.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
 /// Distribution of times. Draws are clamped to zero and `max`.
@@ -116,7 +116,7 @@ const MAX_NORMAL: f64 = 8.58;
 
 /// Wi-Fi deferrals: unit and mean number.
 const DEFERRAL: (Duration, f64) = (Duration::from_millis(1), 1.0);
-/// Wi-Fi retransmissions, where there are any: duration of one, and mean number.
+/// Wi-Fi retransmissions of a retransmitted packet: duration of each, and mean number.
 const RETRANSMISSION: (Duration, f64) = (Duration::from_micros(7500), 12.0);
 /// Maximum numbers of deferrals and retransmissions from 53 random bits.
 const MAX_DEFERRALS: u64 = 17;
@@ -385,8 +385,8 @@ mod tests {
         (mean, draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / N as f64)
     }
 
-    /// Means and variances are those of the textbook; a cut exponential has E = m (1 - e^-c) and E2 = 2 m^2 (1 - (1 + c) e^-c),
-    /// and a Pareto distribution of shape a from 1 on has a / (a - 1) and a / ((a - 1)^2 (a - 2)).
+    /// Means and variances match the textbook; a truncated exponential has E = m (1 - e^-c) and E2 = 2 m^2 (1 - (1 + c)
+    /// e^-c), and a Pareto distribution of shape a from 1 on has a / (a - 1) and a / ((a - 1)^2 (a - 2)).
     #[test]
     fn distributions_have_their_moments() {
         let cut = (1.0 - (-1.0f64).exp(), 2.0 * (1.0 - 2.0 * (-1.0f64).exp()));
@@ -419,14 +419,14 @@ mod tests {
             let (found, spread) = moments(&spec);
             assert!((found / mean - 1.0).abs() < 0.01, "{spec:?}: mean {found}, not {mean}");
             assert!((spread / variance - 1.0).abs() < 0.04, "{spec:?}: variance {spread}, not {variance}");
-            let said = spec.mean().as_secs_f64() * 1e3;
-            assert!((said / mean - 1.0).abs() < 1e-6, "{spec:?}: says {said}, not {mean}");
+            let computed = spec.mean().as_secs_f64() * 1e3;
+            assert!((computed / mean - 1.0).abs() < 1e-6, "{spec:?}: says {computed}, not {mean}");
             assert_eq!(spec.fault(), None);
         }
     }
 
-    /// The draft's jitter of 7 ms: "multiple spikes of 100 to 200 ms every second". At 833 packets a second, which are 10 Mbit/s,
-    /// a fifteenth of them are sent again, twelve times on average.
+    /// The draft's jitter of 7 ms: "multiple spikes of 100 to 200 ms every second". At 833 packets a second (10
+    /// Mbit/s), a fifteenth of them are retransmitted, twelve times on average.
     #[test]
     fn bad_wifi_has_several_spikes_a_second() {
         let spec = TimeSpec::Wifi { average: ms(7.0) };
@@ -436,7 +436,7 @@ mod tests {
             draws.iter().filter(|draw| (ms(least)..ms(most)).contains(draw)).count() as f64 / N as f64
         };
         assert!((share(30.0, 500.0) - 1.0 / 15.0).abs() < 0.002, "{}", share(30.0, 500.0));
-        // A Poisson number of mean 12 is above 13, so that its retransmissions take 100 ms, in 32 of 100 cases.
+        // A Poisson number of mean 12 exceeds 13 in 32 of 100 cases; the retransmissions then take 100 ms.
         let spikes = 833.0 * share(100.0, 200.0);
         assert!((833.0 / 15.0 * 0.30..833.0 / 15.0 * 0.35).contains(&spikes), "{spikes} spikes a second");
         assert!(share(9.0, 30.0) < 0.002, "{}", share(9.0, 30.0));
@@ -461,13 +461,13 @@ mod tests {
         for shape in [0.8, 1.0, 1.2] {
             let spec = TimeSpec::Pareto { min: ms(1.0), shape, max: Some(ms(50.0)) };
             let (found, _) = moments(&spec);
-            let said = spec.mean().as_secs_f64() * 1e3;
-            assert!((found / said - 1.0).abs() < 0.02, "{shape}: {found}, said {said}");
+            let computed = spec.mean().as_secs_f64() * 1e3;
+            assert!((found / computed - 1.0).abs() < 0.02, "{shape}: {found}, said {computed}");
         }
     }
 
     #[test]
-    fn distributions_that_make_no_sense_are_refused() {
+    fn invalid_distributions_are_refused() {
         for spec in [
             TimeSpec::Uniform { min: ms(2.0), max: ms(1.0) },
             TimeSpec::Pareto { min: ms(2.0), shape: 0.0, max: None },
@@ -483,7 +483,7 @@ mod tests {
         }
     }
 
-    /// A tenth of the draws is below the tenth's quantile, and so on; the normal quantiles are those of the tables.
+    /// A tenth of the draws is below the first decile, and so on; the normal quantiles match the tables.
     #[test]
     fn quantiles_are_those_of_the_draws() {
         for (share, z) in [(0.975, 1.959_963_984_540_054), (0.5, 0.0), (0.001, -3.090_232_306_167_813)] {
@@ -511,7 +511,7 @@ mod tests {
 
     /// netem's numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the correlation rho, and a uniform time follows them.
     #[test]
-    fn correlated_times_are_those_of_netem() {
+    fn correlated_times_match_netem() {
         let distribution = TimeSpec::Uniform { min: ms(0.0), max: ms(10.0) };
         for correlation in [0.0, 0.25, 0.9] {
             let spec =
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn correlations_that_make_no_sense_are_refused() {
+    fn invalid_correlations_are_refused() {
         let spec = VariationSpec::new(TimeSpec::Wifi { average: ms(1.0) });
         assert_eq!(spec.fault(), None);
         assert!(VariationSpec { correlation: 0.5, ..spec }.fault().unwrap().contains("several draws"));

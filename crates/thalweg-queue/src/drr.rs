@@ -2,7 +2,7 @@
 
 use crate::bucket::Buckets;
 use crate::lanes::Lanes;
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::spec::above_zero;
 use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
@@ -18,7 +18,7 @@ pub struct DrrConfig {
     pub quantum: Bytes,
     /// Number of hash queues, at least 1. `None` gives every flow its own queue.
     pub buckets: Option<u32>,
-    /// Rule for drops without room.
+    /// Drop rule on overflow.
     pub overflow: Overflow,
     /// Weights of flows by their priority.
     pub weights: Weights,
@@ -46,11 +46,11 @@ impl Default for DrrConfig {
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
 /// | quanta per queue | one, times the [weight](Weights) of the flow whose packet is first | a queue may have several flows | shares are in proportion to weights |
-/// | rounds without a packet are gone through | passed over in one step | a quantum of a byte must not stall | none |
+/// | rounds without a packet are processed one by one | skipped in one step | a quantum of a byte must not stall | none |
 #[derive(Clone, Debug)]
 pub struct Drr {
     config: DrrConfig,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     lanes: Lanes<Turn, ()>,
     /// Queues with packets; the first has the turn.
@@ -72,7 +72,7 @@ impl Drr {
     pub fn new(limit: Limit, config: DrrConfig, stream: impl FnOnce() -> Stream) -> Self {
         Self {
             config,
-            room: Room::new(limit),
+            occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             lanes: Lanes::new(),
             turns: VecDeque::new(),
@@ -112,7 +112,7 @@ impl Drr {
                 turn.has_begun = false;
                 self.turns.rotate_left(1);
             }
-            // No queue may send in this round: skip to the next round in which one may.
+            // No queue may send in this round: skip to the next round with an eligible queue.
             let missing = |lane: u32| self.head(lane).saturating_sub(self.lanes.get(lane).state.deficit);
             let rounds = self.turns.iter().map(|&lane| missing(lane).div_ceil(self.quantum(lane))).min()?;
             for &lane in &self.turns {
@@ -135,11 +135,11 @@ impl Drr {
 impl Discipline for Drr {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let key = self.key(entry.flow);
-        if self.config.overflow.refuses(&self.lanes, key, &entry, &self.room) {
+        if self.config.overflow.refuses(&self.lanes, key, &entry, &self.occupancy) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
@@ -147,25 +147,26 @@ impl Discipline for Drr {
         if is_new {
             self.turns.push_back(mine);
         }
-        self.room.take(&entry);
-        self.lanes.push(mine, entry, (), self.room.cost(&entry));
-        while self.room.is_exceeded() {
-            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.room) else {
+        self.occupancy.take(&entry);
+        self.lanes.push(mine, entry, (), self.occupancy.cost(&entry));
+        while self.occupancy.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.occupancy)
+            else {
                 return;
             };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let lane = self.next_turn()?;
-        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.room.cost(entry))?;
-        self.room.give_back(&entry);
+        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
+        self.occupancy.give_back(&entry);
         self.lanes.state(lane).deficit -= u64::from(entry.size);
         if self.lanes.get(lane).is_empty() {
             self.turns.pop_front();
@@ -175,25 +176,25 @@ impl Discipline for Drr {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        self.lanes.recount(|entry| self.room.cost(entry));
-        while self.room.is_exceeded() {
-            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.room) else {
+        self.occupancy.set_limit(limit);
+        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        while self.occupancy.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.occupancy) else {
                 break;
             };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 
@@ -280,7 +281,8 @@ mod tests {
 
     #[test]
     fn shares_differ_by_less_than_three_packets() {
-        // The paper's theorem: two queues that always wait get the same, up to a quantum and two of the largest packets.
+        // The paper's theorem: two backlogged queues get the same service, up to a quantum and two of the largest
+        // packets.
         for quantum in [1, 100, 1500, 10_000] {
             let mut queue = queue(quantum, Limit::Unlimited, Overflow::LongestTail);
             let (sizes, mut given) = ([1500, 500, 40], [0u64; 3]);
@@ -299,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_packet_of_megabytes_does_not_stall_a_quantum_of_a_byte() {
-        // 2^32 rounds are passed over in one step.
+        // 2^32 rounds are skipped in one step.
         let mut queue = queue(1, Limit::Unlimited, Overflow::LongestTail);
         offer(&mut queue, Time::ZERO, entry(0, 1, u32::MAX));
         offer(&mut queue, Time::ZERO, entry(1, 2, u32::MAX - 1));
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn hashed_flows_share_a_queue() {
-        // With a single bucket it is first come first served.
+        // With a single bucket the order is first come, first served.
         let config = DrrConfig { buckets: Some(1), ..DrrConfig::default() };
         let mut queue = Drr::new(Limit::Unlimited, config, || Stream::new(1, "test", 0));
         for packet in 0..10 {

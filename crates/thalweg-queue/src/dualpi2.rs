@@ -1,6 +1,6 @@
 //! DualPI2.
 
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::spec::{above_zero, probability};
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub struct DualPi2Config {
     pub coupling: f64,
     /// Delay in the low-latency queue above which packets may be marked (`minTh`).
     pub threshold: Duration,
-    /// Additional delay from which on packets are always marked (`range`).
+    /// Additional delay above the threshold at which the marking probability reaches 1 (`range`).
     pub range: Duration,
     /// Share of the line for the classic queue while both queues have packets, 0 to 1.
     pub classic_share: f64,
@@ -41,8 +41,8 @@ impl Default for DualPi2Config {
     }
 }
 
-/// The coupled dual queue for low latency, low loss and scalable throughput (RFC 9332) with the controller of its appendix A:
-/// PI2 for classic traffic, a ramp for the low-latency queue, and the two coupled.
+/// The coupled dual queue for low latency, low loss and scalable throughput (RFC 9332) with the controller of its
+/// appendix A: PI2 for classic traffic, a ramp for the low-latency queue, and the two coupled.
 ///
 /// Packets with ECT(1) or CE go to the low-latency queue, all others to the classic one. A proportional integral
 /// controller adjusts a base probability `p'` to keep the delay of the classic queue near the target. Classic packets
@@ -61,14 +61,14 @@ impl Default for DualPi2Config {
 ///
 /// | RFC | here | reason | effect |
 /// | --- | --- | --- | --- |
-/// | a timer updates the probability | updates that were due are made up when a packet comes or goes | a queue has no timers, and what waits at the head does not change in between | none |
-/// | any scheduler that gives the low-latency queue conditional priority | by weight, in bytes: the low-latency queue first, but for the classic one's share where both have packets | as Linux has it | none where the low-latency queue has no more than its share |
-/// | `Tupdate` is the smaller of `target` and a third of `RTT_max` | an option of its own | both are visible then | none at the usual values |
-/// | a limit of 250 ms of the line | that of the queue | as for all disciplines | none |
+/// | a timer updates the probability | due updates are made up at arrivals and departures | a queue has no timers, and the head does not change in between | none |
+/// | any scheduler that gives the low-latency queue conditional priority | by weight, in bytes: the low-latency queue first, except for the classic queue's share while both have packets | as in Linux | none while the low-latency queue stays within its share |
+/// | `Tupdate` is the smaller of `target` and a third of `RTT_max` | a separate parameter | both are visible then | none at the default values |
+/// | a limit of 250 ms of the line | the limit of the queue | as for all disciplines | none |
 #[derive(Clone, Debug)]
 pub struct DualPi2 {
     config: DualPi2Config,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     low_latency: VecDeque<(Entry, Time)>,
     classic: VecDeque<(Entry, Time)>,
@@ -82,7 +82,7 @@ pub struct DualPi2 {
     drops: Recur,
     signals: Recur,
     /// Bytes sent by the low-latency queue beyond its share while both have packets.
-    ahead: f64,
+    low_latency_lead: f64,
 }
 
 /// Evenly spread signals of some probability.
@@ -109,7 +109,7 @@ impl DualPi2 {
     pub fn new(limit: Limit, config: DualPi2Config) -> Self {
         Self {
             config,
-            room: Room::new(limit),
+            occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             low_latency: VecDeque::new(),
             classic: VecDeque::new(),
@@ -119,7 +119,7 @@ impl DualPi2 {
             marks: Recur::default(),
             drops: Recur::default(),
             signals: Recur::default(),
-            ahead: 0.0,
+            low_latency_lead: 0.0,
         }
     }
 
@@ -158,7 +158,7 @@ impl DualPi2 {
     /// Returns the delay of the longest-queued packet at `at` (`curq`).
     fn wait(&self, at: Time) -> Duration {
         let since = |queue: &VecDeque<(Entry, Time)>| {
-            queue.front().map_or(Duration::ZERO, |(_, came)| at.since(*came))
+            queue.front().map_or(Duration::ZERO, |(_, arrival)| at.since(*arrival))
         };
         since(&self.classic).max(since(&self.low_latency))
     }
@@ -194,12 +194,12 @@ impl DualPi2 {
             (Some((entry, _)), Some((other, _))) => {
                 let share = self.config.classic_share;
                 let owed = (1.0 - share) * f64::from(other.size);
-                let low_latency = share <= 0.0 || self.ahead < owed;
-                self.ahead += if low_latency { share * f64::from(entry.size) } else { -owed };
+                let low_latency = share <= 0.0 || self.low_latency_lead < owed;
+                self.low_latency_lead += if low_latency { share * f64::from(entry.size) } else { -owed };
                 low_latency
             }
             (first, _) => {
-                self.ahead = 0.0;
+                self.low_latency_lead = 0.0;
                 first.is_some()
             }
         }
@@ -207,11 +207,11 @@ impl DualPi2 {
 
     /// Dequeues from the low-latency queue: `None` if the packet was dropped.
     fn serve_low_latency(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        let (mut entry, came) = self.low_latency.pop_front()?;
-        self.room.give_back(&entry);
+        let (mut entry, arrival) = self.low_latency.pop_front()?;
+        self.occupancy.give_back(&entry);
         let coupled = self.coupled_probability();
         let probability = if coupled < 1.0 {
-            coupled.max(self.native_probability(now.since(came)))
+            coupled.max(self.native_probability(now.since(arrival)))
         } else if self.drops.next(self.classic_probability()) {
             dropped.push(Dropped { entry, reason: DropReason::Early });
             return None;
@@ -227,7 +227,7 @@ impl DualPi2 {
     /// Dequeues from the classic queue: `None` if the packet was dropped.
     fn serve_classic(&mut self, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let (mut entry, _) = self.classic.pop_front()?;
-        self.room.give_back(&entry);
+        self.occupancy.give_back(&entry);
         if self.signals.next(self.classic_probability())
             && (self.coupled_probability() >= 1.0 || !entry.mark())
         {
@@ -242,9 +242,9 @@ impl Discipline for DualPi2 {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.catch_up(now);
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
-        } else if self.room.fits(entry.size) {
-            self.room.take(&entry);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+        } else if self.occupancy.fits(entry.size) {
+            self.occupancy.take(&entry);
             let queue = match entry.ecn {
                 Ecn::Ect1 | Ecn::Ce => &mut self.low_latency,
                 Ecn::Ect0 | Ecn::NotEct => &mut self.classic,
@@ -257,7 +257,7 @@ impl Discipline for DualPi2 {
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.catch_up(now);
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         while !self.low_latency.is_empty() || !self.classic.is_empty() {
@@ -274,28 +274,28 @@ impl Discipline for DualPi2 {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        while self.room.is_exceeded() {
+        self.occupancy.set_limit(limit);
+        while self.occupancy.is_exceeded() {
             // Of the two queues, the one with the later last arrival drops it.
-            let came = |line: &VecDeque<(Entry, Time)>| line.back().map(|(_, came)| *came);
-            let line = if came(&self.low_latency) > came(&self.classic) {
+            let arrival = |line: &VecDeque<(Entry, Time)>| line.back().map(|(_, arrival)| *arrival);
+            let line = if arrival(&self.low_latency) > arrival(&self.classic) {
                 &mut self.low_latency
             } else {
                 &mut self.classic
             };
             let Some((entry, _)) = line.pop_back() else { break };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    /// All that leaves at `now`, and the number that was dropped.
+    /// Returns the packets that leave at `now`, and the number of drops.
     fn drain(queue: &mut DualPi2, now: Time) -> (Vec<Entry>, usize) {
         let mut dropped = Vec::new();
         let left = std::iter::from_fn(|| queue.dequeue(now, &mut dropped)).collect();
@@ -382,7 +382,7 @@ mod tests {
 
     /// RFC 9332, appendix A.1: no mark up to 800 us, all from 1.2 ms on, half of them at 1 ms; never the last packet.
     #[test]
-    fn the_low_latency_queue_is_marked_by_its_own_wait() {
+    fn the_low_latency_queue_is_marked_by_its_sojourn_time() {
         for (wait, marked) in [(800, 0), (1000, 499), (1200, 999)] {
             let mut queue = queue();
             fill(&mut queue, at(0), Ecn::Ect1, 1000);
@@ -395,7 +395,7 @@ mod tests {
 
     /// RFC 9332, section 2.1: p_C = p'^2 and p_CL = k p'.
     #[test]
-    fn classic_packets_meet_the_square_and_scalable_ones_the_double() {
+    fn classic_and_scalable_probabilities_are_coupled() {
         let counted = |ecn| {
             let mut queue = queue();
             queue.next_update = at(1_000_000);
@@ -413,10 +413,10 @@ mod tests {
         assert!(near(marks, 4_000) && drops == 0, "{marks} {drops}");
     }
 
-    /// RFC 9332, appendix A.2: with p_CL at its maximum, both queues drop with p_C, whatever the codepoint, and the
-    /// low-latency queue's others are marked.
+    /// RFC 9332, appendix A.2: with p_CL at its maximum, both queues drop with p_C for any codepoint, and the other
+    /// packets of the low-latency queue are marked.
     #[test]
-    fn an_overloaded_line_drops_whatever_may_be_marked() {
+    fn an_overloaded_line_drops_ecn_capable_packets_too() {
         for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {
             let mut queue = queue();
             queue.next_update = at(1_000_000);
@@ -441,9 +441,9 @@ mod tests {
         assert!(classic.abs_diff(200) <= 1, "{classic}");
     }
 
-    /// RFC 9332, appendix A.1: an idle queue forgets, and after a long outage the updates that are made up end.
+    /// RFC 9332, appendix A.1: an idle queue resets, and the number of updates made up after a long outage is bounded.
     #[test]
-    fn made_up_updates_end() {
+    fn made_up_updates_are_bounded() {
         let mut queue = queue();
         (queue.base, queue.last_wait) = (1.0, Duration::from_secs(1));
         let late = Time::ZERO + Duration::from_secs(200_000);

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn bleaching_leaves_nothing() {
+    fn bleaching_clears_the_codepoint() {
         assert_eq!(rows(EcnTreatment::Bleached), [(NotEct, NotEct, NotEct); 4]);
     }
 

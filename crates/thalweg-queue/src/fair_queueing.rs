@@ -1,7 +1,7 @@
 //! Fair Queueing.
 
 use crate::lanes::Lanes;
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::rounds::{Round, Rounds, of_bytes};
 use crate::spec::above_zero;
 use crate::weights::Weights;
@@ -26,9 +26,9 @@ pub struct FairQueueingConfig {
 /// 1989).
 ///
 /// A packet of P bytes that arrives in round R gets the finish number F = max(F of its flow's packet before, R) + P and
-/// the bid B = max(F of the packet before, R - δ) + P; the packet with the least bid leaves next, the one that came
-/// first if bids are equal. Service is not preemptive. On overflow the flow with the largest share of the buffer drops
-/// its last packet, until the arrival fits; on a tie it is the arrival's own flow.
+/// the bid B = max(F of the packet before, R - δ) + P; the packet with the lowest bid leaves next, in order of arrival
+/// if bids are equal. Service is not preemptive. On overflow the flow with the largest share of the buffer drops its
+/// last packet, until the arrival fits; on a tie it is the arrival's own flow.
 ///
 /// With [`mark_above`](FairQueueingConfig::mark_above), an arrival whose flow then holds more than its share of the
 /// buffer is marked, if it may be: the variant "fqbit" of Liang (1991), for sources that react to DEC's congestion bit.
@@ -45,7 +45,7 @@ pub struct FairQueueingConfig {
 #[derive(Clone, Debug)]
 pub struct FairQueueing {
     config: FairQueueingConfig,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     lanes: Lanes<Conversation, Tag>,
     /// First packet of each flow, by bid and then by arrival.
@@ -76,7 +76,7 @@ impl FairQueueing {
     pub const fn new(limit: Limit, config: FairQueueingConfig) -> Self {
         Self {
             config,
-            room: Room::new(limit),
+            occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             lanes: Lanes::new(),
             heads: BTreeSet::new(),
@@ -97,7 +97,7 @@ impl FairQueueing {
         self.rounds.change(lane, weight, before, finish);
         let is_first = self.lanes.get(lane).is_empty();
         let flows = self.lanes.busy() + usize::from(is_first);
-        let cost = self.room.cost(&entry);
+        let cost = self.occupancy.cost(&entry);
         let used = self.lanes.get(lane).used() + cost;
         if self.is_above_share(used, flows) {
             entry.mark();
@@ -107,13 +107,13 @@ impl FairQueueing {
         if is_first {
             self.heads.insert((bid, tag.arrival, lane));
         }
-        self.room.take(&entry);
+        self.occupancy.take(&entry);
         self.lanes.push(lane, entry, tag, cost);
         lane
     }
 
     fn is_above_share(&self, used: u64, flows: usize) -> bool {
-        let limit = match self.room.limit() {
+        let limit = match self.occupancy.limit() {
             Limit::Packets(limit) | Limit::Bytes(limit) => limit,
             Limit::Unlimited => return false,
         };
@@ -122,8 +122,8 @@ impl FairQueueing {
 
     /// Removes the last packet of a flow, and undoes its accounting.
     fn drop_last(&mut self, lane: u32) -> Option<Entry> {
-        let (entry, tag) = self.lanes.pop_back(lane, |entry| self.room.cost(entry))?;
-        self.room.give_back(&entry);
+        let (entry, tag) = self.lanes.pop_back(lane, |entry| self.occupancy.cost(entry))?;
+        self.occupancy.give_back(&entry);
         if self.lanes.get(lane).is_empty() {
             self.heads.remove(&(tag.bid, tag.arrival, lane));
         }
@@ -153,11 +153,11 @@ impl Discipline for FairQueueing {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let lane = self.store(entry);
-        while self.room.is_exceeded() {
+        while self.occupancy.is_exceeded() {
             let Some(victim) = self.lanes.longest(lane) else { return };
             let Some(entry) = self.drop_last(victim) else { return };
             dropped.push(Dropped { entry, reason: DropReason::Full });
@@ -166,12 +166,12 @@ impl Discipline for FairQueueing {
 
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.rounds.complete(|lane| Self::close_if_empty(&mut self.lanes, lane));
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let (_, _, lane) = self.heads.pop_first()?;
-        let (entry, _) = self.lanes.pop_front(lane, |entry| self.room.cost(entry))?;
-        self.room.give_back(&entry);
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
+        self.occupancy.give_back(&entry);
         if let Some(&(_, next)) = self.lanes.get(lane).front() {
             self.heads.insert((next.bid, next.arrival, lane));
         }
@@ -186,11 +186,11 @@ impl Discipline for FairQueueing {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_rate(&mut self, rate: Rate) {
@@ -199,13 +199,13 @@ impl Discipline for FairQueueing {
 
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
-        self.room.set_limit(limit);
-        self.lanes.recount(|entry| self.room.cost(entry));
-        while self.room.is_exceeded() {
+        self.occupancy.set_limit(limit);
+        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        while self.occupancy.is_exceeded() {
             let Some(entry) = self.lanes.longest(0).and_then(|victim| self.drop_last(victim)) else { break };
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 

@@ -25,14 +25,14 @@ fn us(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
 }
 
-/// Enqueues at a time, and returns which packets are dropped.
+/// Enqueues at `at`; returns the dropped packets.
 fn offer(queue: &mut FairQueueing, at: u64, entry: Entry) -> Vec<u32> {
     let mut dropped = Vec::new();
     queue.enqueue(us(at), entry, &mut dropped);
     dropped.iter().map(|drop| drop.entry.packet).collect()
 }
 
-/// Serves all that waits from a time on, and returns packets in the order of service.
+/// Serves all queued packets from `at` on; returns them in the order of service.
 fn drain(queue: &mut FairQueueing, mut at: u64) -> Vec<u32> {
     let mut order = Vec::new();
     while let Some(entry) = queue.dequeue(us(at), &mut Vec::new()) {
@@ -54,8 +54,8 @@ fn packets_leave_in_the_order_of_their_finish_numbers() {
 
 #[test]
 fn an_arrival_begins_in_the_round_of_its_time() {
-    // Two flows with packets of 1000 bytes. At 2400 us each has been given 1200 bytes, bit by bit: a packet of 700
-    // finishes at 1900, before the second packet of flow 2 at 2000; one of 900 finishes after it, at 2100.
+    // Two flows with packets of 1000 bytes. At 2400 us each has received 1200 bytes of bit-by-bit service: a packet of
+    // 700 finishes at 1900, before the second packet of flow 2 at 2000; one of 900 finishes after it, at 2100.
     for (size, expected) in [(700, [9, 11, 2]), (900, [11, 9, 2])] {
         let mut queue = plain(Limit::Unlimited);
         for packet in 0..3 {
@@ -72,8 +72,8 @@ fn an_arrival_begins_in_the_round_of_its_time() {
 
 #[test]
 fn promptness_favours_flows_that_have_sent_little() {
-    // As above with 900 bytes: a promptness of 200 bytes lets it begin at 1000, so that it bids 1900. What a flow has
-    // used is charged all the same: its next packet begins where the first one finished.
+    // As above with 900 bytes: a promptness of 200 bytes lets it begin at 1000, for a bid of 1900. The service used is
+    // charged all the same: its next packet begins at the finish number of the first.
     let mut queue = queue(
         Limit::Unlimited,
         FairQueueingConfig { promptness: Bytes::new(200), ..FairQueueingConfig::default() },
@@ -87,14 +87,14 @@ fn promptness_favours_flows_that_have_sent_little() {
     }
     offer(&mut queue, 2400, entry(8, 3, 900));
     offer(&mut queue, 2400, entry(9, 3, 900));
-    // Bids: 8 has 1900, 11 has 2000, 9 has 2100 + 900, as have 2 and 12, which came first.
+    // Bids: 8 has 1900, 11 has 2000, 9 has 2100 + 900, equal to 2 and 12, which arrived first.
     assert_eq!(drain(&mut queue, 3000), [8, 11, 2, 12, 9]);
 }
 
 #[test]
-fn no_packet_is_later_than_bit_by_bit_by_more_than_one_packet() {
+fn departures_lag_bit_by_bit_service_by_at_most_one_packet() {
     // The bound of Parekh and Gallager (1993, theorem 1) on random arrivals of eight flows: the longest packet takes
-    // 1500 us. What packets would do on the fluid line is computed from event to event.
+    // 1500 us. The fluid model is computed from event to event.
     for seed in 0..4 {
         let mut stream = Stream::new(seed, "test", 0);
         let mut arrivals = Vec::new();
@@ -123,8 +123,7 @@ fn no_packet_is_later_than_bit_by_bit_by_more_than_one_packet() {
     }
 }
 
-/// The times at which the packets would have left a line that gives every flow with packets the same rate at any
-/// moment.
+/// Returns the departure times in the fluid model: at any moment every flow with packets gets the same rate.
 fn fluid_departures(arrivals: &[(u64, Entry)]) -> Vec<f64> {
     let mut left: Vec<VecDeque<(u32, f64)>> = vec![VecDeque::new(); 8];
     let mut departures = vec![0.0; arrivals.len()];
@@ -153,7 +152,7 @@ fn fluid_departures(arrivals: &[(u64, Entry)]) -> Vec<f64> {
 }
 
 #[test]
-fn flows_that_always_wait_get_equal_bytes_whatever_their_packets() {
+fn backlogged_flows_get_equal_bytes_for_any_packet_size() {
     // Packets of 1500, 500 and 40 bytes for 3 s: shares differ by no more than the longest packet.
     let mut queue = plain(Limit::Unlimited);
     let sizes = [1500, 500, 40];
@@ -172,7 +171,7 @@ fn flows_that_always_wait_get_equal_bytes_whatever_their_packets() {
 }
 
 #[test]
-fn the_flow_that_uses_most_loses_its_last_packets() {
+fn the_largest_flow_loses_its_last_packets() {
     // 3000 bytes: flow 1 holds 4 x 600, flow 2 holds 600. An arrival of 1000 bytes costs flow 1 its last two.
     let mut queue = plain(Limit::Bytes(3000));
     for packet in 0..4 {
@@ -180,16 +179,17 @@ fn the_flow_that_uses_most_loses_its_last_packets() {
     }
     assert!(offer(&mut queue, 0, entry(4, 2, 600)).is_empty());
     assert_eq!(offer(&mut queue, 0, entry(5, 3, 1000)), [3, 2]);
-    // Flow 3 uses 1000 of the 2800, flow 1 uses 1200, an arrival of flow 3 is then itself the last of the most.
+    // Flow 3 uses 1000 of the 2800, flow 1 uses 1200, an arrival of flow 3 is then itself the last packet of the
+    // largest flow.
     assert_eq!(offer(&mut queue, 0, entry(6, 3, 300)), [6]);
-    // Larger than everything: only the arrival goes once its flow uses most.
+    // Larger than the buffer: its flow uses most, and only the arrival is dropped.
     assert_eq!(offer(&mut queue, 0, entry(7, 4, 9000)), [7]);
     assert_eq!((queue.packets(), queue.bytes()), (4, 2800));
 }
 
 #[test]
-fn in_a_tie_the_arrival_goes() {
-    // Two flows hold two packets each of four: a third of either has used most.
+fn on_a_tie_the_arrival_is_dropped() {
+    // Two flows hold two packets each of four: with a third packet either flow uses most.
     let mut queue = plain(Limit::Packets(4));
     for (packet, flow) in [(0, 1), (1, 2), (2, 1), (3, 2)] {
         assert!(offer(&mut queue, 0, entry(packet, flow, 100)).is_empty());
@@ -202,9 +202,9 @@ fn in_a_tie_the_arrival_goes() {
 }
 
 #[test]
-fn what_is_dropped_is_not_charged() {
-    // Flow 1 loses its second and third packet for the others' sake; a new one finishes at 200 again, before flow 2's
-    // third at 300.
+fn dropped_packets_are_not_charged_to_their_flow() {
+    // Flow 1 loses its second and third packet to other flows; a new one finishes at 200 again, before flow 2's third
+    // at 300.
     let mut queue = plain(Limit::Packets(5));
     for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)] {
         offer(&mut queue, 0, entry(packet, flow, 100));
@@ -218,7 +218,7 @@ fn what_is_dropped_is_not_charged() {
 
 #[test]
 fn packets_beyond_the_share_are_marked() {
-    // A limit of 12 packets. Alone, flow 1 may hold 12; with a second flow 6 each, so that only its seventh is marked.
+    // A limit of 12 packets. Alone, flow 1 may hold 12; with a second flow, 6 each: only its seventh packet is marked.
     let config = FairQueueingConfig { mark_above: Some(1.0), ..FairQueueingConfig::default() };
     let mut queue = queue(Limit::Packets(12), config);
     offer(&mut queue, 0, entry(99, 2, 100));
@@ -231,7 +231,7 @@ fn packets_beyond_the_share_are_marked() {
     while let Some(entry) = queue.dequeue(us(0), &mut Vec::new()) {
         marked.extend(entry.marked.then_some(entry.packet));
     }
-    // The eighth is not marked, as it cannot be.
+    // The eighth is not ECN-capable, and not marked.
     assert_eq!(marked, [6]);
 }
 
@@ -248,7 +248,7 @@ fn urgent_packets_leave_first_and_push_nothing_out() {
 }
 
 #[test]
-fn flows_that_are_done_are_forgotten() {
+fn finished_flows_are_removed() {
     // A million packets of as many flows, ten of them at a time: there are never many lanes.
     let mut queue = plain(Limit::Packets(10));
     let mut stream = Stream::new(1, "test", 0);

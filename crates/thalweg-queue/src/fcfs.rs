@@ -8,10 +8,10 @@ use thalweg_proto::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FcfsConfig;
 
-/// FIFO with drop-tail: an arrival without room is dropped.
+/// FIFO with drop-tail: an arrival at a full queue is dropped.
 ///
-/// Urgent entries leave before all ordinary ones, in arrival order. They need room like any other: an urgent arrival at
-/// a full queue is dropped, and never displaces another packet (Liang 1991, 3.2.2).
+/// Urgent entries leave before all ordinary ones, in arrival order. They count towards the limit like any other: an
+/// urgent arrival at a full queue is dropped, and never displaces another packet (Liang 1991, 3.2.2).
 ///
 /// An empty queue uses no heap, so a network may have any number of idle queues.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Fcfs {
 
     /// Returns true if an arrival of `size` bytes fits.
     #[inline]
-    pub(crate) fn has_room(&self, size: u32) -> bool {
+    pub(crate) fn fits(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(limit) => (self.queue.len() as u64) < limit,
             Limit::Bytes(limit) => u64::from(size) <= limit.saturating_sub(self.bytes),
@@ -45,12 +45,12 @@ impl Fcfs {
         }
     }
 
-    /// Enqueues `entry` without checking for room.
+    /// Enqueues `entry` without checking the limit.
     #[inline]
     pub(crate) fn store(&mut self, entry: Entry) {
         self.bytes += u64::from(entry.size);
         if entry.urgent {
-            self.store_ahead(entry);
+            self.push_urgent(entry);
         } else {
             self.queue.push_back(entry);
         }
@@ -58,7 +58,7 @@ impl Fcfs {
 
     /// Enqueues an urgent entry. Kept out of line, so ordinary packets do not pay for the code.
     #[cold]
-    fn store_ahead(&mut self, entry: Entry) {
+    fn push_urgent(&mut self, entry: Entry) {
         self.queue.insert(self.urgent, entry);
         self.urgent += 1;
     }
@@ -114,7 +114,7 @@ impl Fcfs {
 impl Discipline for Fcfs {
     #[inline]
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
-        if self.has_room(entry.size) {
+        if self.fits(entry.size) {
             self.store(entry);
         } else {
             dropped.push(Dropped { entry, reason: DropReason::Full });
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_the_arrival() {
-        // With room for two packets of any size, the third is the one that is dropped, for want of room.
+        // With a limit of two packets of any size, the third is dropped.
         let mut queue = Fcfs::new(Limit::Packets(2));
         assert!(offer(&mut queue, Time::ZERO, entry(1, 1500, false)).is_empty());
         assert!(offer(&mut queue, Time::ZERO, entry(2, 40, false)).is_empty());
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_limit_takes_whatever_fits_in_what_is_left() {
+    fn a_byte_limit_accepts_packets_up_to_the_remaining_bytes() {
         // 1000 bytes: 600 fit, then 500 do not, but 400 do, to the last byte; and then not even one.
         let mut queue = Fcfs::new(Limit::Bytes(1000));
         assert!(offer(&mut queue, Time::ZERO, entry(1, 600, false)).is_empty());
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn an_urgent_entry_that_finds_the_queue_full_is_dropped() {
-        // Nothing that waits makes room for it.
+        // No queued packet is displaced.
         let mut queue = Fcfs::new(Limit::Packets(1));
         assert!(offer(&mut queue, Time::ZERO, entry(1, 10, false)).is_empty());
         assert!(!offer(&mut queue, Time::ZERO, entry(2, 10, true)).is_empty());
         assert_eq!(drain(&mut queue, Time::ZERO), [1]);
     }
 
-    /// Entries from 10 on stand for acknowledgements, each of which makes those before it superfluous, and others for data.
+    /// Entries from 10 on stand for acknowledgements, which supersede all earlier ones; other entries stand for data.
     fn filtered(filter: AckFilter, packets: &[u32], limit: u64) -> (Vec<u32>, Vec<u32>, u64) {
         let mut queue = Fcfs::new(Limit::Packets(limit));
         let mut dropped = Vec::new();
@@ -254,7 +254,7 @@ mod tests {
         (drain(&mut queue, Time::ZERO), gone, full)
     }
 
-    /// CAKE's `ack-filter`: the first of two that are superfluous goes, so that two are left of any number.
+    /// CAKE's `ack-filter` drops the first of two redundant acknowledgements: two are left of any number.
     #[test]
     fn a_conservative_filter_leaves_two() {
         let (left, gone, full) = filtered(AckFilter::Conservative, &[10, 1, 11, 12, 2, 13, 14], 5);
@@ -263,9 +263,9 @@ mod tests {
         assert_eq!((left, gone), (vec![10, 1, 11], vec![]));
     }
 
-    /// US patent application 2004/0213278: the newest takes the place of the old one, in a full queue as well.
+    /// US patent application 2004/0213278: the newest acknowledgement replaces the old one, in a full queue as well.
     #[test]
-    fn the_newest_takes_the_place_of_the_first() {
+    fn the_newest_acknowledgement_replaces_the_first() {
         let (left, gone, full) = filtered(AckFilter::Newest, &[1, 10, 2, 11, 12, 3, 13], 3);
         assert_eq!((left, gone, full), (vec![1, 13, 2], vec![10, 11, 12], 1), "3 finds the queue full");
         let queue = filtered(AckFilter::None, &[10, 11, 12], 2);

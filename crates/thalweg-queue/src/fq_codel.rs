@@ -3,7 +3,7 @@
 use crate::bucket::Buckets;
 use crate::codel::{Backlog, CoDelConfig, Control};
 use crate::lanes::Lanes;
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::spec::above_zero;
 use crate::weights::Weights;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
@@ -50,13 +50,13 @@ impl Default for FqCoDelConfig {
 ///
 /// | RFC | here | reason | effect |
 /// | --- | --- | --- | --- |
-/// | a queue's CoDel state lives on when it is empty | as long as it is in one of the two lists | less to keep | counts start anew |
-/// | queues have no weights | the quantum is multiplied by the [weight](Weights) of the flow that came last to the queue | shares in proportion | none where all are 1 |
-/// | rounds without a packet are gone through | passed over in one step | a quantum of a byte must not stall | none |
+/// | a queue keeps its CoDel state when it is empty | as long as it is in one of the two lists | less memory | counts restart |
+/// | queues have no weights | the quantum is multiplied by the [weight](Weights) of the flow with the last arrival in the queue | shares in proportion | none where all are 1 |
+/// | rounds without a packet are processed one by one | skipped in one step | a quantum of a byte must not stall | none |
 #[derive(Clone, Debug)]
 pub struct FqCoDel {
     config: FqCoDelConfig,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     /// Queued packets with their arrival times.
     lanes: Lanes<Flow, Time>,
@@ -78,14 +78,14 @@ struct Flow {
 /// CoDel's view of a queue.
 struct View<'a> {
     lanes: &'a mut Lanes<Flow, Time>,
-    room: &'a mut Room,
+    occupancy: &'a mut Occupancy,
     lane: u32,
 }
 
 impl Backlog for View<'_> {
     fn pop(&mut self) -> Option<(Entry, Time)> {
-        let popped = self.lanes.pop_front(self.lane, |entry| self.room.cost(entry))?;
-        self.room.give_back(&popped.0);
+        let popped = self.lanes.pop_front(self.lane, |entry| self.occupancy.cost(entry))?;
+        self.occupancy.give_back(&popped.0);
         self.lanes.state(self.lane).bytes -= u64::from(popped.0.size);
         Some(popped)
     }
@@ -99,7 +99,7 @@ impl FqCoDel {
     pub fn new(limit: Limit, config: FqCoDelConfig, stream: Stream) -> Self {
         Self {
             config,
-            room: Room::new(limit),
+            occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             lanes: Lanes::new(),
             new: VecDeque::new(),
@@ -111,7 +111,7 @@ impl FqCoDel {
     /// Returns the weighted quantum of a queue.
     fn quantum(&self, lane: u32) -> i64 {
         let weight = u64::from(self.lanes.get(lane).state.weight.max(1));
-        // Half of the largest number leaves room for a queue's present credits.
+        // Half of the maximum leaves space for the queue's present credits.
         i64::try_from(self.config.quantum.get().max(1).saturating_mul(weight))
             .unwrap_or(i64::MAX)
             .min(i64::MAX / 2)
@@ -120,7 +120,7 @@ impl FqCoDel {
     /// Drops packets from the head of the largest queue.
     fn shed(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
         let Some(lane) = self.lanes.longest(mine) else { return };
-        let mut view = View { lanes: &mut self.lanes, room: &mut self.room, lane };
+        let mut view = View { lanes: &mut self.lanes, occupancy: &mut self.occupancy, lane };
         let half = view.bytes() / 2;
         for _ in 0..self.config.drop_batch.max(1) {
             let Some((entry, _)) = view.pop() else { return };
@@ -135,14 +135,14 @@ impl FqCoDel {
     fn serve(&mut self, now: Time, lane: u32, is_new: bool, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let mut control =
             self.lanes.state(lane).control.take().unwrap_or_else(|| Control::new(self.config.codel));
-        let mut view = View { lanes: &mut self.lanes, room: &mut self.room, lane };
+        let mut view = View { lanes: &mut self.lanes, occupancy: &mut self.occupancy, lane };
         let entry = control.dequeue(now, &mut view, dropped);
         let flow = self.lanes.state(lane);
         flow.control = Some(control);
         if let Some(entry) = entry {
             flow.credits -= i64::from(entry.size);
         } else if is_new {
-            // It may not come back at once as a new one: section 4.2 of the RFC.
+            // It must not return at once as a new queue (section 4.2 of the RFC).
             self.new.pop_front();
             self.old.push_back(lane);
         } else {
@@ -156,7 +156,7 @@ impl FqCoDel {
 impl Discipline for FqCoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
@@ -166,18 +166,18 @@ impl Discipline for FqCoDel {
             self.new.push_back(lane);
         }
         self.lanes.state(lane).bytes += u64::from(entry.size);
-        self.room.take(&entry);
-        self.lanes.push(lane, entry, now, self.room.cost(&entry));
-        while self.room.is_exceeded() {
+        self.occupancy.take(&entry);
+        self.lanes.push(lane, entry, now, self.occupancy.cost(&entry));
+        while self.occupancy.is_exceeded() {
             self.shed(lane, dropped);
         }
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
-        // Queues that were passed by without a packet in this call, one after the other.
+        // Number of consecutive queues skipped without a packet in this call.
         let mut passed = 0;
         loop {
             let is_new = !self.new.is_empty();
@@ -189,7 +189,7 @@ impl Discipline for FqCoDel {
                 self.old.push_back(lane);
                 passed += 1;
                 if !is_new && passed >= self.old.len() {
-                    // No queue has credits: skip to the next round in which one has.
+                    // No queue has credits: skip to the next round with credits.
                     let needed = |lane: &u32| (1 - self.lanes.get(*lane).state.credits).max(0) as u64;
                     let rounds = self
                         .old
@@ -213,24 +213,24 @@ impl Discipline for FqCoDel {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        self.lanes.recount(|entry| self.room.cost(entry));
-        while self.room.is_exceeded() && self.lanes.busy() > 0 {
+        self.occupancy.set_limit(limit);
+        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        while self.occupancy.is_exceeded() && self.lanes.busy() > 0 {
             self.shed(0, dropped);
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 
-/// Maximum number of FQ-CoDel queues, all of which may have state; the same as in Linux.
+/// Maximum number of FQ-CoDel queues, the same as in Linux. All may have state.
 const MAX_FLOWS: u32 = 65_536;
 
 impl Configure for FqCoDelConfig {
@@ -270,7 +270,7 @@ impl Configure for FqCoDelConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves FQ-CoDel: new queues first, credits, what a full buffer loses, CoDel in each queue.
+    //! Tests FQ-CoDel: new queues first, credits, drops on overflow, and CoDel in each queue.
     use super::*;
     use crate::testing::{offer, ordinary};
     use thalweg_proto::units::Duration;
@@ -295,8 +295,9 @@ mod tests {
 
     #[test]
     fn a_new_flow_goes_before_old_ones_once() {
-        // Flows 1 and 2 have had their first turns, and flow 1 has begun its second: 1500 more, less a packet, and then none
-        // left. Flow 3 is new: its first two packets go next. Then it has its turn after flow 2, before flow 1 has one again.
+        // Flows 1 and 2 have had their first turns, and flow 1 has begun its second: 1500 more credits, less a packet,
+        // and then none left. Flow 3 is new: its first two packets go next. Then it follows flow 2, before the next
+        // turn of flow 1.
         let mut queue = queue(Limit::Unlimited, 1500);
         for packet in 0..4 {
             offer(&mut queue, ms(0), entry(packet, 1, 1000));
@@ -313,8 +314,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_became_empty_is_not_new_at_once() {
-        // Flow 2 sends a packet whenever its last one has left: it does not keep flow 1 from its turn.
+    fn an_emptied_flow_is_not_new_at_once() {
+        // Flow 2 sends a packet whenever its last one has left, without delaying the turn of flow 1.
         let mut queue = queue(Limit::Unlimited, 1000);
         (0..10).for_each(|packet| {
             offer(&mut queue, ms(0), entry(packet, 1, 1000));
@@ -361,8 +362,8 @@ mod tests {
     }
 
     #[test]
-    fn each_queue_has_its_own_control() {
-        // Flow 1 keeps a standing queue, flow 2 sends a packet now and then: only flow 1 is dropped from.
+    fn each_queue_has_separate_codel_state() {
+        // Flow 1 keeps a standing queue, flow 2 sends occasional packets: only flow 1 has drops.
         let mut queue = queue(Limit::Unlimited, 1514);
         let mut dropped = Vec::new();
         (0..100).for_each(|packet| {

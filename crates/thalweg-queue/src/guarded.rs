@@ -29,14 +29,14 @@ pub enum BreachKind {
     /// Wrong number of queued packets.
     Packets {
         /// Reported number.
-        told: u64,
+        reported: u64,
         /// Actual number: enqueued packets that were neither dequeued nor dropped.
         held: u64,
     },
     /// Wrong number of queued bytes.
     Bytes {
         /// Reported number.
-        told: u64,
+        reported: u64,
         /// Actual number of bytes.
         held: u64,
     },
@@ -56,8 +56,10 @@ impl fmt::Display for Breach {
         write!(f, "the discipline `{}` ", self.by)?;
         match self.kind {
             BreachKind::Panicked => f.write_str("panicked"),
-            BreachKind::Packets { told, held } => write!(f, "tells of {told} packets where {held} wait"),
-            BreachKind::Bytes { told, held } => write!(f, "tells of {told} bytes where {held} wait"),
+            BreachKind::Packets { reported, held } => {
+                write!(f, "tells of {reported} packets where {held} wait")
+            }
+            BreachKind::Bytes { reported, held } => write!(f, "tells of {reported} bytes where {held} wait"),
             BreachKind::NotHeld => f.write_str("gave out a packet that it does not hold"),
             BreachKind::Resized => f.write_str("gave out a packet with another size"),
             BreachKind::Withheld { held } => write!(f, "gave no packet to a free line although {held} wait"),
@@ -117,13 +119,13 @@ impl ExternalQueue {
     }
 
     /// Compares the discipline's counts with the actual ones.
-    fn look(&mut self) {
+    fn check_counts(&mut self) {
         let Some((packets, bytes)) = self.guard(|queue| (queue.packets(), queue.bytes())) else { return };
         let held = self.held.len() as u64;
         if packets != held {
-            self.fail(BreachKind::Packets { told: packets, held });
+            self.fail(BreachKind::Packets { reported: packets, held });
         } else if bytes != self.bytes {
-            self.fail(BreachKind::Bytes { told: bytes, held: self.bytes });
+            self.fail(BreachKind::Bytes { reported: bytes, held: self.bytes });
         }
     }
 
@@ -132,7 +134,7 @@ impl ExternalQueue {
         for victim in dropped.iter().skip(before) {
             self.release(&victim.entry);
         }
-        self.look();
+        self.check_counts();
         if self.breach.is_some() {
             dropped.truncate(before);
         }
@@ -192,7 +194,7 @@ mod tests {
     use std::collections::VecDeque;
     use thalweg_proto::random::Stream;
 
-    /// A fault that a discipline has once it has taken three packets.
+    /// Fault of a discipline after three packets.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Wrong {
         Nothing,
@@ -268,9 +270,10 @@ mod tests {
         }
     }
 
-    /// Three packets of 1000 bytes come and one leaves. What is wrong is told, after so many of these four steps.
+    /// Three packets of 1000 bytes arrive and one leaves. Each violation is reported after the given number of these
+    /// four steps.
     #[test]
-    fn each_breach_is_told_when_it_happens() {
+    fn each_breach_is_reported_when_it_occurs() {
         for (wrong, after, what) in [
             (Wrong::Nothing, 9, ""),
             (Wrong::Count, 3, "tells of 4 packets where 3 wait"),
@@ -299,10 +302,10 @@ mod tests {
                     _ => {}
                 }
             }
-            let told = queue.breach().map(|breach| breach.to_string()).unwrap_or_default();
+            let message = queue.breach().map(|breach| breach.to_string()).unwrap_or_default();
             let expected =
                 if what.is_empty() { String::new() } else { format!("the discipline `mine` {what}") };
-            assert_eq!((found.unwrap_or(9), told), (after, expected), "{wrong:?}");
+            assert_eq!((found.unwrap_or(9), message), (after, expected), "{wrong:?}");
             assert_eq!(left.map(|entry| entry.packet), (wrong == Wrong::Nothing).then_some(0));
             // Reported drops are all of packets that were enqueued.
             assert!(dropped.iter().all(|victim| victim.entry.packet < 3), "{wrong:?}: {dropped:?}");

@@ -8,7 +8,7 @@ use thalweg_proto::units::Duration;
 
 /// Impairment outcome of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct ImpairmentOutcome {
     /// Packet lost. The other fields then show no impairment.
     pub lost: bool,
     /// Packet corrupted.
@@ -19,7 +19,7 @@ pub struct Fate {
     pub extra_delay: Duration,
 }
 
-impl Fate {
+impl ImpairmentOutcome {
     /// Outcome without impairment.
     pub const UNIMPAIRED: Self =
         Self { lost: false, corrupted: false, duplicated: false, extra_delay: Duration::ZERO };
@@ -102,7 +102,7 @@ impl Impairment {
         parts.largest = spec.largest.map_or(u32::MAX, |size| u32::try_from(size.get()).unwrap_or(u32::MAX));
     }
 
-    /// Returns true while no packet is impaired, so [`fate`](Self::fate) need not be called.
+    /// Returns true while no packet is impaired, so [`Self::outcome`] need not be called.
     #[inline]
     pub const fn is_transparent(&self) -> bool {
         !self.active
@@ -110,16 +110,16 @@ impl Impairment {
 
     /// Returns the outcome of the next packet, of `size` bytes.
     #[inline]
-    pub fn fate(&mut self, size: u32) -> Fate {
+    pub fn outcome(&mut self, size: u32) -> ImpairmentOutcome {
         match &mut self.parts {
-            Some(parts) if self.active => parts.fate(size),
-            _ => Fate::UNIMPAIRED,
+            Some(parts) if self.active => parts.outcome(size),
+            _ => ImpairmentOutcome::UNIMPAIRED,
         }
     }
 }
 
 impl Parts {
-    fn fate(&mut self, size: u32) -> Fate {
+    fn outcome(&mut self, size: u32) -> ImpairmentOutcome {
         let lost = self.loss.lose(size) | (size > self.largest);
         let duplicated = self.duplicate.strikes();
         let corrupted = self.corrupt.strikes();
@@ -129,9 +129,9 @@ impl Parts {
             Duration::ZERO
         };
         if lost {
-            Fate { lost, ..Fate::UNIMPAIRED }
+            ImpairmentOutcome { lost, ..ImpairmentOutcome::UNIMPAIRED }
         } else {
-            Fate { lost, corrupted, duplicated, extra_delay }
+            ImpairmentOutcome { lost, corrupted, duplicated, extra_delay }
         }
     }
 }
@@ -175,9 +175,9 @@ mod tests {
         Stream::new(7, purpose, 0)
     }
 
-    fn fates(spec: &ImpairmentSpec, n: usize) -> Vec<Fate> {
+    fn outcomes(spec: &ImpairmentSpec, n: usize) -> Vec<ImpairmentOutcome> {
         let mut impairment = Impairment::new(spec, stream);
-        (0..n).map(|_| impairment.fate(1000)).collect()
+        (0..n).map(|_| impairment.outcome(1000)).collect()
     }
 
     fn all() -> ImpairmentSpec {
@@ -209,7 +209,7 @@ mod tests {
         for spec in [ImpairmentSpec::default(), zero] {
             let mut impairment = Impairment::new(&spec, |_| panic!("no stream is needed"));
             assert!(impairment.is_transparent());
-            assert_eq!(impairment.fate(1000), Fate::UNIMPAIRED);
+            assert_eq!(impairment.outcome(1000), ImpairmentOutcome::UNIMPAIRED);
         }
         assert!(size_of::<Impairment>() <= 16);
     }
@@ -217,21 +217,23 @@ mod tests {
     #[test]
     fn each_impairment_has_its_probability() {
         // 200 000 packets: the counts are within 5 standard deviations, and delays have the mean of a uniform.
-        let fates = fates(&all(), 200_000);
-        let count = |f: &dyn Fn(&Fate) -> bool| fates.iter().filter(|fate| f(fate)).count() as f64;
+        let outcomes = outcomes(&all(), 200_000);
+        let count = |f: &dyn Fn(&ImpairmentOutcome) -> bool| {
+            outcomes.iter().filter(|outcome| f(outcome)).count() as f64
+        };
         let near = |count: f64, p: f64| (count - 2e5 * p).abs() < 5.0 * (2e5 * p * (1.0 - p)).sqrt();
         assert!(near(count(&|f| f.lost), 0.1));
         assert!(near(count(&|f| f.duplicated), 0.9 * 0.05));
         assert!(near(count(&|f| f.corrupted), 0.9 * 0.02));
         let held: Vec<f64> =
-            fates.iter().map(|f| f.extra_delay.as_millis_f64()).filter(|ms| *ms > 0.0).collect();
+            outcomes.iter().map(|f| f.extra_delay.as_millis_f64()).filter(|ms| *ms > 0.0).collect();
         assert!(near(held.len() as f64, 0.9 * 0.2));
         assert!((held.iter().sum::<f64>() / held.len() as f64 - 5.0).abs() < 0.1);
         assert!(held.iter().all(|ms| *ms < 10.0));
     }
 
     #[test]
-    fn a_lost_packet_has_no_other_fate() {
+    fn a_lost_packet_has_no_other_impairment() {
         // With all probabilities 1, only the loss is reported.
         let spec = ImpairmentSpec {
             loss: LossSpec::Uniform { probability: 1.0 },
@@ -240,24 +242,28 @@ mod tests {
             reorder: None,
             ..ImpairmentSpec::default()
         };
-        assert!(fates(&spec, 10).iter().all(|fate| *fate == Fate { lost: true, ..Fate::UNIMPAIRED }));
+        assert!(
+            outcomes(&spec, 10)
+                .iter()
+                .all(|outcome| *outcome == ImpairmentOutcome { lost: true, ..ImpairmentOutcome::UNIMPAIRED })
+        );
     }
 
-    /// A packet that is as large as may be arrives, and one that is larger does not, from the first on.
+    /// A packet of the maximum size arrives; every larger one, from the first on, does not.
     #[test]
-    fn a_black_hole_takes_what_is_too_large() {
+    fn an_mtu_black_hole_drops_large_packets() {
         let largest = Some(thalweg_proto::units::Bytes::new(1400));
         let mut impairment =
             Impairment::new(&ImpairmentSpec { largest, ..ImpairmentSpec::default() }, stream);
-        let lost = [1401, 1400, 40, 9000].map(|size| impairment.fate(size).lost);
+        let lost = [1401, 1400, 40, 9000].map(|size| impairment.outcome(size).lost);
         assert_eq!(lost, [true, false, false, true]);
     }
 
     #[test]
-    fn switching_one_on_leaves_the_others_alone() {
+    fn enabling_one_impairment_leaves_the_others_unchanged() {
         // The packets corrupted under loss are those corrupted without loss, minus the lost ones.
-        let calm = fates(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all() }, 10_000);
-        for (with, without) in fates(&all(), 10_000).iter().zip(&calm) {
+        let calm = outcomes(&ImpairmentSpec { loss: LossSpec::None, duplicate: 0.0, ..all() }, 10_000);
+        for (with, without) in outcomes(&all(), 10_000).iter().zip(&calm) {
             assert!(
                 with.lost || (with.corrupted, with.extra_delay) == (without.corrupted, without.extra_delay)
             );
@@ -265,17 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn a_change_leaves_what_stays_undisturbed() {
-        // Duplication is raised half-way; losses go on as if nothing had happened.
-        let steady = fates(&all(), 2_000);
+    fn a_change_leaves_other_streams_unchanged() {
+        // Duplication is raised half-way; losses continue unchanged.
+        let steady = outcomes(&all(), 2_000);
         let mut impairment = Impairment::new(&all(), stream);
-        let changed: Vec<Fate> = (0..2_000)
+        let changed: Vec<ImpairmentOutcome> = (0..2_000)
             .map(|i| {
                 if i == 1_000 {
                     impairment
                         .set(&ImpairmentSpec { duplicate: 0.5, ..all() }, |_| panic!("streams are kept"));
                 }
-                impairment.fate(1000)
+                impairment.outcome(1000)
             })
             .collect();
         assert!(changed.iter().zip(&steady).all(|(a, b)| a.lost == b.lost && a.corrupted == b.corrupted));
@@ -284,20 +290,22 @@ mod tests {
     }
 
     #[test]
-    fn impairments_may_end_and_come_back() {
-        // After a calm the streams go on; they are not made again, so the pattern is not the first one.
+    fn impairments_may_stop_and_resume() {
+        // After a period without impairments the streams continue; they are not created anew, and the pattern differs
+        // from the first.
         let mut impairment = Impairment::new(&all(), stream);
-        let first: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
+        let first: Vec<ImpairmentOutcome> = (0..1_000).map(|_| impairment.outcome(1000)).collect();
         impairment.set(&ImpairmentSpec::default(), stream);
         assert!(impairment.is_transparent());
-        assert!((0..1_000).all(|_| impairment.fate(1000) == Fate::UNIMPAIRED));
+        assert!((0..1_000).all(|_| impairment.outcome(1000) == ImpairmentOutcome::UNIMPAIRED));
         impairment.set(&all(), |_| panic!("streams are kept"));
-        let second: Vec<Fate> = (0..1_000).map(|_| impairment.fate(1000)).collect();
+        let second: Vec<ImpairmentOutcome> = (0..1_000).map(|_| impairment.outcome(1000)).collect();
         assert_ne!(first, second);
     }
 
-    /// At the probability 1/2 half of the packets are struck whatever the correlation, and after one that is the next is so with the
-    /// probability 1/2 + asin(rho) / pi, nearly, at a correlation of 0.9 (see the test of correlated losses).
+    /// At a probability of 1/2, half of the packets are impaired for any correlation. After an impaired packet the next
+    /// one is impaired with a probability of nearly 1/2 + asin(rho) / pi at a correlation of 0.9 (see the test of
+    /// correlated losses).
     #[test]
     fn correlated_duplicates_damage_and_reordering_are_those_of_netem() {
         let reorder = |correlation| {
@@ -314,13 +322,16 @@ mod tests {
         let likely = 0.5 + libm::asin(0.9) / core::f64::consts::PI;
         for (correlation, expected) in [(0.0, 0.5), (0.9, likely)] {
             assert_eq!(spec(correlation).check(), Ok(()));
-            let fates = fates(&spec(correlation), 200_000);
-            let kinds: [fn(&Fate) -> bool; 3] =
-                [|fate| fate.duplicated, |fate| fate.corrupted, |fate| !fate.extra_delay.is_zero()];
+            let outcomes = outcomes(&spec(correlation), 200_000);
+            let kinds: [fn(&ImpairmentOutcome) -> bool; 3] = [
+                |outcome| outcome.duplicated,
+                |outcome| outcome.corrupted,
+                |outcome| !outcome.extra_delay.is_zero(),
+            ];
             for strikes in kinds {
-                let struck = fates.iter().filter(|fate| strikes(fate)).count() as f64;
+                let struck = outcomes.iter().filter(|outcome| strikes(outcome)).count() as f64;
                 let again =
-                    fates.windows(2).filter(|pair| strikes(&pair[0]) && strikes(&pair[1])).count() as f64;
+                    outcomes.windows(2).filter(|pair| strikes(&pair[0]) && strikes(&pair[1])).count() as f64;
                 assert!((struck / 2e5 - 0.5).abs() < 0.03, "{correlation}: {struck}");
                 assert!((again / struck - expected).abs() < 0.03, "{correlation}: {}", again / struck);
             }

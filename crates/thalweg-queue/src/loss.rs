@@ -162,7 +162,7 @@ impl Chain {
 impl LossSpec {
     /// Returns the long-run loss rate, 0 to 1; zero for a list, which ends.
     ///
-    /// For bit errors it is that of packets of 1500 bytes. For correlated losses it is the nominal probability; as
+    /// For bit errors it is the rate for packets of 1500 bytes. For correlated losses it is the nominal probability; as
     /// their numbers are not uniform, the actual rate deviates more the further that is from one half.
     ///
     /// For the chain it is `(r·loss_good + p·loss_bad) / (p + r)` with p = `good_to_bad`, r = `bad_to_good`.
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_no_check_has_seen_does_no_harm() {
-        // Zeros and numbers out of order are passed over.
+    fn an_unchecked_list_does_not_panic() {
+        // Zeros and numbers out of order are skipped.
         assert_eq!(lost(&LossSpec::List([0, 0, 3, 2, 3, 7, u64::MAX].into()), 20), [3, 7]);
     }
 
     #[test]
     fn the_extremes_are_certain() {
-        // 0 loses nothing, 1 everything; a chain that cannot leave its bad state is found there.
+        // 0 loses nothing, 1 everything; a chain that cannot leave its bad state starts there.
         assert_eq!(lost(&LossSpec::Uniform { probability: 0.0 }, 1000).len(), 0);
         assert_eq!(lost(&LossSpec::Uniform { probability: 1.0 }, 1000).len(), 1000);
         let chain = |good_to_bad, bad_to_good| LossSpec::GilbertElliott {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_means_are_those_of_the_literature() {
+    fn mean_loss_rates_match_the_literature() {
         // Elliott's chain with p = 0.01, r = 0.19, losses 0 and 1: a twentieth is lost, in bursts of 1/0.19.
         let spec =
             LossSpec::GilbertElliott { good_to_bad: 0.01, bad_to_good: 0.19, loss_good: 0.0, loss_bad: 1.0 };
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn setting_the_same_again_changes_nothing() {
-        // Losses go on as if nothing had been set.
+        // Losses continue as if nothing had been set.
         let spec = LossSpec::Uniform { probability: 0.3 };
         let mut process = LossProcess::new(&spec, Stream::new(1, "loss", 0));
         let pattern: Vec<u64> = (1..=100)
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_does_not_panic() {
+    fn nan_does_not_panic() {
         // Invalid values must not cause a panic.
         for bad in [f64::NAN, f64::INFINITY, -1.0, 2.0] {
             lost(&LossSpec::Uniform { probability: bad }, 10);
@@ -316,11 +316,12 @@ mod tests {
         assert_eq!(lost(&LossSpec::BitErrors { rate: 0.0 }, 1000), []);
     }
 
-    /// The numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the mean 1/2, the variance (1 - rho) / (1 + rho) / 12 and the
-    /// correlation rho from one to the next. At the probability 1/2 half of the packets are lost, and after one that is lost the
-    /// next one is so with the probability 1/2 + asin(rho) / pi where they are normal, as they nearly are at 0.9.
+    /// The numbers x(k) = (1 - rho) u(k) + rho x(k - 1) have the mean 1/2, the variance (1 - rho) / (1 + rho) / 12 and
+    /// the correlation rho from one to the next. At a probability of 1/2, half of the packets are lost. After a lost
+    /// packet the next one is lost with a probability of 1/2 + asin(rho) / pi if the numbers are normal, as they nearly
+    /// are at 0.9.
     #[test]
-    fn correlated_losses_are_those_of_netem() {
+    fn correlated_losses_match_netem() {
         let of = |correlation| lost(&LossSpec::Correlated { probability: 0.5, correlation }, 200_000);
         for (correlation, expected, near) in
             [(0.0, 0.5, 0.01), (0.9, 0.5 + libm::asin(0.9) / core::f64::consts::PI, 0.02)]

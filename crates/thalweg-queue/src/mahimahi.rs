@@ -40,8 +40,8 @@ impl CapacityTrace {
     /// Writes mahimahi's format. Reading returns the same trace.
     ///
     /// # Errors
-    /// Returns a [`TraceWriteError`] if the format cannot represent this trace, in which case nothing is written, or if
-    /// writing fails.
+    /// Returns a [`TraceWriteError`] if the format cannot represent this trace (nothing is then written) or if writing
+    /// fails.
     pub fn write(&self, writer: impl Write) -> Result<(), TraceWriteError> {
         self.check().map_err(TraceWriteError::Invalid)?;
         if self.bytes != BYTES {
@@ -237,7 +237,7 @@ impl std::error::Error for TraceWriteError {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the reader takes what mahimahi takes and names what is wrong with anything else.
+    //! Tests that the reader accepts the same input as mahimahi and describes the error in any other.
     use super::*;
 
     fn error(text: &str) -> String {
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_line_and_what_was_expected() {
-        // Each kind of mistake, as a user would meet it.
+        // Each kind of error with its message.
         assert_eq!(error("1\ntwo\n"), "line 2: expected a whole number of milliseconds, found `two`");
         assert_eq!(error("1\n\n2\n"), "line 2 is empty; expected a whole number of milliseconds");
         assert_eq!(error("1\n2\n\n"), "line 3 is empty; expected a whole number of milliseconds");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_whole_and_have_no_sign_or_space() {
+    fn only_plain_integers_are_accepted() {
         // Neither fractions nor signs, spaces, other digits or a byte order mark.
         for text in ["1.5", "-1", "+1", " 1", "1 ", "1e3", "0x10", "١", "\u{feff}1", "1\0", "\r", "1\r\r"] {
             assert!(
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_refused_after_its_beginning() {
-        // A reader that never ends must not be read for ever, and the message stays short.
+        // Reading an endless reader stops, and the message stays short.
         let endless = io::BufReader::new(io::repeat(b'7'));
         let Err(TraceError::NotAnInteger { line: 1, found }) = CapacityTrace::read(endless) else {
             panic!("expected a refusal");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_refused() {
+    fn invalid_utf_8_is_refused() {
         // Invalid UTF-8 is reported as such.
         assert!(matches!(
             CapacityTrace::read(&b"1\n\xff\xfe\n"[..]),
@@ -315,8 +315,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
-        // The bytes are those of the file.
+    fn written_traces_parse_to_the_same_trace() {
+        // The bytes equal the file.
         let text = "0\n3\n3\n10\n";
         let mut written = Vec::new();
         CapacityTrace::parse(text).unwrap().write(&mut written).unwrap();
@@ -324,8 +324,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_format_cannot_tell_is_not_written() {
-        // Other sizes, times within a millisecond, a period with a rest after its end.
+    fn traces_beyond_the_format_are_not_written() {
+        // Other sizes, fractions of a millisecond, and a period beyond the last opportunity.
         let good = CapacityTrace::parse("1\n2\n").unwrap();
         let refuse = |trace: CapacityTrace| {
             let mut written = Vec::new();

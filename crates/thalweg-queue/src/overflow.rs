@@ -1,7 +1,7 @@
 //! Drop rule for a full buffer shared by several flows.
 
 use crate::lanes::Lanes;
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::{Entry, Limit};
 
 /// Drop rule for a full buffer shared by several queues.
@@ -24,16 +24,16 @@ impl Overflow {
         lanes: &Lanes<S, T>,
         key: u32,
         entry: &Entry,
-        room: &Room,
+        occupancy: &Occupancy,
     ) -> bool {
-        let (Self::Share, Limit::Packets(limit) | Limit::Bytes(limit)) = (self, room.limit()) else {
+        let (Self::Share, Limit::Packets(limit) | Limit::Bytes(limit)) = (self, occupancy.limit()) else {
             return false;
         };
         let (used, others) = match lanes.find(key) {
             Some(lane) if !lanes.get(lane).is_empty() => (lanes.get(lane).used(), lanes.busy() - 1),
             _ => return false,
         };
-        (used + room.cost(entry)).saturating_mul(others as u64 + 1) > limit
+        (used + occupancy.cost(entry)).saturating_mul(others as u64 + 1) > limit
     }
 
     /// Removes the packet to drop, and returns its lane. On a tie the lane is `mine`.
@@ -41,10 +41,10 @@ impl Overflow {
         self,
         lanes: &mut Lanes<S, T>,
         mine: u32,
-        room: &Room,
+        occupancy: &Occupancy,
     ) -> Option<(u32, Entry)> {
         let lane = lanes.longest(mine)?;
-        let cost = |entry: &Entry| room.cost(entry);
+        let cost = |entry: &Entry| occupancy.cost(entry);
         let (entry, _) = match self {
             Self::LongestTail | Self::Share => lanes.pop_back(lane, cost)?,
             Self::LongestHead => lanes.pop_front(lane, cost)?,

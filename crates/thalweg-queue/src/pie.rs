@@ -1,7 +1,7 @@
 //! PIE.
 
 use crate::spec::{above_zero, probability};
-use crate::stamped::TimestampedQueue;
+use crate::timestamped::TimestampedQueue;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Time};
@@ -42,8 +42,8 @@ impl Default for PieConfig {
 /// Proportional Integral controller Enhanced (RFC 8033): arrivals are dropped at random. A controller adjusts the drop
 /// probability to keep the queueing delay near the target.
 ///
-/// Drops are spread by the accumulated probability (section 5.4 of the RFC), and a high probability grows by 0.02 an update
-/// at most (section 5.5).
+/// Drops are spread by the accumulated probability (section 5.4 of the RFC), and a high probability grows by 0.02 an
+/// update at most (section 5.5).
 ///
 /// Urgent packets leave before all others and are never dropped early. An arrival without room is dropped.
 ///
@@ -51,9 +51,9 @@ impl Default for PieConfig {
 ///
 /// | RFC | here | reason | effect |
 /// | --- | --- | --- | --- |
-/// | a timer updates the probability | updates that were due are made up when a packet comes or goes | a queue has no timers, and nothing changes in between | none |
-/// | the wait by the departure rate or by time stamps | that of the last packet to leave, by time stamps | exact | none |
-/// | an idle queue's probability shrinks by 2 % an update for ever | is zero once it is below 10^-9 | updates are made up in bounded time | none |
+/// | a timer updates the probability | due updates are made up at arrivals and departures | a queue has no timers, and nothing changes in between | none |
+/// | the delay by the departure rate or by time stamps | the sojourn time of the last packet, by time stamps | exact | none |
+/// | an idle queue's probability shrinks by 2 % an update without end | is zero once it is below 10^-9 | updates are made up in bounded time | none |
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
@@ -100,7 +100,7 @@ impl Pie {
             self.next_update += every;
             let after = (self.probability, self.last_wait, self.burst_allowance);
             if before == after || self.next_update == Time::MAX {
-                // Nothing will change by itself any more.
+                // Further updates change nothing.
                 let periods = now.since(self.next_update).as_picos() / every.as_picos();
                 self.next_update += every * periods;
                 if self.next_update <= now {
@@ -114,12 +114,12 @@ impl Pie {
     /// Section 4.2 of the RFC.
     fn update(&mut self) {
         let PieConfig { target, alpha, beta, .. } = self.config;
-        let wait = if self.queue.room.packets() == 0 { Duration::ZERO } else { self.wait };
+        let wait = if self.queue.occupancy.packets() == 0 { Duration::ZERO } else { self.wait };
         let seconds = Duration::as_secs_f64;
         let error = seconds(wait) - seconds(target);
         let growth = seconds(wait) - seconds(self.last_wait);
         let mut change = alpha * error + beta * growth;
-        // The smaller the probability, the more careful the steps.
+        // The smaller the probability, the smaller the steps.
         let care = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
         change /= care.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |(_, by)| *by);
         if self.probability >= 0.1 {
@@ -147,7 +147,7 @@ impl Pie {
             self.accumulated = 0.0;
         }
         let is_short = self.last_wait < self.config.target / 2 && self.probability < 0.2;
-        let is_small = self.queue.room.bytes() <= 2 * self.config.mean_packet.get();
+        let is_small = self.queue.occupancy.bytes() <= 2 * self.config.mean_packet.get();
         if !self.burst_allowance.is_zero() || is_short || is_small {
             return false;
         }
@@ -167,10 +167,10 @@ impl Discipline for Pie {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
         self.catch_up(now);
         if entry.urgent {
-            self.queue.room.store_urgent(entry, &mut self.queue.urgent, dropped);
+            self.queue.occupancy.store_urgent(entry, &mut self.queue.urgent, dropped);
             return;
         }
-        if self.queue.room.fits(entry.size) && self.drops() {
+        if self.queue.occupancy.fits(entry.size) && self.drops() {
             let marks = self.probability <= self.config.ecn_threshold && entry.mark();
             if !marks {
                 dropped.push(Dropped { entry, reason: DropReason::Early });
@@ -191,11 +191,11 @@ impl Discipline for Pie {
     }
 
     fn packets(&self) -> u64 {
-        self.queue.room.packets()
+        self.queue.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.queue.room.bytes()
+        self.queue.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
@@ -229,7 +229,7 @@ impl Configure for PieConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves PIE: the controller's steps, the burst that passes, when nothing is dropped, made-up updates.
+    //! Tests PIE: the controller's steps, the burst allowance, conditions without drops, and made-up updates.
     use super::*;
     use crate::testing::ordinary;
     use thalweg_proto::Ecn;
@@ -276,13 +276,13 @@ mod tests {
         assert!((queue.probability() - 0.32).abs() < 1e-12);
         queue.wait = Duration::from_millis(15);
         queue.update();
-        // 1.25 x 0.985 s less than before takes all of it.
+        // A decrease of 1.25 x 0.985 s reduces the probability to zero.
         assert!(queue.probability() <= 0.0);
     }
 
     #[test]
-    fn a_burst_passes_a_queue_that_was_short() {
-        // The probability is one, but for 150 ms nothing is dropped; then all that exceeds two packets is.
+    fn a_burst_passes_a_previously_short_queue() {
+        // The probability is one, but for 150 ms nothing is dropped; then everything above two packets is.
         let mut queue = queue(PieConfig::default());
         fill(&mut queue, ms(0), 10);
         (queue.probability, queue.wait, queue.last_wait) =
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn short_waits_and_small_queues_are_left_alone() {
+    fn short_waits_and_small_queues_have_no_drops() {
         // A delay below half the target with a probability below 0.2; and two queued packets at any probability.
         let mut queue = queue(PieConfig { max_burst: Duration::ZERO, ..PieConfig::default() });
         (queue.probability, queue.last_wait) = (0.19, Duration::from_millis(7));
@@ -341,8 +341,8 @@ mod tests {
     }
 
     #[test]
-    fn made_up_updates_end() {
-        // After a silence of days the probability is zero and bursts may pass; the next update is soon.
+    fn made_up_updates_are_bounded() {
+        // After idle days the probability is zero, the burst allowance is restored, and the next update is soon.
         let mut queue = queue(PieConfig::default());
         (queue.probability, queue.last_wait) = (1.0, Duration::from_secs(1));
         let late = Time::ZERO + Duration::from_secs(200_000);

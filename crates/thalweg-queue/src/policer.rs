@@ -23,10 +23,10 @@ impl PolicerConfig {
     }
 }
 
-/// FIFO behind a token-bucket policer: an arrival without tokens for all of its bytes is dropped, whatever the room
+/// FIFO behind a token-bucket policer: an arrival without tokens for all of its bytes is dropped, even below the limit
 /// (the red packets of RFC 2697 with an excess burst of 0; Flach et al. 2016).
 ///
-/// Admitted arrivals take tokens even if they then find no room. Urgent packets need no tokens.
+/// Admitted arrivals take tokens even if the queue is full. Urgent packets need no tokens.
 #[derive(Clone, Debug)]
 pub struct Policer {
     bucket: TokenBucket,
@@ -102,7 +102,7 @@ impl Configure for PolicerConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that what passes is what the bucket has, whatever comes, and that what has tokens is not dropped.
+    //! Tests that passed traffic equals the bucket for any arrivals, and that packets with tokens are not dropped.
     use super::*;
     use crate::testing::{drain, offer, ordinary};
     use proptest::prelude::*;
@@ -115,7 +115,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// RFC 2697, section 3: a packet conforms if there are tokens for all of it, and one that does not takes none.
+    /// RFC 2697, section 3: a packet conforms if there are tokens for all of it; a non-conforming packet takes none.
     #[test]
     fn the_burst_passes_and_then_the_rate() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(offer(&mut queue, at(1001), Entry { size: 2, ..ordinary(8) }), [8]);
     }
 
-    /// Twice the rate is offered for ten seconds: what passes is the rate's ten seconds and the burst (Flach et al. 2016).
+    /// Twice the rate is offered for ten seconds: the rate times ten seconds and the burst pass (Flach et al. 2016).
     #[test]
     fn in_the_long_run_the_rate_passes() {
         let mut queue = Policer::new(Limit::Unlimited, CONFIG);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// The token bucket's bound: in any span no more passes than rate times span and burst.
+        /// The token bucket's bound: in any span at most rate times span plus burst passes.
         #[test]
         fn no_span_has_more_than_the_bucket_allows(
             arrivals in prop::collection::vec((0u64..3000, 1u32..2000), 1..200),

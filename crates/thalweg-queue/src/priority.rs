@@ -1,6 +1,6 @@
 //! Strict priority.
 
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -25,7 +25,7 @@ impl Default for PriorityConfig {
 #[derive(Clone, Debug)]
 pub struct Priority {
     config: PriorityConfig,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     /// One FIFO per priority, the highest first.
     levels: [VecDeque<Entry>; LEVELS],
@@ -42,7 +42,7 @@ const fn level(entry: &Entry) -> usize {
 impl Priority {
     /// Creates an empty queue with this limit.
     pub fn new(limit: Limit, config: PriorityConfig) -> Self {
-        Self { config, room: Room::new(limit), urgent: VecDeque::new(), levels: Default::default() }
+        Self { config, occupancy: Occupancy::new(limit), urgent: VecDeque::new(), levels: Default::default() }
     }
 
     /// Returns the level of the lowest priority with packets.
@@ -54,31 +54,31 @@ impl Priority {
 impl Discipline for Priority {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
-        if !self.config.push_out && !self.room.fits(entry.size) {
+        if !self.config.push_out && !self.occupancy.fits(entry.size) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
         // The arrival is the last of its own priority: without lower priorities it is the victim.
-        self.room.take(&entry);
+        self.occupancy.take(&entry);
         self.levels[level(&entry)].push_back(entry);
-        while self.room.is_exceeded() {
+        while self.occupancy.is_exceeded() {
             let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else {
                 return;
             };
-            self.room.give_back(&victim);
+            self.occupancy.give_back(&victim);
             dropped.push(Dropped { entry: victim, reason: DropReason::Full });
         }
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let entry = self.levels.iter_mut().find_map(VecDeque::pop_front)?;
-        self.room.give_back(&entry);
+        self.occupancy.give_back(&entry);
         Some(entry)
     }
 
@@ -87,21 +87,21 @@ impl Discipline for Priority {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        while self.room.is_exceeded() {
+        self.occupancy.set_limit(limit);
+        while self.occupancy.is_exceeded() {
             let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else { break };
-            self.room.give_back(&victim);
+            self.occupancy.give_back(&victim);
             dropped.push(Dropped { entry: victim, reason: DropReason::Full });
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 
@@ -131,7 +131,7 @@ impl Configure for PriorityConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves strict priority: the order, who is pushed out, and Cobham's waiting times.
+    //! Tests strict priority: the order, push-out, and Cobham's waiting times.
     use super::*;
     use crate::testing::{drain, offer, ordinary};
     use thalweg_proto::random::Stream;
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn higher_priorities_leave_first() {
-        // In order within each; 0 and 200 are no priorities, and count as the nearest.
+        // In order within each priority; 0 and 200 are out of range and count as the nearest.
         let mut queue = queue(Limit::Unlimited, true);
         for (packet, priority) in [(0, 3), (1, 1), (2, 6), (3, 3), (4, 0), (5, 200)] {
             offer(&mut queue, Time::ZERO, entry(packet, priority));
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_is_pushed_out_or_nobody() {
-        // A full queue of priorities 2, 3, 3: an arrival of 2 costs the last 3; one of 4 goes itself.
+    fn only_lower_priorities_are_pushed_out() {
+        // A full queue of priorities 2, 3, 3: an arrival of 2 pushes out the last 3; an arrival of 4 is dropped.
         for (push_out, victims) in [(true, [2, 4]), (false, [3, 4])] {
             let mut queue = queue(Limit::Packets(3), push_out);
             for (packet, priority) in [(0, 2), (1, 3), (2, 3)] {
@@ -169,29 +169,29 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_those_of_cobham() {
-        // Poisson arrivals of two priorities, load 0.4 each, packets of 1 ms. The remaining service that an arrival meets is
-        // r = 0.8 / 2 ms; the high priority waits r / 0.6 = 0.667 ms, the low one r / (0.6 x 0.2) = 3.333 ms.
+    fn mean_waits_match_cobhams_formula() {
+        // Poisson arrivals of two priorities, load 0.4 each, packets of 1 ms. The mean residual service at an arrival
+        // is r = 0.8 / 2 ms; the high priority waits r / 0.6 = 0.667 ms, the low one r / (0.6 x 0.2) = 3.333 ms.
         let mut stream = Stream::new(3, "test", 0);
         let mut queue = queue(Limit::Unlimited, true);
         let service = Duration::from_millis(1);
         let mut arrives = [Time::ZERO; 2].map(|start| start + stream.exponential_duration(service * 5 / 2));
-        let (mut came, mut free) = (Vec::new(), Time::ZERO);
+        let (mut arrivals, mut free) = (Vec::new(), Time::ZERO);
         let (mut waits, mut counts) = ([0.0; 2], [0.0; 2]);
-        while came.len() < 400_000 {
+        while arrivals.len() < 400_000 {
             let next = usize::from(arrives[1] < arrives[0]);
             if queue.packets() > 0 && free <= arrives[next] {
                 let entry = queue.dequeue(free, &mut Vec::new()).unwrap();
                 let class = usize::from(entry.priority) - 1;
-                waits[class] += free.since(came[entry.packet as usize]).as_millis_f64();
+                waits[class] += free.since(arrivals[entry.packet as usize]).as_millis_f64();
                 counts[class] += 1.0;
                 free += service;
                 continue;
             }
             let at = arrives[next];
             free = free.max(at);
-            queue.enqueue(at, entry(came.len() as u32, next as u8 + 1), &mut Vec::new());
-            came.push(at);
+            queue.enqueue(at, entry(arrivals.len() as u32, next as u8 + 1), &mut Vec::new());
+            arrivals.push(at);
             arrives[next] = at + stream.exponential_duration(service * 5 / 2);
         }
         let means = [waits[0] / counts[0], waits[1] / counts[1]];

@@ -8,14 +8,14 @@ use thalweg_proto::units::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RandomDropConfig;
 
-/// FIFO with random drop: if the arrival finds no room, a random packet is dropped (Liang 1991, after Mankin 1990).
+/// FIFO with random drop: if the queue is full, a random packet is dropped (Liang 1991, after Mankin 1990).
 ///
 /// One uniform draw is made among all queued packets, including urgent ones, and the arrival. The drawn packet is
 /// dropped. If it is queued and smaller than the arrival, the arrival is dropped instead: dropping the smaller packet
-/// might not make enough room, and repeated draws might never end. Sizes are compared under a limit in packets too, as
+/// might not free enough space, and repeated draws might never end. Sizes are compared under a limit in packets too, as
 /// the rule does not depend on the unit of the buffer.
 ///
-/// An urgent arrival without room is dropped without a draw. Otherwise urgent packets are served as by [`Fcfs`].
+/// An urgent arrival at a full queue is dropped without a draw. Otherwise urgent packets are served as by [`Fcfs`].
 #[derive(Clone, Debug)]
 pub struct RandomDrop {
     queue: Fcfs,
@@ -53,7 +53,7 @@ impl RandomDrop {
 impl Discipline for RandomDrop {
     #[inline]
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
-        if self.queue.has_room(entry.size) {
+        if self.queue.fits(entry.size) {
             self.queue.store(entry);
         } else {
             let entry = self.overflow(entry);
@@ -107,7 +107,7 @@ impl Configure for RandomDropConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the rules of Random Drop: one fair draw, small victims are spared, urgent arrivals do not displace.
+    //! Tests Random Drop: one uniform draw, spared smaller victims, and urgent arrivals that displace nothing.
     use super::*;
     use crate::testing::{offer, ordinary};
 
@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn every_packet_and_the_arrival_are_dropped_equally_often() {
-        // Four wait, one arrives: each goes in a fifth of 50 000 trials, within 5 standard deviations (447).
+        // Four packets are queued, one arrives: each is dropped in a fifth of 50 000 trials, within 5 standard
+        // deviations (447).
         let mut source = Stream::new(1, "test", 0);
         let mut counts = [0i32; 5];
         for _ in 0..50_000 {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_costs_exactly_one_draw_and_room_costs_none() {
+    fn an_overflow_takes_exactly_one_draw_and_other_arrivals_none() {
         // The stream afterwards is the original one after a single draw.
         let mut stream = Stream::new(2, "test", 0);
         let mut queue = queue(Limit::Packets(8), &stream, &[100; 8]);
@@ -160,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_of_the_same_size_makes_room() {
-        // Some seed draws a waiting packet; it leaves the queue, the arrival is stored last, the order is kept.
+    fn a_victim_of_the_same_size_is_replaced_by_the_arrival() {
+        // Some seed draws a queued packet; it is removed, the arrival is enqueued last, and the order is kept.
         let replaced = (0..100).any(|seed| {
             let mut queue = queue(Limit::Bytes(300), &Stream::new(seed, "test", 0), &[100; 3]);
             if offer(&mut queue, Time::ZERO, entry(3, 100)) != [1] {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_urgent_arrival_that_finds_no_room_is_dropped_without_a_draw() {
+    fn an_urgent_arrival_at_a_full_queue_is_dropped_without_a_draw() {
         // For any seed the urgent arrival is dropped, and the stream has not advanced.
         for seed in 0..50 {
             let mut stream = Stream::new(seed, "test", 0);
@@ -188,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_without_room_for_anything_drops_every_arrival() {
-        // A limit of zero leaves the arrival as the only one to be drawn.
+    fn a_queue_with_limit_zero_drops_every_arrival() {
+        // With a limit of zero only the arrival can be drawn.
         let mut queue = queue(Limit::Packets(0), &Stream::new(1, "test", 0), &[]);
         assert_eq!(offer(&mut queue, Time::ZERO, entry(7, 100)), [7]);
     }

@@ -72,7 +72,7 @@ impl Default for RedConfig {
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
 /// | an idle time begins when the queue is empty | when its last packet has left the line | the packet in service is not in the queue | none where it is counted so |
-/// | idle times are measured by the line's speed | not at all if the rate is not known | there is nothing to measure by | the average stays |
+/// | idle times are measured by the line's speed | not measured if the rate is unknown | no other measure exists | the average stays |
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
@@ -134,7 +134,7 @@ impl Red {
         self.average += self.config.weight * (self.length() - self.average);
     }
 
-    fn judge(&mut self, size: u32) -> Verdict {
+    fn decide(&mut self, size: u32) -> Verdict {
         let RedConfig { min_threshold: min, max_threshold: max, max_probability, gentle, .. } = self.config;
         if self.average < min {
             self.count = None;
@@ -169,7 +169,7 @@ impl Discipline for Red {
             return self.queue.enqueue(now, entry, dropped);
         }
         self.observe(now);
-        let stays = match self.judge(entry.size) {
+        let stays = match self.decide(entry.size) {
             Verdict::Keep => true,
             Verdict::Notify => self.config.ecn && entry.mark(),
             Verdict::Drop => !self.config.hard_drop && self.config.ecn && entry.mark(),
@@ -244,7 +244,7 @@ impl Configure for RedConfig {
 
 #[cfg(test)]
 mod tests {
-    //! Proves RED: the average, the spacing of drops, what happens beyond the thresholds, marks.
+    //! Tests RED: the average, the spacing of drops, behaviour beyond the thresholds, and marks.
     use super::*;
     use crate::testing::ordinary;
     use thalweg_proto::Ecn;
@@ -271,8 +271,8 @@ mod tests {
         dropped.first().map(|drop| drop.reason)
     }
 
-    /// A queue that holds `length` packets whatever happens, whose average is its length: the outcomes of `count`
-    /// arrivals, with whether they were marked.
+    /// Returns the outcomes and marks of `count` arrivals at a queue with constant length `length`, equal to its
+    /// average.
     fn steady(
         config: RedConfig,
         length: u64,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn in_idle_times_the_average_falls_as_if_packets_came() {
+    fn the_average_decays_in_idle_times_as_with_small_packets() {
         // The last packet is on the line from 10 to 11 ms. At 14 ms three packets could have been sent, and the arrival
         // itself finds an empty queue: three quarters to the fourth.
         let mut queue = queue(RedConfig { weight: 0.25, ..RedConfig::default() });
@@ -320,7 +320,7 @@ mod tests {
         let before = queue.average();
         offer(&mut queue, ms(14), entry(1000, Ecn::NotEct));
         assert!((queue.average() - before * 0.75f64.powi(4)).abs() < 1e-12);
-        // While the line is busy, an empty queue is just that.
+        // While the line is busy, an empty queue is not idle.
         queue.dequeue(ms(14), &mut Vec::new());
         let before = queue.average();
         offer(&mut queue, ms(15), entry(1000, Ecn::NotEct));
@@ -348,8 +348,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dropped_below_and_all_beyond() {
-        // Not gentle: at 4 none, at 15 all. Gentle: at 17 the base is 0.1 + 0.9 x 2/15 = 0.22, so that gaps of 1, 2, 3 have
+    fn nothing_is_dropped_below_the_minimum_and_all_above_the_maximum() {
+        // Not gentle: at 4 none, at 15 all. Gentle: at 17 the base is 0.1 + 0.9 x 2/15 = 0.22: gaps of 1, 2, 3 have
         // 0.282 each and 4 the rest, 2.31 on average; at 30 all.
         let blunt = RedConfig { gentle: false, ..RedConfig::default() };
         let plain = entry(1000, Ecn::NotEct);
@@ -361,8 +361,8 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_may_be_marked_are() {
-        // As many as would have been dropped; beyond the thresholds they are dropped all the same.
+    fn ecn_capable_packets_are_marked() {
+        // As many marks as drops without ECN; beyond the thresholds packets are dropped all the same.
         let config = RedConfig { gentle: false, ..RedConfig::default() };
         let outcomes = steady(config, 10, 10_000, entry(1000, Ecn::Ect0));
         let marks = outcomes.iter().filter(|(_, marked)| *marked).count();

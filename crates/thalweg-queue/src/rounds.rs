@@ -108,7 +108,7 @@ impl Rounds {
             self.weights -= u128::from(weight);
             ended(lane);
         }
-        // No flow is active: dropped packets whose emulated service had begun leave work over.
+        // No flow is active: packets dropped after the start of their emulated service leave work over.
         self.carry = 0;
     }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_packets_count_when_they_have_left() {
-        // Nothing is known on the way; in the end all of it is counted, and no more.
+        // Without a rate nothing is counted during service; afterwards exactly the whole packet is.
         let mut rounds = Rounds::new();
         rounds.change(0, 1, 0, of_bytes(500));
         rounds.serve(us(0), 100);

@@ -2,7 +2,7 @@
 
 use crate::bucket::Buckets;
 use crate::lanes::Lanes;
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::spec::above_zero;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Overflow, SpecError, Streams, Traits};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ pub struct SfqConfig {
     pub buckets: u32,
     /// Perturbation interval of the hash, which limits the time that flows share a queue. `None` disables perturbation.
     pub perturbation: Option<Duration>,
-    /// Rule for drops without room.
+    /// Drop rule on overflow.
     pub overflow: Overflow,
 }
 
@@ -39,11 +39,11 @@ impl Default for SfqConfig {
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
 /// | packets stay in their queues when the hash changes | they move | no reordering within flows | shares change at once |
-/// | the timer of the perturbation | looked at when a packet comes or goes | a queue has no timers | none |
+/// | the timer of the perturbation | checked at arrivals and departures | a queue has no timers | none |
 #[derive(Clone, Debug)]
 pub struct Sfq {
     config: SfqConfig,
-    room: Room,
+    occupancy: Occupancy,
     urgent: VecDeque<Entry>,
     /// Queued packets with their arrival numbers.
     lanes: Lanes<(), u64>,
@@ -59,7 +59,7 @@ impl Sfq {
     pub fn new(limit: Limit, config: SfqConfig, stream: Stream) -> Self {
         Self {
             config,
-            room: Room::new(limit),
+            occupancy: Occupancy::new(limit),
             urgent: VecDeque::new(),
             lanes: Lanes::new(),
             turns: VecDeque::new(),
@@ -74,7 +74,7 @@ impl Sfq {
         if is_new {
             self.turns.push_back(lane);
         }
-        self.lanes.push(lane, entry, arrival, self.room.cost(&entry));
+        self.lanes.push(lane, entry, arrival, self.occupancy.cost(&entry));
         lane
     }
 
@@ -89,13 +89,13 @@ impl Sfq {
     /// Perturbs the hash when due.
     fn perturb_if_due(&mut self, now: Time) {
         let Some(every) = self.config.perturbation.filter(|_| now >= self.next_perturbation) else { return };
-        // Periods without a packet are passed over.
+        // Periods without a packet are skipped.
         let periods = now.since(self.next_perturbation).as_picos() / every.as_picos().max(1) + 1;
         self.next_perturbation += every * periods;
         self.buckets.perturb();
         let mut waiting = Vec::new();
         for lane in core::mem::take(&mut self.turns) {
-            while let Some(packet) = self.lanes.pop_front(lane, |entry| self.room.cost(entry)) {
+            while let Some(packet) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry)) {
                 waiting.push(packet);
             }
             self.lanes.close(lane);
@@ -111,22 +111,23 @@ impl Discipline for Sfq {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.perturb_if_due(now);
         if entry.urgent {
-            self.room.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let bucket = self.buckets.of(entry.flow);
-        if self.config.overflow.refuses(&self.lanes, bucket, &entry, &self.room) {
+        if self.config.overflow.refuses(&self.lanes, bucket, &entry, &self.occupancy) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
-        self.room.take(&entry);
+        self.occupancy.take(&entry);
         let mine = self.store(entry, self.arrivals);
         self.arrivals += 1;
-        while self.room.is_exceeded() {
-            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.room) else {
+        while self.occupancy.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.occupancy)
+            else {
                 return;
             };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
@@ -134,12 +135,12 @@ impl Discipline for Sfq {
 
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.perturb_if_due(now);
-        if let Some(entry) = self.room.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let lane = self.turns.pop_front()?;
-        let (entry, _) = self.lanes.pop_front(lane, |entry| self.room.cost(entry))?;
-        self.room.give_back(&entry);
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
+        self.occupancy.give_back(&entry);
         if self.lanes.get(lane).is_empty() {
             self.lanes.close(lane);
         } else {
@@ -149,25 +150,25 @@ impl Discipline for Sfq {
     }
 
     fn packets(&self) -> u64 {
-        self.room.packets()
+        self.occupancy.packets()
     }
 
     fn bytes(&self) -> u64 {
-        self.room.bytes()
+        self.occupancy.bytes()
     }
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        self.lanes.recount(|entry| self.room.cost(entry));
-        while self.room.is_exceeded() {
-            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.room) else {
+        self.occupancy.set_limit(limit);
+        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        while self.occupancy.is_exceeded() {
+            let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.occupancy) else {
                 break;
             };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 }
 
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn a_full_buffer_takes_from_the_longest_queue() {
         // Flow 1 holds three of four, flow 2 one: an arrival of flow 2 costs flow 1 its last or first packet. Then both
-        // hold two, and the arrival's own flow pays.
+        // hold two, and the arrival's flow loses a packet.
         for (overflow, first, then) in [(Overflow::LongestTail, 2, 5), (Overflow::LongestHead, 0, 3)] {
             let mut queue = queue(Limit::Packets(4), overflow, None);
             for (packet, flow) in [(0, 1), (1, 1), (2, 1), (3, 2)] {
@@ -241,14 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn beyond_its_share_an_arrival_is_dropped_though_there_is_room() {
-        // Six places: alone, a flow may have them all; beside another, three.
+    fn an_arrival_beyond_its_share_is_dropped_below_the_limit() {
+        // A limit of six: a single flow may hold six packets; with a second flow, three.
         let mut alone = queue(Limit::Packets(6), Overflow::Share, None);
         for packet in 0..6 {
             assert!(offer(&mut alone, Time::ZERO, entry(packet, 1, 100)).is_empty());
         }
         assert_eq!(offer(&mut alone, Time::ZERO, entry(6, 1, 100)), [6]);
-        // The first packet of another flow pushes out the last of the longest.
+        // The first packet of another flow pushes out the last packet of the longest queue.
         assert_eq!(offer(&mut alone, Time::ZERO, entry(7, 2, 100)), [5]);
         let mut queue = queue(Limit::Packets(6), Overflow::Share, None);
         offer(&mut queue, Time::ZERO, entry(0, 2, 100));
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn unlucky_flows_are_parted_by_the_next_perturbation() {
+    fn the_next_perturbation_separates_colliding_flows() {
         // Two of a thousand flows that share one of two queues do not share it in all of twenty periods.
         let config =
             SfqConfig { buckets: 2, perturbation: Some(Duration::from_secs(1)), ..SfqConfig::default() };
@@ -296,8 +297,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_silence_costs_nothing() {
-        // A period of a picosecond after hours: passed over at once.
+    fn a_long_idle_time_takes_constant_work() {
+        // A period of a picosecond after hours: skipped in one step.
         let mut queue = queue(Limit::Unlimited, Overflow::LongestTail, Some(Duration::from_picos(1)));
         let late = Time::ZERO + Duration::from_secs(10_000);
         offer(&mut queue, late, entry(0, 1, 1));

@@ -74,8 +74,8 @@ pub enum LossSpec {
         /// Bit error rate, 0 to 1.
         rate: f64,
     },
-    /// List of lost packets in ascending order, numbered from 1 in the order in which they enter the wire. If the list
-    /// takes effect later, numbering starts with the next packet.
+    /// List of lost packets in ascending order, numbered from 1 in the order of entry to the wire. If the list takes
+    /// effect later, numbering starts with the next packet.
     List(Arc<[u64]>),
 }
 
@@ -150,7 +150,7 @@ impl LossSpec {
 }
 
 pub(crate) fn probability(what: &'static str, value: f64) -> Result<(), SpecError> {
-    // Written so that NaN fails.
+    // NaN is in no range.
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Probability { what, value }) }
 }
 

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_marked_passes() {
+    fn packets_without_ecn_pass_unmarked() {
         assert_eq!(marks(StepConfig { threshold: Threshold::Packets(3) }, Ecn::NotEct, 6), [false; 6]);
     }
 

@@ -11,11 +11,11 @@ impl CapacityTrace {
     /// milliseconds, the last of them at the end of the period.
     ///
     /// The rate is constant for 20 ms at a time. Its logarithm is a stationary Gaussian process with a time constant of
-    /// 1 s (an autoregression of the first order). The fades and peaks thus last as long as those of a walking or
-    /// driving user. Opportunities are a Poisson process of that rate, which gives their irregular spacing. Winstein,
-    /// Sivaraman and Balakrishnan (Sprout, 2013) found that a doubly stochastic Poisson process describes measured
-    /// cellular links. In their model the rate itself wanders and sticks at zero; here it comes close to zero but never
-    /// stays there.
+    /// 1 s (an autoregression of the first order). The fades and peaks thus last as long as for a walking or driving
+    /// user. Opportunities are a Poisson process of that rate, which gives their irregular spacing. Winstein, Sivaraman
+    /// and Balakrishnan (Sprout, 2013) found that a doubly stochastic Poisson process describes measured cellular
+    /// links. In their model the rate itself wanders and sticks at zero; here it comes close to zero but never stays
+    /// there.
     ///
     /// - `stream` determines the randomness: the same stream gives the same trace on every machine;
     /// - `mean` is the mean rate over the period, met to within half an opportunity;
@@ -83,8 +83,8 @@ impl Profile {
         Self { passed: steps.collect(), millis }
     }
 
-    /// Returns the millisecond by whose end this `share` of the total has passed. `step` is the start of the search:
-    /// ask for shares in ascending order.
+    /// Returns the first millisecond with at least this `share` of the total by its end. `step` is the start of the
+    /// search: ask for shares in ascending order.
     fn millis_at(&self, share: f64, step: &mut usize) -> u64 {
         let target = share * self.passed.last().copied().unwrap_or(0.0);
         while *step + 1 < self.passed.len() && self.passed[*step] < target {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_rate_is_met() {
+    fn the_mean_rate_matches_the_request() {
         // 12 Mbit/s over 60 s are exactly 60 000 opportunities, whatever the variability.
         for variability in [0.0, 0.5, 2.0, 10.0] {
             let trace = make(1, 12, variability, Duration::from_secs(60));
@@ -168,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn the_variability_is_met() {
+    fn the_variability_matches_the_request() {
         // 100 Mbit/s over 10 min, counted in steps of 20 ms: the deviation of the counts over their mean, less the
-        // Poisson process's own part, is near what was asked for.
+        // Poisson process's part, is near the requested variability.
         for variability in [0.0, 0.3, 0.6, 1.0] {
             let trace = make(2, 100, variability, Duration::from_secs(600));
             let mut counts = vec![0.0f64; 30_000];
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn mahimahi_can_read_it() {
-        // Written and read back it is the same.
+        // The trace round-trips through the file format.
         let trace = make(3, 5, 1.0, Duration::from_secs(10));
         let mut text = Vec::new();
         trace.write(&mut text).unwrap();
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn values_out_of_range_are_refused() {
-        // No rate, no period, too much of either, and a variability that is none.
+        // Zero and excessive rates and periods, and invalid variabilities.
         let make = |rate, variability, period| {
             CapacityTrace::synthesise(&mut Stream::new(1, "x", 0), rate, variability, period)
         };

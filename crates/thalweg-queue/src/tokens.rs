@@ -31,7 +31,7 @@ impl TokenBucketSpec {
 
 /// Token bucket, initially full.
 ///
-/// Its state is the time at which it will be full if nothing is taken, which is exact and needs no timer.
+/// Its state is the time when it is full if nothing is taken: exact, and without a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBucket {
     rate: Rate,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn bucket() -> TokenBucket {
-        // 1000 bytes a millisecond, and room for 3000.
+        // 1000 bytes a millisecond, and a bucket of 3000.
         TokenBucket::new(&TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) })
     }
 
@@ -72,9 +72,9 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// RFC 2697, section 3: the bucket begins full, and a token comes for each byte of the rate while there is room.
+    /// RFC 2697, section 3: the bucket begins full, and gains a token for each byte of the rate until it is full.
     #[test]
-    fn tokens_are_what_has_come_and_was_not_taken() {
+    fn tokens_accumulate_at_the_rate_up_to_the_bucket() {
         let mut bucket = bucket();
         for _ in 0..3 {
             assert_eq!(bucket.earliest(at(0), 1000), at(0));
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(bucket.earliest(at(0), 1000), at(1000));
         assert_eq!(bucket.earliest(at(400), 500), at(500));
         bucket.take(at(500), 500);
-        // Empty at 0.5 ms: a thousand at 1.5 ms, and never more than three thousand.
+        // Empty at 0.5 ms: 1000 tokens at 1.5 ms, and never more than 3000.
         assert_eq!(bucket.earliest(at(500), 1000), at(1500));
         assert_eq!(bucket.earliest(at(9000), 3000), at(9000));
         bucket.take(at(9000), 3000);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_beyond_the_end_of_time() {
+    fn times_saturate_at_the_maximum() {
         let slow = TokenBucketSpec { rate: Rate::from_bits_per_sec(1), burst: Bytes::new(u64::MAX) };
         let mut bucket = TokenBucket::new(&slow);
         bucket.take(Time::MAX, u64::MAX);

@@ -1,4 +1,4 @@
-//! Numbers of packets and of segments.
+//! Numbers of packets and segments.
 
 use super::parse::{UnitError, real};
 use core::fmt;
@@ -17,7 +17,7 @@ impl FromStr for Packets {
         let (value, unit) = real(text, "30 pkt")?;
         match unit {
             "pkt" => Ok(Self(value)),
-            // Nothing is nothing in every unit.
+            // Zero needs no unit.
             "" if value == 0.0 => Ok(Self(value)),
             "" => Err(UnitError::no_unit(text, "pkt")),
             _ => Err(UnitError::UnknownUnit { unit: unit.to_owned(), known: vec!["pkt"] }),
@@ -31,17 +31,17 @@ impl fmt::Display for Packets {
     }
 }
 
-/// A number of segments, or a multiple of w_a, the segments that are sent in one round trip: `58 seg`, `2.5 wa`.
+/// A number of segments, or a multiple of w_a, the number of segments sent per round trip: `58 seg`, `2.5 wa`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Segments {
-    /// So many.
+    /// Number of segments.
     Count(f64),
-    /// So many times w_a.
+    /// Multiple of w_a.
     RoundTrips(f64),
 }
 
 impl Segments {
-    /// The number of segments on a path on which `w_a` of them are sent in one round trip.
+    /// Returns the number of segments on a path with `w_a` segments per round trip.
     pub fn at(self, w_a: f64) -> f64 {
         match self {
             Self::Count(count) => count,

@@ -1,7 +1,8 @@
-//! Quantities as types: time, rate and size with exact integer arithmetic, packets, segments and shares as real numbers.
+//! Physical quantities as types: time, rate and size with exact integer arithmetic; packets, segments and shares as
+//! real numbers.
 //!
-//! Nothing in the project passes a bare number for one of these. All of them parse from and print to text
-//! such as `50 ms`, `64 kbit/s` and `10 x 512 B`; a number without a unit is refused.
+//! The project passes no bare numbers for these quantities. All of them parse from and print to text such as `50 ms`,
+//! `64 kbit/s` and `10 x 512 B`; a number without a unit is rejected.
 
 mod count;
 mod parse;

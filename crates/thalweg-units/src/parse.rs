@@ -1,14 +1,14 @@
-//! The one parser behind every quantity: an exact decimal number, then a unit.
+//! Parser of all quantities: an exact decimal number, then a unit.
 
 use core::fmt;
 
-/// A unit's spelling and how many base units it stands for.
+/// Spelling of a unit, and its size in base units.
 pub(super) type Unit = (&'static str, u64);
 
-/// The reason for which a text is not a quantity of the kind that was expected.
+/// A parse error of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnitError {
-    /// The text has no number at its start.
+    /// Text without a number at its start.
     NotANumber {
         /// The text as given.
         text: String,
@@ -22,18 +22,18 @@ pub enum UnitError {
         /// The likely meaning: the number with the most common unit.
         suggestion: String,
     },
-    /// A unit that this kind of quantity does not have.
+    /// A unit unknown for this quantity.
     UnknownUnit {
         /// The unit as given.
         unit: String,
-        /// All spellings that are understood.
+        /// All known spellings.
         known: Vec<&'static str>,
     },
     /// A number below zero.
     Negative,
-    /// A share that is not between 0 and 1.
+    /// A share outside 0 to 1.
     NoShare,
-    /// More than the type can hold.
+    /// A value above the maximum of the type.
     TooLarge {
         /// The largest value, as text.
         max: String,
@@ -68,14 +68,14 @@ impl fmt::Display for UnitError {
 impl core::error::Error for UnitError {}
 
 impl UnitError {
-    /// The number of `text` has no unit, and probably `meant` was meant.
+    /// Creates the error for `text` without a unit, with `meant` as the suggestion.
     pub(super) fn no_unit(text: &str, meant: &str) -> Self {
         let (number, _) = split_number(text);
         Self::NoUnit { number: number.to_owned(), suggestion: format!("{number} {meant}") }
     }
 }
 
-/// The units and the wording of a kind of quantity.
+/// Units and messages of a kind of quantity.
 pub(super) struct Kind {
     /// Units, the first being the one suggested for a bare number.
     pub units: &'static [Unit],
@@ -85,13 +85,13 @@ pub(super) struct Kind {
     pub example: &'static str,
 }
 
-/// Splits `text` into its number, which may be empty, and what follows, both trimmed.
+/// Splits `text` into its number, which may be empty, and the rest, both trimmed.
 pub fn split_number(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '+')))
         .unwrap_or(text.len());
-    // An exponent belongs to the number only where digits follow it ("1e6 B", but not "3 e").
+    // An exponent is part of the number only if it has digits ("1e6 B", but not "3 e").
     let rest = &text[end..];
     let mut chars = rest.chars();
     if end > 0 && matches!(chars.next(), Some('e' | 'E')) {
@@ -105,7 +105,7 @@ pub fn split_number(text: &str) -> (&str, &str) {
     (&text[..end], rest.trim())
 }
 
-/// An exact decimal: `mantissa * 10^exponent`.
+/// Parses an exact decimal: `mantissa * 10^exponent`.
 fn decimal(number: &str) -> Option<(u128, i32)> {
     let (digits, exponent) = match number.find(['e', 'E']) {
         Some(at) => (&number[..at], number[at + 1..].parse::<i32>().ok()?),
@@ -128,7 +128,7 @@ fn decimal(number: &str) -> Option<(u128, i32)> {
     seen_digit.then_some((mantissa, exponent.checked_sub(fraction_digits)?))
 }
 
-/// Reads a number that is finite and not negative, and the unit after it.
+/// Parses a finite, non-negative number, and the unit after it.
 pub(super) fn real<'t>(text: &'t str, example: &'static str) -> Result<(f64, &'t str), UnitError> {
     let (number, unit) = split_number(text);
     match number.replace('_', "").parse::<f64>() {
@@ -186,7 +186,7 @@ pub(super) fn quantity(text: &str, kind: &Kind, max: impl Fn() -> String) -> Res
     u64::try_from(value).map_err(|_| too_large())
 }
 
-/// Writes `value` base units in the largest unit of `units` (largest first) that it reaches, exactly.
+/// Writes `value` base units exactly, in the largest unit of `units` (largest first) not above it.
 pub(super) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
     let &(name, factor) =
         units.iter().find(|&&(_, factor)| value >= factor).unwrap_or(&units[units.len() - 1]);
@@ -195,7 +195,7 @@ pub(super) fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> f
     if rest > 0 {
         text.push('.');
         let mut digit = factor;
-        // Every factor is a power of ten, so this ends with nothing left over.
+        // Every factor is a power of ten, so no remainder is left.
         while rest > 0 {
             digit /= 10;
             text.push(char::from(b'0' + u8::try_from(rest / digit).unwrap_or(9)));

@@ -34,45 +34,45 @@ const PRINT: [Unit; 5] = [
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// Zero rate.
     pub const ZERO: Self = Self(0);
-    /// The fastest rate; used for "no limit".
+    /// The maximum rate; used for "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `bits` bits per second.
+    /// Creates a rate of `bits` bits per second.
     pub const fn from_bits_per_sec(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// `megabits` million bits per second.
+    /// Creates a rate of `megabits` million bits per second.
     pub const fn from_mbits_per_sec(megabits: u64) -> Self {
         Self(megabits.saturating_mul(1_000_000))
     }
 
-    /// The rate that moves `size` in `span`, rounded down; the maximum for an empty span.
+    /// Returns the rate that transfers `size` in `span`, rounded down; the maximum for an empty span.
     pub fn from_transfer(size: Bytes, span: Duration) -> Self {
         let bits = u128::from(size.get()) * 8 * 1_000_000_000_000;
         let rate = bits.checked_div(u128::from(span.as_picos()));
         Self(rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(u64::MAX))
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bits_per_sec(self) -> u64 {
         self.0
     }
 
-    /// Bits per second as a double.
+    /// Returns the rate in bits per second as a double.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// True for a rate at which nothing moves.
+    /// Returns true for a zero rate.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The time that `size` takes at this rate, exact where it is a whole number of picoseconds and rounded up
-    /// otherwise, so that a link is never faster than its rate. A zero rate never ends.
+    /// Returns the transmission time of `size` at this rate, rounded up to a whole picosecond: a link is never faster
+    /// than its rate. The maximum for a zero rate.
     pub fn transmission_time(self, size: Bytes) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -81,13 +81,13 @@ impl Rate {
         Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX))
     }
 
-    /// The data that this rate moves in `span`, rounded down to whole bytes.
+    /// Returns the amount of data transferred in `span`, rounded down to whole bytes.
     pub fn bytes_in(self, span: Duration) -> Bytes {
         let bytes = u128::from(self.0) * u128::from(span.as_picos()) / 8_000_000_000_000;
         Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// `self * factor`, rounded down.
+    /// Returns `self * factor`, rounded down.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }

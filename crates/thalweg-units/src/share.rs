@@ -1,10 +1,10 @@
-//! Shares of something, as fractions or percentages.
+//! Shares, as fractions or percentages.
 
 use super::parse::UnitError;
 use core::fmt;
 use core::str::FromStr;
 
-/// A share of something or a probability, from 0 to 1: `0.8`, `80 %`.
+/// A share or a probability, from 0 to 1: `0.8`, `80 %`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
@@ -12,7 +12,7 @@ impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        // Moving the decimal point is exact where a division by 100 is not.
+        // Shifting the decimal point is exact; division by 100 is not.
         let number = match text.strip_suffix('%') {
             Some(percent) => format!("{}e-2", percent.trim_end()).parse::<f64>(),
             None => text.replace('_', "").parse(),

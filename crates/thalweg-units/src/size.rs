@@ -29,22 +29,22 @@ const PRINT: [Unit; 5] =
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
-    /// The largest amount; used for "no limit".
+    /// The maximum amount; used for "no limit".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `bytes` bytes.
+    /// Creates an amount of `bytes` bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bits as a double.
+    /// Returns the number of bits as a double.
     pub const fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }
@@ -91,7 +91,7 @@ impl core::iter::Sum for Bytes {
 
 impl FromStr for Bytes {
     type Err = UnitError;
-    /// Reads `64 kB`, `1 MiB`, or a product such as `10 x 512 B`.
+    /// Parses `64 kB`, `1 MiB`, or a product such as `10 x 512 B`.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let max = || Self::MAX.to_string();
         if let Some((count, size)) = text.split_once('x')

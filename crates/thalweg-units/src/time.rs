@@ -1,4 +1,4 @@
-//! Instants and spans of time in whole picoseconds.
+//! Points in time and durations in whole picoseconds.
 
 use super::parse::{Kind, Unit, UnitError, print, quantity};
 use core::fmt;
@@ -28,114 +28,115 @@ const PRINT: [Unit; 5] =
 
 /// A point in time: picoseconds since the driver's epoch (the start of a simulation, or of a process).
 ///
-/// The range is 213 days. Arithmetic saturates at [`Time::MAX`], which stands for "never".
+/// The range is 213 days. Arithmetic saturates at [`Time::MAX`], which means "never".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A span of time in picoseconds, 0 to 213 days. Arithmetic saturates.
+/// A duration in picoseconds, 0 to 213 days. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 impl Time {
     /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// The end of time; used for "never".
+    /// The maximum; used for "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The instant `picos` picoseconds after the epoch.
+    /// Creates the time `picos` picoseconds after the epoch.
     pub const fn from_picos(picos: u64) -> Self {
         Self(picos)
     }
 
-    /// Picoseconds since the epoch.
+    /// Returns the picoseconds since the epoch.
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the epoch, rounded to the nearest double.
+    /// Returns the seconds since the epoch, rounded to the nearest double.
     pub fn as_secs_f64(self) -> f64 {
         Duration(self.0).as_secs_f64()
     }
 
-    /// The duration from `earlier` to this time; zero if it is not later.
+    /// Returns the duration from `earlier` to this time; zero if it is not later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Self = Self(0);
-    /// The longest span.
+    /// The maximum duration.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `picos` picoseconds.
+    /// Creates a duration of `picos` picoseconds.
     pub const fn from_picos(picos: u64) -> Self {
         Self(picos)
     }
 
-    /// A span of `nanos` nanoseconds.
+    /// Creates a duration of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos.saturating_mul(1_000))
     }
 
-    /// A span of `micros` microseconds.
+    /// Creates a duration of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000_000))
     }
 
-    /// A span of `millis` milliseconds.
+    /// Creates a duration of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000_000))
     }
 
-    /// A span of `secs` seconds.
+    /// Creates a duration of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(PICOS_PER_SEC))
     }
 
-    /// `secs` seconds, rounded down to a picosecond; negative values and NaN give zero, too large ones the maximum.
+    /// Creates a duration of `secs` seconds, rounded down to a picosecond; negative values and NaN give zero, too large
+    /// ones the maximum.
     pub fn from_secs_f64(secs: f64) -> Self {
-        // `as` saturates and maps NaN to zero, which is what is promised.
+        // `as` saturates and maps NaN to zero, as documented.
         Self((secs * PICOS_PER_SEC as f64) as u64)
     }
 
-    /// Picoseconds.
+    /// Returns the picoseconds.
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, rounded to the nearest double.
+    /// Returns the seconds, rounded to the nearest double.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PICOS_PER_SEC as f64
     }
 
-    /// Milliseconds, rounded to the nearest double.
+    /// Returns the milliseconds, rounded to the nearest double.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// True for a span of zero length.
+    /// Returns true for a zero duration.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// `self - other`, or zero where that is negative.
+    /// Returns `self - other`, or zero if that is negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The absolute difference of the two.
+    /// Returns the absolute difference.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
 
-    /// `self * factor`, rounded down to a picosecond.
+    /// Returns `self * factor`, rounded down to a picosecond.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// The smallest multiple of `granularity` that is not below `self`; `self` for a zero granularity.
+    /// Returns the smallest multiple of `granularity` that is not below `self`; `self` for a zero granularity.
     pub const fn round_up_to(self, granularity: Self) -> Self {
         if granularity.0 == 0 {
             self
@@ -200,7 +201,7 @@ impl Mul<u64> for Duration {
 
 impl Div<u64> for Duration {
     type Output = Self;
-    /// Division; by zero it gives the maximum.
+    /// Divides; division by zero returns the maximum.
     fn div(self, divisor: u64) -> Self {
         Self(self.0.checked_div(divisor).unwrap_or(u64::MAX))
     }
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_text_is_told_apart() {
+    fn each_parse_error_has_its_own_variant() {
         assert!(matches!("100".parse::<Duration>(), Err(UnitError::NoUnit { .. })));
         assert!(matches!("5 parsec".parse::<Duration>(), Err(UnitError::UnknownUnit { .. })));
         assert!(matches!("-1 s".parse::<Duration>(), Err(UnitError::Negative)));

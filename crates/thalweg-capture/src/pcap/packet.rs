@@ -1,4 +1,4 @@
-//! Real headers for simulated packets.
+//! Synthesised headers for simulated packets.
 
 use std::net::Ipv4Addr;
 use thalweg_proto::Ecn;
@@ -10,17 +10,17 @@ use thalweg_proto::window;
 use thalweg_sim::Pdu;
 use thalweg_sim::trace::{PacketId, Record};
 
-/// The headers of one packet.
+/// Headers of one packet.
 pub(super) struct Headers {
     bytes: [u8; LONGEST],
     length: usize,
-    /// The bytes that are stored behind the headers.
+    /// Bytes stored after the headers.
     pub(super) body: Vec<u8>,
-    /// The length of headers, body, payload and trailer.
+    /// Total length of headers, body, payload and trailer, in bytes.
     pub(super) total: u32,
-    /// The bytes that come after the payload.
+    /// Bytes after the payload.
     pub(super) trailer: [u8; 2],
-    /// The position of the trailer in the packet; `None` without one.
+    /// Offset of the trailer in the packet; `None` without one.
     pub(super) trailer_at: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Headers {
     }
 }
 
-/// The two ends of a packet.
+/// Source and destination of a packet.
 struct Ends {
     source: Ipv4Addr,
     target: Ipv4Addr,
@@ -38,7 +38,7 @@ struct Ends {
     target_port: u16,
 }
 
-/// The headers of the packet of `record`, of TCP with the flag ECE where it tells of marks.
+/// Returns the headers for the packet of `record`; sets ECE in a TCP header if `echoes`.
 pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
     let ends = ends(record);
     match record.pdu {
@@ -59,7 +59,7 @@ pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
             ip(record, &ends, TCP, opens_or_closes(&ends, *step))
         }
         Pdu::Feedback(feedback) => {
-            // The message travels backward; the packet that it is about went the other way.
+            // The message travels backward; the packet it refers to went forward.
             let about = Ends {
                 source: ends.target,
                 target: ends.source,
@@ -77,7 +77,7 @@ pub(super) fn headers(record: &Record<'_>, echoes: bool) -> Headers {
     }
 }
 
-/// The addresses and ports that a packet comes from and goes to.
+/// Returns the source and destination addresses and ports of a packet.
 fn ends(record: &Record<'_>) -> Ends {
     let reply = record.reply;
     let host = |net: u32| Ipv4Addr::from(net | (record.flow.wrapping_add(1) & HOST_MASK));
@@ -93,23 +93,23 @@ fn ends(record: &Record<'_>) -> Ends {
     }
 }
 
-/// The ends of a protocol with a port of its own, by which its packets are told from others.
+/// Returns the endpoints with a protocol-specific port, which identifies the protocol.
 fn on_port(ends: &Ends, port: u16, reply: bool) -> Ends {
-    let own = port.saturating_add(reply.into());
-    let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { own } else { port };
+    let flow_port = port.saturating_add(reply.into());
+    let port = |port| if matches!(port, SINK_PORT | ANSWER_PORT) { flow_port } else { port };
     Ends { source_port: port(ends.source_port), target_port: port(ends.target_port), ..*ends }
 }
 
-/// A position in a stream as a sequence number: the first byte is number 1, as after a handshake.
+/// Converts a stream position to a sequence number: the first byte is number 1, as after a handshake.
 fn stream(position: u64) -> u32 {
     position.wrapping_add(1) as u32
 }
 
-/// The part of a packet that follows the IP header: bytes to write, and the length of the payload after them.
+/// Contents of a packet after the IP header: bytes to write, and the length of the payload after them.
 struct Part {
     bytes: [u8; LONGEST],
     length: usize,
-    /// A whole PDU, where headers are not all that is wanted; of an even length.
+    /// A whole PDU, if more than headers is stored; of even length.
     body: Vec<u8>,
     payload: u32,
     trailer: Option<[u8; 2]>,
@@ -130,7 +130,8 @@ impl Part {
     }
 }
 
-/// A UDP header, a header of the protocol that it carries, and so much payload. A length beyond 65535 is written as zero.
+/// Returns a UDP header with the header of the carried protocol and `payload` bytes of payload. A length beyond 65535
+/// is written as zero.
 fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
     let mut part = Part::new(payload);
     let length = u16::try_from(u64::from(payload) + header.len() as u64 + 8).unwrap_or(0);
@@ -139,9 +140,9 @@ fn udp(ends: &Ends, header: &[u8], payload: u32) -> Part {
     part
 }
 
-/// A UDP header with a PDU. What does not fit of a very long header is left out of the capture.
+/// Returns a UDP header with a PDU. Truncates a header that exceeds the buffer.
 fn in_udp(ends: &Ends, captured: Captured, payload: u32) -> Part {
-    if captured.is_whole {
+    if captured.includes_payload {
         let mut part = udp(ends, &[], captured.bytes.len() as u32);
         (part.payload, part.body) = (0, captured.bytes);
         return part;
@@ -170,7 +171,7 @@ fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) ->
     part
 }
 
-/// A segment that opens or closes. SYN and FIN take a sequence number each (RFC 9293, section 3.4).
+/// Returns a SYN or FIN segment; each takes one sequence number (RFC 9293, section 3.4).
 fn opens_or_closes(ends: &Ends, step: Step) -> Part {
     let (sequence, acknowledged, flags) = match step {
         Step::Open => (0, 0, SYN),
@@ -182,15 +183,15 @@ fn opens_or_closes(ends: &Ends, step: Step) -> Part {
     };
     let mut part = tcp(ends, sequence, acknowledged, flags, u16::MAX);
     if flags & SYN != 0 {
-        // Selective acknowledgements are permitted (RFC 2018), windows are scaled (RFC 7323).
+        // SACK permitted (RFC 2018) and window scale (RFC 7323) options.
         part.put(&[4, 2, 1, 3, 3, WINDOW_SCALE as u8, 0, 0]);
         part.bytes[12] = (part.length as u8 / 4) << 4;
     }
     part
 }
 
-/// Adds the option of RFC 2018, section 3: kind 5, a length, and the edges of each block; two no-operations before
-/// it align it to words.
+/// Appends the SACK option (RFC 2018, section 3): kind 5, length, and the edges of each block, after two no-operations
+/// for word alignment.
 fn selective(tcp: &mut Part, ack: &window::Ack) {
     let blocks = ack.sack.iter().filter(|block| !block.is_empty());
     let count = blocks.clone().count() as u8;
@@ -206,7 +207,7 @@ fn selective(tcp: &mut Part, ack: &window::Ack) {
     tcp.bytes[12] = (tcp.length as u8 / 4) << 4;
 }
 
-/// ICMP type 4 (RFC 792) about a data packet between these ends.
+/// Returns an ICMP message of type 4 (RFC 792) about a data packet between these endpoints.
 fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     let kbits = feedback.rate.map_or(0, |rate| rate.as_bits_per_sec() / 1000);
     let mut part = Part::new(0);
@@ -219,7 +220,7 @@ fn source_quench(about: &Ends, feedback: &Feedback) -> Part {
     part
 }
 
-/// Puts an IP header before `part` and fills in its checksum.
+/// Prepends an IP header to `part` and sets its checksum.
 fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers {
     let before = (part.length as u32 + part.body.len() as u32).saturating_add(part.payload);
     let length = before.saturating_add(part.trailer.map_or(0, |_| 2));
@@ -228,7 +229,7 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
         UDP => Some(6),
         _ => None,
     } {
-        // The checksum covers addresses, protocol and length too (RFC 9293, 3.1).
+        // The checksum covers the pseudo-header too (RFC 9293, 3.1).
         let addresses = [ends.source.octets(), ends.target.octets()].concat();
         let sum = sum(&addresses) + u64::from(protocol) + u64::from(length as u16);
         let odd = before % 2 == 1;
@@ -259,7 +260,8 @@ fn ip(record: &Record<'_>, ends: &Ends, protocol: u8, mut part: Part) -> Headers
     headers
 }
 
-/// An IPv4 header without options. A total length beyond 65535 is written as zero, as segmentation offload does.
+/// Returns an IPv4 header without options. A total length beyond 65535 is written as zero, as with segmentation
+/// offload.
 fn ip_header(ends: &Ends, protocol: u8, identification: u16, ecn: Ecn, total: u32) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 4 << 4 | 5;
@@ -276,13 +278,13 @@ fn ip_header(ends: &Ends, protocol: u8, identification: u16, ecn: Ecn, total: u3
     header
 }
 
-/// The sum of the 16-bit words of `bytes`, with a zero after an odd number of them.
+/// Returns the sum of the 16-bit words of `bytes`, zero-padded to even length.
 fn sum(bytes: &[u8]) -> u64 {
     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
     bytes.chunks(2).map(|pair| u64::from(word(pair))).sum()
 }
 
-/// The internet checksum (RFC 1071) of a sum of words.
+/// Returns the Internet checksum (RFC 1071) of a sum of words.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -306,19 +308,19 @@ const SINKS: u32 = 10 << 24 | 1 << 23;
 const HOST_MASK: u32 = (1 << 23) - 1;
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 254);
 
-/// The ports below are for servers.
+/// First client port; lower ports are for servers.
 const FIRST_CLIENT_PORT: u16 = 10_000;
-/// A prime, so that connections that use a number again rarely meet another's port.
+/// Port step per reuse of a connection number; prime, to keep ports of different connections from colliding.
 const INCARNATION_STEP: u64 = 1009;
 const SINK_PORT: u16 = Captured::PORT;
 const ANSWER_PORT: u16 = SINK_PORT + 1;
 
-/// The largest that RFC 7323 allows, because simulated windows may be as large as 2^30.
+/// Window scale: the maximum of RFC 7323, because simulated windows may be as large as 2^30.
 const WINDOW_SCALE: u32 = 14;
 
 const DO_NOT_FRAGMENT: u8 = 0x40;
-/// The time to live at the sender. Simulated routers do not count it down.
+/// Initial TTL. Simulated routers do not decrement it.
 const HOPS: u8 = 64;
 
-/// An IP header and the longest TCP header, or a request for packets of a segment of 2000.
+/// Maximum header length: IP and the longest TCP header, or a retransmission request for a 2000-packet segment.
 const LONGEST: usize = 20 + 300;

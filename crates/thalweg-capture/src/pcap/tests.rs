@@ -26,7 +26,7 @@ fn acknowledgement() -> Pdu {
     Pdu::Window(window::Pdu::Ack(ack))
 }
 
-/// A capture at the source of these packets, sent (forward) or delivered (backward) a microsecond apart.
+/// Returns a capture at the source of these packets, sent (forward) or delivered (backward) a microsecond apart.
 fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
     let mut capture = Capture::new(Vec::new(), Point::Source).unwrap().snapshot(snapshot);
     for (serial, (flow, backward, size, pdu)) in (0..).zip(packets) {
@@ -46,7 +46,7 @@ fn capture(packets: &[(u32, bool, u32, Pdu)], snapshot: u32) -> Vec<u8> {
     capture.finish().unwrap()
 }
 
-/// RFC 9293, sections 3.1 and 3.4: the flags, and that SYN and FIN take a sequence number each.
+/// Tests flags, and that SYN and FIN take one sequence number each (RFC 9293, sections 3.1 and 3.4).
 #[test]
 fn connections_of_tcp_open_and_close() {
     let packet = |backward, step| {
@@ -64,7 +64,7 @@ fn connections_of_tcp_open_and_close() {
     let packets: Vec<_> = steps.iter().map(|step| packet(step.0, step.1)).collect();
     let bytes = capture(&packets, 60);
     for (number, (backward, _, sequence, acknowledged, flags)) in steps.into_iter().enumerate() {
-        // Behind the file's header of 24 bytes each packet has one of 16 and 60 bytes, 20 of them IP.
+        // After the file header of 24 bytes, each packet has a header of 16 bytes and 60 bytes, 20 of them IP.
         let tcp = &bytes[24 + number * 76 + 16 + 20..];
         let word = |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
         let port = if backward {
@@ -135,7 +135,7 @@ fn the_file_begins_as_nanosecond_pcap_of_raw_packets() {
 }
 
 #[test]
-fn a_point_sees_its_own_side_only() {
+fn a_capture_point_records_one_side_only() {
     let pdu = segment(0);
     let record = |step, link, backward| Record {
         time: Time::ZERO,
@@ -156,21 +156,21 @@ fn a_point_sees_its_own_side_only() {
     assert!(!sees(Point::Transmitters(vec![3]), Step::Transmitted, 2, true));
 }
 
-/// Adaptive acknowledgement is captured as the bytes that the engine's own decoder reads.
+/// Tests that the engine's own decoder reads captured adaptive acknowledgements.
 #[test]
 fn adaptive_acknowledgement_is_captured_as_deployed() {
     for (index, expected) in
         [(6, "Data { sequence: 9, "), (7, "Report { gap_in: 9, gap_out: 11, cumulative: 7 }")]
     {
         let bytes = capture(&packets()[index..=index], 65_535);
-        // Headers of the file, of the packet, of IP and of UDP.
+        // File, packet, IP and UDP headers.
         let pdu = aack::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap();
         assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
     }
 }
 
-/// Two-level flow control is captured as the bytes that the engine's own decoder reads, checksums included, whether the
-/// payload has an odd length or an even one.
+/// Tests that the engine's own decoder reads captured two-level flow control, checksums included, for odd and even
+/// payload lengths.
 #[test]
 fn two_level_flow_control_is_captured_as_deployed() {
     for length in [1, 2, 1005, 1006] {
@@ -183,7 +183,7 @@ fn two_level_flow_control_is_captured_as_deployed() {
     let bytes = capture(&packets()[9..=9], 65_535);
     let decoded = sstp::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap().1;
     assert_eq!(format!("{decoded:?}"), format!("{:?}", two_level_request()));
-    // A segment of so many packets that its bitmap does not fit into the headers kept.
+    // A segment whose bitmap exceeds the stored headers.
     let sstp::Pdu::Snak(report, mut request) = two_level_request() else { panic!() };
     request.bitmap = sstp::Bitmap::missing(60_000);
     let bytes = capture(&[(2, true, 0, Pdu::Sstp(sstp::Pdu::Snak(report, request)))], 65_535);
@@ -191,7 +191,7 @@ fn two_level_flow_control_is_captured_as_deployed() {
 }
 
 #[test]
-fn answers_come_from_the_sink() {
+fn answers_are_sent_by_the_sink() {
     let mut capture = Capture::new(Vec::new(), Point::Source).unwrap();
     for (reply, step, expected) in [(false, Step::Sent, 1), (true, Step::Sent, 1), (true, Step::Delivered, 2)]
     {
@@ -210,7 +210,7 @@ fn answers_come_from_the_sink() {
     }
 }
 
-/// Wireshark is the judge: it must find every header well formed, with right checksums and the meant values.
+/// Tests against Wireshark: it must find every header well-formed, with valid checksums and the expected values.
 #[test]
 fn tshark_reads_the_headers_as_meant() {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -250,7 +250,7 @@ fn tshark_reads_the_headers_as_meant() {
     let output = tshark.output().unwrap();
     std::fs::remove_file(&path).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    // A checksum status of 1 is good. Wireshark does not judge the TCP header that a message quotes in part.
+    // Checksum status 1 is good. Wireshark does not check the truncated TCP header quoted in a message.
     let expected = [
         "1040|10.0.0.1|10.128.0.1|1|1|0|||||1|1||||",
         "1040|10.0.0.1|10.128.0.1|0|1|0|||||1|1||||",

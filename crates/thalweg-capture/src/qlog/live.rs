@@ -1,36 +1,36 @@
-//! The log of a sender that was not simulated.
+//! Event log of a live sender.
 
 use super::{Act, Event, Frame, begin_trace, quoted, write_events};
 use std::io::{self, Write};
 use thalweg_proto::units::{Duration, Rate, Time};
 
-/// The events of a sender, one by one, to be written as qlog.
+/// Events of a sender, for a qlog file.
 ///
-/// Packets are numbered from 0 in the order in which they are [sent](LiveLog::sent), data packets only.
+/// Data packets are numbered from 0 in [sending](LiveLog::sent) order; other packets have no number.
 #[derive(Clone, Debug, Default)]
 pub struct LiveLog {
     events: Vec<Event>,
     metrics: Vec<(Time, String)>,
-    /// Sizes and contents of the packets sent, by number.
+    /// Sizes and contents of sent packets, by number.
     sent: Vec<(u32, Frame)>,
 }
 
-/// The state of the path as a sender believes it to be.
+/// Path estimates of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
-    /// Bytes of payload that may be outstanding; `None` where there is no bound.
+    /// Congestion window, in payload bytes; `None` if unlimited.
     pub window: Option<f64>,
-    /// Bytes of payload that are.
+    /// Payload bytes in flight.
     pub in_flight: f64,
-    /// The smoothed round-trip time, once it is known.
+    /// Smoothed round-trip time, once measured.
     pub smoothed_rtt: Option<Duration>,
-    /// The rate at which packets are spaced, where there is one.
+    /// Pacing rate, if any.
     pub pacing_rate: Option<Rate>,
 }
 
 impl LiveLog {
-    /// The next packet leaves, of `size` bytes on the wire with so much payload; `offset` is that in the stream, for
-    /// schemes that count so.
+    /// Records the next sent packet, of `size` bytes on the wire with `length` payload bytes; `offset` is the stream
+    /// offset, for schemes with a byte stream.
     pub fn sent(&mut self, time: Time, size: u32, offset: Option<u64>, length: u32) {
         let frame = match offset {
             Some(offset) => Frame::Stream { offset, length },
@@ -41,7 +41,7 @@ impl LiveLog {
         self.events.push(Event { time, act: Act::Sent, number, size, frame });
     }
 
-    /// A packet that was sent counts as lost.
+    /// Records a sent packet as lost.
     pub fn lost(&mut self, time: Time, number: u64) {
         let sent = usize::try_from(number).ok().and_then(|number| self.sent.get(number)).cloned();
         if let Some((size, frame)) = sent {
@@ -49,14 +49,13 @@ impl LiveLog {
         }
     }
 
-    /// An acknowledgement comes, with the packets that it acknowledges for the first time, as ranges of their numbers, ends
-    /// included.
+    /// Records an acknowledgement with the newly acknowledged packets, as inclusive ranges of their numbers.
     pub fn acknowledged(&mut self, time: Time, ranges: Box<[(u64, u64)]>) {
         let frame = Frame::Ack { ranges };
         self.events.push(Event { time, act: Act::Received, number: None, size: 0, frame });
     }
 
-    /// Adds the sender's beliefs about the path at `time`.
+    /// Records the sender's path estimates at `time`.
     pub fn metrics(&mut self, time: Time, metrics: &Metrics) {
         let mut text = format!("\"bytes_in_flight\":{:.0}", metrics.in_flight);
         if let Some(window) = metrics.window {
@@ -71,7 +70,7 @@ impl LiveLog {
         self.metrics.push((time, text));
     }
 
-    /// Writes the log of a sender that used `scheme`, as a qlog file titled `title`.
+    /// Writes the log of a sender with `scheme` as a qlog file titled `title`.
     ///
     /// # Errors
     ///

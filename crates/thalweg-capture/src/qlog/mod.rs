@@ -1,15 +1,15 @@
-//! The events of senders as qlog, which qvis and other tools for QUIC open.
+//! Sender events in qlog format, for qvis and other QUIC tools.
 //!
-//! The file follows draft-ietf-quic-qlog-main-schema-02 (a JSON file with `qlog_version` 0.3) and has events of
-//! draft-ietf-quic-qlog-quic-events-01: `recovery:metrics_updated` (section 5.4.2 there) of flows that have series, and
-//! `transport:packet_sent`, `transport:packet_received` and `recovery:packet_lost` of packets that were kept
-//! ([`QlogPackets`]). Each flow is a trace of its own, seen from its sender, and so are the answers of a flow that has
-//! some; metrics hold what has changed since the event before. Windows, which the simulator counts in segments, are
-//! given in bytes of payload as the draft asks.
+//! The file follows draft-ietf-quic-qlog-main-schema-02 (a JSON file with `qlog_version` 0.3). Its events are from
+//! draft-ietf-quic-qlog-quic-events-01: `recovery:metrics_updated` (section 5.4.2 there) for flows with series, and
+//! `transport:packet_sent`, `transport:packet_received` and `recovery:packet_lost` for recorded packets
+//! ([`QlogPackets`]). Each flow is a trace from its sender's view; its replies, if any, are another. Metrics hold the
+//! changes since the previous event. Windows, which the simulator counts in segments, are in payload bytes as the draft
+//! requires.
 //!
-//! Protocols are put into the terms of QUIC: a segment is a STREAM frame, a message a DATAGRAM frame, acknowledgements
-//! of all protocols are ACK frames with the numbers of the packets that are acknowledged for the first time, and what has
-//! no counterpart is an unknown frame with the code of its own protocol.
+//! Protocols map to QUIC terms: a segment is a STREAM frame and a message a DATAGRAM frame. Acknowledgements of all
+//! protocols are ACK frames with the numbers of newly acknowledged packets. Everything else is an unknown frame with
+//! its protocol's own code.
 
 mod live;
 mod packets;
@@ -22,12 +22,12 @@ pub use packets::QlogPackets;
 use packets::{Act, Event, Frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::{Quantity, RunResult};
 
-/// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either have no trace.
+/// Writes the series and packets of a run's senders as a qlog file titled `title`. Flows without either get no trace.
 pub fn write_qlog<W: Write>(
     mut to: W,
     title: &str,
@@ -44,7 +44,9 @@ pub fn write_qlog<W: Write>(
         let Some(group) = result.flows.get(flow as usize).map(|flow| flow.group as usize) else { continue };
         let ends = spec.groups.get(group).map(|group| &group.transport.ends);
         let metrics = match ends {
-            Some(Ends::Window(config)) if !answers => metrics(result, flow, f64::from(config.sender.segment)),
+            Some(EndpointConfigs::Window(config)) if !answers => {
+                metrics(result, flow, f64::from(config.sender.segment))
+            }
             _ => Vec::new(),
         };
         let packets = packets.of(flow, answers);
@@ -63,7 +65,7 @@ pub fn write_qlog<W: Write>(
     Ok(to)
 }
 
-/// The traces, in order: whose sender, and whether it is that of the flow's answers.
+/// Returns the traces in order: flow number, and whether the sender is that of the replies.
 fn senders(result: &RunResult, packets: &QlogPackets) -> BTreeSet<(u32, bool)> {
     let of_flows = result.series.iter().filter(|series| series.quantity.is_of_flow());
     of_flows.map(|series| (series.subject, false)).chain(packets.senders()).collect()
@@ -83,7 +85,7 @@ fn begin_trace(to: &mut dyn Write, flow: &str, scheme: &str, answers: bool) -> i
     )
 }
 
-/// Writes both in order of time; what was measured at a time comes after the packets of that time.
+/// Writes both in time order; metrics come after packets of the same time.
 fn write_events(to: &mut dyn Write, packets: &[Event], metrics: &[(Time, String)]) -> io::Result<()> {
     let mut packets = packets.iter().peekable();
     let mut metrics = metrics.iter().peekable();
@@ -105,7 +107,7 @@ fn write_events(to: &mut dyn Write, packets: &[Event], metrics: &[(Time, String)
     }
 }
 
-/// A time in milliseconds, to the picosecond and no longer than needed.
+/// Formats a time in milliseconds, to the picosecond, without trailing zeros.
 fn millis(time: Time) -> String {
     let picos = time.as_picos();
     let text = format!("{}.{:09}", picos / 1_000_000_000, picos % 1_000_000_000);
@@ -121,7 +123,7 @@ impl Event {
         }
     }
 
-    /// The members of the event's data. A loss has no `raw`.
+    /// Returns the members of the event's data. A loss has no `raw`.
     fn data(&self) -> String {
         let header = match self.number {
             Some(number) => format!("\"packet_type\":\"1RTT\",\"packet_number\":{number}"),
@@ -129,7 +131,7 @@ impl Event {
         };
         let raw = match self.act {
             Act::Lost => String::new(),
-            // Nobody counted.
+            // The size was not counted.
             Act::Received if self.size == 0 => String::new(),
             Act::Sent | Act::Received => format!("\"raw\":{{\"length\":{}}},", self.size),
         };
@@ -148,7 +150,7 @@ impl Event {
     }
 }
 
-/// The changes of a flow's metrics, in order of time: the members of each event's data.
+/// Returns the changes of a flow's metrics in time order: the members of each event's data.
 fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
     let mut points: BTreeMap<Time, Vec<(&str, f64)>> = BTreeMap::new();
     let of_flow =
@@ -164,7 +166,7 @@ fn metrics(result: &RunResult, flow: u32, segment: f64) -> Vec<(Time, String)> {
         };
         let mut before = None;
         for (time, value) in &series.points {
-            // Zero stands for a round-trip time that was not measured yet.
+            // Zero means that no round-trip time has been measured yet.
             let is_known = *value > 0.0 || series.quantity != Quantity::Rtt;
             if is_known && before != Some(*value) {
                 points.entry(*time).or_default().push((name, value * factor));

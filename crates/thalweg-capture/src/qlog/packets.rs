@@ -1,4 +1,4 @@
-//! The packets of senders, as they send and receive them.
+//! Recording of the packets that senders send and receive.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -10,64 +10,64 @@ use thalweg_proto::window;
 use thalweg_sim::Pdu;
 use thalweg_sim::trace::{Record, Step, Tracer};
 
-/// The kind of an event of a packet, as its sender sees it.
+/// Kind of a packet event, from its sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Sent,
     Received,
-    /// The sender counts it as lost: it sends the same data again.
+    /// Lost: the sender retransmits the data.
     Lost,
 }
 
-/// The content of a packet, in the terms of QUIC.
+/// Packet contents in QUIC terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// A piece of the stream.
+    /// Stream data.
     Stream { offset: u64, length: u32 },
     /// A message.
     Datagram { length: u32 },
-    /// Data packets that are acknowledged for the first time, as ranges of their numbers, ends included.
+    /// Newly acknowledged data packets, as inclusive ranges of their numbers.
     Ack { ranges: Box<[(u64, u64)]> },
-    /// Something that QUIC has not; its code in its own protocol.
+    /// Contents without a QUIC counterpart; the code is that of the packet's own protocol.
     Other { code: u8 },
 }
 
-/// An event of a sender.
+/// Event of a sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub time: Time,
     pub act: Act,
-    /// Counts the packets of this end; routers' messages have none.
+    /// Packet number at this end; `None` for router feedback.
     pub number: Option<u64>,
-    /// On the wire, in bytes.
+    /// Size on the wire, in bytes.
     pub size: u32,
     pub frame: Frame,
 }
 
-/// The events of the sender of a flow, or of its answers.
+/// Events of a flow's sender, or of the sender of its replies.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     events: Vec<Event>,
-    /// The next numbers of the packets of sender and receiver.
+    /// Next packet numbers of sender and receiver.
     next: [u64; 2],
 }
 
-/// A connection in use.
+/// Connection in use.
 #[derive(Clone, Debug, Default)]
 struct Connection {
     incarnation: u16,
-    /// The numbers of packets by direction (backward is true) and serial.
+    /// Packet numbers by direction (backward is true) and serial number.
     numbers: BTreeMap<(bool, u32), u64>,
-    /// A number of data that was used lately.
+    /// Recently used data number.
     near: u64,
-    /// Data that is not acknowledged, by its first number.
+    /// Unacknowledged data, by first number.
     open: BTreeMap<u64, Open>,
 }
 
 #[derive(Clone, Debug)]
 struct Open {
     end: u64,
-    /// The packets that carried it, in order.
+    /// Packets that carried the data, in order.
     copies: Vec<Copy>,
 }
 
@@ -78,39 +78,39 @@ struct Copy {
     has_arrived: bool,
 }
 
-/// Keeps the packets that senders send and receive, for [`write_qlog`](super::write_qlog).
+/// Recorder of sent and received packets, for [`write_qlog`](super::write_qlog).
 ///
-/// Packets are numbered like QUIC's, each one once, in the order in which the sender of the flow sends them. What an
-/// acknowledgement acknowledges is told by its own numbers; of several packets with the same data those are meant that
-/// have arrived. A packet counts as lost when the sender sends its data again.
+/// Packets are numbered as in QUIC, each once, in the sending order of the flow. Acknowledgements refer to data by the
+/// protocol's own numbers. If several packets carried the same data, those that arrived count as acknowledged. A packet
+/// counts as lost once the sender retransmits its data.
 #[derive(Clone, Debug)]
 pub struct QlogPackets {
     most: usize,
     kept: usize,
-    /// The time from which there was no more room; `None` while there is some.
+    /// Time at which recording stopped at the limit; `None` while it continues.
     until: Option<Time>,
-    /// By flow, and whether it is of the answers.
+    /// Senders by flow, and true for that of the replies.
     senders: BTreeMap<(u32, bool), Sender>,
     connections: BTreeMap<u32, Connection>,
 }
 
 impl QlogPackets {
-    /// Keeps at most so many events.
+    /// Creates a recorder of at most `most` events.
     pub fn new(most: usize) -> Self {
         Self { most, kept: 0, until: None, senders: BTreeMap::new(), connections: BTreeMap::new() }
     }
 
-    /// Up to when there are events, if there was no room for all.
+    /// Returns the time of the event that exceeded the limit; `None` if recording is complete.
     pub fn until(&self) -> Option<Time> {
         self.until
     }
 
-    /// The events of a flow's sender, or of the sender of its answers.
+    /// Returns the events of a flow's sender, or of the sender of its replies.
     pub(super) fn of(&self, flow: u32, answers: bool) -> &[Event] {
         self.senders.get(&(flow, answers)).map_or(&[], |sender| &sender.events)
     }
 
-    /// Flows with events, and whether these are of the answers.
+    /// Returns the flows with events; the flag is true for reply flows.
     pub(super) fn senders(&self) -> impl Iterator<Item = (u32, bool)> {
         self.senders.keys().copied()
     }
@@ -149,7 +149,7 @@ impl QlogPackets {
         self.kept += 1;
     }
 
-    /// A data packet reached the receiver.
+    /// Records that a data packet reached the receiver.
     fn arrived(&mut self, record: &Record<'_>) {
         let connection = connection(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
@@ -160,7 +160,7 @@ impl QlogPackets {
         }
     }
 
-    /// The sender got a packet.
+    /// Records a packet that the sender received.
     fn received(&mut self, record: &Record<'_>) {
         let connection = connection(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
@@ -176,7 +176,7 @@ impl QlogPackets {
 }
 
 impl Connection {
-    /// Takes away what `ranges` acknowledge; gives the numbers of the packets that brought it.
+    /// Removes data acknowledged by `ranges`; returns the numbers of the packets that delivered it.
     fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
         let closed = take_within(&mut self.open, ranges, |open| open.end);
         let copies = closed.into_iter().flat_map(|open| open.copies);
@@ -184,7 +184,7 @@ impl Connection {
     }
 }
 
-/// The connection of a record's packet, which begins anew when its number is used for another one.
+/// Returns the connection of a record's packet; starts afresh when its number is reused.
 fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -> &'a mut Connection {
     let connection = all.entry(record.packet.connection).or_default();
     if connection.incarnation != record.packet.incarnation {
@@ -193,7 +193,7 @@ fn connection<'a>(all: &'a mut BTreeMap<u32, Connection>, record: &Record<'_>) -
     connection
 }
 
-/// The content of a packet that is not an acknowledgement.
+/// Returns the contents of a packet other than an acknowledgement.
 fn frame(pdu: &Pdu) -> Frame {
     match pdu {
         Pdu::Window(window::Pdu::Segment(segment)) => {
@@ -211,7 +211,7 @@ impl Tracer for QlogPackets {
         if self.until.is_some() {
             return;
         }
-        // One more may be needed for a loss that shows together with what is sent.
+        // A loss inferred from this packet needs one more entry.
         if self.kept + 2 > self.most {
             return self.stop(record.time);
         }

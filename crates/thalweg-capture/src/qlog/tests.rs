@@ -8,7 +8,7 @@ use thalweg_scenario::load_text;
 use thalweg_sim::trace::{NoTrace, PacketId, Record, Step, Tracer as _};
 use thalweg_sim::{Pdu, Series, Simulation, Status};
 
-/// Two flows of datagrams, and one with a window of segments of 1000 bytes.
+/// Two datagram flows, and a window flow with segments of 1000 bytes.
 const SCENARIO: &str = r#"
 title = "Two and one"
 duration = "1 ms"
@@ -32,7 +32,7 @@ to = "right"
 scheme = { base = "newreno", segment = "1000 B" }
 "#;
 
-/// The parts and the result of a run of [`SCENARIO`], with `series` in place of its own.
+/// Returns the spec and result of a run of [`SCENARIO`] with these `series`.
 fn run(series: Vec<Series>) -> (Spec, RunResult) {
     let loaded = load_text("sample.toml", SCENARIO, Path::new("."), &[]).unwrap();
     let mut simulation = Simulation::new(loaded.spec(), NoTrace).unwrap();
@@ -66,7 +66,7 @@ fn changes_are_events_in_the_units_of_the_draft() {
     );
 }
 
-/// A step of a packet of the first flow; `at` in milliseconds.
+/// Records a step of a packet of the first flow; `at` is in milliseconds.
 fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'_> {
     Record {
         time: Time::from_picos(at * 1_000_000_000),
@@ -97,7 +97,7 @@ fn ack(cumulative: u64, held: u32) -> Pdu {
     Pdu::Window(window::Pdu::Ack(ack))
 }
 
-/// Three segments of which the second is lost on its way, found missing, and sent again.
+/// Records three segments; the second is lost, detected and retransmitted.
 fn recovery(most: usize) -> QlogPackets {
     let mut packets = QlogPackets::new(most);
     let segments = [0, 1000, 2000].map(segment);
@@ -156,14 +156,14 @@ fn packets_are_sent_acknowledged_and_lost() {
             received(12, 1, json!([[2, 2]])),
             {"time": 13, "name": "recovery:packet_lost", "data": lost},
             sent(13, 3, 1000),
-            // The data came with packet 3: packet 1 is not acknowledged.
+            // Packet 3 delivered the data: packet 1 is not acknowledged.
             received(23, 2, json!([[3, 3]])),
         ])
     );
 }
 
 #[test]
-fn what_there_is_no_room_for_is_left_out_and_said() {
+fn events_beyond_the_limit_are_dropped_and_reported() {
     let packets = recovery(4);
     assert_eq!(packets.until(), Some(Time::from_picos(5_000_000_000)));
     let qlog = written(&packets);

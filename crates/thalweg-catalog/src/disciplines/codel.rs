@@ -10,7 +10,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CoDel
     Keys::own(CODEL_KEYS),
 );
 
-/// The parameters of CoDel, alone and in others.
+/// The parameters of CoDel, alone and within other disciplines.
 pub(crate) const CODEL_KEYS: &[Key] = &[
     key("target", Kind::Time, "5 ms", "The wait that is acceptable."),
     key(

@@ -1,4 +1,4 @@
-//! The descriptions of queue disciplines, a file for each.
+//! The descriptions of queue disciplines, one file each.
 
 use crate::discipline::DisciplineDescription;
 
@@ -17,10 +17,10 @@ pub mod sfq;
 pub mod step;
 mod weights;
 
-/// Lists the description of each discipline in the order of references.
+/// Lists the description of each discipline in reference order.
 macro_rules! declare {
     ($($file:ident,)+) => {
-        /// The disciplines of this project, in the order of references.
+        /// The built-in disciplines, in reference order.
         pub const DISCIPLINES: &[&DisciplineDescription] = &[$(&$file::DISCIPLINE,)+];
     };
 }

@@ -1,7 +1,7 @@
 //! Random Early Detection.
 
 use crate::describe::key;
-use crate::{Bound, DisciplineDescription, Fault, Key, Keys, Kind, Range, Value, Values};
+use crate::{Bound, ConfigError, DisciplineDescription, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{RedConfig, RedUnit};
 
@@ -52,7 +52,7 @@ const KEYS: &[Key] = &[
     .within(Range::POSITIVE, ""),
 ];
 
-/// The thresholds, where they are in one unit.
+/// Returns the thresholds, if both have the same unit.
 fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
     match (values.get("min-threshold")?, values.get("max-threshold")?) {
         (Value::Packets(min), Value::Packets(max)) => Some((RedUnit::Packets, min, max)),
@@ -61,18 +61,18 @@ fn thresholds(values: &Values) -> Option<(RedUnit, f64, f64)> {
     }
 }
 
-fn check(values: &Values) -> Result<(), Fault> {
+fn check(values: &Values) -> Result<(), ConfigError> {
     let given =
         if values.explicit_value("min-threshold").is_some() { "min-threshold" } else { "max-threshold" };
     match thresholds(values) {
-        None => Err(Fault::new(given, "the thresholds are in different units")
+        None => Err(ConfigError::new(given, "the thresholds are in different units")
             .help("give both in packets or both in bytes; without them they are \"5 pkt\" and \"15 pkt\"")),
-        Some((_, min, max)) if max == min => Err(Fault::new(
+        Some((_, min, max)) if max == min => Err(ConfigError::new(
             given,
             format!("the maximum threshold must be above the minimum, but both are {min}"),
         )
         .help("a queue that marks all above one length is { discipline = \"step\", threshold = ... }")),
-        Some((_, min, max)) if max < min => Err(Fault::new(
+        Some((_, min, max)) if max < min => Err(ConfigError::new(
             given,
             format!("the maximum threshold must be above the minimum, but they are {max} and {min}"),
         )),
@@ -82,9 +82,9 @@ fn check(values: &Values) -> Result<(), Fault> {
 
 impl Bound for RedConfig {
     fn of(values: &Values) -> Self {
-        let usual = Self::default();
+        let defaults = Self::default();
         let (unit, min_threshold, max_threshold) =
-            thresholds(values).unwrap_or((usual.unit, usual.min_threshold, usual.max_threshold));
+            thresholds(values).unwrap_or((defaults.unit, defaults.min_threshold, defaults.max_threshold));
         Self {
             unit,
             min_threshold,
@@ -104,7 +104,7 @@ impl Bound for RedConfig {
                 RedUnit::Packets => Value::Packets(length),
                 RedUnit::Bytes => Value::Size(Bytes::new(length as u64)),
             };
-            values.say(key, length);
+            values.set_value(key, length);
         }
         values.give("weight", &self.weight);
         values.give("max-probability", &self.max_probability);

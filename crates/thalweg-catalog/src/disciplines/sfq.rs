@@ -23,7 +23,7 @@ const KEYS: &[Key] = &[
     OVERFLOW_KEY,
 ];
 
-/// The key for the flow that loses a packet when there is no room, of all disciplines with a queue for each flow.
+/// The key that selects the flow to drop from on overflow, for all disciplines with per-flow queues.
 pub(crate) const OVERFLOW_KEY: Key = key(
     "overflow",
     OVERFLOW,

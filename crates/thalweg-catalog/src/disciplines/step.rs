@@ -30,8 +30,8 @@ impl Bound for StepConfig {
 
     fn write(&self, values: &mut Values) {
         match self.threshold {
-            Threshold::Packets(packets) => values.say("threshold", Value::Packets(packets as f64)),
-            Threshold::Bytes(bytes) => values.say("threshold", Value::Size(Bytes::new(bytes))),
+            Threshold::Packets(packets) => values.set_value("threshold", Value::Packets(packets as f64)),
+            Threshold::Bytes(bytes) => values.set_value("threshold", Value::Size(Bytes::new(bytes))),
         }
     }
 }

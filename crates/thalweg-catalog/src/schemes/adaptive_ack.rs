@@ -2,11 +2,11 @@
 
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
 use crate::describe::key;
-use crate::ends::Ends;
-use crate::family::{Doubt, Family, OnPath, Properties};
+use crate::endpoint_configs::EndpointConfigs;
+use crate::family::{Family, OnPath, PathWarning, Properties};
 use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
+use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::aack::wire::DATA_HEADER;
 use thalweg_proto::aack::{Config, Pdu, Receiver, Transmitter};
@@ -23,7 +23,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
-        usual: &[("segment", "1008 B"), ("header", "16 B")],
+        defaults: &[("segment", "1008 B"), ("header", "16 B")],
         presets: &[],
     },
     traits: SchemeTraits {
@@ -35,7 +35,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
-    doubts: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
     settle,
     ends: &ends,
     write: &write,
@@ -72,7 +72,7 @@ const KEYS: &[Key] = &[
     ack("32 B", "Bytes on the wire of a report (32 B)."),
 ];
 
-/// The window holds what is sent until the report on a repair: two round trips and reports.
+/// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
 fn settle(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.need("t-normal");
@@ -81,21 +81,21 @@ fn settle(values: &mut Values, path: &PathHints) {
     values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let window: u32 = values.take("window").unwrap_or(Config::default().window);
     let (segment, window) = match values.place() {
         Place::Simulated => (values.need("segment"), window),
         Place::Live => {
-            let room = path.room(super::agreed_segment(values, path, OVERHEAD));
-            (super::own_segment(values, path, OVERHEAD), window.min(room as u32))
+            let memory_packets = path.memory_packets(super::agreed_segment(values, path, OVERHEAD));
+            (super::local_segment(values, path, OVERHEAD), window.min(memory_packets as u32))
         }
     };
     let (normal, error) = (values.need("t-normal"), values.need("t-error"));
-    Ok(Ends::AdaptiveAck(Config { segment, window, normal, error }))
+    Ok(EndpointConfigs::AdaptiveAck(Config { segment, window, normal, error }))
 }
 
-fn write(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::AdaptiveAck(config) = ends else { return false };
+fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
+    let EndpointConfigs::AdaptiveAck(config) = ends else { return false };
     values.give("window", &config.window);
     values.give("t-normal", &config.normal);
     values.give("t-error", &config.error);
@@ -153,30 +153,30 @@ impl Properties for Config {
         Some("its receiver has no window to close: the sender never hears of a slow application")
     }
 
-    /// Reports that are far too many, or so rare that the sender waits for them most of the time.
-    fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
+    /// Warns of reports that are far too frequent, or so rare that the sender mostly waits for them.
+    fn warnings(&self, path: &OnPath) -> Vec<PathWarning> {
         let packet = path.rate.transmission_time(path.packet);
-        let mut doubts = Vec::new();
+        let mut warnings = Vec::new();
         for (key, every) in [("t-normal", self.normal), ("t-error", self.error)] {
             if every < packet {
                 let what = format!("reports every {every}, but a packet takes {packet} at {}", path.rate);
                 let help = format!("most reports would say nothing new; see `{key}`");
-                doubts.push(Doubt { code: "scenario.timer", what, help });
+                warnings.push(PathWarning { code: "scenario.timer", what, help });
             }
         }
         let window = packet * u64::from(self.window);
-        if self.normal > path.rtt.max(window) * RARE {
+        if self.normal > path.rtt.max(window) * MAX_REPORT_INTERVAL {
             let what = format!(
                 "has sent its window of {} pkt after {window}, but a report comes every {}",
                 self.window, self.normal
             );
             let help =
                 "the sender waits for reports most of the time; see `t-normal` and `window`".to_owned();
-            doubts.push(Doubt { code: "scenario.timer", what, help });
+            warnings.push(PathWarning { code: "scenario.timer", what, help });
         }
-        doubts
+        warnings
     }
 }
 
-/// So many round trips, or times of a window, without a report are too long.
-const RARE: u64 = 10;
+/// Maximum report interval without a warning, in round trips or window transmission times.
+const MAX_REPORT_INTERVAL: u64 = 10;

@@ -1,4 +1,4 @@
-//! Rate control by rations (Robinson, Friedman and Steenstrup 1990).
+//! Rate control by explicit rates from routers (Robinson, Friedman and Steenstrup 1990).
 
 use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
@@ -8,7 +8,7 @@ use crate::{Bound, Key, Kind, Place, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
-/// Rate control by rations (Robinson, Friedman and Steenstrup 1990).
+/// Rate control by explicit rates from routers (Robinson, Friedman and Steenstrup 1990).
 pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
     super::collapses!("Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990)."),
     window::keys(KEYS, GO_BACK_N),

@@ -4,22 +4,22 @@ use super::window;
 use super::{INITIAL_WINDOW, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Value, Values, bind, words};
+use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
     "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
-    window::keys(KEYS, USUAL).with_presets(presets::BBR),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::BBR),
 )
 .checked(check);
 
-/// Usual values that the draft takes for granted: selective acknowledgement, and losses found by time, which it undoes where they were
-/// none.
-const USUAL: &[(&str, &str)] = &[
+/// Defaults that the draft assumes: selective acknowledgement, and time-based loss detection with undo of spurious
+/// losses.
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
-    // Its rules count bytes: of small packets a window has more.
+    // BBR's rules count bytes: a window holds more packets if they are small.
     ("counting", "bytes"),
     ("rack", "true"),
     ("prr", "false"),
@@ -119,11 +119,11 @@ bind!(BbrConfig {
     ecn: "ecn",
 });
 
-fn check(values: &Values) -> Vec<Fault> {
+fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     if values.take("recovery") != Some(Recovery::Sack) {
         let what = "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
-        faults.push(Fault::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
+        faults.push(ConfigError::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
     }
     let unused = [
         ("prr", "BBR paces at a rate of its own while losses are repaired, and has no use for PRR"),
@@ -134,12 +134,12 @@ fn check(values: &Values) -> Vec<Fault> {
     ];
     for (key, what) in unused {
         if values.explicit_value(key) == Some(Value::Switch(true)) {
-            faults.push(Fault::new(key, what).help("leave it out"));
+            faults.push(ConfigError::new(key, what).help("leave it out"));
         }
     }
     if window::is_validated(values) {
         let what = "BBR goes on at the rate that it knows, and has no use for rules about windows";
-        faults.push(Fault::new("window-validation", what).help("leave it out"));
+        faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }
     faults
 }

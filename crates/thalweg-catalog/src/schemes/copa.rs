@@ -4,18 +4,18 @@ use super::INITIAL_WINDOW;
 use super::window;
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Values, bind};
+use crate::{ConfigError, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::CopaConfig;
 
 /// Copa (Arun and Balakrishnan 2018).
 pub const SCHEME: SchemeDescription = window::scheme::<CopaConfig>(
     "Copa: sends at a rate that follows from the delay of its queue, and competes where somebody else fills it (Arun and Balakrishnan 2018).",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
 
-/// Usual values of a controller that paces, and to which single losses say little.
-const USUAL: &[(&str, &str)] = &[
+/// Defaults of a controller that paces and reacts little to single losses.
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
     ("rack", "true"),
     ("prr", "false"),
@@ -53,6 +53,6 @@ bind!(CopaConfig {
     min_rtt_window: "min-rtt-window",
 });
 
-fn check(values: &Values) -> Vec<Fault> {
-    window::check_own_repair(values, "Copa")
+fn check(values: &Values) -> Vec<ConfigError> {
+    window::reject_prr(values, "Copa")
 }

@@ -2,11 +2,11 @@
 
 use super::{LOWER_LAYERS, SIZES};
 use crate::describe::key;
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, Properties};
 use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values};
+use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Rate;
@@ -19,7 +19,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
-        usual: &[("segment", "1472 B"), ("header", "28 B")],
+        defaults: &[("segment", "1472 B"), ("header", "28 B")],
         presets: &[],
     },
     traits: SchemeTraits {
@@ -31,7 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
-    doubts: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
     settle,
     ends: &ends,
     write: &write,
@@ -49,16 +49,16 @@ fn settle(values: &mut Values, path: &PathHints) {
     }
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.place() {
         Place::Simulated => (values.need("segment"), values.need("header")),
-        Place::Live => (super::own_segment(values, path, 0), LOWER_LAYERS),
+        Place::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
     };
-    Ok(Ends::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
+    Ok(EndpointConfigs::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
 }
 
-fn write(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Datagram(config) = ends else { return false };
+fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
+    let EndpointConfigs::Datagram(config) = ends else { return false };
     values.give("rate", &config.rate);
     values.give("segment", &config.segment);
     values.give("header", &config.header);

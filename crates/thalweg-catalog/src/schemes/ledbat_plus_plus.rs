@@ -10,11 +10,11 @@ use thalweg_proto::congestion::LedbatPlusPlusConfig;
 /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
     "LEDBAT++: transfers in the background, which queue for a bounded time and give way to others (draft-irtf-iccrg-ledbat-plus-plus).",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 );
 
-/// Usual values of a sender that has two segments under way for part of the time, whose acknowledgements may be lost together.
-const USUAL: &[(&str, &str)] =
+/// Defaults of a sender that periodically has only two segments in flight, whose acknowledgements may be lost together.
+const SCHEME_DEFAULTS: &[(&str, &str)] =
     &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 
 const KEYS: &[Key] = &[

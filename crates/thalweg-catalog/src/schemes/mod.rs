@@ -1,12 +1,12 @@
-//! The descriptions of transport schemes, a file for each family's.
+//! The descriptions of transport schemes, one file per scheme or family.
 
-/// Lists the descriptions of schemes in the order of references: those of controllers first.
+/// Lists the descriptions of schemes in reference order: window schemes first.
 macro_rules! schemes {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
-        /// The schemes of this project, in the order of references.
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } dedicated { $($dedicated:ident: $Dedicated:ident;)* }) => {
+        /// The built-in schemes, in reference order.
         pub const SCHEMES: &[&SchemeDescription] = &[
             $(&$file::SCHEME,)+
-            $(&$apart::SCHEME,)*
+            $(&$dedicated::SCHEME,)*
             &vanilla::SCHEME,
             &datagram::SCHEME,
             &scream::SCHEME,
@@ -20,7 +20,7 @@ macro_rules! schemes {
 }
 thalweg_proto::controllers!(schemes);
 
-/// The sentence of schemes that send at their own pace whatever is lost.
+/// Appends to a scheme's description that losses do not slow it down.
 macro_rules! collapses {
     ($about:literal) => {
         concat!(
@@ -63,10 +63,10 @@ use crate::path::PathHints;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, Values};
 
-/// The keys for the sizes of packets, of every scheme.
+/// The keys for packet sizes, common to all schemes.
 pub const SIZES: &[Key] = &[SEGMENT, HEADER];
 
-/// The same of schemes whose live packets follow the path at any time.
+/// The keys for packet sizes of schemes whose live packets follow the path MTU.
 pub(crate) const WINDOW_SIZES: &[Key] =
     &[SEGMENT.not_live("segments are as large as the path takes, which may change"), HEADER];
 
@@ -91,53 +91,53 @@ const HEADER: Key = key(
 .within(Range::between(0.0, 1_048_576.0), "")
 .not_live("packets have the headers that they have");
 
-/// Bytes on the wire of what has no payload.
-pub(crate) const fn ack(usual: &'static str, about: &'static str) -> Key {
-    key("ack", Kind::Size, usual, about)
+/// Creates the key for the wire size of packets without payload.
+pub(crate) const fn ack(default: &'static str, about: &'static str) -> Key {
+    key("ack", Kind::Size, default, about)
         .within(Range::between(0.0, 1_048_576.0), "")
         .not_live("packets have the headers that they have")
 }
 
-/// A window of packets that a receiver keeps.
+/// The range of a window in packets.
 pub(crate) const WINDOW_RANGE: Range = Range::at_least(1.0);
 /// The help for a window that is too small.
 pub(crate) const NO_WINDOW: &str = "a window below one packet never sends";
-/// No live window is larger than this, in packets.
+/// The range of a live window, in packets.
 pub(crate) const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
-/// No live window begins with more packets than this: they go out before anything is known of the path.
+/// The range of a live initial window, in packets: they leave before anything is known of the path.
 pub(crate) const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
 
-/// The key of the window that a controller begins with, where it is its own matter how large that usually is.
-pub(crate) const fn initial_window(usual: &'static str) -> Key {
-    window_at_start(usual, "The window at the start.")
+/// Creates the key of the initial window for a controller with its own default.
+pub(crate) const fn initial_window(default: &'static str) -> Key {
+    window_at_start(default, "The window at the start.")
 }
 
-/// The key of the window that a controller begins with by RFC 6928.
+/// The key of the initial window, by default that of RFC 6928.
 pub(crate) const INITIAL_WINDOW: Key = window_at_start("10 pkt", "The window at the start (RFC 6928).");
 
-const fn window_at_start(usual: &'static str, about: &'static str) -> Key {
-    key("initial-window", Kind::Packets, usual, about)
+const fn window_at_start(default: &'static str, about: &'static str) -> Key {
+    key("initial-window", Kind::Packets, default, about)
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_INITIAL_WINDOW)
 }
 
-/// The key of the threshold at which the first slow start ends, whatever it met.
+/// The key of the initial slow-start threshold.
 pub(crate) const INITIAL_THRESHOLD: Key =
     key("initial-ssthresh", Kind::Packets, "unlimited", "The first slow-start threshold.")
         .within(WINDOW_RANGE, NO_WINDOW);
 
-/// Live times that make something be sent are at least a millisecond.
+/// The range of live times that trigger sending: at least a millisecond.
 pub(crate) const PEER_TIME: Range = Range::at_least(1e-3);
-/// Bytes of IP, UDP and the seal of a live datagram, about: agreed rates count them.
+/// Approximate overhead of IP, UDP and encryption of a live datagram, in bytes; agreed rates include it.
 pub(crate) const LOWER_LAYERS: u32 = 60;
 
-/// The payload that a live end sends in a packet, in bytes: no more than both agreed on, nor than its own path takes.
-pub(crate) fn own_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
+/// Returns the payload of a packet sent by a live end, in bytes: limited by the agreed size and by its own path.
+pub(crate) fn local_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
     let own = path.segment(overhead);
     values.take::<u32>("segment").map_or(own, |agreed| agreed.min(own))
 }
 
-/// The payload of a live packet that both ends agreed on, or else what the path takes.
+/// Returns the agreed payload of a live packet, or else that of the path.
 pub(crate) fn agreed_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
     values.take("segment").unwrap_or_else(|| path.segment(overhead))
 }

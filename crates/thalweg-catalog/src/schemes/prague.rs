@@ -10,11 +10,11 @@ use thalweg_proto::congestion::PragueConfig;
 /// Prague (draft-briscoe-iccrg-prague-congestion-control).
 pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), windows shrink by as much as queues mark (draft-briscoe-iccrg-prague-congestion-control).",
-    window::keys(KEYS, USUAL).with_presets(presets::PRAGUE),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
 );
 
 /// Usual values that the draft takes for granted: losses found by time (section 2.3.3).
-const USUAL: &[(&str, &str)] =
+const SCHEME_DEFAULTS: &[(&str, &str)] =
     &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 
 const KEYS: &[Key] = &[

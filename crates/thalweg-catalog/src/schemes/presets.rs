@@ -12,7 +12,7 @@
 use crate::Kind;
 use crate::describe::{Key, PRESET, Preset, key};
 
-/// The key of every window scheme that chooses one; not all have presets.
+/// The key that selects a preset. All window schemes have it; not all have presets.
 pub(crate) const KEY: Key = key(
     PRESET,
     Kind::Word(&["linux", "rfc", "draft"]),
@@ -28,7 +28,8 @@ pub(crate) const CUBIC: &[Preset] = &[
     Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, HYSTART_PLUS_PLUS, FUNCTION] },
 ];
 
-/// The presets of NewReno, which has no other end of slow start than a loss in either, and of others with standard slow start.
+/// The presets of NewReno, whose slow start ends only by a loss in either, and of other schemes with standard slow
+/// start.
 pub(crate) const RENO: &[Preset] = &[
     Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, NO_ECN, NO_HYSTART] },
     Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, ECN, NO_HYSTART] },
@@ -40,7 +41,7 @@ pub(crate) const DCTCP: &[Preset] = &[
     Preset { name: "rfc", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN] },
 ];
 
-/// The presets of Prague. Its draft is that of the sender in Linux, with the transport of the RFCs.
+/// The presets of Prague. The draft describes the sender in Linux; the transport follows the RFCs.
 pub(crate) const PRAGUE: &[Preset] = &[
     Preset { name: "linux", values: &[BOTH, LINUX, WINDOW, DECAY, GAIN, VIRTUAL_RTT] },
     Preset { name: "draft", values: &[BOTH, RFC, WINDOW, NO_DECAY, GAIN, VIRTUAL_RTT] },
@@ -48,14 +49,14 @@ pub(crate) const PRAGUE: &[Preset] = &[
 
 /// The presets of BBR.
 pub(crate) const BBR: &[Preset] = &[
-    // It hands whole bursts to the card, which cuts them apart.
+    // Linux hands whole bursts to the network card for segmentation.
     Preset { name: "linux", values: &[BOTH, LINUX, MODEL, &[("offload-quanta", "3")]] },
     Preset { name: "draft", values: &[BOTH, RFC, MODEL, &[("offload-quanta", "1")]] },
 ];
 
 type List = &'static [(&'static str, &'static str)];
 
-/// The values in which Linux 6 and the standards track agree.
+/// The values on which Linux 6 and the standards track agree.
 pub(crate) const BOTH: List = &[
     // RFC 6928, section 2.
     ("initial-window", "10 pkt"),
@@ -78,7 +79,7 @@ pub(crate) const BOTH: List = &[
     ("keep-out-of-order", "true"),
 ];
 
-/// The same, of senders whose window answers losses.
+/// The values on which Linux 6 and the standards track agree, for senders whose window reacts to losses.
 const WINDOW: List = &[
     // RFC 5681, section 3.1.
     ("initial-ssthresh", "unlimited"),
@@ -93,7 +94,7 @@ const LINUX: List = &[
     ("byte-counting", "unlimited"),
     ("rto.floor", "200 ms"),
     ("rto.ceiling", "120 s"),
-    // The variation counts for 200 ms at least.
+    // The variation term is at least 200 ms.
     ("rto.margin", "200 ms"),
     ("delayed-ack.delay", "40 ms"),
     // tcp_fastretrans_alert() enters recovery once for each window of data.
@@ -116,9 +117,9 @@ const RFC: List = &[
 
 /// RFC 2861 in place of a restart.
 const DECAY: List = &[("window-validation", "rfc2861")];
-/// RFC 7661 is an experiment.
+/// RFC 7661 is experimental.
 const NO_DECAY: List = &[("window-validation", "none")];
-/// Linux answers those who ask for it, and does not ask.
+/// Linux accepts ECN as a server, and does not request it as a client.
 const NO_ECN: List = &[("ecn", "false")];
 /// RFC 3168.
 const ECN: List = &[("ecn", "true")];
@@ -130,7 +131,7 @@ const HYSTART_PLUS_PLUS: List = &[("slow-start-exit", "hystart++")];
 const NO_HYSTART: List = &[("slow-start-exit", "loss")];
 /// RFC 9438, sections 4.1, 4.6 and 4.7.
 const FUNCTION: List = &[("c", "0.4"), ("beta", "0.7"), ("fast-convergence", "true")];
-/// RFC 8257, section 4.2; Prague has it from there.
+/// RFC 8257, section 4.2; Prague adopts it.
 const GAIN: List = &[("gain", "0.0625")];
 /// Sections 2.4.4 and 2.5 of Prague's draft.
 const VIRTUAL_RTT: List = &[("virtual-rtt", "25 ms"), ("transition", "500"), ("burst-delay", "250 us")];
@@ -141,7 +142,7 @@ const MODEL: List =
 #[cfg(test)]
 mod tests {
     use crate::describe::{PRESET, Place};
-    use crate::{Ends, PathHints, Registry, SCHEMES, SchemeDescription};
+    use crate::{EndpointConfigs, PathHints, Registry, SCHEMES, SchemeDescription};
     use thalweg_proto::units::Duration;
     use thalweg_proto::window::{EndsConfig, SenderConfig};
 
@@ -156,21 +157,21 @@ mod tests {
             &values,
             &PathHints { maximum: 1500, memory: 1 << 30, ..PathHints::default() },
         ) {
-            Ok(Ends::Window(config)) => config,
+            Ok(EndpointConfigs::Window(config)) => config,
             other => panic!("{text}: {other:?}"),
         }
     }
 
-    /// Every value of a preset is one that its key can have, simulated and live, and is said once.
+    /// Every value of a preset is valid for its key, simulated and live, and occurs once.
     #[test]
     fn values_of_presets_are_in_range() {
         assert_eq!(with_presets().count(), 6);
         for description in with_presets() {
             for preset in description.keys.presets {
-                let mut told = Vec::new();
+                let mut seen = Vec::new();
                 for (name, text) in preset.values.iter().flat_map(|list| list.iter()) {
-                    assert!(!told.contains(name), "{name} twice in {}", preset.name);
-                    told.push(name);
+                    assert!(!seen.contains(name), "{name} twice in {}", preset.name);
+                    seen.push(name);
                     let Some(key) = description.keys.find(name) else {
                         assert_eq!(*name, "slow-start-exit", "{} has no such key", description.name);
                         continue;
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_its_values_spelt_out() {
+    fn a_preset_equals_its_explicit_values() {
         for place in [Place::Simulated, Place::Live] {
             for description in with_presets() {
                 for preset in description.keys.presets {
@@ -208,9 +209,9 @@ mod tests {
         }
     }
 
-    /// Linux' least time-out is 200 ms above the round trip, that of RFC 6298 (section 2.4) is 1 s.
+    /// The minimum timeout of Linux is 200 ms above the round-trip time, that of RFC 6298 (section 2.4) is 1 s.
     #[test]
-    fn keys_that_are_given_win() {
+    fn explicit_keys_override_presets() {
         let sender = |text| -> SenderConfig { *ends(text, Place::Simulated).sender };
         let (linux, rfc) = (sender("cubic:preset=linux"), sender("cubic:preset=rfc"));
         assert_eq!(
@@ -221,7 +222,7 @@ mod tests {
         assert!(linux.prr && linux.rack.is_some());
         assert!(linux.f_rto && rfc.f_rto);
         assert!(!linux.cut_for_lost_repairs && rfc.cut_for_lost_repairs);
-        // BBR has a rate of its own while losses are repaired, and after an idle time.
+        // BBR has its own rate during loss recovery and after idle time.
         let bbr = sender("bbr:preset=draft");
         assert!(!bbr.prr && !bbr.idle_restart && bbr.f_rto && bbr.rtt == rfc.rtt);
         for text in ["cubic:preset=linux,prr=false,rack=false", "cubic:prr=false,rack=false,preset=linux"] {
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_that_a_scheme_has_not_are_refused() {
+    fn unknown_presets_are_rejected() {
         for (text, what) in [
             ("bbn:preset=linux", "no presets: newreno, vegas, cubic, dctcp, prague and bbr have"),
             (

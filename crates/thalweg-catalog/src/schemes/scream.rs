@@ -1,18 +1,18 @@
-//! SCReAMv2: live video.
+//! SCReAMv2: rate-adaptive live video.
 
 use super::{SIZES, ack};
 use crate::describe::key;
-use crate::ends::Ends;
-use crate::family::{Doubt, Family, OnPath, Properties};
+use crate::endpoint_configs::EndpointConfigs;
+use crate::family::{Family, OnPath, PathWarning, Properties};
 use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Fault, Key, Keys, Kind, Place, Range, Values, words};
+use crate::{ConfigError, Key, Keys, Kind, Place, Range, Values, words};
 use thalweg_proto::Ecn;
 use thalweg_proto::media::{Config, DATA_HEADER, EncoderConfig, Pdu, Receiver, Response, Sender};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Rate;
 
-/// Live video that follows the network by SCReAMv2.
+/// Live video whose rate is adapted by SCReAMv2.
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "scream",
     keys_of: "scream",
@@ -21,7 +21,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
-        usual: &[("segment", "1200 B"), ("header", "44 B")],
+        defaults: &[("segment", "1200 B"), ("header", "44 B")],
         presets: &[],
     },
     traits: SchemeTraits {
@@ -33,7 +33,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     check: &check,
     scheme_check: |_| Vec::new(),
-    doubts: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
     settle,
     ends: &ends,
     write: &write,
@@ -45,7 +45,7 @@ words!(RESPONSES: Response {
     "none" => Response::None,
 });
 
-/// Rates of encoders.
+/// The range of encoder rates.
 const RATES: Range = Range::between(10_000.0, 1e9);
 
 const KEYS: &[Key] = &[
@@ -101,23 +101,23 @@ const KEYS: &[Key] = &[
     ack("40 B", "Bytes on the wire of a report, beside two for each packet that it tells of (40 B)."),
 ];
 
-fn check(values: &Values) -> Vec<Fault> {
+fn check(values: &Values) -> Vec<ConfigError> {
     let (min, max): (Rate, Rate) = (values.need("min-rate"), values.need("max-rate"));
     if min <= max {
         return Vec::new();
     }
     let message = format!("the lowest rate is {min} and the highest {max}");
-    vec![Fault::new("min-rate", message).help("an encoder needs min-rate <= max-rate")]
+    vec![ConfigError::new("min-rate", message).help("an encoder needs min-rate <= max-rate")]
 }
 
 fn settle(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, DATA_HEADER);
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment = match values.place() {
         Place::Simulated => values.need("segment"),
-        Place::Live => super::own_segment(values, path, DATA_HEADER),
+        Place::Live => super::local_segment(values, path, DATA_HEADER),
     };
     let encoder = EncoderConfig {
         fps: values.need("fps"),
@@ -129,11 +129,11 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
         key_interval: values.need("key-interval"),
     };
     let (ecn, competes, late) = (values.need("ecn"), values.need("competes"), values.need("late"));
-    Ok(Ends::Media(Config { segment, encoder, ecn, competes, late }))
+    Ok(EndpointConfigs::Media(Config { segment, encoder, ecn, competes, late }))
 }
 
-fn write(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Media(config) = ends else { return false };
+fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
+    let EndpointConfigs::Media(config) = ends else { return false };
     let encoder = &config.encoder;
     values.give("fps", &encoder.fps);
     values.give("min-rate", &encoder.min_rate);
@@ -199,7 +199,7 @@ impl Properties for Config {
         self.ecn.codepoint()
     }
 
-    /// Delay tells as much.
+    /// Delay is a sufficient congestion signal.
     fn needs_marks(&self) -> bool {
         false
     }
@@ -212,14 +212,14 @@ impl Properties for Config {
         Some("live video has no receive window: the sender never hears of a slow application")
     }
 
-    /// A path that is slower than the slowest encoding.
-    fn doubts(&self, path: &OnPath) -> Vec<Doubt> {
+    /// Warns of a path slower than the minimum encoder rate.
+    fn warnings(&self, path: &OnPath) -> Vec<PathWarning> {
         let least = self.encoder.min_rate;
         if least <= path.rate {
             return Vec::new();
         }
         let what = format!("encodes at {least} at least, and its path takes {}", path.rate);
         let help = "frames will be left out; see `min-rate`".to_owned();
-        vec![Doubt { code: "scenario.rate", what, help }]
+        vec![PathWarning { code: "scenario.rate", what, help }]
     }
 }

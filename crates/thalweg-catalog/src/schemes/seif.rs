@@ -10,7 +10,7 @@ use thalweg_proto::congestion::{Follow, SeifConfig};
 /// SEIF (Liang 1991).
 pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
     "SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991).",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 );
 
 const KEYS: &[Key] = &[
@@ -48,7 +48,7 @@ const KEYS: &[Key] = &[
     ),
 ];
 
-const USUAL: &[(&str, &str)] = &[
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "fast-retransmit"),
     ("nagle", "false"),
     ("ecn", "false"),

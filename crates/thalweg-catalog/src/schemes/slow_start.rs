@@ -10,10 +10,10 @@ use thalweg_proto::congestion::{Growth, SlowStartConfig};
 /// Slow Start with congestion avoidance (Jacobson 1988).
 pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
     "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 );
 
-const USUAL: &[(&str, &str)] = &[
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("prr", "false"),
     ("f-rto", "false"),
@@ -50,7 +50,7 @@ impl Bound for SlowStartConfig {
     fn write(&self, values: &mut Values) {
         values.give("initial-window", &self.initial_window);
         values.give("initial-ssthresh", &self.initial_ssthresh);
-        values.say(
+        values.set_value(
             "growth",
             Value::Word(match self.growth {
                 Growth::Fractional => "fractional",

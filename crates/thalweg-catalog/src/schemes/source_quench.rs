@@ -12,7 +12,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
     super::collapses!(
         "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on."
     ),
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 );
 
 const KEYS: &[Key] = &[
@@ -25,8 +25,8 @@ const KEYS: &[Key] = &[
         .peer(Range::between(1.0, 1_048_576.0)),
 ];
 
-/// Quenches and the rule against small packets are one memorandum's (RFC 896).
-const USUAL: &[(&str, &str)] = &[
+/// RFC 896 describes both the response to quenches and the Nagle algorithm.
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "true"),
     ("ecn", "false"),

@@ -2,11 +2,11 @@
 
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
-use crate::ends::Ends;
-use crate::family::{Doubt, Family, OnPath, Properties, ReceiveWindow};
+use crate::endpoint_configs::EndpointConfigs;
+use crate::family::{Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Value, Values, bind};
+use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sscop::rate::RateConfig;
@@ -22,11 +22,11 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
             (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
             below add to every PDU, \"0 B\" on an ATM line."
     ),
-    keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], usual: USUAL, presets: &[] },
+    keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
     scheme_check: |_| Vec::new(),
-    doubts: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
     settle: |values, path| settle(values, path, 1024.0),
     ends: &|values, path| Ok(ends(values, path, |_, _| None)),
     write: &|ends, values| write(ends, values, |rate, _| rate.is_none()),
@@ -39,22 +39,21 @@ pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     follows_path: false,
     overhead: OVERHEAD,
 };
-pub(super) const USUAL: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
+pub(super) const SCHEME_DEFAULTS: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
 
-/// The control word of an SD, and the padding before it.
+/// Trailer of an SD PDU and its maximum padding, in bytes.
 const OVERHEAD: u32 = TRAILER + 3;
 const TRAILER: u32 = 4;
-/// The longest message at the UNI.
-const USUAL_K: u32 = 4096;
-/// Windows are less than half of the 24-bit numbers.
+/// Maximum message length at the UNI, in bytes.
+const DEFAULT_K: u32 = 4096;
+/// The range of windows, in messages: less than half of the 24-bit number space.
 const MESSAGES: Range = Range::between(1.0, 8_388_607.0);
 const PEER_MESSAGES: Range = Range::between(1.0, 1_048_576.0);
-/// A real path may be gone for seconds: a connection waits longer, and leaves the verdict to the layer that knows whether
-/// the peer is there.
+/// The reason for longer timers: a real path may be down for seconds, and the layer above detects a dead peer.
 const GONE: &str = "a real path may be gone for seconds, and the connection knows whether the peer is there";
-const OWN_PATH: &str = "messages are as long as `segment`";
+const SIZE_FROM_SEGMENT: &str = "messages are as long as `segment`";
 
-/// The keys of all kinds of SSCOP.
+/// The keys of all variants of SSCOP.
 pub(super) const SSCOP_KEYS: &[Key] = &[
     key(
         "window",
@@ -81,13 +80,13 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "k: the longest message; 4096 B without, or `segment` where that is longer.",
     )
     .within(Range::between(0.0, MAX_MESSAGE as f64), "")
-    .not_live(OWN_PATH),
+    .not_live(SIZE_FROM_SEGMENT),
     key("j", Kind::Size, "4096 B", "j: the longest user-to-user information.")
         .within(Range::between(0.0, thalweg_proto::sscop::MAX_UU as f64), "")
-        .not_live(OWN_PATH),
+        .not_live(SIZE_FROM_SEGMENT),
     key("max-cc", Kind::Count, "4", "A BGN, END, RS or ER is sent so often at most.")
         .within(Range::at_least(1.0), "")
-        .usual_live("600", GONE)
+        .live_default("600", GONE)
         .peer(Range::between(1.0, 1_048_576.0)),
     key("max-pd", Kind::Count, "25", "A POLL follows so many SDs.")
         .within(Range::at_least(1.0), "")
@@ -106,7 +105,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         .peer(PEER_TIME),
     key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: a silent peer is given up.")
         .within(Range::POSITIVE, "")
-        .usual_live("10 min", GONE)
+        .live_default("10 min", GONE)
         .peer(PEER_TIME),
     key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: until an idle connection is checked.")
         .within(Range::POSITIVE, "")
@@ -117,14 +116,14 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "false",
         "A POLL follows the last of several retransmissions.",
     )
-    .usual_live("true", "it tells sooner of what was lost again"),
+    .live_default("true", "it tells sooner of what was lost again"),
     key(
         "ignore-old-data",
         Kind::Switch,
         "false",
         "Drop messages that come again after they were delivered, which otherwise lead to a recovery.",
     )
-    .usual_live("true", "real paths duplicate packets"),
+    .live_default("true", "real paths duplicate packets"),
 ];
 
 bind!(TimerConfig {
@@ -135,33 +134,36 @@ bind!(TimerConfig {
     idle: "timer-idle",
 });
 
-pub(super) fn check(values: &Values) -> Vec<Fault> {
+pub(super) fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     if values.need::<u32>("max-stat").is_multiple_of(2) {
-        faults.push(Fault::new("max-stat", "max-stat is odd"));
+        faults.push(ConfigError::new("max-stat", "max-stat is odd"));
     }
     let time = |name: &str| values.take::<Duration>(name).unwrap_or(Duration::ZERO);
     if time("timer-no-response") <= time("timer-poll").max(time("timer-keep-alive")) {
         let what = "timer-no-response is longer than timer-poll and timer-keep-alive";
-        faults.push(Fault::new("timer-no-response", what));
+        faults.push(ConfigError::new("timer-no-response", what));
     }
     if let (Some(segment), Some(k)) = (values.take::<u32>("segment"), values.take::<u32>("k"))
         && segment > k
     {
-        faults.push(Fault::new("k", format!("messages of {segment} B are longer than k, which is {k} B")));
+        faults.push(ConfigError::new(
+            "k",
+            format!("messages of {segment} B are longer than k, which is {k} B"),
+        ));
     }
     faults
 }
 
-/// There are several POLLs in a round trip, so that the end of a burst is soon asked for, and the window holds what is sent
-/// until the answer on a repair.
+/// Sets several POLLs per round trip, to detect the loss of a burst's end early, and a window for the data sent until a
+/// repair is reported.
 pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let (least, most) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
-    // Who is asked has to have the time to answer.
-    let silence: Duration = values.need("timer-no-response");
-    let poll = poll.min(silence / 2).max(Duration::from_millis(1));
+    // The peer needs time to answer a POLL.
+    let no_response: Duration = values.need("timer-no-response");
+    let poll = poll.min(no_response / 2).max(Duration::from_millis(1));
     values.suggest("timer-poll", Value::Time(poll));
     let poll: Duration = values.take("timer-poll").unwrap_or(poll);
     let segment = super::agreed_segment(values, path, OVERHEAD);
@@ -171,41 +173,41 @@ pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
     values.suggest("buffer", Value::Packets(window));
 }
 
-/// Both ends; `rate` makes the rate control for PDUs of so many bytes.
+/// Builds both endpoint configurations; `rate` builds the rate control for PDUs of a given size in bytes.
 pub(super) fn ends(
     values: &Values,
     path: &PathHints,
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,
-) -> Ends {
-    let usual = Config::default();
+) -> EndpointConfigs {
+    let defaults = Config::default();
     let is_live = values.place() == Place::Live;
     let segment: u32 =
-        if is_live { super::own_segment(values, path, OVERHEAD) } else { values.need("segment") };
-    let window: u32 = values.take("window").unwrap_or(usual.window);
+        if is_live { super::local_segment(values, path, OVERHEAD) } else { values.need("segment") };
+    let window: u32 = values.take("window").unwrap_or(defaults.window);
     let window = if is_live {
-        window.min(path.room(super::agreed_segment(values, path, OVERHEAD)) as u32)
+        window.min(path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) as u32)
     } else {
         window
     };
     let k = if is_live {
         super::agreed_segment(values, path, OVERHEAD).max(segment)
     } else {
-        values.take("k").unwrap_or(segment.clamp(USUAL_K, MAX_MESSAGE))
+        values.take("k").unwrap_or(segment.clamp(DEFAULT_K, MAX_MESSAGE))
     };
-    // A STAT fits into a datagram: three words beside its list.
+    // A STAT must fit into a datagram: three words beside its list.
     let elements = if is_live { (path.segment(0) / 4).saturating_sub(3) } else { u32::MAX };
     let config = Config {
         k,
-        j: if is_live { usual.j } else { values.need("j") },
+        j: if is_live { defaults.j } else { values.need("j") },
         max_cc: values.need("max-cc"),
         max_pd: values.need("max-pd"),
         max_stat: values.need::<u32>("max-stat").min(elements),
         window,
-        // On real paths the application's reading is what makes room.
-        credit: if is_live { Credit::User } else { usual.credit },
+        // On real paths the application frees the buffer by reading.
+        credit: if is_live { Credit::User } else { defaults.credit },
         buffer: values.take("buffer").unwrap_or(window),
         timers: TimerConfig {
-            poll: values.take("timer-poll").unwrap_or(usual.timers.poll),
+            poll: values.take("timer-poll").unwrap_or(defaults.timers.poll),
             cc: values.need("timer-cc"),
             keep_alive: values.need("timer-keep-alive"),
             no_response: values.need("timer-no-response"),
@@ -214,18 +216,18 @@ pub(super) fn ends(
         poll_after_retransmission: values.need("poll-after-retransmission"),
         ignore_old_data: values.need("ignore-old-data"),
         rate: rate(values, segment.next_multiple_of(4) + TRAILER),
-        ..usual
+        ..defaults
     };
-    Ends::Sscop(EndpointConfig { sscop: Arc::new(config), segment })
+    EndpointConfigs::Sscop(EndpointConfig { sscop: Arc::new(config), segment })
 }
 
-/// Says the values of both ends, if `rate` says those of its rate control.
+/// Writes the values of both endpoint configurations, if `rate` accepts their rate control.
 pub(super) fn write(
-    ends: &Ends,
+    ends: &EndpointConfigs,
     values: &mut Values,
     rate: impl FnOnce(&Option<RateConfig>, &mut Values) -> bool,
 ) -> bool {
-    let Ends::Sscop(EndpointConfig { sscop, segment }) = ends else { return false };
+    let EndpointConfigs::Sscop(EndpointConfig { sscop, segment }) = ends else { return false };
     if !rate(&sscop.rate, values) {
         return false;
     }
@@ -243,7 +245,7 @@ pub(super) fn write(
     true
 }
 
-/// The rate of the path bounds that of the source.
+/// Limits the rate of the source to that of the path.
 pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
     settle(values, path, f64::INFINITY);
     if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
@@ -259,8 +261,9 @@ impl Family for EndpointConfig {
     const NAME: &'static str = "sscop";
     const OVERHEAD: u32 = OVERHEAD;
     type Pdu<P: Payload> = Pdu<P>;
-    /// Either end: each direction of a stream has a connection of its own, opened by the end that sends. SSCOP is full duplex, but
-    /// polls and credit go with the data of one direction, and flows of all schemes look the same this way.
+    /// One type serves both ends: each direction of a stream has its own connection, opened by the sending end. SSCOP
+    /// is full duplex, but polls and credit belong to the data of one direction, and flows of all schemes look the same
+    /// this way.
     type Sender<P: Payload> = Endpoint<P>;
     type Receiver<P: Payload> = Endpoint<P>;
 
@@ -295,12 +298,12 @@ impl Properties for EndpointConfig {
         self.sscop.rate.is_none()
     }
 
-    /// An SD is padded to a multiple of four bytes and has four of its own (Q.2110, 7.1).
+    /// An SD is padded to a multiple of four bytes and has a trailer of four bytes (Q.2110, 7.1).
     fn framing(&self, payload: u32) -> u32 {
         payload.next_multiple_of(4) - payload + TRAILER
     }
 
-    /// A STAT without a list.
+    /// A STAT without list elements.
     fn answer(&self) -> u32 {
         12
     }
@@ -317,13 +320,13 @@ impl Properties for EndpointConfig {
         true
     }
 
-    /// Rate control takes what a path delivers from the spacing of what comes.
+    /// Rate control derives the delivery rate of a path from the spacing of arrivals.
     fn measures_spacing(&self) -> bool {
         self.sscop.rate.is_some()
     }
 
-    /// The window is sent before a POLL is due.
-    fn doubts(&self, _path: &OnPath) -> Vec<Doubt> {
+    /// Warns of a window that is sent before a POLL is due.
+    fn warnings(&self, _path: &OnPath) -> Vec<PathWarning> {
         let config = &self.sscop;
         let window = config.window.min(config.buffer);
         if config.rate.is_some() || window >= config.max_pd {
@@ -333,6 +336,6 @@ impl Properties for EndpointConfig {
             format!("may send {window} messages, but a POLL is due after {} (`max-pd`)", config.max_pd);
         let help =
             format!("the window is full until `timer-poll` ({}) runs out, each time", config.timers.poll);
-        vec![Doubt { code: "scenario.window", what, help }]
+        vec![PathWarning { code: "scenario.window", what, help }]
     }
 }

@@ -1,10 +1,10 @@
 //! SSCOP with rate-based flow control.
 
-use super::sscop::{self, SSCOP_KEYS, TRAITS, USUAL};
+use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
+use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 
@@ -13,16 +13,16 @@ const ABOUT: &str =
 const ABOUT_LITERAL: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed. Where queues are short, most of what it sends may \
      be lost.";
 
-/// The rules with the amendments that make them work.
+/// The rules with the amendments needed to make them work.
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop-rate",
     keys_of: "sscop-rate",
     about: ABOUT,
-    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], usual: USUAL, presets: &[] },
+    keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
     scheme_check: |_| Vec::new(),
-    doubts: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
     settle: |values, path| {
         sscop::settle_rate(values, path);
         values.suggest("jitter", Value::Time(JITTER));
@@ -96,7 +96,7 @@ const KEYS: &[Key] = &[
         "10 s",
         "The longest time-out of a POLL: those without answer double it.",
     )
-    .usual_live("2 s", "a path that comes back is found sooner")
+    .live_default("2 s", "a path that comes back is found sooner")
     .peer(PEER_TIME),
     key(
         "drain",
@@ -120,21 +120,21 @@ words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });
 words!(PROBING: Probing { "spacing" => Probing::Spacing, "packet-pair" => Probing::PacketPair });
 words!(BASE: Base { "delivered" => Base::Delivered, "probed" => Base::Probed });
 
-/// The delay with which busy hosts answer.
+/// Response delay of busy hosts.
 const JITTER: Duration = Duration::from_millis(2);
 
-fn check(values: &Values) -> Vec<Fault> {
+fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = sscop::check(values);
     let rate = |name: &str| values.take::<Rate>(name);
     if rate("start-rate") > rate("max-rate").or(Some(Rate::MAX)) {
-        faults.push(Fault::new("max-rate", "max-rate is below start-rate"));
+        faults.push(ConfigError::new("max-rate", "max-rate is below start-rate"));
     }
     faults
 }
 
-/// The rate control for PDUs of `pdu` bytes, with `rules` where nothing else is said.
+/// Returns the rate control for PDUs of `pdu` bytes, with `rules` as defaults.
 fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
-    // Only the rules as printed have no bound on growth.
+    // Only the printed rules have no growth limit.
     let late = if values.place() == Place::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
     RateConfig {
         start: values.need("start-rate"),
@@ -155,8 +155,8 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
     }
 }
 
-/// Says the values; false where they are the other rules'. Without a bound on growth the printed rules are meant, as only
-/// they have none.
+/// Writes the values; returns false if they belong to the other set of rules. A missing growth limit identifies the
+/// printed rules, the only ones without it.
 fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
     let Some(rate) = rate.filter(|rate| rate.growth.is_some() == amended) else { return false };
     values.give("start-rate", &rate.start);

@@ -2,11 +2,11 @@
 
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::describe::key;
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, Properties};
 use crate::path::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Fault, Key, Keys, Kind, Place, Range, Value, Values, words};
+use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values, words};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sstp::wire::DATA_OVERHEAD;
@@ -26,7 +26,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
-        usual: &[("segment", "1454 B"), ("header", "46 B")],
+        defaults: &[("segment", "1454 B"), ("header", "46 B")],
         presets: &[],
     },
     traits: SchemeTraits {
@@ -38,7 +38,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     },
     check: &check,
     scheme_check: |_| Vec::new(),
-    doubts,
+    warnings,
     settle,
     ends: &ends,
     write: &write,
@@ -51,7 +51,7 @@ const AGREED: &str = "nothing is sent at this rate";
 const KEYS: &[Key] = &[
     key("segment-packets", Kind::Packets, "16 pkt", "s: the packets of a segment.")
         .within(PACKETS, "")
-        // Requests have a bit for each packet of a segment, and must fit into a datagram.
+        // Requests have one bit per packet of a segment, and must fit into a datagram.
         .peer(Range::between(1.0, 4096.0)),
     key(
         "rate",
@@ -118,7 +118,7 @@ const KEYS: &[Key] = &[
         "3",
         "So many later packets must have come before one counts as lost; 0 on paths that keep order.",
     )
-    .usual_live("0", "the layer below keeps order")
+    .live_default("0", "the layer below keeps order")
     .peer(Range::between(0.0, 65_535.0)),
     key("repeat", Kind::Time, "", "A request that was not answered is repeated after this time.")
         .only_live("a round trip, at least 10 ms; 200 ms where it is not known")
@@ -141,16 +141,16 @@ fn acknowledgement(values: &Values) -> Acknowledgement {
     }
 }
 
-fn check(values: &Values) -> Vec<Fault> {
+fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     if values.explicit_value("evicted").is_some() && !acknowledgement(values).is_soft() {
-        let doubt = Fault::new("evicted", "only soft acknowledgement evicts segments");
-        faults.push(Fault { is_doubt: true, ..doubt.help("it needs acknowledgement = \"soft\"") });
+        let warning = ConfigError::new("evicted", "only soft acknowledgement evicts segments");
+        faults.push(ConfigError { is_warning: true, ..warning.help("it needs acknowledgement = \"soft\"") });
     }
     if let (Some(average), Some(rate)) = (values.take::<Rate>("average-rate"), values.take::<Rate>("rate"))
         && average > rate
     {
-        faults.push(Fault::new(
+        faults.push(ConfigError::new(
             "average-rate",
             format!("the average rate {average} is above the peak rate {rate}"),
         ));
@@ -159,7 +159,7 @@ fn check(values: &Values) -> Vec<Fault> {
     faults
 }
 
-/// The bytes of the agreed rate that a full packet takes.
+/// Returns the size of a full packet as counted by the agreed rate.
 fn packet(values: &Values, path: &PathHints) -> Bytes {
     Bytes::new(match values.place() {
         Place::Simulated => {
@@ -171,8 +171,9 @@ fn packet(values: &Values, path: &PathHints) -> Bytes {
     })
 }
 
-/// w_a: the segments that are sent in one round trip at `rate` (Gong and Parulkar 1992, section 4.1), of which the analysis'
-/// time is t_a = RTD + 3·t_p. `own` is what of the round trip is a packet's time at the slowest line.
+/// Returns w_a: the number of segments sent in one round trip at `rate` (Gong and Parulkar 1992, section 3.4), for the
+/// analysed time t_a = RTD + 3·t_p. `own` is the part of the round trip that is a packet's transmission time at the
+/// slowest link.
 fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, own: Duration) -> f64 {
     let packet = rate.transmission_time(size).as_secs_f64();
     let acknowledgement = (round_trip.as_secs_f64() - own.as_secs_f64()).max(0.0) + 3.0 * packet;
@@ -189,28 +190,31 @@ fn settle(values: &mut Values, path: &PathHints) {
     values.suggest("repeat", Value::Time(rtt.max(Duration::from_millis(10))));
     let packets: u16 = values.need("segment-packets");
     let w_a = per_round_trip(rate, packet(values, path), packets, rtt, Duration::ZERO);
-    let room = path.room(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
-    let most = room.clamp(2.0, f64::from(MAX_WINDOW));
+    let memory_packets =
+        path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
+    let most = memory_packets.clamp(2.0, f64::from(MAX_WINDOW));
     let count =
         |segments: Segments| Value::Segments(Segments::Count(segments.at(w_a).round().clamp(2.0, most)));
     let window = match values.explicit_value("window") {
-        Some(Value::Segments(said @ Segments::RoundTrips(_))) => count(said),
-        Some(said) => said,
+        Some(Value::Segments(explicit @ Segments::RoundTrips(_))) => count(explicit),
+        Some(explicit) => explicit,
         None => count(Segments::RoundTrips(2.5)),
     };
-    values.say("window", window);
+    values.set_value("window", window);
     match values.explicit_value("buffer") {
-        Some(Value::Segments(said @ Segments::RoundTrips(_))) => values.say("buffer", count(said)),
+        Some(Value::Segments(explicit @ Segments::RoundTrips(_))) => {
+            values.set_value("buffer", count(explicit));
+        }
         Some(_) => {}
-        None => values.say("buffer", window),
+        None => values.set_value("buffer", window),
     }
 }
 
-fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
+fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.need("segment-packets");
     let size = packet(values, path);
     let is_live = values.place() == Place::Live;
-    // Before a simulated path is known only one packet a second leaves.
+    // Until a simulated path is known, a placeholder rate of 1 bit/s applies.
     let peak = values.take("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
     let average: Rate = values.take("average-rate").unwrap_or(peak);
     let burst = values.take::<u32>("burst").unwrap_or(u32::from(segment));
@@ -222,20 +226,20 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
     };
     let rate = agreed.map_err(|error| {
         let key = if values.explicit_value("average-rate").is_some() { "average-rate" } else { "rate" };
-        Fault::new(key, error.to_string())
+        ConfigError::new(key, error.to_string())
     })?;
     let (window, buffer) = if is_known { windows(values, path, segment, average, size) } else { (1, 1) };
     let acknowledgement = acknowledgement(values);
     let agreed = if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.need("segment") };
     let sender = SenderConfig {
         segment,
-        packet: if is_live { super::own_segment(values, path, OVERHEAD) } else { agreed },
+        packet: if is_live { super::local_segment(values, path, OVERHEAD) } else { agreed },
         rate: if is_live { rate.with_slack(LATENESS) } else { rate },
         resume: values.take("resume").unwrap_or(Resume::AtOnce),
         window,
         soft: acknowledgement.is_soft(),
     };
-    let most = if is_live { path.room(agreed) / f64::from(segment) } else { f64::from(u16::MAX) };
+    let most = if is_live { path.memory_packets(agreed) / f64::from(segment) } else { f64::from(u16::MAX) };
     let most = most.clamp(1.0, f64::from(u16::MAX)) as u16;
     let repeat = path.rtt.unwrap_or(Duration::ZERO);
     let receiver = ReceiverConfig {
@@ -249,10 +253,10 @@ fn ends(values: &Values, path: &PathHints) -> Result<Ends, Fault> {
         repeat: if is_live { values.take("repeat").unwrap_or(UNKNOWN_RTT) } else { repeat },
         wait_for_consumption: is_live,
     };
-    Ok(Ends::Sstp(EndsConfig::new(sender, receiver)))
+    Ok(EndpointConfigs::Sstp(EndsConfig::new(sender, receiver)))
 }
 
-/// Segments that were said for a key, or are usual.
+/// Returns the explicit or default segments of a key.
 fn segments(values: &Values, key: &str) -> Option<Segments> {
     match values.get(key) {
         Some(Value::Segments(segments)) => Some(segments),
@@ -260,44 +264,49 @@ fn segments(values: &Values, key: &str) -> Option<Segments> {
     }
 }
 
-/// True for a size that the path decides. That keeps to what the protocol can number; one that is said is refused where
-/// it cannot be.
+/// Returns true for a size derived from the path. Such a size is limited to the number space of the protocol; an
+/// explicit size beyond it is rejected.
 const fn is_decided(segments: Segments) -> bool {
     matches!(segments, Segments::RoundTrips(times) if times > 0.0)
 }
 
-/// Windows and buffers that are said, and that no path makes right.
-fn check_windows(values: &Values, faults: &mut Vec<Fault>) {
-    let said =
-        |key: &str| segments(values, key).filter(|&said| !is_decided(said)).map(|said| said.at(0.0).round());
-    if said("buffer").is_some_and(|buffer| buffer < 1.0) {
-        faults.push(Fault::new("buffer", "without room for one segment nothing is ever accepted"));
+/// Finds explicit windows and buffers that are invalid on any path.
+fn check_windows(values: &Values, faults: &mut Vec<ConfigError>) {
+    let explicit = |key: &str| {
+        segments(values, key)
+            .filter(|&explicit| !is_decided(explicit))
+            .map(|explicit| explicit.at(0.0).round())
+    };
+    if explicit("buffer").is_some_and(|buffer| buffer < 1.0) {
+        faults.push(ConfigError::new("buffer", "without room for one segment nothing is ever accepted"));
     }
-    if said("window").is_some_and(|window| window > f64::from(MAX_WINDOW)) {
+    if explicit("window").is_some_and(|window| window > f64::from(MAX_WINDOW)) {
         let what = format!("a window has at most {MAX_WINDOW} segments");
-        faults.push(Fault::new("window", what).help("larger segments make it smaller"));
+        faults.push(ConfigError::new("window", what).help("larger segments make it smaller"));
     }
-    if said("window").is_some_and(|window| window < 1.0) {
-        faults.push(Fault::new("window", "a window below one segment never sends"));
+    if explicit("window").is_some_and(|window| window < 1.0) {
+        faults.push(ConfigError::new("window", "a window below one segment never sends"));
     }
 }
 
-/// The window and the buffer in segments on a path that is known.
+/// Returns the window and the buffer in segments, for a known path.
 fn windows(values: &Values, path: &PathHints, segment: u16, average: Rate, size: Bytes) -> (u16, u16) {
     let own = path.rate.map_or(Duration::ZERO, |rate| rate.transmission_time(size));
     let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
     let w_a = per_round_trip(average, size, segment, rtt, own);
-    let asked = segments(values, "window").unwrap_or(Segments::RoundTrips(2.5));
-    let least = if is_decided(asked) { 2.0 } else { 1.0 };
-    // Saturates.
-    let window = (asked.at(w_a).round().max(least) as u16).min(MAX_WINDOW);
+    let requested = segments(values, "window").unwrap_or(Segments::RoundTrips(2.5));
+    let least = if is_decided(requested) { 2.0 } else { 1.0 };
+    // The cast saturates.
+    let window = (requested.at(w_a).round().max(least) as u16).min(MAX_WINDOW);
     let buffer = segments(values, "buffer").map_or(f64::from(window), |buffer| buffer.at(w_a).round());
     (window, (buffer.max(1.0) as u16).min(window))
 }
 
-/// A buffer that is larger than the window.
-fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
-    let Ok(Ends::Sstp(EndsConfig { sender, receiver })) = ends(values, path) else { return Vec::new() };
+/// Warns of a buffer larger than the window.
+fn warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
+    let Ok(EndpointConfigs::Sstp(EndsConfig { sender, receiver })) = ends(values, path) else {
+        return Vec::new();
+    };
     let size = packet(values, path);
     let (rate, rtt) = (path.rate.unwrap_or(Rate::MAX), path.rtt.unwrap_or(UNKNOWN_RTT));
     let w_a = per_round_trip(sender.rate.average(), size, sender.segment, rtt, rate.transmission_time(size));
@@ -307,22 +316,25 @@ fn doubts(values: &Values, path: &PathHints) -> Vec<Fault> {
         return Vec::new();
     }
     let what = format!("there is room for {buffer} segments, but the window has only {}", receiver.window);
-    vec![Fault { is_doubt: true, ..Fault::new("buffer", what).help("no more than the window is ever used") }]
+    vec![ConfigError {
+        is_warning: true,
+        ..ConfigError::new("buffer", what).help("no more than the window is ever used")
+    }]
 }
 
-fn write(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
+fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
+    let EndpointConfigs::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
     values.give("segment-packets", &sender.segment);
     values.give("rate", &sender.rate.peak());
     values.give("average-rate", &sender.rate.average());
     values.give("burst", &sender.rate.burst());
     values.give("resume", &sender.resume);
     for (key, count) in [("window", receiver.window), ("buffer", receiver.buffer)] {
-        values.say(key, Value::Segments(Segments::Count(f64::from(count))));
+        values.set_value(key, Value::Segments(Segments::Count(f64::from(count))));
     }
     match receiver.acknowledgement {
         Acknowledgement::Soft(evicted) => {
-            values.say("acknowledgement", Value::Word("soft"));
+            values.set_value("acknowledgement", Value::Word("soft"));
             values.give("evicted", &evicted);
         }
         other => values.give("acknowledgement", &other),
@@ -335,11 +347,11 @@ fn write(ends: &Ends, values: &mut Values) -> bool {
     true
 }
 
-/// The delay with which a host may wake a sender without slowing it down.
+/// Wake-up latency of a host that does not slow down the sender.
 const LATENESS: Duration = Duration::from_millis(1);
-/// The rate of a scheme that needs one, where nobody told: what most paths have.
+/// Rate on paths without a configured or known rate, for schemes that need one: available on most paths.
 const UNKNOWN_RATE: Rate = Rate::from_mbits_per_sec(10);
-/// A round trip around most of the world.
+/// Round-trip time on paths without a known one: that of an intercontinental path.
 const UNKNOWN_RTT: Duration = Duration::from_millis(200);
 
 impl Family for EndsConfig {
@@ -404,7 +416,7 @@ impl Properties for EndsConfig {
         Some(u64::from(self.sender.window) * u64::from(self.sender.segment))
     }
 
-    /// A burst; what comes after it is paced.
+    /// The initial burst; all further packets are paced.
     fn first_window(&self) -> f64 {
         self.sender.rate.burst().into()
     }

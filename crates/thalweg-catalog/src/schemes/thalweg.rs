@@ -1,23 +1,23 @@
-//! Thalweg: a short queue where it may, its share where it must.
+//! Thalweg: a short queue where possible, a fair share where competition requires it.
 
 use super::initial_window;
 use super::window;
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Fault, Key, Kind, Range, Values, bind};
+use crate::{ConfigError, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
-/// Thalweg: a short queue where it may, its share where it must.
+/// Thalweg: a short queue where possible, a fair share where competition requires it.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
     "Thalweg: keeps the queue short, tells losses of the path from those of congestion, and shares with who fills the queue.",
-    window::keys(KEYS, USUAL),
+    window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
 
-/// Usual values of a controller that paces, measures one-way delays, and to which single losses say little.
-const USUAL: &[(&str, &str)] = &[
+/// Defaults of a controller that paces, measures one-way delays and reacts little to single losses.
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
-    // Its rules count bytes: of small packets a window has more.
+    // The controller's rules count bytes: a window holds more packets if they are small.
     ("counting", "bytes"),
     ("rack", "true"),
     ("prr", "false"),
@@ -66,6 +66,6 @@ bind!(ThalwegConfig {
     base_window: "base-window",
 });
 
-fn check(values: &Values) -> Vec<Fault> {
-    window::check_own_repair(values, "Thalweg")
+fn check(values: &Values) -> Vec<ConfigError> {
+    window::reject_prr(values, "Thalweg")
 }

@@ -4,18 +4,18 @@ use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Fault, Key, Kind, Range, Values, bind};
+use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::VegasConfig;
 
 /// Vegas (Brakmo and Peterson 1995).
 pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, USUAL).with_presets(presets::RENO),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::RENO),
 )
 .checked(check);
 
-/// Its window answers a queue of two to four packets, which bursts of more than two would look like.
-const USUAL: &[(&str, &str)] = &[
+/// The window reacts to a queue of two to four packets; bursts of more than two would look the same.
+const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
     ("delayed-ack.adaptive", "false"),
     ("nagle", "false"),
@@ -60,10 +60,10 @@ bind!(VegasConfig {
     gamma: "gamma",
 });
 
-fn check(values: &Values) -> Vec<Fault> {
+fn check(values: &Values) -> Vec<ConfigError> {
     let config = VegasConfig::of(values);
     if config.alpha > config.beta {
-        vec![Fault::new("alpha", "alpha is larger than beta")]
+        vec![ConfigError::new("alpha", "alpha is larger than beta")]
     } else {
         Vec::new()
     }

@@ -1,12 +1,12 @@
-//! The keys and rules that all window schemes share.
+//! The keys and rules shared by all window schemes.
 
 use super::window_ends::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
 use crate::describe::{PRESET, key};
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
 use crate::path::PathHints;
 use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
-use crate::{Bound, Fault, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
+use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{
     CeResponse, ConfigureController, ControllerConfig, LedbatPlusPlusConfig, SlowStartExit,
@@ -35,7 +35,7 @@ pub const WINDOW_KEYS: &[Key] = &[
          each acknowledgement counts once, whatever it acknowledges. For slow-start, newreno, vegas and cubic.",
     )
     .within(WINDOW_RANGE, "")
-    .usual_live("unlimited", "hosts acknowledge whole batches of segments at once"),
+    .live_default("unlimited", "hosts acknowledge whole batches of segments at once"),
     key(
         "recovery",
         RECOVERY,
@@ -72,7 +72,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window and a burst \
          (PRR, RFC 9937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
     )
-    .usual_live("true", "as kernels do (for the schemes that can)"),
+    .live_default("true", "as kernels do (for the schemes that can)"),
     key(
         "cut-for-lost-repairs",
         Kind::Switch,
@@ -95,7 +95,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "After a time-out two new packets leave before lost ones go again, and what is acknowledged next tells whether the time-out was \
          spurious, which is then undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
     )
-    .usual_live("true", "as kernels do (for the schemes that can)"),
+    .live_default("true", "as kernels do (for the schemes that can)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
     key(
         "idle-restart",
@@ -121,7 +121,7 @@ pub const WINDOW_KEYS: &[Key] = &[
          mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For schemes that do so; those with \
          an answer of their own to marks always use ECN, and packets of others are never marked by a queue.",
     )
-    .usual_live("true", "a real path may mark where it would drop (for the schemes that can)"),
+    .live_default("true", "a real path may mark where it would drop (for the schemes that can)"),
     key(
         "timestamps",
         Kind::Switch,
@@ -155,7 +155,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "false",
         "Wait before acknowledging: false, true (40 ms, every 2nd packet) or a table.",
     )
-    .usual_live("true", "real receivers wait, as RFC 9293 asks for"),
+    .live_default("true", "real receivers wait, as RFC 9293 asks for"),
     key("keep-out-of-order", Kind::Switch, "true", "The receiver keeps what arrives out of order."),
     key(
         "rledbat",
@@ -166,7 +166,7 @@ pub const WINDOW_KEYS: &[Key] = &[
     ),
 ];
 
-/// The key of controllers that watch over their first slow start.
+/// The key of controllers with an early exit from the initial slow start.
 pub(crate) const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
@@ -175,9 +175,9 @@ pub(crate) const SLOW_START_EXIT: Key = key(
      longer (RFC 9406), \"hystart\", acknowledgements in a row for half a round trip too, as in Linux, or \"search\", deliveries that do not \
      double any more (draft-chung-ccwg-search).",
 )
-.usual_live("hystart++", "the end of slow start would lose up to a window");
+.live_default("hystart++", "the end of slow start would lose up to a window");
 
-/// The multiplicative decrease at marks.
+/// The key of the multiplicative decrease on ECN marks.
 pub(crate) const ECN_BETA: Key = key(
     "ecn-beta",
     Kind::Number,
@@ -188,7 +188,7 @@ pub(crate) const ECN_BETA: Key = key(
 .within(Range::between(0.0, 1.0).above().below(), "RFC 8511 multiplies the window by 0.8 or 0.85 at a mark")
 .peer(Range::between(0.01, 0.99));
 
-/// The multiplicative decrease at the end of slow start.
+/// The key of the multiplicative decrease at the end of slow start.
 pub(crate) const SLOW_START_BETA: Key = key(
     "slow-start-beta",
     Kind::Number,
@@ -230,7 +230,7 @@ static DELAYED_ACK: Table = Table {
     about: "When a receiver acknowledges.",
     keys: &[
         key("delayed-ack.delay", Kind::Time, "40 ms", "At the latest after this time.")
-            .usual_live("25 ms", "what real receivers wait (RFC 9000, section 18.2)")
+            .live_default("25 ms", "what real receivers wait (RFC 9000, section 18.2)")
             .peer(Range::between(1e-3, 60.0)),
         key("delayed-ack.every", Kind::Count, "2", "At the latest after so many packets in order.")
             .within(Range::at_least(1.0), "")
@@ -243,7 +243,7 @@ static DELAYED_ACK: Table = Table {
              they do not fill a narrow return path (RFC 5690). `every` is then the fewest packets that are acknowledged together. Gaps and marks \
              are acknowledged at once.",
         )
-        .usual_live("true", "the return path may be much narrower than the forward path"),
+        .live_default("true", "the return path may be much narrower than the forward path"),
     ],
     switch: true,
 };
@@ -281,7 +281,7 @@ impl Bound for RttConfig {
     fn of(values: &Values) -> Self {
         let floor = values.need("rto.floor");
         let margin: Duration = values.need("rto.margin");
-        // Who lowers the floor wants short time-outs, which a margin that nobody asked for would forbid.
+        // A lower floor asks for short timeouts, which the default margin would prevent.
         let margin = if values.explicit_value("rto.margin").is_some() { margin } else { margin.min(floor) };
         Self {
             initial: values.need("rto.initial"),
@@ -309,15 +309,15 @@ bind!(DelayedAck {
     adaptive: "delayed-ack.adaptive"
 });
 
-/// The keys of a window scheme: its own, and those of all with these usual values.
-pub const fn keys(own: &'static [Key], usual: &'static [(&'static str, &'static str)]) -> Keys {
-    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], usual, presets: &[] }
+/// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`.
+pub const fn keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
+    Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
 }
 
-/// Usual values of schemes with selective acknowledgement.
+/// Defaults of schemes with selective acknowledgement.
 pub const SACK: &[(&str, &str)] =
     &[("recovery", "sack"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
-/// Usual values of schemes that go back to what is missing, and have no use for marks in place of losses.
+/// Defaults of schemes that recover by go-back-N and do not react to marks.
 pub const GO_BACK_N: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),
     ("nagle", "false"),
@@ -328,8 +328,9 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
     ("header", "52 B"),
 ];
 
-/// A window scheme with the controller that `C` configures, under its name; one that `thalweg-proto` lists, where its sender is
-/// compiled.
+/// Describes a window scheme with the controller that `C` configures, under its name. `thalweg-proto` must list the
+/// controller
+/// and compile a sender for it.
 pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
@@ -337,7 +338,7 @@ where
     described::<C>(about, keys, &|values, path| ends(values, path, C::of(values).into()))
 }
 
-/// A window scheme with a controller of another crate, under its name.
+/// Describes a window scheme with a controller of another crate, under its name.
 pub const fn custom_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound,
@@ -347,12 +348,13 @@ where
     })
 }
 
-/// A window scheme whose name is known only while the program runs; `controller` gives the configuration of its controller. One that
-/// takes marks for losses uses ECN unless `ecn` is false. It stays for the rest of the program, so that nobody should make many.
+/// Describes a window scheme with a name chosen at run time; `controller` returns the configuration of its controller.
+/// A controller that reacts to marks as to losses uses ECN unless `ecn` is false. Leaks memory for the rest of the
+/// program: create few.
 pub fn named_scheme<C: ConfigureController>(
     name: &'static str,
     about: &'static str,
-    controller: impl Fn() -> Result<C, Fault> + Send + Sync + 'static,
+    controller: impl Fn() -> Result<C, ConfigError> + Send + Sync + 'static,
 ) -> SchemeDescription {
     let controller: &'static _ = Box::leak(Box::new(controller));
     let check = move |values: &Values| {
@@ -363,20 +365,20 @@ pub fn named_scheme<C: ConfigureController>(
         let controller = ExternalController::new(controller()?);
         let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
         let mut made = ends(values, path, ControllerConfig::Custom(controller))?;
-        if let Ends::Window(config) = &mut made
+        if let EndpointConfigs::Window(config) = &mut made
             && ecn
         {
             Arc::make_mut(&mut config.sender).ecn = true;
         }
         Ok(made)
     };
-    let write = move |ends: &Ends, values: &mut Values| {
-        let Ends::Window(config) = ends else { return false };
-        let is_own = config.controller.config::<C>().is_some_and(|config| config.name() == name);
-        if is_own {
+    let write = move |ends: &EndpointConfigs, values: &mut Values| {
+        let EndpointConfigs::Window(config) = ends else { return false };
+        let is_match = config.controller.config::<C>().is_some_and(|config| config.name() == name);
+        if is_match {
             write_shared(config, values);
         }
-        is_own
+        is_match
     };
     SchemeDescription {
         name,
@@ -386,7 +388,7 @@ pub fn named_scheme<C: ConfigureController>(
         traits: TRAITS,
         check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
-        doubts: |_, _| Vec::new(),
+        warnings: |_, _| Vec::new(),
         settle,
         ends: Box::leak(Box::new(ends)),
         write: Box::leak(Box::new(write)),
@@ -413,58 +415,61 @@ where
         traits: TRAITS,
         check: &check::<C>,
         scheme_check: |_| Vec::new(),
-        doubts: |_, _| Vec::new(),
+        warnings: |_, _| Vec::new(),
         settle,
         ends,
         write: &write::<C>,
     }
 }
 
-fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<Fault> {
+fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
     check_shared(values, C::of(values).ce_response())
 }
 
-/// PRR with a controller, `who` in words, that has a pacing rate of its own while losses are repaired.
-pub(super) fn check_own_repair(values: &Values, who: &str) -> Vec<Fault> {
+/// Rejects PRR for a controller, named by `who`, that has its own pacing rate during loss recovery.
+pub(super) fn reject_prr(values: &Values, who: &str) -> Vec<ConfigError> {
     if values.explicit_value("prr") != Some(Value::Switch(true)) {
         return Vec::new();
     }
     let what = format!("{who} paces at a rate of its own while losses are repaired, and has no use for PRR");
-    vec![Fault::new("prr", what).help("leave it out")]
+    vec![ConfigError::new("prr", what).help("leave it out")]
 }
 
-fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
+fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     let rtt = RttConfig::of(values);
     if rtt.ceiling < rtt.floor {
-        faults.push(Fault::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
+        faults.push(ConfigError::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
     }
-    let said = |key: &str| values.explicit_value(key).is_some();
-    if said("rto.floor") && said("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin {
+    let is_explicit = |key: &str| values.explicit_value(key).is_some();
+    if is_explicit("rto.floor") && is_explicit("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin
+    {
         let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
         let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
-        faults.push(Fault { is_doubt: true, ..Fault::new("rto.floor", what).help(help) });
+        faults.push(ConfigError { is_warning: true, ..ConfigError::new("rto.floor", what).help(help) });
     }
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
         let what = "`window-validation` takes the place of a restart after idle times";
-        let fault = Fault::new("idle-restart", what).help("leave one of the two out");
-        faults.push(Fault { is_doubt: true, ..fault });
+        let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
+        faults.push(ConfigError { is_warning: true, ..fault });
     }
-    // What has an answer of its own always uses ECN: to say so is right.
+    // A scheme with its own response always uses ECN: an explicit `true` is correct.
     if values.explicit_value("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
         let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
-        let fault = Fault::new("ecn", "the scheme does not take marks for losses").help(help);
-        faults.push(Fault { is_scheme_rule: true, ..fault });
+        let fault = ConfigError::new("ecn", "the scheme does not take marks for losses").help(help);
+        faults.push(ConfigError { is_scheme_rule: true, ..fault });
     }
-    if values.explicit_value("ecn") == Some(Value::Switch(false)) && matches!(response, CeResponse::Own(_)) {
-        let fault = Fault::new(
+    if values.explicit_value("ecn") == Some(Value::Switch(false))
+        && matches!(response, CeResponse::ControllerSpecific(_))
+    {
+        let fault = ConfigError::new(
             "ecn",
             "the scheme has no other sense of congestion than marks and losses, and always uses ECN",
         )
         .help("leave `ecn` out; newreno and cubic are told by losses alone");
-        faults.push(Fault { is_doubt: true, is_scheme_rule: true, ..fault });
+        faults.push(ConfigError { is_warning: true, is_scheme_rule: true, ..fault });
     }
     let (window, segment): (Option<Bytes>, Option<Bytes>) =
         (values.take("receive-window"), values.take("segment"));
@@ -472,18 +477,18 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<Fault> {
         && window < segment
     {
         let message = format!("a receive window of {window} holds no segment of {segment}");
-        faults.push(Fault::new("receive-window", message));
+        faults.push(ConfigError::new("receive-window", message));
     }
     faults
 }
 
-/// True if somebody asks for a rule for windows that are not used.
+/// Returns true if window validation is explicitly enabled.
 pub(crate) fn is_validated(values: &Values) -> bool {
     !matches!(values.explicit_value("window-validation"), None | Some(Value::Word("none")))
 }
 
-/// Finds that the scheme has no such preset.
-fn check_preset(values: &Values, faults: &mut Vec<Fault>) {
+/// Rejects an unknown preset.
+fn check_preset(values: &Values, faults: &mut Vec<ConfigError>) {
     let presets = values.keys().presets;
     let Some(Value::Word(chosen)) = values.explicit_value(PRESET) else { return };
     if presets.iter().any(|preset| preset.name == chosen) {
@@ -497,10 +502,11 @@ fn check_preset(values: &Values, faults: &mut Vec<Fault>) {
             "bbr and prague have a \"draft\", others the \"rfc\"s; all have \"linux\"",
         )
     };
-    faults.push(Fault { is_scheme_rule: true, ..Fault::new(PRESET, what).help(help) });
+    faults.push(ConfigError { is_scheme_rule: true, ..ConfigError::new(PRESET, what).help(help) });
 }
 
-/// Four times what is on the way: a loss is repaired, and found lost again, before the window closes.
+/// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before
+/// the window closes.
 fn settle(values: &mut Values, path: &PathHints) {
     if values.take("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
@@ -514,11 +520,11 @@ fn settle(values: &mut Values, path: &PathHints) {
     }
 }
 
-/// A receive window that is not worth making smaller, in bytes.
+/// Minimum receive window, in bytes: reducing it further gains nothing.
 const MIN_WINDOW: u64 = 1 << 20;
 
-/// The detection of losses by time, where selective acknowledgements tell enough for that. On real paths, which
-/// reorder, it is on unless somebody says otherwise.
+/// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
+/// which reorder.
 fn rack(values: &Values) -> Option<RackConfig> {
     let is_on = values.take("rack").unwrap_or(values.place() == Place::Live);
     let config = RackConfig {
@@ -529,13 +535,13 @@ fn rack(values: &Values) -> Option<RackConfig> {
     (is_on && values.take("recovery") == Some(Recovery::Sack)).then_some(config)
 }
 
-/// The rule for waiting with acknowledgements, if there is one.
+/// Returns the rule for delayed acknowledgements, if any.
 fn delayed_ack(values: &Values) -> Option<DelayedAck> {
     values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values))
 }
 
-/// Finds faults of keys for finding losses by time, where that is off or cannot be.
-fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
+/// Finds keys of time-based loss detection that are set although it is off or unavailable.
+fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
     let of_sack = [
         (
             "prr",
@@ -550,9 +556,9 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
         if values.explicit_value(key) == Some(Value::Switch(true))
             && values.take("recovery") != Some(Recovery::Sack)
         {
-            faults.push(Fault {
+            faults.push(ConfigError {
                 is_scheme_rule: true,
-                ..Fault::new(key, what).help("set recovery = \"sack\"")
+                ..ConfigError::new(key, what).help("set recovery = \"sack\"")
             });
         }
     }
@@ -562,27 +568,36 @@ fn check_rack(values: &Values, faults: &mut Vec<Fault>) {
     if values.explicit_value("rack") == Some(Value::Switch(true)) {
         let what =
             "losses are found by time from selective acknowledgements, of which this recovery has none";
-        faults
-            .push(Fault { is_scheme_rule: true, ..Fault::new("rack", what).help("set recovery = \"sack\"") });
+        faults.push(ConfigError {
+            is_scheme_rule: true,
+            ..ConfigError::new("rack", what).help("set recovery = \"sack\"")
+        });
         return;
     }
     for key in ["undo", "tail-probe", "verify-acks"] {
         if values.explicit_value(key).is_some() {
             let what = format!("`{key}` is a part of `rack`, which is off");
-            faults.push(Fault { is_scheme_rule: true, ..Fault::new(key, what).help("set rack = true") });
+            faults.push(ConfigError {
+                is_scheme_rule: true,
+                ..ConfigError::new(key, what).help("set rack = true")
+            });
         }
     }
 }
 
-/// True if acknowledgements are verified where losses are found by time: on real paths unless that is off.
+/// Returns true if acknowledgements are verified under time-based loss detection: by default on real paths.
 fn verifies(values: &Values) -> bool {
     values.take("verify-acks").unwrap_or(values.place() == Place::Live)
 }
 
-/// The smallest window in packets at which acknowledgements are verified: below it a false one gains little.
+/// Minimum window for the verification of acknowledgements, in packets: below it a false one gains little.
 const MIN_VERIFIED: u32 = 32;
 
-fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Result<Ends, Fault> {
+fn ends(
+    values: &Values,
+    path: &PathHints,
+    controller: ControllerConfig,
+) -> Result<EndpointConfigs, ConfigError> {
     let is_live = values.place() == Place::Live;
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
     let rledbat: bool = values.need("rledbat");
@@ -600,18 +615,18 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
         validation: values.take("window-validation").flatten(),
         nagle: values.need("nagle"),
         fine_timer: values.take("fine-timer").unwrap_or(false),
-        // What holds for all schemes is for those that can.
+        // A default shared by all schemes applies only where supported.
         ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         timestamps,
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
         verify_acks: rack(values).filter(|_| verifies(values)).map(|_| MIN_VERIFIED),
         rack: rack(values),
-        // What holds for all schemes is for those that can.
+        // A default shared by all schemes applies only where supported.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,
         cut_for_lost_repairs: values.need("cut-for-lost-repairs"),
         f_rto: values.need::<bool>("f-rto") && recovery == Recovery::Sack,
-        // In simulations the gate of the node where a flow begins decides.
+        // In simulations the gate at the flow's first node sets it.
         pause: PauseConfig::default(),
     };
     let window = values.take("receive-window").unwrap_or(path.memory);
@@ -629,7 +644,7 @@ fn ends(values: &Values, path: &PathHints, controller: ControllerConfig) -> Resu
     Ok(EndsConfig { handshake, ..EndsConfig::new(sender, receiver, controller) }.into())
 }
 
-/// The opening and closing of simulated connections.
+/// Returns the configuration of connection establishment and teardown in simulations.
 fn handshake(values: &Values) -> Option<handshake::Config> {
     let kind: Option<handshake::Kind> = values.take("handshake")?;
     let RttConfig { initial, floor, ceiling, .. } = RttConfig::of(values);

@@ -1,6 +1,6 @@
-//! The ends of window schemes: their values, written out, and their properties.
+//! The endpoint configurations of window schemes: conversion to values, and properties.
 
-use crate::ends::Ends;
+use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Properties, ReceiveWindow};
 use crate::{Bound, Place, Value, Values};
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{EndsConfig, Misbehaviour, PauseConfig, Recovery};
 
-pub fn write<C: ConfigureController + Bound>(ends: &Ends, values: &mut Values) -> bool {
-    let Ends::Window(config) = ends else { return false };
+pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
+    let EndpointConfigs::Window(config) = ends else { return false };
     let Some(own) = config.controller.config::<C>() else { return false };
     own.write(values);
     write_shared(config, values);
     true
 }
 
-/// Writes what all window schemes share.
+/// Writes the values shared by all window schemes.
 pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     let EndsConfig { sender, receiver, controller, handshake } = config;
     if let Some(handshake) = handshake {
@@ -44,13 +44,13 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.give("idle-restart", &sender.idle_restart);
     values.give("window-validation", &sender.validation);
     values.give("nagle", &sender.nagle);
-    say_switch("timestamps", sender.timestamps, false, values);
+    set_switch("timestamps", sender.timestamps, false, values);
     values.give("max-retransmissions", &sender.max_retransmissions);
     if sender.recovery == Recovery::Sack {
-        say_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
+        set_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
     }
     if let Some(rack) = &sender.rack {
-        say_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Place::Live, values);
+        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Place::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }
@@ -64,10 +64,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     values.give("rledbat", &receiver.background.is_some());
 }
 
-/// Says that a switch is on, or that it is off where the scheme's default, or else `default`, is on.
-fn say_switch(name: &str, is_on: bool, default: bool, values: &mut Values) {
+/// Writes a switch if it is on, or if it is off and the scheme's default, or else `default`, is on.
+fn set_switch(name: &str, is_on: bool, default: bool, values: &mut Values) {
     if is_on || values.take(name).unwrap_or(default) {
-        values.say(name, Value::Switch(is_on));
+        values.set_value(name, Value::Switch(is_on));
     }
 }
 
@@ -109,7 +109,7 @@ impl Properties for EndsConfig {
 
     fn ecn(&self) -> Ecn {
         match self.controller.ce_response() {
-            CeResponse::Own(codepoint) => codepoint,
+            CeResponse::ControllerSpecific(codepoint) => codepoint,
             CeResponse::AsToLoss if self.sender.ecn => Ecn::Ect0,
             CeResponse::AsToLoss | CeResponse::None => Ecn::NotEct,
         }
@@ -152,9 +152,10 @@ mod tests {
     use crate::path::PathHints;
     use crate::schemes::SCHEMES;
 
-    /// A scheme that is written out makes the same ends again, also with switches off that are on by default.
+    /// A scheme's written values produce the same endpoint configurations, also with switches off that are on by
+    /// default.
     #[test]
-    fn ends_that_are_written_out_are_the_same_again() {
+    fn written_endpoint_configs_read_back_unchanged() {
         let mut written = 0;
         for scheme in SCHEMES.iter().filter(|scheme| scheme.keys.find("rack").is_some()) {
             for place in [Place::Simulated, Place::Live] {

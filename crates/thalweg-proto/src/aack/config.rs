@@ -20,7 +20,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Returns the paper's values: packets of 1024 bytes including headers, and the best values of its section 4.
+    /// Returns the paper's values: packets of 1024 bytes including headers, and the best values of its section 3.2.2.
     fn default() -> Self {
         Self {
             segment: 1008,

@@ -1,4 +1,4 @@
-//! Adaptive acknowledgement as a family among others: what drivers of all families ask of its PDUs and ends.
+//! Protocol-family adapter of adaptive acknowledgement: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Receiver, Report, Transmitter, wire};
 use crate::end::End;
@@ -59,11 +59,11 @@ impl Wire for Pdu<Slice> {
     }
 }
 
-/// In the place of a report's missing packets, says that it is data.
+/// Marks a packed PDU as data, in place of a report's number of missing packets.
 const IS_DATA: u16 = u16::MAX;
 
 impl Compact for Pdu<Length> {
-    /// Data, and reports whose gap is small enough.
+    /// Data, and reports with a sufficiently small gap.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let (number, other, missing) = match *self {
             Self::Data(Data { sequence, payload: Length(length) }) => (sequence, length, IS_DATA),
@@ -94,7 +94,7 @@ impl Compact for Pdu<Length> {
 }
 
 impl<P: Payload> End for Transmitter<P> {
-    /// Nothing is answered that has not been asked for once, however many reports ask for it: none waits in line until it is old.
+    /// A request is answered at most once however many reports repeat it, so no stale answer waits in a queue.
     fn takes_batches(&self) -> bool {
         true
     }

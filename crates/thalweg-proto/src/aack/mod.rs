@@ -1,23 +1,23 @@
-//! Adaptive acknowledgement: reliable transfer in which the receiver drives the reports, at a pace that adapts to loss
-//! (Lee, Kim, Chung and Kim 1997, for clusters of workstations over ATM).
+//! Adaptive acknowledgement: reliable transfer in which the receiver schedules the reports, at a rate that adapts to
+//! loss (Lee, Kim, Chung and Kim 1997, for clusters of workstations over ATM).
 //!
-//! A [`Transmitter`] and a [`Receiver`] make a connection in one direction, over a channel that keeps order and may
-//! lose. Packets are numbered from 1. The receiver reports every `T_normal` while nothing is missing. When a number is
-//! skipped it asks for the gap at once, and reports every `T_error` until all is repaired.
+//! A [`Transmitter`] and a [`Receiver`] form a unidirectional connection over a channel that keeps order and may lose
+//! packets. Packets are numbered from 1. The receiver reports every `T_normal` while no packet is missing. When a
+//! number is skipped, the receiver requests the gap at once, and reports every `T_error` until the gap is repaired.
 //!
-//! A channel that breaks the order, or that copies packets, costs needless repetitions but nothing else: what is
-//! delivered is in order and exactly once over any channel. `thalweg explore adaptive-ack` checks that exhaustively.
+//! A channel that reorders or duplicates packets causes unnecessary retransmissions only. Delivery is in order and
+//! exactly once over any channel. `thalweg explore adaptive-ack` checks that exhaustively.
 //!
 //! # Differences from the paper
 //!
 //! | paper | here | reason | effect |
 //! | --- | --- | --- | --- |
-//! | the transmitter has no timer | with data outstanding and no report that brings news (releases or asks for something) for `max(4 T_normal, 4 RTT)` it sends its oldest packet and its newest again | a lost last packet, or reports that are all lost, would hang it; the newest shows the receiver how far the numbers go, so that it asks for the others | none in the figures: the source is greedy and reports are not lost |
-//! | the receiver's timer runs from the start | it runs from the first packet on | a receiver knows of a connection by its packets | none |
-//! | does a report at once restart the timer? not said | a loss found when none is outstanding sets it to `T_error` anew, others leave it | an error phase ends when all is repaired, so the next loss begins another | at a loss of 0.1 throughput is 1 % higher than if the timer ran on |
-//! | when does the timer go back to `T_normal`? at the repair, or at the expiry after it | at the first expiry with nothing missing | the text on the paper's figure 2 | below 0.1 % for `T_error` of 5 to 15 ms |
-//! | is a gap asked for again at the next expiry? | yes; the transmitter ignores it while the packet waits to be resent | a request or a repetition may be lost, and a receiver cannot tell | repairs take one `T_error` more for each such loss |
-//! | the receiver's buffer is not bounded | `window` packets from the next to deliver | a peer must not fill memory | none: a transmitter's window is never larger |
+//! | the transmitter has no timer | retransmission timer: if data is outstanding and no report releases or requests packets for `max(4 T_normal, 4 RTT)`, the oldest and the newest packet are sent again | a lost last packet, or the loss of all reports, would stall the connection; the newest packet shows the receiver the highest number, and the receiver requests the others | none in the paper's figures: the source is greedy and reports are not lost |
+//! | the receiver's timer runs from the start | it runs from the first packet on | a receiver learns of a connection from its packets | none |
+//! | restart of the timer by an immediate report: unspecified | a loss detected when no packet is missing sets it to `T_error`; other reports leave it | an error phase ends once all losses are repaired, so the next loss begins another | at a loss rate of 0.1 throughput is 1 % higher than without the restart |
+//! | return of the timer to `T_normal`: at the repair, or at the expiry after it | at the first expiry with no packet missing | the text on the paper's figure 2 | below 0.1 % for `T_error` of 5 to 15 ms |
+//! | repeated request of a gap at the next expiry: unspecified | yes; the transmitter ignores the request while the packet waits for retransmission | a request or a retransmission may be lost, and a receiver cannot distinguish the two | repairs take one `T_error` longer for each such loss |
+//! | the receiver's buffer is unbounded | `window` packets from the next one to deliver | a peer must not exhaust memory | none: a transmitter's window is never larger |
 
 mod config;
 mod family;

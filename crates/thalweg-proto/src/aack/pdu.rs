@@ -1,6 +1,6 @@
-//! The PDUs that transmitter and receiver exchange.
+//! PDUs of transmitter and receiver.
 
-/// A PDU of the adaptive acknowledgement scheme.
+/// PDU of the adaptive acknowledgement scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
     /// DATA, from transmitter to receiver.
@@ -9,41 +9,41 @@ pub enum Pdu<P> {
     Ack(Report),
 }
 
-/// A packet of data.
+/// Data packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Data<P> {
-    /// Its number, from 1.
+    /// Sequence number, from 1.
     pub sequence: u64,
-    /// The application data of the packet.
+    /// Application data of the packet.
     pub payload: P,
 }
 
-/// An acknowledgement: everything below `cumulative` has arrived, and packets `gap_in` to `gap_out - 1` are to be sent
-/// again. Where the two are equal, nothing is asked for.
+/// Acknowledgement: packets below `cumulative` have arrived, and packets `gap_in` to `gap_out - 1` are requested. If
+/// the two are equal, nothing is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
-    /// The first packet that is missing.
+    /// First missing packet.
     pub gap_in: u64,
-    /// The packet after the last that is missing.
+    /// Packet after the last missing one.
     pub gap_out: u64,
-    /// The next packet expected in order.
+    /// Next packet expected in order.
     pub cumulative: u64,
 }
 
 impl Report {
-    /// A report that asks for nothing.
+    /// Creates a report without a request.
     pub const fn plain(cumulative: u64) -> Self {
         Self { gap_in: cumulative, gap_out: cumulative, cumulative }
     }
 
-    /// True where nothing is asked for.
+    /// Returns true if nothing is requested.
     pub const fn is_plain(&self) -> bool {
         self.gap_in >= self.gap_out
     }
 
-    /// True if a receiver could say this of packets numbered below `next`: a gap lies at or above the cumulative
-    /// number, and what it skips has been sent.
-    pub const fn makes_sense(&self, next: u64) -> bool {
+    /// Returns true if the report is valid for packets numbered below `next`: its gap lies at or above the cumulative
+    /// number, and covers only sent packets.
+    pub const fn is_valid_below(&self, next: u64) -> bool {
         self.cumulative >= 1
             && self.cumulative <= self.gap_in
             && self.gap_in <= self.gap_out

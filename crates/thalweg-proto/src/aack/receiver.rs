@@ -1,4 +1,4 @@
-//! The receiving end, which decides when reports go.
+//! Receiver, which schedules the reports.
 
 use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
@@ -11,60 +11,60 @@ use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The reason for which a receiver wants to be polled.
+/// Timer of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
-    /// The next report is due, in the error-free phase: T_normal.
+    /// Next report in the error-free phase: T_normal.
     Normal,
-    /// The next report is due, in the error phase: T_error.
+    /// Next report in the error phase: T_error.
     Error,
 }
 
-/// The counters of a receiver.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
-    /// Packets that brought something new.
+    /// Packets with new data.
     pub new_packets: u64,
-    /// Their payload in bytes.
+    /// Payload of the new packets, in bytes.
     pub new_bytes: u64,
-    /// Packets that had arrived before.
+    /// Duplicate packets.
     pub duplicates: u64,
-    /// Packets beyond the window or what there is memory for, or without number or payload.
+    /// Packets beyond the window or the memory limit, or without number or payload.
     pub refused: u64,
     /// Reports sent.
     pub reports: u64,
-    /// Those of them that asked for something.
+    /// Reports with a request.
     pub requests: u64,
-    /// Times that a loss was found when none was outstanding.
+    /// Error phases: losses detected while none was outstanding.
     pub error_phases: u64,
 }
 
-/// Delivers packets in order, each once, and reports.
+/// Receiver that delivers packets in order, each once, and sends reports.
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
     config: Arc<Config>,
-    /// The number of the next packet to give to the application, which is the first of `held`.
+    /// Number of the next packet to deliver, the first of `held`.
     deliver: u64,
-    /// The number of the first packet that has not arrived.
+    /// Number of the first missing packet.
     expected: u64,
-    /// Packets from `deliver` on that have arrived.
+    /// Arrived packets from `deliver` on.
     held: VecDeque<Option<P>>,
-    /// The memory that those count for, in bytes, and how much that may be.
+    /// Memory charged for those packets, in bytes, and its limit.
     kept: u64,
     memory: u64,
-    /// Runs of missing packets, ascending: first, and the one after the last.
+    /// Runs of missing packets, ascending: the first packet, and the one after the last.
     gaps: VecDeque<(u64, u64)>,
-    /// Reports to send now, by the gaps that they ask for.
+    /// Gaps to report now.
     due: VecDeque<(u64, u64)>,
-    /// The report timer; [`Time::MAX`] before the first packet.
+    /// Report timer; [`Time::MAX`] before the first packet.
     timer: Time,
-    /// The timer runs with T_error: there was a loss since it was last set to T_normal.
+    /// The timer runs with T_error: a loss occurred since it was last set to T_normal.
     error: bool,
     stats: ReceiverStats,
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Waits for packet 1.
+    /// Creates a receiver that waits for packet 1.
     pub fn new(config: Arc<Config>) -> Self {
         Self {
             config,
@@ -81,35 +81,35 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> ReceiverStats {
         self.stats
     }
 
-    /// The bytes that it keeps, with a place for each packet up to the highest.
+    /// Returns the buffered bytes, including a slot for each packet up to the highest.
     fn held(&self) -> u64 {
         self.kept + self.held.len() as u64 * Self::PLACE
     }
 
-    /// From now on it keeps no more than so many bytes, and what is expected next in any case.
+    /// Limits the buffered data to `bytes`; the next expected packet is exempt.
     pub fn set_memory(&mut self, bytes: u64) {
         self.memory = bytes;
     }
 
     const PLACE: u64 = size_of::<Option<P>>() as u64;
 
-    /// True if there is no memory for a packet within the window.
-    fn is_too_much(&self, sequence: u64, payload: &P) -> bool {
+    /// Returns true if memory is insufficient for a packet within the window.
+    fn exceeds_memory(&self, sequence: u64, payload: &P) -> bool {
         let places = (sequence + 1).saturating_sub(self.deliver + self.held.len() as u64);
         sequence != self.expected && self.held() + places * Self::PLACE + cost(payload) > self.memory
     }
 
-    /// The data that has been taken in order.
+    /// Returns the counts of data received in order.
     pub fn counts(&self) -> ReceiverCounts {
         let in_order = (self.expected - self.deliver) as usize;
-        let ahead = self.held.iter().skip(in_order).flatten();
-        let (packets, bytes) =
-            ahead.fold((0, 0), |(packets, bytes), piece| (packets + 1, bytes + u64::from(piece.len())));
+        let out_of_order = self.held.iter().skip(in_order).flatten();
+        let (packets, bytes) = out_of_order
+            .fold((0, 0), |(packets, bytes), piece| (packets + 1, bytes + u64::from(piece.len())));
         ReceiverCounts {
             packets: self.stats.new_packets - packets,
             payload: self.stats.new_bytes - bytes,
@@ -117,12 +117,12 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The number of the first packet that has not arrived: the next cumulative acknowledgement.
+    /// Returns the number of the first missing packet: the next cumulative acknowledgement.
     pub fn expected(&self) -> u64 {
         self.expected
     }
 
-    /// True while packets are known to be missing.
+    /// Returns true while packets are known to be missing.
     pub fn is_missing(&self) -> bool {
         !self.gaps.is_empty()
     }
@@ -133,7 +133,7 @@ impl<P: Payload> Receiver<P> {
             || payload.is_empty()
             || sequence.saturating_sub(self.deliver) >= self.config.window()
             || sequence == u64::MAX
-            || self.is_too_much(sequence, &payload);
+            || self.exceeds_memory(sequence, &payload);
         if refused {
             self.stats.refused += 1;
             return;
@@ -150,7 +150,7 @@ impl<P: Payload> Receiver<P> {
             self.held.resize(self.held.len() + (sequence - next) as usize, None);
             self.held.push_back(Some(payload));
         } else if sequence >= self.expected && self.fill(sequence) {
-            // Within the window, so the difference is small.
+            // The packet is within the window, so the difference is small.
             self.held[(sequence - self.deliver) as usize] = Some(payload);
         } else {
             self.stats.duplicates += 1;
@@ -162,23 +162,23 @@ impl<P: Payload> Receiver<P> {
         self.expected = self.gaps.front().map_or(self.deliver + self.held.len() as u64, |&(first, _)| first);
     }
 
-    /// A jump in the numbers: what was skipped is asked for at once.
+    /// Handles a gap in the numbers: requests the skipped packets at once.
     fn on_loss(&mut self, now: Time, first: u64, end: u64) {
-        // The first loss of an error phase, which lasts until all is repaired. It puts the timer off, but never without a
-        // report on the way in its place.
+        // First loss of an error phase, which lasts until all losses are repaired. It postpones the timer, but always
+        // sends a report in its place.
         if self.gaps.is_empty() {
             self.error = true;
             self.stats.error_phases += 1;
             self.timer = now + self.config.interval(true);
         }
         self.gaps.push_back((first, end));
-        // A driver that takes nothing out must not make this grow; the timer asks for everything again.
+        // Bounded for a driver that does not drain reports; the timer repeats all requests.
         if (self.due.len() as u64) < self.config.window() {
             self.due.push_back((first, end));
         }
     }
 
-    /// Takes a packet out of the gaps; false if it was in none of them.
+    /// Removes a packet from the gaps; returns false if it was in none.
     fn fill(&mut self, sequence: u64) -> bool {
         let index = self.gaps.partition_point(|&(_, end)| end <= sequence);
         let Some(&(first, end)) = self.gaps.get(index).filter(|gap| gap.0 <= sequence) else { return false };
@@ -196,9 +196,9 @@ impl<P: Payload> Receiver<P> {
         true
     }
 
-    /// The report timer expired: a report, or one for each gap.
+    /// Handles expiry of the report timer: sends one report, or one for each gap.
     fn on_timer(&mut self, now: Time) {
-        // What was due before is asked for again here.
+        // The loop below repeats all pending requests.
         self.due.clear();
         if self.gaps.is_empty() {
             self.error = false;
@@ -211,10 +211,10 @@ impl<P: Payload> Receiver<P> {
         self.timer = if next > now { next } else { now + interval };
     }
 
-    /// The report for a gap that was missing when it became due.
+    /// Builds the report of a gap that was missing when it became due.
     fn report(&mut self, (first, end): (u64, u64)) -> Report {
         self.stats.reports += 1;
-        // What has arrived in order meanwhile is not asked for; it may be all.
+        // Packets that have arrived in order since are not requested; the request may become empty.
         let (gap_in, gap_out) = (first.max(self.expected), end.max(self.expected));
         self.stats.requests += u64::from(gap_in < gap_out);
         Report { gap_in, gap_out, cumulative: self.expected }
@@ -247,7 +247,7 @@ impl<P: Payload> Engine for Receiver<P> {
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Data(data), .. } => self.on_data(now, data),
-            // A receiver has nothing to send but reports, which a gate lets pass.
+            // A receiver sends only reports, which a gate does not hold back.
             Input::Pdu { pdu: Pdu::Ack(_), .. }
             | Input::Write(_)
             | Input::Finish
@@ -279,7 +279,8 @@ impl<P: Payload> Engine for Receiver<P> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves when reports go and what they say, one packet at a time. Times in milliseconds; T_normal is 40, T_error 5.
+    //! Checks the times and contents of reports, one packet at a time. Times are in milliseconds; T_normal is 40,
+    //! T_error 5.
     use super::*;
     use crate::Ecn;
     use crate::payload::{Length, Slice};
@@ -298,10 +299,10 @@ mod tests {
         receiver.handle(at(millis), Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 
-    /// A report as the paper writes it: ((gap-in, gap-out), cumulative).
+    /// Report in the paper's notation: ((gap-in, gap-out), cumulative).
     type Written = ((u64, u64), u64);
 
-    /// The reports that are due at that time, and when the next one will be.
+    /// Returns the reports due at `millis`, and the time of the next one.
     fn reports<P: Payload>(receiver: &mut Receiver<P>, millis: u64) -> (Vec<Written>, Option<u64>) {
         let mut reports = Vec::new();
         loop {
@@ -316,7 +317,7 @@ mod tests {
         }
     }
 
-    /// The case worked through in section 2 of the paper.
+    /// The example of section 2 of the paper.
     #[test]
     fn the_worked_case_of_the_paper() {
         let mut receiver = receiver::<Length>(400);
@@ -324,35 +325,35 @@ mod tests {
         take(&mut receiver, 0, 1, Length(1));
         assert_eq!(reports(&mut receiver, 0), (vec![], Some(40)));
         assert_eq!(reports(&mut receiver, 40), (vec![((2, 2), 2)], Some(80)));
-        // 2 to 5 are lost: asked for at once, and the timer is set to T_error.
+        // 2 to 5 are lost: requested at once, and the timer is set to T_error.
         take(&mut receiver, 50, 6, Length(1));
         assert_eq!(reports(&mut receiver, 50), (vec![((2, 6), 2)], Some(55)));
-        // 7 is lost as well: asked for alone, and the timer stays.
+        // 7 is lost as well: requested alone, and the timer keeps running.
         take(&mut receiver, 52, 8, Length(1));
         assert_eq!(reports(&mut receiver, 52), (vec![((7, 8), 2)], Some(55)));
         for sequence in [2, 3, 4, 5, 7] {
             take(&mut receiver, 53, sequence, Length(1));
         }
         assert_eq!(reports(&mut receiver, 53), (vec![], Some(55)));
-        // Everything is repaired: one report, and T_normal again.
+        // All losses are repaired: one report, and T_normal again.
         assert_eq!(reports(&mut receiver, 55), (vec![((9, 9), 9)], Some(95)));
         let stats = receiver.stats();
         assert_eq!((stats.reports, stats.requests, stats.error_phases, stats.new_packets), (4, 2, 1, 8));
     }
 
     #[test]
-    fn while_something_is_missing_each_gap_is_asked_for_every_t_error() {
+    fn each_gap_is_requested_every_t_error_until_repaired() {
         let mut receiver = receiver::<Length>(400);
         for sequence in [1, 3, 4, 7] {
             take(&mut receiver, 0, sequence, Length(1));
         }
         assert_eq!(reports(&mut receiver, 0), (vec![((2, 3), 2), ((5, 7), 2)], Some(5)));
         assert_eq!(reports(&mut receiver, 5), (vec![((2, 3), 2), ((5, 7), 2)], Some(10)));
-        // Part of a gap is repaired: what is left of it is asked for.
+        // Part of a gap is repaired: the rest is requested.
         take(&mut receiver, 6, 6, Length(1));
         take(&mut receiver, 6, 2, Length(1));
         assert_eq!(reports(&mut receiver, 10), (vec![((5, 6), 5)], Some(15)));
-        // The last one: the phase ends at the expiry, not before.
+        // The last repair: the phase ends at the expiry, not before.
         take(&mut receiver, 11, 5, Length(1));
         assert_eq!(reports(&mut receiver, 11), (vec![], Some(15)));
         assert_eq!(reports(&mut receiver, 15), (vec![((8, 8), 8)], Some(55)));
@@ -363,11 +364,11 @@ mod tests {
         let mut receiver = receiver::<Length>(400);
         take(&mut receiver, 0, 2, Length(1));
         assert_eq!(reports(&mut receiver, 0), (vec![((1, 2), 1)], Some(5)));
-        // All is repaired, and the next loss is the first of a phase again.
+        // All losses are repaired, and the next loss starts a new phase.
         take(&mut receiver, 2, 1, Length(1));
         take(&mut receiver, 3, 4, Length(1));
         assert_eq!(reports(&mut receiver, 3), (vec![((3, 4), 3)], Some(8)));
-        // While it is outstanding, further ones leave the timer.
+        // While it is outstanding, further losses do not affect the timer.
         take(&mut receiver, 6, 6, Length(1));
         take(&mut receiver, 6, 3, Length(1));
         take(&mut receiver, 7, 8, Length(1));
@@ -397,8 +398,8 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_what_holds_when_it_goes() {
-        // The request is due, and before the driver takes it the first two packets come after all.
+    fn a_report_reflects_the_state_at_its_transmission() {
+        // The request is due, and before the driver fetches it the first two packets arrive.
         let mut receiver = receiver::<Length>(400);
         take(&mut receiver, 0, 4, Length(1));
         take(&mut receiver, 0, 1, Length(1));
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_window_is_refused() {
+    fn packets_beyond_the_window_are_refused() {
         let mut receiver = receiver::<Length>(3);
         for sequence in [0, 4, 5, u64::MAX] {
             take(&mut receiver, 0, sequence, Length(1));
@@ -439,7 +440,7 @@ mod tests {
         take(&mut receiver, 0, 3, Length(1));
         take(&mut receiver, 0, 1, Length(1));
         assert_eq!(reports(&mut receiver, 0).0, [((2, 3), 2)]);
-        // One is delivered, so one more fits.
+        // One packet is delivered, so one more fits.
         take(&mut receiver, 0, 5, Length(1));
         take(&mut receiver, 0, 4, Length(1));
         assert_eq!((receiver.stats().refused, receiver.stats().new_packets), (6, 3));

@@ -1,4 +1,4 @@
-//! The sending end.
+//! Transmitter.
 
 use super::{Config, Data, Pdu, Report};
 use crate::digest::{Digest, feed, until};
@@ -11,52 +11,52 @@ use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The reason for which a transmitter wants to be polled.
+/// Timer of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransmitterReason {
-    /// Nothing new was heard for so long that the oldest packet and the newest are sent again.
-    Silence,
+    /// Retransmission of the oldest and the newest packet after a period without news.
+    RetransmissionTimeout,
 }
 
-/// The counters and estimates of a transmitter.
+/// Counters and estimates of a transmitter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransmitterStats {
-    /// The statistics that all senders have. Round-trip times are those from a packet to the report on it, time-outs
-    /// the times that silence made it send its oldest packet and its newest again.
+    /// Statistics common to all senders. A round-trip time runs from a packet to the report that acknowledges it.
+    /// Time-outs count retransmissions of the oldest and newest packet.
     pub common: SenderStats,
-    /// Packets that wait to be sent again.
+    /// Packets queued for retransmission.
     pub to_resend: u32,
-    /// Reports that made no sense and were dropped.
+    /// Invalid reports dropped.
     pub invalid_acks: u64,
 }
 
-/// A packet in the transmission buffer.
+/// Packet in the transmission buffer.
 #[derive(Clone, Debug)]
 struct Kept<P> {
     payload: P,
     sent_at: Time,
-    /// It is in the retransmission queue.
+    /// The packet is in the retransmission queue.
     waiting: bool,
-    /// It was sent more than once, so that a report on it measures nothing.
+    /// The packet was sent more than once, so a report on it yields no sample.
     repeated: bool,
 }
 
-/// Sends what the application writes, keeps it until it is acknowledged, and repeats what the receiver asks for.
+/// Transmitter that keeps data until it is acknowledged, and retransmits requested packets.
 #[derive(Clone, Debug)]
 pub struct Transmitter<P: Payload> {
     config: Arc<Config>,
-    /// The transmission queue.
+    /// Transmission queue.
     queue: P::Queue,
-    /// The transmission buffer: packets from number `first` on.
+    /// Transmission buffer: packets from number `first` on.
     kept: VecDeque<Kept<P>>,
     first: u64,
-    /// The retransmission queue: numbers, in the order asked for. Those below `first` are skipped.
+    /// Retransmission queue: numbers, in order of the requests. Numbers below `first` are skipped.
     resend: VecDeque<u64>,
     rtt: RttEstimator,
-    /// The time at which silence has lasted too long; [`Time::MAX`] with nothing outstanding.
+    /// Expiry of the retransmission timer; [`Time::MAX`] with nothing outstanding.
     timer: Time,
     limits: LimitClock,
-    /// The time at which something was last sent or reported.
+    /// Time of the last transmission or report.
     progress: Time,
     signal: Option<Signal>,
     writable: bool,
@@ -70,7 +70,7 @@ pub struct Transmitter<P: Payload> {
 }
 
 impl<P: Payload> Transmitter<P> {
-    /// A transmitter with nothing to send yet.
+    /// Creates a transmitter with an empty queue.
     pub fn new(config: Arc<Config>) -> Self {
         Self {
             config,
@@ -94,14 +94,14 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> TransmitterStats {
         let (smoothed_rtt, min_rtt) = self.rtt.measured();
         TransmitterStats {
             common: SenderStats {
                 window: Some(f64::from(self.config.window)),
                 ssthresh: None,
-                // At most the window, as what is to be sent again.
+                // At most the window, as is the retransmission queue.
                 in_flight: self.kept.len() as u32,
                 pacing_rate: None,
                 smoothed_rtt,
@@ -121,55 +121,56 @@ impl<P: Payload> Transmitter<P> {
         self.rtt.take_latest()
     }
 
-    /// The limit that has held the transmitter back since the last poll; `None` before the first, and when all is done.
+    /// Returns the limit that has held the transmitter back since the last poll; `None` before the first poll, and when
+    /// all data is acknowledged.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
     }
 
-    /// The number of the next new packet.
+    /// Returns the number of the next new packet.
     fn next(&self) -> u64 {
         self.first + self.kept.len() as u64
     }
 
-    /// The time to wait for news.
-    fn patience(&self) -> Duration {
+    /// Returns the retransmission time-out.
+    fn retransmission_timeout(&self) -> Duration {
         (self.config.interval(false) * 4).max(self.rtt.smoothed() * 4)
     }
 
     fn on_report(&mut self, now: Time, report: Report) {
-        if !report.makes_sense(self.next()) {
+        if !report.is_valid_below(self.next()) {
             self.invalid_acks += 1;
             return;
         }
         self.progress = now;
-        self.limits.hear(now);
+        self.limits.on_answer(now);
         let released = report.cumulative.saturating_sub(self.first);
         if released > 0 {
             self.release(now, released);
         }
         let before = self.resend.len();
         for sequence in report.gap_in.max(self.first)..report.gap_out {
-            self.ask(sequence);
+            self.queue_retransmission(sequence);
         }
-        let asked = self.resend.len() > before;
-        if asked {
+        let has_requests = self.resend.len() > before;
+        if has_requests {
             self.signal = Some(Signal::Duplicates);
         }
         if self.kept.is_empty() {
             self.timer = Time::MAX;
-        } else if released > 0 || asked {
-            self.timer = now + self.patience();
+        } else if released > 0 || has_requests {
+            self.timer = now + self.retransmission_timeout();
         }
     }
 
     /// Removes the oldest `count` packets from the transmission buffer.
     fn release(&mut self, now: Time, count: u64) {
-        // The newest of them made the receiver's number what it is; the others waited for it or for the timer.
+        // The newest packet triggered the receiver's cumulative number; the others waited for it or for the timer.
         let newest = &self.kept[count as usize - 1];
         if !newest.repeated {
             self.rtt.sample(&RttConfig::default(), now.since(newest.sent_at));
@@ -180,8 +181,8 @@ impl<P: Payload> Transmitter<P> {
         self.resend.retain(|&sequence| sequence >= first);
     }
 
-    /// Puts a packet into the retransmission queue, unless it is there or no longer kept.
-    fn ask(&mut self, sequence: u64) {
+    /// Queues a packet for retransmission, unless it is queued already or released.
+    fn queue_retransmission(&mut self, sequence: u64) {
         let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         if let Some(kept) = index.and_then(|index| self.kept.get_mut(index))
             && !kept.waiting
@@ -191,22 +192,22 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// As [`End::await_timer`](crate::end::End::await_timer).
+    /// Starts the retransmission timer, as [`End::await_timer`](crate::end::End::await_timer).
     pub(super) fn await_timer(&mut self, now: Time) {
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
             self.limits.expire(now, self.progress);
         }
     }
 
-    fn on_silence(&mut self, now: Time) {
-        self.timer = now + self.patience();
+    fn on_retransmission_timeout(&mut self, now: Time) {
+        self.timer = now + self.retransmission_timeout();
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
             self.timeouts += 1;
             self.limits.expire(now, self.progress);
             self.signal = Some(Signal::Timeout);
-            self.ask(self.first);
-            // The newest shows the receiver how far the numbers go: it then asks for all that is missing in between.
-            self.ask(self.next() - 1);
+            self.queue_retransmission(self.first);
+            // The newest packet shows the receiver the highest number; the receiver then requests all missing packets.
+            self.queue_retransmission(self.next() - 1);
         }
     }
 
@@ -214,9 +215,9 @@ impl<P: Payload> Transmitter<P> {
         self.signal = Some(Signal::Feedback);
         let Some(sequence) = feedback.dropped else { return };
         let index = sequence.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
-        // What is dropped at the moment when it leaves would only be dropped again.
+        // A packet dropped on its way out would only be dropped again.
         if index.and_then(|index| self.kept.get(index)).is_some_and(|kept| kept.sent_at < now) {
-            self.ask(sequence);
+            self.queue_retransmission(sequence);
         }
     }
 
@@ -234,7 +235,7 @@ impl<P: Payload> Transmitter<P> {
         None
     }
 
-    /// The next packet to send, repetitions first, or what holds it back.
+    /// Returns the next packet to send, retransmissions first, or the limit that holds it back.
     fn next_packet(&mut self, now: Time) -> Result<Data<P>, Limit> {
         if self.paused {
             return Err(Limit::Paused);
@@ -263,7 +264,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Transmitter<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, (&self.queue, self.first, &self.resend, self.rtt.smoothed(), until(self.timer, now)));
         for kept in &self.kept {
-            // Only what was sent once is measured.
+            // Karn's rule: only packets sent once yield a sample.
             let age = if kept.repeated { Duration::ZERO } else { now.since(kept.sent_at) };
             feed(into, (&kept.payload, age, kept.waiting, kept.repeated));
         }
@@ -295,14 +296,14 @@ impl<P: Payload> Engine for Transmitter<P> {
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
-            // A transmitter has nothing to receive.
+            // A transmitter receives only reports.
             Input::Pdu { pdu: Pdu::Data(_), .. } | Input::Write(_) | Input::Consumed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if now >= self.timer {
-            self.on_silence(now);
+            self.on_retransmission_timeout(now);
         }
         if let Some(event) = self.next_event() {
             return Output::Event(event);
@@ -316,7 +317,7 @@ impl<P: Payload> Engine for Transmitter<P> {
                 self.sent += 1;
                 self.progress = now;
                 if self.timer == Time::MAX {
-                    self.timer = now + self.patience();
+                    self.timer = now + self.retransmission_timeout();
                 }
                 Output::Transmit(Pdu::Data(data))
             }
@@ -325,7 +326,7 @@ impl<P: Payload> Engine for Transmitter<P> {
                 if self.timer == Time::MAX {
                     Output::Idle
                 } else {
-                    Output::Timeout { at: self.timer, reason: TransmitterReason::Silence }
+                    Output::Timeout { at: self.timer, reason: TransmitterReason::RetransmissionTimeout }
                 }
             }
         }
@@ -334,7 +335,7 @@ impl<P: Payload> Engine for Transmitter<P> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves what a transmitter sends and keeps, one report at a time. Times in milliseconds; T_normal is 40.
+    //! Checks transmissions and buffering, one report at a time. Times are in milliseconds; T_normal is 40.
     use super::*;
     use crate::Ecn;
     use crate::payload::{Length, Slice};
@@ -343,19 +344,19 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// A transmitter with so many packets of one byte written.
+    /// Creates a transmitter with `packets` packets of one byte written.
     fn transmitter(window: u32, packets: u32) -> Transmitter<Length> {
         let mut transmitter = Transmitter::new(Arc::new(Config { segment: 1, window, ..Config::default() }));
         transmitter.handle(at(0), Input::Write(Length(packets)));
         transmitter
     }
 
-    fn tell(transmitter: &mut Transmitter<Length>, millis: u64, gap: (u64, u64), cumulative: u64) {
+    fn receive_report(transmitter: &mut Transmitter<Length>, millis: u64, gap: (u64, u64), cumulative: u64) {
         let report = Report { gap_in: gap.0, gap_out: gap.1, cumulative };
         transmitter.handle(at(millis), Input::Pdu { pdu: Pdu::Ack(report), ecn: Ecn::NotEct });
     }
 
-    /// The packets that the transmitter sends then, and the time at which it wants to be polled again.
+    /// Returns the packets sent at `millis`, and the next poll time.
     fn sends(transmitter: &mut Transmitter<Length>, millis: u64) -> (Vec<u64>, Option<u64>) {
         let mut sent = Vec::new();
         loop {
@@ -372,87 +373,87 @@ mod tests {
     fn the_window_is_what_is_kept() {
         let mut transmitter = transmitter(4, 10);
         assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
-        // A report releases all below its cumulative number, and so many new ones may go.
-        tell(&mut transmitter, 40, (3, 3), 3);
+        // A report releases all packets below its cumulative number, and as many new ones may be sent.
+        receive_report(&mut transmitter, 40, (3, 3), 3);
         assert_eq!(sends(&mut transmitter, 40), (vec![5, 6], Some(200)));
         assert_eq!(transmitter.stats(at(40)).common.in_flight, 4);
     }
 
     #[test]
-    fn what_is_asked_for_goes_before_what_is_new_and_once() {
+    fn requested_packets_precede_new_ones_and_are_sent_once() {
         let mut transmitter = transmitter(6, 10);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4, 5, 6]);
-        // Two requests, of which the second asks for the first's packets as well, before anything is sent.
-        tell(&mut transmitter, 1, (3, 4), 2);
-        tell(&mut transmitter, 1, (3, 6), 3);
+        // Two requests before any transmission; the second also covers the packets of the first.
+        receive_report(&mut transmitter, 1, (3, 4), 2);
+        receive_report(&mut transmitter, 1, (3, 6), 3);
         assert_eq!(transmitter.stats(at(1)).to_resend, 3);
         assert_eq!(sends(&mut transmitter, 1).0, [3, 4, 5, 7, 8]);
-        // Sent again, it may be asked for again.
-        tell(&mut transmitter, 6, (3, 4), 3);
+        // A retransmitted packet may be requested again.
+        receive_report(&mut transmitter, 6, (3, 4), 3);
         assert_eq!(sends(&mut transmitter, 6).0, [3]);
         assert_eq!(transmitter.stats(at(6)).common.retransmissions, 4);
     }
 
     #[test]
-    fn what_was_acknowledged_meanwhile_is_not_sent_again() {
+    fn requested_packets_acknowledged_since_are_not_resent() {
         let mut transmitter = transmitter(6, 6);
         assert_eq!(sends(&mut transmitter, 0).0.len(), 6);
-        tell(&mut transmitter, 1, (2, 5), 2);
-        tell(&mut transmitter, 2, (4, 5), 4);
+        receive_report(&mut transmitter, 1, (2, 5), 2);
+        receive_report(&mut transmitter, 2, (4, 5), 4);
         assert_eq!(sends(&mut transmitter, 2).0, [4]);
-        // A late request for what is no longer kept.
-        tell(&mut transmitter, 3, (2, 4), 2);
+        // A late request for a released packet.
+        receive_report(&mut transmitter, 3, (2, 4), 2);
         assert_eq!(sends(&mut transmitter, 3).0, []);
         assert_eq!(transmitter.stats(at(3)).invalid_acks, 0);
     }
 
     #[test]
-    fn silence_brings_packets_again_and_only_progress_ends_it() {
+    fn the_timeout_retransmits_and_only_progress_restarts_it() {
         let mut transmitter = transmitter(4, 4);
         assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4], Some(160)));
-        // The report on 3 takes 8 ms, so that 4 T_normal are more than 4 round trips.
-        tell(&mut transmitter, 8, (4, 4), 4);
+        // The report on 3 takes 8 ms, so 4 T_normal exceed 4 round trips.
+        receive_report(&mut transmitter, 8, (4, 4), 4);
         assert_eq!(sends(&mut transmitter, 8), (vec![], Some(168)));
-        // 4 was the last, and lost: the receiver cannot know, and what it reports is no news.
+        // 4 was the last, and lost. The receiver cannot know, and its reports contain no news.
         for report in 1..=4 {
-            tell(&mut transmitter, 8 + 39 * report, (4, 4), 4);
+            receive_report(&mut transmitter, 8 + 39 * report, (4, 4), 4);
         }
         assert_eq!(sends(&mut transmitter, 167), (vec![], Some(168)));
         assert_eq!(sends(&mut transmitter, 168), (vec![4], Some(328)));
-        tell(&mut transmitter, 170, (5, 5), 5);
+        receive_report(&mut transmitter, 170, (5, 5), 5);
         assert_eq!(sends(&mut transmitter, 170), (vec![], None));
         assert_eq!(transmitter.stats(at(170)).common.timeouts, 1);
     }
 
     #[test]
-    fn silence_brings_the_oldest_and_the_newest_and_the_receiver_asks_for_the_others() {
+    fn a_timeout_resends_the_oldest_and_newest_and_reports_request_the_rest() {
         let mut transmitter = transmitter(5, 5);
         assert_eq!(sends(&mut transmitter, 0), (vec![1, 2, 3, 4, 5], Some(160)));
         assert_eq!(sends(&mut transmitter, 160), (vec![1, 5], Some(320)));
-        tell(&mut transmitter, 161, (2, 5), 2);
+        receive_report(&mut transmitter, 161, (2, 5), 2);
         assert_eq!(sends(&mut transmitter, 161).0, [2, 3, 4]);
     }
 
     #[test]
-    fn on_a_long_path_silence_is_four_round_trips() {
+    fn the_timeout_on_a_long_path_is_four_round_trips() {
         let mut transmitter = transmitter(2, 9);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2]);
-        tell(&mut transmitter, 100, (2, 2), 2);
+        receive_report(&mut transmitter, 100, (2, 2), 2);
         assert_eq!(sends(&mut transmitter, 100), (vec![3], Some(500)));
-        // A packet that was sent twice measures nothing: RFC 6298, section 3.
+        // A packet sent twice yields no sample: RFC 6298, section 3.
         assert_eq!(sends(&mut transmitter, 500), (vec![2, 3], Some(900)));
-        tell(&mut transmitter, 501, (3, 3), 3);
+        receive_report(&mut transmitter, 501, (3, 3), 3);
         assert_eq!(transmitter.stats(at(501)).common.smoothed_rtt, Some(Duration::from_millis(100)));
     }
 
     #[test]
-    fn reports_that_make_no_sense_are_dropped() {
+    fn inconsistent_reports_are_dropped() {
         let mut transmitter = transmitter(4, 10);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4]);
         for (gap, cumulative) in
             [((6, 6), 6), ((2, 6), 2), ((3, 2), 2), ((1, 3), 2), ((0, 0), 0), ((u64::MAX, u64::MAX), 1)]
         {
-            tell(&mut transmitter, 1, gap, cumulative);
+            receive_report(&mut transmitter, 1, gap, cumulative);
         }
         assert_eq!(transmitter.stats(at(1)).invalid_acks, 6);
         assert_eq!(sends(&mut transmitter, 1), (vec![], Some(160)));
@@ -466,9 +467,9 @@ mod tests {
         transmitter.handle(at(1), Input::Resume);
         assert_eq!(sends(&mut transmitter, 1).0, [1, 2, 3, 4]);
         transmitter.handle(at(2), Input::Pause);
-        tell(&mut transmitter, 3, (1, 2), 1);
+        receive_report(&mut transmitter, 3, (1, 2), 1);
         assert_eq!(sends(&mut transmitter, 3), (vec![], Some(163)));
-        // The silence has a reason, and comes round again.
+        // The retransmission timer repeats.
         assert_eq!(sends(&mut transmitter, 163), (vec![], Some(323)));
         assert_eq!(transmitter.stats(at(163)).common.timeouts, 0);
         transmitter.handle(at(200), Input::Resume);
@@ -476,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_names_a_loss_is_believed() {
+    fn a_drop_reported_by_a_router_is_retransmitted() {
         let mut transmitter = transmitter(4, 10);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4]);
         let feedback = |dropped| Input::Feedback(Feedback { dropped, rate: None, queue: 0 });
@@ -487,19 +488,19 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_once_everything_is_acknowledged() {
+    fn finished_is_reported_once_all_data_is_acknowledged() {
         let mut transmitter = Transmitter::<Slice>::new(Arc::new(Config { segment: 4, ..Config::default() }));
         transmitter.handle(at(0), Input::Write(Slice::new(*b"hello")));
         transmitter.handle(at(0), Input::Finish);
-        let mut told = Vec::new();
+        let mut payloads = Vec::new();
         for _ in 0..5 {
             match transmitter.poll(at(0)) {
-                Output::Transmit(Pdu::Data(data)) => told.push(data.payload.as_bytes().to_vec()),
+                Output::Transmit(Pdu::Data(data)) => payloads.push(data.payload.as_bytes().to_vec()),
                 Output::Event(event) => panic!("not yet: {event:?}"),
                 _ => {}
             }
         }
-        assert_eq!(told, [b"hell".to_vec(), b"o".to_vec()]);
+        assert_eq!(payloads, [b"hell".to_vec(), b"o".to_vec()]);
         transmitter.handle(at(1), Input::Pdu { pdu: Pdu::Ack(Report::plain(3)), ecn: Ecn::NotEct });
         assert_eq!(transmitter.poll(at(1)), Output::Event(Event::Finished));
         assert_eq!(transmitter.poll(at(1)), Output::Idle);

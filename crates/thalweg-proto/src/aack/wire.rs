@@ -1,4 +1,4 @@
-//! PDUs as bytes. The paper gives sizes (ACKs of 32 bytes) but no layout; this one has them.
+//! Wire format of PDUs. The paper gives sizes (ACKs of 32 bytes) but no layout; this one has them.
 //!
 //! All numbers are big-endian.
 //!
@@ -12,37 +12,37 @@
 //! | 16-23 | payload from here | gap-out |
 //! | 24-31 | | cumulative |
 //!
-//! There is no checksum: the layer below (AAL 5 in the paper, UDP elsewhere) drops what was damaged.
+//! There is no checksum: the lower layer (AAL 5 in the paper, UDP elsewhere) drops damaged packets.
 
 use super::{Data, Pdu, Report};
 use crate::payload::{Payload, Slice};
 use core::fmt;
 
-/// Bytes before the payload of a DATA.
+/// Header length of a DATA, in bytes.
 pub const DATA_HEADER: usize = 16;
-/// Bytes of an ACK.
+/// Length of an ACK, in bytes.
 pub const ACK_SIZE: usize = 32;
 
 const VERSION: u8 = 1;
 const DATA: u8 = 1;
 const ACK: u8 = 2;
 
-/// The reason for which bytes are not a PDU.
+/// Error of a malformed PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// Fewer bytes than the PDU has.
+    /// Shorter than the PDU.
     TooShort,
-    /// More bytes than the PDU has.
+    /// Longer than the PDU.
     TooLong,
-    /// A version that is not known here.
+    /// Unknown version.
     Version(u8),
-    /// A kind that there is not.
+    /// Unknown kind.
     Kind(u8),
-    /// Bytes that must be zero are not.
+    /// Reserved bytes that are not zero.
     Reserved,
-    /// A DATA with number 0, or a payload of no bytes.
+    /// DATA with number 0 or an empty payload.
     Empty,
-    /// A report with gap-in below the cumulative number or above gap-out.
+    /// Report with gap-in below the cumulative number or above gap-out.
     Gap,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// The header of a DATA whose payload has `length` bytes.
+/// Returns the header of a DATA whose payload has `length` bytes.
 pub fn data_header(sequence: u64, length: u32) -> [u8; DATA_HEADER] {
     let mut bytes = [0; DATA_HEADER];
     bytes[..2].copy_from_slice(&[DATA, VERSION]);
@@ -71,7 +71,7 @@ pub fn data_header(sequence: u64, length: u32) -> [u8; DATA_HEADER] {
     bytes
 }
 
-/// An ACK.
+/// Encodes an ACK.
 pub fn ack(report: &Report) -> [u8; ACK_SIZE] {
     let mut bytes = [0; ACK_SIZE];
     bytes[..2].copy_from_slice(&[ACK, VERSION]);
@@ -81,7 +81,7 @@ pub fn ack(report: &Report) -> [u8; ACK_SIZE] {
     bytes
 }
 
-/// Appends `pdu` to `bytes`.
+/// Appends the encoded `pdu` to `bytes`.
 pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     match pdu {
         Pdu::Data(data) => {
@@ -92,11 +92,11 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads a PDU, which must be all of `bytes`. The payload of a DATA shares their memory.
+/// Decodes a PDU, which must be all of `bytes`. The payload of a DATA shares their memory.
 ///
 /// # Errors
 ///
-/// Whatever the bytes are, either a PDU comes out that [`encode`] writes as the same bytes, or an error.
+/// An error if the bytes are malformed. A decoded PDU is encoded by [`encode`] to the same bytes.
 pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
     let (head, rest) = bytes.as_bytes().split_first_chunk::<8>().ok_or(DecodeError::TooShort)?;
     let [kind, version, reserved @ ..] = *head;
@@ -132,7 +132,7 @@ pub fn decode(bytes: &Slice) -> Result<Pdu<Slice>, DecodeError> {
                 u64::from_be_bytes(bytes)
             };
             let report = Report { gap_in: number(0), gap_out: number(8), cumulative: number(16) };
-            if report.makes_sense(u64::MAX) { Ok(Pdu::Ack(report)) } else { Err(DecodeError::Gap) }
+            if report.is_valid_below(u64::MAX) { Ok(Pdu::Ack(report)) } else { Err(DecodeError::Gap) }
         }
         kind => Err(DecodeError::Kind(kind)),
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_told_apart() {
+    fn each_decode_error_is_distinguished() {
         let data = |edit: fn(&mut Vec<u8>)| {
             let mut bytes = Vec::new();
             encode(&Pdu::Data(Data { sequence: 7, payload: Slice::new(*b"abc") }), &mut bytes);
@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(pdu in pdu()) {
+        fn encoded_pdus_decode_unchanged(pdu in pdu()) {
             let mut bytes = Vec::new();
             encode(&pdu, &mut bytes);
             let again = decode(&Slice::new(bytes.clone())).unwrap();
@@ -209,7 +209,8 @@ mod tests {
             prop_assert_eq!(bytes, bytes_again);
         }
 
-        /// Near-PDUs: a written one with bytes changed, cut or added. Never a panic, and what is read writes the same.
+        /// Near-PDUs: an encoded one with bytes changed, cut or added. Decoding never panics, and a decoded PDU encodes
+        /// to the same bytes.
         #[test]
         fn any_bytes_give_a_pdu_or_an_error(
             pdu in pdu(),

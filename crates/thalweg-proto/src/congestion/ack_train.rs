@@ -1,43 +1,44 @@
-//! HyStart (S. Ha and I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011), with the constants of Linux:
-//! slow start ends when the packets of a round fill half of a round trip, or when round trips grow longer.
+//! HyStart (S. Ha and I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55, 2011), with the
+//! constants of Linux. Slow start ends when the acknowledgement train of a round lasts half a round trip, or when
+//! round-trip times increase.
 //!
-//! Acknowledgements of a burst are spaced as the bottleneck spaced its packets. While each follows the last within 2 ms they are one
-//! train, and a train that lasts longer than half of the shortest round trip says that the window fills half of the path: the
-//! next doubling would fill it, and the one after that the queue.
+//! The acknowledgements of a burst have the spacing of its packets at the bottleneck. Acknowledgements within 2 ms of
+//! each other form a train. A train that lasts longer than half of the minimum round-trip time shows that the window
+//! fills half of the path. The next doubling would fill the path, and the one after that the queue.
 //!
 //! # Differences from the specification
 //!
 //! | There | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | one-way delays, which are taken for half of the round trip (section 4.1) | half of the round trip, as Linux | clocks need not agree | none |
-//! | Linux allows a train up to 1 ms more, for segmentation offload | no allowance | engines know of no offload | at most 1 ms earlier |
-//! | Linux asks for a whole round trip of a sender that paces | half of one | senders with these controllers do not pace | none |
-//! | every acknowledgement gives a sample of the round trip | not one of what was sent more than once (RFC 6298, section 3) | which transmission it answers is not known | fewer samples, and none that are wrong |
+//! | one-way delays, assumed to be half of the round-trip time (section 4.1) | half of the round-trip time, as Linux | clocks need not be synchronised | none |
+//! | Linux extends the limit of a train by up to 1 ms, for segmentation offload | no allowance | engines have no segmentation offload | at most 1 ms earlier |
+//! | Linux requires a full round trip if the sender paces | half of a round trip | senders with these controllers do not pace | none |
+//! | every acknowledgement yields a round-trip sample | retransmitted segments yield no sample (RFC 6298, section 3) | the acknowledged transmission is ambiguous | fewer samples, none of them wrong |
 
 use super::AckSample;
 use super::hystart::{INFINITY, delay_threshold};
 use super::step::Step;
 use crate::units::{Duration, Time};
 
-/// Acknowledgements that are no further apart are one train (`hystart_ack_delta`).
+/// Maximum gap between acknowledgements of a train (`hystart_ack_delta`).
 const ACK_DELTA: Duration = Duration::from_millis(2);
-/// So many round trips must have been measured in a round (`HYSTART_MIN_SAMPLES`).
+/// Minimum number of round-trip samples per round (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Smaller windows are left alone (`hystart_low_window`).
+/// Minimum window for detection, in segments (`hystart_low_window`).
 const LOW_WINDOW: f64 = 16.0;
 
-/// The state of the train and of the delay.
+/// State of the train and delay detectors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckTrain {
-    /// The round ends when a byte beyond this number is acknowledged.
+    /// Sequence number whose acknowledgement ends the round.
     end: u64,
-    /// The time of the first acknowledgement of the round.
+    /// Time of the first acknowledgement of the round.
     round_start: Time,
-    /// The time of the last acknowledgement of its train.
+    /// Time of the last acknowledgement of the train.
     last_ack: Time,
-    /// The shortest round trip of this round so far.
+    /// Minimum round-trip time of this round.
     shortest: Duration,
-    /// The round trips measured in this round.
+    /// Number of round-trip samples in this round.
     samples: u32,
 }
 
@@ -48,7 +49,7 @@ impl Default for AckTrain {
 }
 
 impl AckTrain {
-    /// An acknowledgement in slow start with this window.
+    /// Handles an acknowledgement in slow start with this window.
     pub fn on_ack(&mut self, sample: &AckSample, window: f64) -> Step {
         let grow = Step::Grow(f64::from(sample.counted));
         if window < LOW_WINDOW {
@@ -67,7 +68,7 @@ impl AckTrain {
         if is_long || self.is_slower(sample.rtt, min_rtt) { Step::Leave { overshoot: 0.0 } } else { grow }
     }
 
-    /// True if an acknowledgement at `now` belongs to the train.
+    /// Returns true if an acknowledgement at `now` belongs to the train.
     fn follows(&mut self, now: Time) -> bool {
         let follows = now.since(self.last_ack) <= ACK_DELTA;
         if follows {
@@ -76,7 +77,7 @@ impl AckTrain {
         follows
     }
 
-    /// True if all round trips of this round are clearly longer than the shortest of the connection.
+    /// Returns true if all round-trip times of this round clearly exceed the minimum of the connection.
     fn is_slower(&mut self, rtt: Option<Duration>, min_rtt: Duration) -> bool {
         let Some(rtt) = rtt else { return false };
         self.shortest = self.shortest.min(rtt);

@@ -1,4 +1,4 @@
-//! Any of the controllers, chosen at run time.
+//! Runtime selection among the controllers.
 
 use super::*;
 use crate::digest::{Digest, feed_debug};
@@ -6,7 +6,7 @@ use crate::window::ExternalController;
 use core::hash::Hasher;
 
 macro_rules! any_of {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } dedicated { $($dedicated:ident: $Dedicated:ident;)* }) => {
         /// Any controller that shares the common sender type.
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant holds the controller of its name")]
@@ -26,7 +26,8 @@ macro_rules! any_of {
             }
         }
 
-        /// Calls a method with a controller and its former state; `$else` if that was another controller.
+        /// Calls a method with a controller and its former state; evaluates `$else` if the former state belongs to
+        /// another controller.
         macro_rules! each_before {
             ($any:expr, $before:expr, ($now:ident, $was:ident) => $body:expr, $else:expr) => {
                 match ($any, $before) {
@@ -45,7 +46,8 @@ macro_rules! any_of {
 }
 controllers!(any_of);
 
-// None of these keeps data with a packet. A controller that does has its own sender type: see [`ExternalController`].
+// No controller of the list keeps data with a packet. A controller with packet data has its own sender type: see
+// [`ExternalController`].
 impl Controller for Any {
     type PacketInfo = ();
 
@@ -124,12 +126,12 @@ impl Digest for Any {
 
 #[cfg(test)]
 mod tests {
-    //! Checks that the common type forwards to the controller inside.
+    //! Checks that the common type forwards to the inner controller.
     use super::*;
     use crate::units::{Duration, Time};
 
     #[test]
-    fn a_cut_is_taken_back_by_the_controller_itself() {
+    fn a_spurious_reduction_is_undone_by_the_controller() {
         let path = Path {
             now: Time::ZERO,
             outstanding: 40,
@@ -141,7 +143,7 @@ mod tests {
             next_sequence: 40_000,
         };
         let loss = LossSample { path, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
-        // In the value itself, and in a box.
+        // Stored inline, and boxed.
         let new_reno = NewRenoConfig {
             initial_window: 40.0,
             initial_ssthresh: 20.0,

@@ -1,15 +1,15 @@
-//! Rate-based congestion control by rations (Robinson, Friedman and Steenstrup, "Congestion control in BBN packet-switched
-//! networks", 1990), the source's part.
+//! Rate-based congestion control by rations (Robinson, Friedman and Steenstrup, "Congestion control in BBN
+//! packet-switched networks", 1990): the source. A ration is the rate that a queue grants to a flow.
 //!
-//! Every queue on the path grants the flow a ration, a rate, and renews it each interval. The flow sends at the smallest.
+//! Every queue on the path grants the flow a ration and renews it each interval. The flow sends at the smallest ration.
 //!
 //! # Differences from the paper
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the boundary router enforces the rations | the source paces itself | a window transport's own pacing is at the boundary | none where the source is honest |
-//! | rations are flooded to all nodes, which know the route | messages reach the sources of a queue; one not renewed in time is forgotten | sources do not know routes | after a change of route the old ration holds a little longer |
-//! | before the first renewal a ration is that of an idle network, `R(0) = T` | before the first message the source is not paced at all | `T` is known to routers only, and a source does not know its route | in the first interval a source sends as fast as its window lets it: with the default of 1 s and large windows a burst that overflows small buffers. A smaller `interval` or `window` shortens it |
+//! | the boundary router enforces the rations | the source paces itself | the pacing of a window transport is at the boundary | none if the source is honest |
+//! | rations are flooded to all nodes, which know the route | messages reach the sources of a queue; a ration not renewed in time expires | sources do not know routes | after a route change the old ration applies a little longer |
+//! | before the first renewal a ration is that of an idle network, `R(0) = T` | before the first message the source is not paced | only routers know `T`, and a source does not know its route | in the first interval a source sends at the rate of its window: with the default of 1 s and a large window, a burst that overflows small buffers. A smaller `interval` or `window` shortens it |
 
 use super::{
     AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample, Path,
@@ -17,21 +17,21 @@ use super::{
 };
 use crate::units::{Bytes, Duration, Rate, Time};
 
-/// Rations kept at most; a path has few queues, and a hostile one cannot make this grow.
+/// Maximum number of stored rations. A path has few queues; the bound protects memory from a hostile path.
 const MAX_RATIONS: usize = 64;
 
-/// The configuration of a [`Bbn`] source.
+/// Configuration of a [`Bbn`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbnConfig {
-    /// The window in segments, large enough not to matter.
+    /// Window in segments, large enough not to limit the rate.
     pub window: f64,
-    /// A ration that was not renewed for so long holds no more.
+    /// Lifetime of a ration without renewal.
     pub lifetime: Duration,
-    /// Bytes on the wire of each packet beside its payload: rations are of the wire.
+    /// Header overhead of each packet in bytes: rations apply to bytes on the wire.
     pub header: u32,
 }
 
-/// The ration that a queue grants.
+/// Ration granted by a queue.
 #[derive(Clone, Copy, Debug)]
 struct Ration {
     queue: u32,
@@ -39,7 +39,7 @@ struct Ration {
     renewed: Time,
 }
 
-/// A source under rations.
+/// Source controlled by rations.
 #[derive(Clone, Debug)]
 pub struct Bbn {
     window: f64,
@@ -50,7 +50,7 @@ pub struct Bbn {
 }
 
 impl Bbn {
-    /// Starts as `config` says, unpaced until the first ration comes.
+    /// Creates the controller described by `config`, unpaced until the first ration arrives.
     pub fn new(config: &BbnConfig) -> Self {
         Self {
             window: config.window.max(1.0),
@@ -72,7 +72,7 @@ impl Bbn {
         }
     }
 
-    /// Forgets what was not renewed and takes the smallest of the rest, as a rate of payload.
+    /// Removes expired rations, and applies the smallest of the rest as a payload rate.
     fn refresh(&mut self, path: &Path) {
         let lifetime = self.lifetime;
         self.rations.retain(|ration| path.now.since(ration.renewed) <= lifetime);
@@ -80,7 +80,7 @@ impl Bbn {
         self.pace = smallest.map(|rate| {
             let segment = f64::from(path.segment);
             let payload = rate.mul_f64(segment / (segment + f64::from(self.header)));
-            // A ration of nothing still lets a packet go in each lifetime, so that the end of it is noticed.
+            // A zero ration still permits one packet per lifetime, which detects its expiry.
             payload.max(Rate::from_transfer(Bytes::new(u64::from(path.segment)), lifetime))
         });
     }

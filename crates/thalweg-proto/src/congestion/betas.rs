@@ -1,18 +1,18 @@
-//! Multiplicative decreases that differ by what they answer: a loss, a mark (ABE, RFC 8511), or either at the end of slow start.
+//! Multiplicative-decrease factors by signal: loss, mark (ABE, RFC 8511), or either at the end of slow start.
 
 use super::LossKind;
 
-/// The shares of a window that congestion leaves.
+/// Multiplicative-decrease factors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Betas {
     loss: f64,
     mark: f64,
-    /// `None` where slow start ends as congestion avoidance does.
+    /// Factor at the end of slow start; `None` uses the factors of congestion avoidance.
     slow_start: Option<f64>,
 }
 
 impl Betas {
-    /// Takes beta of losses, with those of marks and of the end of slow start where they differ.
+    /// Creates the factors from that of losses, with optional overrides for marks and for the end of slow start.
     pub const fn new(loss: f64, mark: Option<f64>, slow_start: Option<f64>) -> Self {
         let mark = match mark {
             Some(mark) => mark,
@@ -21,13 +21,14 @@ impl Betas {
         Self { loss, mark, slow_start }
     }
 
-    /// Returns the share that remains.
+    /// Returns the factor for a signal.
     pub fn of(self, kind: LossKind, in_slow_start: bool) -> f64 {
         match (kind, self.slow_start) {
-            // A time-out starts anew from a window of one segment, wherever it happens.
+            // A time-out restarts from a window of one segment in any phase.
             (LossKind::Timeout, _) => self.loss,
             (LossKind::Duplicates | LossKind::Mark, Some(beta)) if in_slow_start => beta,
-            // RFC 8511, section 3: in congestion avoidance. A mark in slow start cuts as RFC 3168 has it.
+            // RFC 8511, section 3, applies to congestion avoidance. A mark in slow start reduces the window as in RFC
+            // 3168.
             (LossKind::Mark, _) if !in_slow_start => self.mark,
             (LossKind::Duplicates | LossKind::Mark, _) => self.loss,
         }
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_event_has_its_share() {
+    fn each_event_has_its_decrease_factor() {
         let plain = Betas::new(0.5, None, None);
         let abe = Betas::new(0.5, Some(0.8), None);
         let both = Betas::new(0.7, Some(0.85), Some(0.5));
@@ -47,7 +48,7 @@ mod tests {
             (LossKind::Duplicates, false, [0.5, 0.5, 0.7]),
             (LossKind::Duplicates, true, [0.5, 0.5, 0.5]),
             (LossKind::Mark, false, [0.5, 0.8, 0.85]),
-            // RFC 8511 is of congestion avoidance alone.
+            // RFC 8511 applies to congestion avoidance alone.
             (LossKind::Mark, true, [0.5, 0.5, 0.5]),
             (LossKind::Timeout, false, [0.5, 0.5, 0.7]),
             (LossKind::Timeout, true, [0.5, 0.5, 0.7]),

@@ -16,7 +16,7 @@ pub enum MadeSender<P: Payload> {
 }
 
 macro_rules! configurations {
-    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } apart { $($apart:ident: $Apart:ident;)* }) => {
+    (shared { $($file:ident: $Name:ident($Held:ty), $Config:ident;)+ } dedicated { $($dedicated:ident: $Dedicated:ident;)* }) => {
         /// Controller with its configuration: a member of [`Any`], or one with its own sender type.
         #[derive(Clone, Debug, PartialEq)]
         pub enum ControllerConfig {
@@ -39,9 +39,9 @@ macro_rules! configurations {
             }
 
             /// Returns the controller, if it comes from another crate.
-            pub fn foreign(&self) -> Option<&ExternalController> {
-                let is_apart = |custom: &&ExternalController| $(custom.config::<$Apart>().is_some() ||)* false;
-                self.custom().filter(|custom| !is_apart(custom))
+            pub fn external(&self) -> Option<&ExternalController> {
+                let is_dedicated = |custom: &&ExternalController| $(custom.config::<$Dedicated>().is_some() ||)* false;
+                self.custom().filter(|custom| !is_dedicated(custom))
             }
         }
 
@@ -51,19 +51,19 @@ macro_rules! configurations {
             }
         })+
 
-        // Their senders are compiled here, and not where descriptions are.
-        $(impl From<$Apart> for ControllerConfig {
-            fn from(config: $Apart) -> Self {
+        // Their senders are compiled in this crate, not in the crate of their descriptions.
+        $(impl From<$Dedicated> for ControllerConfig {
+            fn from(config: $Dedicated) -> Self {
                 Self::Custom(ExternalController::new(config))
             }
         })*
 
         /// Calls a method of the configuration, whatever its type.
-        macro_rules! ask {
-            ($any:expr, $config:ident => $question:expr) => {
+        macro_rules! dispatch {
+            ($any:expr, $config:ident => $call:expr) => {
                 match $any {
-                    $(ControllerConfig::$Name($config) => $question,)+
-                    ControllerConfig::Custom($config) => $question,
+                    $(ControllerConfig::$Name($config) => $call,)+
+                    ControllerConfig::Custom($config) => $call,
                 }
             };
         }
@@ -88,12 +88,12 @@ impl ControllerConfig {
 
     /// Returns the controller's [response to CE](ConfigureController::ce_response).
     pub fn ce_response(&self) -> CeResponse {
-        ask!(self, config => config.ce_response())
+        dispatch!(self, config => config.ce_response())
     }
 
     /// Returns the [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
-        ask!(self, config => config.feedback())
+        dispatch!(self, config => config.feedback())
     }
 
     /// Returns true if the controller [draws random numbers](ConfigureController::draws).
@@ -103,6 +103,6 @@ impl ControllerConfig {
 
     /// Returns true if flows of this controller [need these messages](ConfigureController::needs_feedback).
     pub fn needs_feedback(&self) -> bool {
-        ask!(self, config => config.needs_feedback())
+        dispatch!(self, config => config.needs_feedback())
     }
 }

@@ -15,7 +15,7 @@ pub enum CeResponse {
     /// 3168 requires. Data is ECT(0) if the [sender](crate::window::SenderConfig::ecn) is configured to use ECN.
     AsToLoss,
     /// Controller-specific response to the marks in acknowledgement samples. Data always has this codepoint.
-    Own(Ecn),
+    ControllerSpecific(Ecn),
 }
 
 /// Configuration of a controller, of this crate or another, with its static properties.
@@ -34,31 +34,30 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
     /// Creates the controller of a new connection, in its initial state.
     fn make(&self) -> Self::Controller;
 
-    /// Returns true if controllers draw random numbers: in simulated flows, [from a stream](Self::make_drawing) of
-    /// their own.
+    /// Returns true if controllers draw random numbers, from a [stream](Self::make_drawing) of their own in simulated
+    /// flows.
     fn draws(&self) -> bool {
         false
     }
 
-    /// The controller of a new connection, which draws its random numbers from this stream.
+    /// Creates the controller of a new connection, which draws its random numbers from this stream.
     fn make_drawing(&self, stream: Stream) -> Self::Controller {
         let _ = stream;
         self.make()
     }
 
-    /// The way in which the controller reacts to CE, on which depends whether its data may be marked, and with which codepoint
-    /// it leaves.
+    /// Returns the response to CE, which determines whether data is ECN-capable, and its codepoint.
     fn ce_response(&self) -> CeResponse {
         CeResponse::None
     }
 
-    /// The messages that routers should send to flows of this controller; `None` where they would not be understood.
+    /// Returns the messages that routers should send to flows of this controller; `None` if it supports none.
     fn feedback(&self) -> Option<FeedbackKind> {
         None
     }
 
-    /// True if the controller is not what it should be where no router sends these messages. One for which they are one sense of
-    /// congestion among others says false: nobody gives feedback for its sake.
+    /// Returns true if the controller depends on these messages. Returns false for a controller that uses them as one
+    /// congestion signal among others: routers then do not enable feedback for it.
     fn needs_feedback(&self) -> bool {
         self.feedback().is_some()
     }

@@ -1,16 +1,16 @@
 //! CUBIC (RFC 9438).
 //!
-//! After a loss the window follows `W(t) = C (t - K)^3 + W_max`: fast while far below the window of the last loss,
-//! flat around it, then fast again in search of more. It is never below what NewReno would have.
+//! After a loss the window follows `W(t) = C (t - K)^3 + W_max`: it grows fast far below the window of the last loss,
+//! slowly near it, then fast again to probe for bandwidth. It is never below NewReno's window.
 //!
 //! # Differences from the specification
 //!
 //! | RFC 9438 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a loss multiplies what is outstanding (section 4.6) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
-//! | says nothing of RFC 8511 (ABE) | `ecn_beta` replaces beta at marks in congestion avoidance; fast convergence and the growth of section 4.3 keep beta | RFC 8511 changes the decrease alone | a flow that meets marks is a little faster than one that meets losses |
-//! | spurious losses are undone (section 4.9) | only where the sender [finds losses by time](crate::window::SenderConfig::rack) | what is known of CUBIC by simulation has no such detection | slower on paths that reorder |
-//! | from the end of slow start on the curve begins flat (sections 4.2 and 4.10) | so, but with Linux' [HyStart](SlowStartExit::Hystart) at least 5 % a round trip until the first loss, as there | that exit may come at half of what the path takes, long before a loss tells where it ends | the path is full some seconds later in place of ten |
+//! | a loss multiplies the outstanding amount (section 4.6) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
+//! | no rule for RFC 8511 (ABE) | `ecn_beta` replaces beta at marks in congestion avoidance; fast convergence and the growth of section 4.3 keep beta | RFC 8511 changes only the decrease | a flow with marks is slightly faster than one with losses |
+//! | spurious losses are undone (section 4.9) | only if the sender [detects losses by time](crate::window::SenderConfig::rack) | published simulations of CUBIC have no such detection | slower on paths that reorder |
+//! | after slow start the curve begins flat (sections 4.2 and 4.10) | the same, but with Linux's [HyStart](SlowStartExit::Hystart) at least 5 % per round trip until the first loss, as in Linux | HyStart may exit at half of the path's capacity, long before a loss reveals that capacity | the path is full after some seconds instead of ten |
 
 use super::betas::Betas;
 use super::exit::ExitWatch;
@@ -26,14 +26,14 @@ const MIN_SSTHRESH: f64 = 2.0;
 /// Minimum growth per round trip before the first loss, as in Linux.
 const MIN_FIRST_GROWTH: f64 = 0.05;
 
-/// The configuration of [`Cubic`].
+/// Configuration of [`Cubic`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The scale of the cubic function (0.4 in the RFC).
+    /// Scale of the cubic function (C; 0.4 in the RFC).
     pub c: f64,
     /// Multiplicative-decrease factor after a loss (0.7 in the RFC).
     pub beta: f64,
@@ -47,7 +47,7 @@ pub struct CubicConfig {
     pub slow_start_beta: Option<f64>,
 }
 
-/// CUBIC.
+/// CUBIC controller.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: f64,
@@ -57,11 +57,11 @@ pub struct Cubic {
     beta: f64,
     betas: Betas,
     fast_convergence: bool,
-    /// The window grows by [`MIN_FIRST_GROWTH`] at least until the first loss.
+    /// Minimum growth of [`MIN_FIRST_GROWTH`] is in effect, until the first loss.
     grows_first: bool,
     /// Window just before the last loss, reduced by fast convergence.
     w_max: f64,
-    /// The window just before the last loss.
+    /// Window just before the last loss.
     cwnd_prior: f64,
     /// Start of the current growth epoch; `None` until the first acknowledgement in congestion avoidance.
     epoch: Option<Time>,
@@ -160,7 +160,7 @@ impl Controller for Cubic {
             self.avoid_congestion(sample);
         }
         if sample.app_limited && !sample.recovering {
-            // Section 5.8: time in which the window is not used does not count as growth time.
+            // Section 5.8: time with an unused window does not count as growth time.
             self.epoch = None;
         }
     }
@@ -172,7 +172,7 @@ impl Controller for Cubic {
             self.window = 1.0;
             return;
         }
-        // Section 4.7: a window that stopped below its last maximum leaves capacity to new flows.
+        // Section 4.7: a window that stopped below its last maximum releases capacity to new flows.
         self.w_max = if self.fast_convergence && self.window < self.w_max {
             self.window * (1.0 + self.beta) / 2.0
         } else {

@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): the window shrinks by as much as queues mark, for paths whose queues mark from a threshold on.
+//! DCTCP (RFC 8257): the window decreases in proportion to the marks, for paths whose queues mark from a threshold on.
 //!
 //! ```text
 //!   each window of data:  alpha += g * (share of its segments that came with CE - alpha)
@@ -6,17 +6,17 @@
 //!   all else:             as NewReno
 //! ```
 //!
-//! With a queue that marks from a length on, and a window that leaves it unmarked up to W segments, alpha comes to about
+//! For a queue that marks above a length, and a window whose first W segments stay unmarked, alpha converges to about
 //! sqrt(2 / W) (Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3).
 //!
 //! # Differences from the specification
 //!
 //! | RFC 8257 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the receiver echoes changes between marked and unmarked segments at once (section 3.2) | acknowledgements count the segments with CE, and wait or not as for other controllers | the count is exact whatever is acknowledged together or lost | none on alpha |
-//! | bytes count, acknowledged cumulatively and marked (section 3.3, steps 1 to 3) | segments do, selectively acknowledged ones too | what is counted of CE is segments, whatever tells of them | none where segments are alike |
-//! | the value that alpha starts with is the implementation's | 1 | as Linux | the first mark halves the window, as RFC 3168 asks |
-//! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | they are Not-ECT | as for other controllers | a queue over its threshold may drop them, where others drop |
+//! | the receiver echoes changes between marked and unmarked segments at once (section 3.2) | acknowledgements count the segments with CE, and are delayed as for other controllers | the count is exact despite aggregated or lost acknowledgements | none on alpha |
+//! | cumulatively acknowledged and marked bytes are counted (section 3.3, steps 1 to 3) | segments, including selectively acknowledged ones | all feedback counts CE in segments | none if segments have equal size |
+//! | the initial alpha is implementation-defined | 1 | as Linux | the first mark halves the window, as RFC 3168 requires |
+//! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | retransmissions are Not-ECT | as for other controllers | a queue above its threshold may drop them, as it drops other Not-ECT packets |
 
 use super::{
     AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample, NewReno, NewRenoConfig,
@@ -24,36 +24,36 @@ use super::{
 };
 use crate::Ecn;
 
-/// The configuration of [`Dctcp`].
+/// Configuration of [`Dctcp`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The weight of a window's share of marks in the estimate, from 0 to 1 (g; 1/16 in the RFC).
+    /// Gain of the estimate of the marked share, from 0 to 1 (g; 1/16 in the RFC).
     pub gain: f64,
 }
 
-/// DCTCP.
+/// DCTCP controller.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
     gain: f64,
-    /// The estimate of the share of segments that are marked.
+    /// Estimate of the share of marked segments.
     alpha: f64,
     /// Segments acknowledged in this window of data.
     acked: u64,
-    /// Segments with CE told of in this window of data.
+    /// Segments reported with CE in this window of data.
     marked: u64,
-    /// The first byte after this window of data.
+    /// First byte after this window of data.
     window_end: u64,
-    /// Everything below this position left before the window was last made smaller.
+    /// Sequence number below which all data was sent before the last window reduction.
     reduced_until: u64,
 }
 
 impl Dctcp {
-    /// Starts as `config` says; a gain out of range is moved to the nearest that is not.
+    /// Creates the controller described by `config`; an out-of-range gain is clamped.
     pub fn new(config: &DctcpConfig) -> Self {
         let DctcpConfig { initial_window, initial_ssthresh, gain } = *config;
         Self {
@@ -73,19 +73,19 @@ impl Dctcp {
         }
     }
 
-    /// The estimate of the share of segments that are marked, from 0 to 1.
+    /// Returns the estimate of the share of marked segments, from 0 to 1.
     pub const fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// RFC 8257, section 3.3, steps 1 to 8.
+    /// Updates the estimate: RFC 8257, section 3.3, steps 1 to 8.
     fn estimate(&mut self, sample: &AckSample) {
         self.acked += u64::from(sample.acked);
         self.marked += u64::from(sample.ce);
         if sample.cumulative <= self.window_end {
             return;
         }
-        // More may be marked than is acknowledged: copies count.
+        // Marked segments may outnumber acknowledged ones, since duplicates count.
         let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
         self.alpha += self.gain * (share - self.alpha);
         (self.acked, self.marked, self.window_end) = (0, 0, sample.path.next_sequence);
@@ -98,10 +98,10 @@ impl Controller for Dctcp {
     fn on_ack(&mut self, sample: &AckSample, info: ()) {
         self.estimate(sample);
         if sample.ce == 0 {
-            // Section 3.4: growth is that of conventional TCP.
+            // Section 3.4: growth as in conventional TCP.
             self.reno.on_ack(sample, info);
         } else if sample.cumulative > self.reduced_until {
-            // Section 3.3, step 9, at most once for every window of data.
+            // Section 3.3, step 9, at most once per window of data.
             self.reno.reduce_to(self.reno.decision().window * (1.0 - self.alpha / 2.0));
             self.reduced_until = sample.path.next_sequence;
         }
@@ -139,6 +139,6 @@ impl ConfigureController for DctcpConfig {
     }
 
     fn ce_response(&self) -> CeResponse {
-        CeResponse::Own(Ecn::Ect0)
+        CeResponse::ControllerSpecific(Ecn::Ect0)
     }
 }

@@ -1,48 +1,48 @@
-//! The DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer networks", 1988),
-//! the source's part.
+//! DEC bit (Ramakrishnan and Jain, "A binary feedback scheme for congestion avoidance in computer networks", 1988): the
+//! source.
 //!
-//! Routers set a bit in packets while their queues are long, the receiver copies it into acknowledgements, and the source
-//! decides once for every two windows of them: the first window still tells of the time before the last decision, the
-//! bits of the second count.
+//! Routers set a bit in packets while their queues are long. The receiver copies the bit into acknowledgements. The
+//! source decides once every two windows of acknowledgements. The first window still reflects the time before the last
+//! decision; the bits of the second window count.
 //!
 //! # Differences from the paper
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the window before the last change is waited for, then the new one | two windows of the size after the change | one count; windows differ by one packet or an eighth | the decision comes at most an eighth of a window earlier or later |
-//! | losses are not part of the scheme | any loss starts over with a window of one packet | what the same authors' companion does (Jain, "A timeout-based congestion control scheme", 1986) | as Slow Start's, without a threshold |
+//! | the source waits for the window before the last change, then for the new one | two windows of the size after the change | one count; windows differ by one packet or an eighth | the decision comes at most an eighth of a window earlier or later |
+//! | losses are not part of the scheme | any loss restarts with a window of one packet | as in the same authors' companion scheme (Jain, "A timeout-based congestion control scheme", 1986) | as Slow Start, without ssthresh |
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, FeedbackKind, LossSample};
 use crate::Ecn;
 
-/// The configuration of a [`DecBit`] source.
+/// Configuration of a [`DecBit`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DecBitConfig {
-    /// The window at the start, in segments.
+    /// Initial window, in segments.
     pub initial_window: f64,
-    /// The largest window in segments.
+    /// Maximum window, in segments.
     pub max_window: f64,
-    /// The amount that is added when fewer bits are set, in segments (1 in the paper).
+    /// Additive increase if fewer bits are set, in segments (1 in the paper).
     pub increase: f64,
-    /// The factor that the window is multiplied by when more are set, from 0 to 1 (0.875 in the paper).
+    /// Multiplicative-decrease factor if more bits are set, from 0 to 1 (0.875 in the paper).
     pub decrease: f64,
-    /// The share of bits from which on they are more, from 0 to 1 (0.5 in the paper).
+    /// Minimum share of set bits at which the window decreases, from 0 to 1 (0.5 in the paper).
     pub share: f64,
 }
 
-/// The source of the DEC bit.
+/// Source of the DEC bit scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct DecBit {
     config: DecBitConfig,
     window: f64,
     /// Acknowledgements since the last decision.
     acks: u32,
-    /// The number of those that count that had the bit set.
+    /// Number of counted acknowledgements with the bit set.
     set: u32,
 }
 
 impl DecBit {
-    /// Starts as `config` says; what is out of range is moved to the nearest that is not.
+    /// Creates the controller described by `config`; out-of-range values are clamped.
     pub fn new(config: &DecBitConfig) -> Self {
         let config = DecBitConfig {
             max_window: config.max_window.max(1.0),
@@ -95,7 +95,7 @@ impl ConfigureController for DecBitConfig {
     }
 
     fn ce_response(&self) -> CeResponse {
-        CeResponse::Own(Ecn::Ect0)
+        CeResponse::ControllerSpecific(Ecn::Ect0)
     }
 
     fn feedback(&self) -> Option<FeedbackKind> {

@@ -1,8 +1,7 @@
-//! The rate at which a path delivers data, sampled with each acknowledgement (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
+//! Delivery-rate estimation, with a sample per acknowledgement (draft-ietf-ccwg-bbr, "Delivery Rate Samples").
 //!
-//! A controller that wants samples has a [`Sampler`] and keeps a [`Stamp`] with every packet
-//! ([`Controller::PacketInfo`](super::Controller::PacketInfo)). Those that want none pay nothing, neither in time nor in
-//! memory.
+//! A controller that uses samples has a [`Sampler`] and keeps a [`Stamp`] with every packet
+//! ([`Controller::PacketInfo`](super::Controller::PacketInfo)). Other controllers have no cost in time or memory.
 //!
 //! ```
 //! use thalweg_proto::congestion::{AckSample, Controller, Decision, LossSample, LostSample, Path, SentSample};
@@ -40,61 +39,61 @@
 //! }
 //! ```
 //!
-//! A sampler counts what happened, which nothing undoes: a controller that is
-//! [given back its state](super::Controller::on_undo) keeps the sampler that it has.
+//! A sampler counts events that no undo reverts: a controller whose state is
+//! [restored](super::Controller::on_undo) keeps its current sampler.
 //!
 //! # Differences from the specification
 //!
 //! | Draft | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | application limits are looked for before each write, acknowledgement and timer | after each time that the sender was drained | nothing happens between the two, so that the state is the same | none |
-//! | a rate needs an interval of at least the shortest round-trip time | the same; there is none before the first round-trip time | Karn's rule may leave the first acknowledgements without one | the first sample comes with the first round-trip time |
-//! | packets below the transport are counted (`C.pending_transmissions`) | not counted | a driver takes a packet when it can be sent | none |
+//! | application limits are checked before each write, acknowledgement and timer | after each time the sender was drained | no event occurs between the two, so the state is the same | none |
+//! | a rate needs an interval of at least the minimum round-trip time | the same; no rate before the first round-trip time | Karn's rule may leave the first acknowledgements without one | the first sample comes with the first round-trip time |
+//! | packets below the transport are counted (`C.pending_transmissions`) | not counted | a driver takes a packet only when it can be sent | none |
 
 use super::{AckSample, LostSample, Path, SentSample};
 use crate::units::{Duration, Time};
 
-/// The state of the connection when a packet left, as a sampler remembers it.
+/// State of the connection at the departure of a packet, stored with the packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// The bytes delivered before (P.delivered).
+    /// Bytes delivered before (P.delivered).
     pub delivered: u64,
-    /// The bytes lost before (P.lost).
+    /// Bytes lost before (P.lost).
     pub lost: u64,
-    /// The bytes in flight, this packet's among them (P.tx_in_flight).
+    /// Bytes in flight, including this packet (P.tx_in_flight).
     pub in_flight: u64,
-    /// The last delivery before (P.delivered_time).
+    /// Time of the last delivery before (P.delivered_time).
     delivered_at: Time,
-    /// The start of the interval in which data was sent (P.first_send_time).
+    /// Start of the send interval (P.first_send_time).
     first_sent_at: Time,
-    /// The departure of the packet (P.send_time).
+    /// Departure time of the packet (P.send_time).
     sent_at: Time,
-    /// The application, not the path, limited what was sent (P.is_app_limited).
+    /// The application, not the path, limited the data sent (P.is_app_limited).
     pub app_limited: bool,
 }
 
-/// The rate sample of one acknowledgement (RS).
+/// Rate sample of one acknowledgement (RS).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RateSample {
-    /// The bytes delivered between the departure of the newest acknowledged packet and now (RS.delivered).
+    /// Bytes delivered between the departure of the newest acknowledged packet and now (RS.delivered).
     pub delivered: u64,
-    /// The bytes delivered before that packet left (RS.prior_delivered).
+    /// Bytes delivered before the departure of that packet (RS.prior_delivered).
     pub prior_delivered: u64,
-    /// The time that the bytes took: that of sending or that of their acknowledgements, whichever is longer (RS.interval).
+    /// Sampling interval: the longer of the send and acknowledgement intervals (RS.interval).
     pub interval: Duration,
-    /// Nothing reliable can be said of the rate: the interval is shorter than any round trip, or none is known.
+    /// The rate is unreliable: the interval is shorter than the minimum round-trip time, or none is known.
     pub unreliable: bool,
-    /// The application limited the rate when the packet left (RS.is_app_limited).
+    /// The application limited the rate at the departure of the packet (RS.is_app_limited).
     pub app_limited: bool,
-    /// The bytes in flight when the packet had left (RS.tx_in_flight).
+    /// Bytes in flight after the departure of the packet (RS.tx_in_flight).
     pub tx_in_flight: u64,
-    /// The bytes found lost between the departure of the packet and now (RS.lost).
+    /// Bytes declared lost between the departure of the packet and now (RS.lost).
     pub lost: u64,
-    /// The bytes newly acknowledged (RS.newly_acked).
+    /// Bytes newly acknowledged (RS.newly_acked).
     pub newly_acked: u64,
-    /// The bytes found lost since the acknowledgement before (RS.newly_lost).
+    /// Bytes declared lost since the previous acknowledgement (RS.newly_lost).
     pub newly_lost: u64,
-    /// A packet-timed round trip begins: the packet left after the last one began.
+    /// Start of a packet-timed round trip: the packet was sent after the last one started.
     pub round_start: bool,
 }
 
@@ -106,23 +105,23 @@ impl RateSample {
     }
 }
 
-/// Samples of the delivery rate, and packet-timed round trips.
+/// Sampler of the delivery rate and of packet-timed round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sampler {
-    /// The bytes delivered so far (C.delivered).
+    /// Total bytes delivered (C.delivered).
     delivered: u64,
-    /// The time of the last delivery (C.delivered_time).
+    /// Time of the last delivery (C.delivered_time).
     delivered_at: Time,
-    /// The departure of the newest packet that was delivered, or of the first after nothing was in flight
-    /// (C.first_send_time).
+    /// Departure time of the newest delivered packet, or of the first packet after an idle time (C.first_send_time).
     first_sent_at: Time,
-    /// The rate counts as limited by the application until more than this is delivered; 0 for not limited (C.app_limited).
+    /// Delivered amount up to which the rate counts as application-limited; 0 if it is not limited (C.app_limited).
     app_limited: u64,
-    /// The bytes found lost so far (C.lost).
+    /// Total bytes declared lost (C.lost).
     lost: u64,
     /// Lost bytes already reported in a sample.
-    told: u64,
-    /// A round trip ends with a packet that left when so much had been delivered (BBR.next_round_delivered).
+    reported_lost: u64,
+    /// Delivered amount that ends the round trip: it ends with a packet sent at or after this amount
+    /// (BBR.next_round_delivered).
     round_end: u64,
     rounds: u64,
 }
@@ -186,8 +185,8 @@ impl Sampler {
         }
         let sending = stamp.sent_at.since(stamp.first_sent_at);
         let interval = sending.max(now.since(stamp.delivered_at));
-        let newly_lost = self.lost - self.told;
-        self.told = self.lost;
+        let newly_lost = self.lost - self.reported_lost;
+        self.reported_lost = self.lost;
         RateSample {
             delivered: self.delivered.saturating_sub(stamp.delivered),
             prior_delivered: stamp.delivered,
@@ -212,13 +211,13 @@ impl Sampler {
         self.lost += bytes;
     }
 
-    /// The application has nothing more to send; `window` is the controller's, in segments. Samples of what is in flight
-    /// say what the application wanted, unless the window is full.
+    /// Handles an application without data to send; `window` is the controller's, in segments. Samples of the data in
+    /// flight are application-limited, unless the window is full.
     pub fn on_app_limited(&mut self, path: &Path, window: f64) {
-        // Of small packets there are more in a window that counts bytes.
+        // A window that counts bytes holds more small packets.
         let segment = u64::from(path.segment);
-        let has_room = path.in_flight_bytes + segment <= (window as u64).saturating_mul(segment);
-        if f64::from(path.in_flight) < window || has_room {
+        let fits_window = path.in_flight_bytes + segment <= (window as u64).saturating_mul(segment);
+        if f64::from(path.in_flight) < window || fits_window {
             self.mark_app_limited(path.in_flight_bytes);
         }
     }

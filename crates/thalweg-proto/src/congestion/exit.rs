@@ -12,12 +12,12 @@ pub enum SlowStartExit {
     /// None: the queue overflows (RFC 5681).
     #[default]
     Loss,
-    /// Round trips grow longer (HyStart++, RFC 9406).
+    /// Increasing round-trip times (HyStart++, RFC 9406).
     HystartPlusPlus,
-    /// Acknowledgements follow each other for half a round trip, or round trips grow longer (HyStart, Ha and Rhee 2011), as in
+    /// Acknowledgement train of half a round trip, or increasing round-trip times (HyStart, Ha and Rhee 2011), as in
     /// Linux.
     Hystart,
-    /// Deliveries do not double any more (SEARCH, draft-chung-ccwg-search).
+    /// Delivery rate that no longer doubles (SEARCH, draft-chung-ccwg-search).
     Search,
 }
 

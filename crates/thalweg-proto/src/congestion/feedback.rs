@@ -1,23 +1,23 @@
-//! The messages that routers can send to sources.
+//! Messages from routers to sources.
 
-/// A kind of feedback from routers, by the scheme that it comes from.
+/// Kind of router feedback, named after its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FeedbackKind {
-    /// Warnings to all sources at once, and the numbers of dropped packets to their owners (Liang 1991).
+    /// Warnings to all sources at once, and sequence numbers of dropped packets to their sources (Liang 1991).
     Seif,
-    /// A message to the source of a packet that found the queue half full (RFC 792; Nagle 1984).
+    /// Message to the source of a packet that arrived at a half-full queue (RFC 792; Nagle 1984).
     SourceQuench,
-    /// A mark on packets that found a queue, which the receiver returns (Ramakrishnan and Jain 1988).
+    /// Mark on packets that met a queue, echoed by the receiver (Ramakrishnan and Jain 1988).
     DecBit,
-    /// A rate for each flow, at intervals (Robinson, Friedman and Steenstrup 1990).
+    /// Rate for each flow, at intervals (Robinson, Friedman and Steenstrup 1990).
     Rations,
 }
 
 impl FeedbackKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Seif, Self::SourceQuench, Self::DecBit, Self::Rations];
 
-    /// The name used in scenario files.
+    /// Returns the name used in scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seif => "seif",

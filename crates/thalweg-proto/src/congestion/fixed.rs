@@ -1,14 +1,14 @@
-//! A window that never changes.
+//! Fixed window.
 
 use super::{AckSample, ConfigureController, Controller, Decision, LossSample};
 use crate::digest::Digest;
 use crate::units::Time;
 use core::hash::Hasher;
 
-/// The configuration of a [`Fixed`] window.
+/// Configuration of a [`Fixed`] window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FixedConfig {
-    /// The window in segments, at least 1.
+    /// Window in segments, at least 1.
     pub window: f64,
 }
 
@@ -19,14 +19,14 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// A window as `config` says.
+    /// Creates the controller described by `config`.
     pub fn new(config: &FixedConfig) -> Self {
         Self { window: config.window.max(1.0) }
     }
 }
 
 impl Digest for Fixed {
-    /// There is nothing that changes.
+    /// The controller has no state.
     fn digest<H: Hasher>(&self, _now: Time, _into: &mut H) {}
 }
 

@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): slow start ends when round trips grow longer, before the queue overflows.
+//! HyStart++ (RFC 9406): slow start ends when round-trip times increase, before the queue overflows.
 //!
 //! ```text
 //!                       shortest round trip of a round an eighth above that of the last (4 to 16 ms)
@@ -7,7 +7,7 @@
 //!                       shortest round trip of a round below that of the entry      |
 //!                                                                                   | five rounds
 //!                                                                                   v
-//!                                             congestion avoidance, threshold = window
+//!                                             congestion avoidance, ssthresh = window
 //! ```
 //!
 //! A loss or a mark ends either, as the controller answers it.
@@ -16,59 +16,59 @@
 //!
 //! | RFC 9406 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | acknowledged bytes count (section 4.2) | segments do | windows are of segments | none where segments are full |
-//! | L is 8 segments without pacing and unlimited with it (section 4.3) | 8, or the sender's [byte counting](crate::window::SenderConfig::byte_counting) where that is more | hosts acknowledge whole batches, with which slow start would not double | live senders may answer one acknowledgement by more than 8 segments, as they do without |
-//! | every acknowledgement gives a sample of the round trip (section 4.2) | not one of what was sent more than once (RFC 6298, section 3) | which transmission it answers is not known | fewer samples, and none that are wrong |
-//! | may be used for the restart after an idle time (section 4.3) | only until slow start was left once | section 4.3 asks for no more | none on connections that are not idle |
+//! | acknowledged bytes are counted (section 4.2) | segments | windows are in segments | none if segments are full |
+//! | L is 8 segments without pacing and unlimited with it (section 4.3) | 8, or the sender's [byte counting](crate::window::SenderConfig::byte_counting) if that is larger | hosts acknowledge entire batches; with 8 slow start would not double | live senders may answer one acknowledgement with more than 8 segments, as they do without HyStart++ |
+//! | every acknowledgement yields a round-trip sample (section 4.2) | retransmitted segments yield no sample (RFC 6298, section 3) | the acknowledged transmission is ambiguous | fewer samples, none of them wrong |
+//! | may be used for the restart after an idle time (section 4.3) | only until the first exit from slow start | section 4.3 requires no more | none on connections that are not idle |
 
 use super::AckSample;
 use super::step::Step;
 use crate::units::Duration;
 
-/// The least growth of the round trip that counts (`MIN_RTT_THRESH`, section 4.3).
+/// Minimum significant increase of the round-trip time (`MIN_RTT_THRESH`, section 4.3).
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// The growth that counts in any case (`MAX_RTT_THRESH`).
+/// Increase that is always significant (`MAX_RTT_THRESH`).
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// Between those, the share of the round trip that counts (`MIN_RTT_DIVISOR`).
+/// Divisor of the round-trip time that gives the significant increase between those bounds (`MIN_RTT_DIVISOR`).
 const MIN_RTT_DIVISOR: u64 = 8;
-/// So many round trips must have been measured in a round (`N_RTT_SAMPLE`).
+/// Minimum number of round-trip samples per round (`N_RTT_SAMPLE`).
 const N_RTT_SAMPLE: u32 = 8;
-/// The window grows so many times more slowly in conservative slow start (`CSS_GROWTH_DIVISOR`).
+/// Divisor of window growth in conservative slow start (`CSS_GROWTH_DIVISOR`).
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// The rounds of conservative slow start, with the one in which it begins (`CSS_ROUNDS`).
+/// Rounds of conservative slow start, including the first (`CSS_ROUNDS`).
 const CSS_ROUNDS: u32 = 5;
-/// One acknowledgement counts for so many segments at least (L).
+/// Minimum of the limit on segments counted per acknowledgement (L).
 const LIMIT: u32 = 8;
 
-/// Infinity, for round trips.
+/// Infinite round-trip time.
 pub(super) const INFINITY: Duration = Duration::MAX;
 
-/// The growth of a round trip that counts.
+/// Returns the significant increase of a round-trip time.
 pub(super) fn delay_threshold(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// The state of HyStart++ (section 4.2).
+/// State of HyStart++ (section 4.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hystart {
-    /// The round ends when the byte of this number is acknowledged (`windowEnd`).
+    /// Sequence number whose acknowledgement ends the round (`windowEnd`).
     window_end: u64,
-    /// The shortest round trip of the round before (`lastRoundMinRTT`).
+    /// Minimum round-trip time of the previous round (`lastRoundMinRTT`).
     last_round_min_rtt: Duration,
-    /// The shortest of this round so far (`currentRoundMinRTT`).
+    /// Minimum round-trip time of this round (`currentRoundMinRTT`).
     current_round_min_rtt: Duration,
-    /// The round trips measured in this round (`rttSampleCount`).
+    /// Number of round-trip samples in this round (`rttSampleCount`).
     samples: u32,
-    /// Conservative slow start, while it lasts.
+    /// Conservative slow start, if active.
     css: Option<Css>,
 }
 
-/// Conservative slow start.
+/// State of conservative slow start.
 #[derive(Clone, Copy, Debug)]
 struct Css {
-    /// The shortest round trip of the round that began it (`cssBaselineMinRtt`).
+    /// Minimum round-trip time of the round that started it (`cssBaselineMinRtt`).
     baseline_min_rtt: Duration,
-    /// The rounds that have ended since.
+    /// Rounds completed since.
     rounds: u32,
 }
 
@@ -85,7 +85,7 @@ impl Default for Hystart {
 }
 
 impl Hystart {
-    /// An acknowledgement in slow start (section 4.2).
+    /// Handles an acknowledgement in slow start (section 4.2).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
         if sample.cumulative > self.window_end && self.begin_round(sample.path.next_sequence) {
             return Step::Leave { overshoot: 0.0 };
@@ -95,12 +95,13 @@ impl Hystart {
         if let Some(rtt) = sample.rtt {
             self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
             self.samples += 1;
-            self.judge();
+            self.check_delay();
         }
         Step::Grow(growth)
     }
 
-    /// A round begins, with what is sent from `window_end` on. True if it was the last of conservative slow start that ended.
+    /// Starts a round with the data sent from `window_end` on. Returns true if the last round of conservative slow
+    /// start ended.
     fn begin_round(&mut self, window_end: u64) -> bool {
         self.window_end = window_end;
         self.last_round_min_rtt = self.current_round_min_rtt;
@@ -112,8 +113,8 @@ impl Hystart {
         })
     }
 
-    /// Looks whether the delay has grown, or whether what looked so was none.
-    fn judge(&mut self) {
+    /// Tests for an increased delay, or for a false alarm.
+    fn check_delay(&mut self) {
         if self.samples < N_RTT_SAMPLE {
             return;
         }

@@ -1,5 +1,6 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus by the rules of its version 01, and RFC 6817 where it says nothing; section numbers are
-//! the draft's): transfers in the background, which leave a queue of a bounded time, and give way to others.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus by the rules of its version 01, and RFC 6817 where the draft is silent;
+//! section numbers are the draft's). It is a scheme for background transfers, with a bounded queueing delay, that
+//! yields to other traffic.
 //!
 //! ```text
 //!   queueing delay:   the shortest of four round trips - the shortest of ten minutes
@@ -10,59 +11,61 @@
 //!   a loss:           window *= 1 / 2
 //! ```
 //!
-//! Now and then the sender slows down to two segments for two round trips, in which queues drain, so that one that came late does not
-//! take the queue of the others for a part of the path. Then it ramps up to its window again. The first slowdown is two
-//! round trips after the first slow start, others nine times as long after the last one as that took, so that they cost a tenth.
+//! Periodically the sender slows down to two segments for two round trips. Queues drain, and a flow that started on a
+//! standing queue measures the true base delay. Then the sender ramps up to its former window. The first slowdown
+//! follows two round trips after the first slow start. Each later one follows after nine times the duration of the
+//! previous one, so slowdowns cost a tenth of the time.
 //!
 //! # Differences from the specification
 //!
 //! | Draft | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the formula of decrease is given for all delays (4.3) | above the target; below, the window grows by the gain | below, it would grow by as much as it is | as other implementations read it |
-//! | when in a round trip the decrease comes is not said (4.3) | with the first segment that left after the last one | what was sent before says nothing of it | none |
-//! | a slowdown ramps up by slow start (4.4), which has a gain (4.1) | with the gain | slow start is that of 4.1; Apple's does so | a ramp takes the longer the shorter the path is, and the next slowdown comes the later |
-//! | says nothing of a time-out in a slowdown (4.4) | of what left since it began: the window that was set aside stays, and slow start without the gain leads back to it | acknowledgements of two segments are lost together as no others are, and that says nothing of a larger window | without, half of the acknowledgements lost stop the sender |
-//! | what ends a ramp but its threshold is not said (4.4) | a queue above the target, or a loss | somebody else came | the slowdown is over with it |
-//! | the history of shortest delays is kept by minutes (RFC 6817, sections 2.4.2 and 2.5) | by eighths of ten minutes | as much for less | none |
-//! | growth is bounded by what is in flight (RFC 6817, section 2.4.2) | none while the application has nothing to send | senders tell so | none |
-//! | says nothing of marks | one is a loss of which nothing goes again | RFC 6817, section 2.4.2 | as other schemes here |
+//! | the decrease formula applies to all delays (4.3) | only above the target; below it the window grows by the gain | below the target the formula would grow the window by up to its own size | as other implementations |
+//! | time of the decrease within a round trip: unspecified (4.3) | with the first segment sent after the last decrease | earlier segments do not reflect it | none |
+//! | a slowdown ends with slow start (4.4), for which 4.1 defines a gain | slow start with the gain | section 4.1 defines slow start; Apple's implementation does the same | the shorter the path, the longer a ramp, and the later the next slowdown |
+//! | time-out in a slowdown: unspecified (4.4) | if it concerns segments sent since the slowdown began, the saved window stays, and slow start without the gain leads back to it | with two segments per round trip all acknowledgements are easily lost together, which does not reflect a larger window | without it, losing half of the acknowledgements stops the sender |
+//! | end of a ramp before its threshold: unspecified (4.4) | a queue above the target, or a loss | competing traffic has started | the slowdown ends with it |
+//! | the base-delay history is kept by minutes (RFC 6817, sections 2.4.2 and 2.5) | in eighths of ten minutes | equal accuracy with less memory | none |
+//! | growth is bounded by the data in flight (RFC 6817, section 2.4.2) | no growth while the application has no data to send | senders report the application limit | none |
+//! | marks: unspecified | a mark counts as a loss without retransmission | RFC 6817, section 2.4.2 | as the other schemes of this crate |
 
 use super::recent::Recent;
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::{Duration, Time};
 
-/// The least window in segments, which is that of a slowdown too (section 4.4).
+/// Minimum window, in segments, also used in a slowdown (section 4.4).
 const MIN_WINDOW: f64 = 2.0;
-/// The window after a time-out in segments (RFC 6817, section 2.4.2).
+/// Window after a time-out, in segments (RFC 6817, section 2.4.2).
 const TIMEOUT_WINDOW: f64 = 1.0;
-/// The largest divisor of the gain (section 4.2).
+/// Maximum divisor of the gain (section 4.2).
 const MAX_DIVISOR: f64 = 16.0;
-/// Round trips between the first slow start and the first slowdown, and of standing still in each (section 4.4).
+/// Round trips between the first slow start and the first slowdown, and at the minimum window in each slowdown (section
+/// 4.4).
 const ROUND_TRIPS: u64 = 2;
-/// A slowdown follows after so many times as long as the last one took (section 4.4).
-const APART: u64 = 9;
-/// Round trips of which the shortest is the delay now (section 4.5).
+/// Interval between slowdowns, as a multiple of the duration of the last one (section 4.4).
+const SLOWDOWN_INTERVAL: u64 = 9;
+/// Number of round-trip samples in the minimum filter of the current delay (section 4.5).
 const FILTER: usize = 4;
-/// The time for which the shortest round trip counts (RFC 6817, sections 2.4.2 and 2.5).
+/// Length of the minimum filter of the base delay (RFC 6817, sections 2.4.2 and 2.5).
 const HISTORY: Duration = Duration::from_secs(600);
 
-/// The configuration of [`LedbatPlusPlus`].
+/// Configuration of [`LedbatPlusPlus`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LedbatPlusPlusConfig {
-    /// The window at the start, in segments; at least 1 (section 4.1: 2).
+    /// Initial window, in segments; at least 1 (section 4.1: 2).
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The queueing delay that it comes to, above zero (section 4.5: 60 ms).
+    /// Target queueing delay, above zero (section 4.5: 60 ms).
     pub target: Duration,
-    /// The weight of what is queued beyond the target, 0 or more (section 4.3: 1).
+    /// Weight of the queueing delay beyond the target, 0 or more (section 4.3: 1).
     pub constant: f64,
-    /// Slow down now and then (section 4.4).
+    /// Perform periodic slowdowns (section 4.4).
     pub slowdowns: bool,
 }
 
 impl LedbatPlusPlusConfig {
-    /// The values of the draft.
+    /// Values of the draft.
     pub const RECOMMENDED: Self = Self {
         initial_window: 2.0,
         initial_ssthresh: f64::INFINITY,
@@ -72,38 +75,38 @@ impl LedbatPlusPlusConfig {
     };
 }
 
-/// LEDBAT++.
+/// LEDBAT++ controller.
 #[derive(Clone, Copy, Debug)]
 pub struct LedbatPlusPlus {
     config: LedbatPlusPlusConfig,
     window: f64,
     ssthresh: f64,
     shortest: Recent<false>,
-    /// The last round trips, in a ring.
+    /// Last round-trip samples, in a ring.
     samples: [Duration; FILTER],
     oldest: usize,
-    /// The first slow start is not over.
+    /// The first slow start is in progress.
     starting: bool,
     slowdown: Slowdown,
-    /// The time at which a queue above the target last made the window smaller.
+    /// Time of the last window decrease due to a queue above the target.
     decreased: Time,
 }
 
-/// The place in the cycle of slowdowns.
+/// Phase of the slowdown cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Slowdown {
-    /// There will be none, or the first slow start comes first.
+    /// No slowdown is scheduled: slowdowns are disabled, or the first slow start is in progress.
     Off,
-    /// The next one begins then.
+    /// Start time of the next slowdown.
     Due(Time),
-    /// It began, and the window stands still.
+    /// The window is at its minimum.
     Still { since: Time, until: Time },
-    /// It began, and the window grows to what it was; `restarts` after a time-out of what left since it began.
+    /// The window ramps up to its former size; `restarts` after a time-out of data sent in the slowdown.
     Ramp { since: Time, restarts: bool },
 }
 
 impl LedbatPlusPlus {
-    /// Starts as `config` says; values out of range are moved to the nearest that are not.
+    /// Creates the controller described by `config`; out-of-range values are clamped.
     pub fn new(config: &LedbatPlusPlusConfig) -> Self {
         let config = LedbatPlusPlusConfig {
             initial_window: config.initial_window.max(1.0),
@@ -124,26 +127,26 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// The share of NewReno's growth that it has (section 4.2), from 1/16 to 1.
+    /// Returns the gain, the share of NewReno's growth (section 4.2), from 1/16 to 1.
     pub fn gain(&self) -> f64 {
         let (target, shortest) = (self.config.target.as_secs_f64(), self.shortest.get().as_secs_f64());
         let divisor = if shortest > 0.0 { (2.0 * target / shortest).ceil() } else { MAX_DIVISOR };
         1.0 / divisor.clamp(1.0, MAX_DIVISOR)
     }
 
-    /// True in a slowdown, while the window stands still or grows to what it was.
+    /// Returns true during a slowdown, including its ramp.
     pub const fn is_slowed_down(&self) -> bool {
         matches!(self.slowdown, Slowdown::Still { .. } | Slowdown::Ramp { .. })
     }
 
-    /// The queueing delay now (section 4.5); nothing before the first round trip.
+    /// Returns the current queueing delay (section 4.5); zero before the first sample.
     fn queueing(&self) -> Duration {
         let now = self.samples.iter().copied().fold(Duration::MAX, Duration::min);
         if now == Duration::MAX { Duration::ZERO } else { now.saturating_sub(self.shortest.get()) }
     }
 
-    /// Section 4.4: begins and ends slowdowns by the time; true while the window stands still.
-    fn stands_still(&mut self, path: &Path) -> bool {
+    /// Section 4.4: starts and ends slowdowns by time; returns true while the window is at its minimum.
+    fn holds_minimum_window(&mut self, path: &Path) -> bool {
         let now = path.now;
         match self.slowdown {
             Slowdown::Due(at) if now >= at => {
@@ -161,17 +164,17 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Slow start is over, for whatever reason: the first one, or that of a slowdown.
+    /// Ends slow start for any reason: the first one, or that of a slowdown.
     fn leave_slow_start(&mut self, path: &Path) {
         if core::mem::take(&mut self.starting) && self.config.slowdowns {
             self.slowdown = Slowdown::Due(path.now + path.smoothed_rtt * ROUND_TRIPS);
         }
         if let Slowdown::Ramp { since, .. } = self.slowdown {
-            self.slowdown = Slowdown::Due(path.now + path.now.since(since) * APART);
+            self.slowdown = Slowdown::Due(path.now + path.now.since(since) * SLOWDOWN_INTERVAL);
         }
     }
 
-    /// Section 4.1: exponential growth, by the gain.
+    /// Section 4.1: exponential growth, scaled by the gain.
     fn slow_start(&mut self, path: &Path, acked: f64, queueing: Duration) {
         let limit = if self.starting { self.config.target * 3 / 4 } else { self.config.target };
         if queueing > limit {
@@ -197,13 +200,13 @@ impl Controller for LedbatPlusPlus {
             self.samples[self.oldest] = rtt;
             self.oldest = (self.oldest + 1) % FILTER;
         }
-        if self.stands_still(path) || sample.recovering {
+        if self.holds_minimum_window(path) || sample.recovering {
             return;
         }
         let (queueing, acked) = (self.queueing(), f64::from(sample.acked));
         let in_slow_start = self.starting || matches!(self.slowdown, Slowdown::Ramp { .. });
         if in_slow_start && self.window >= self.ssthresh {
-            // It begins at its threshold, as that of a slowdown does where the window was the least already.
+            // Slow start begins at its threshold, as in a slowdown whose former window was already the minimum.
             self.leave_slow_start(path);
         }
         if queueing > self.config.target && self.window >= self.ssthresh {
@@ -216,7 +219,7 @@ impl Controller for LedbatPlusPlus {
                 self.ssthresh = self.ssthresh.min(self.window);
             }
         } else if sample.app_limited {
-            // An unused window says nothing about how much it would queue.
+            // An unused window does not indicate the queue that it would cause.
         } else if self.window < self.ssthresh {
             self.slow_start(path, acked, queueing);
         } else {
@@ -236,7 +239,7 @@ impl Controller for LedbatPlusPlus {
         }
         let is_still = matches!(self.slowdown, Slowdown::Still { .. });
         if !sample.repeated {
-            // What a slowdown set aside is what met the loss.
+            // In a slowdown, the loss applies to the former window.
             let window = if self.is_slowed_down() { self.ssthresh } else { self.window };
             self.ssthresh = (window / 2.0).max(MIN_WINDOW);
         }

@@ -1,14 +1,14 @@
 //! The list of controllers.
 
-/// Hands the list of controllers to the macro `$hand_to`, which makes of it what it needs: their types and
-/// configurations here, their descriptions in the catalogue. A line names the file, in both places; the order is that of
-/// references.
+/// Passes the list of controllers to the macro `$hand_to`. This crate generates types and configurations from it, the
+/// catalogue generates descriptions. Each line names the file, in both places; references have this order.
 ///
-/// - `shared`: controllers that keep nothing with a packet. Their senders have one type, with [`Any`](crate::congestion::Any) of them. A line also names the controller, what holds it there (a box
-///   where it is large, so that senders with small ones stay small) and its configuration.
-/// - `apart`: controllers each of which has a type of sender of its own, as a
-///   [`ExternalController`](crate::window::ExternalController). They may keep what they need with every packet, and cost the
-///   others nothing. A line also names the configuration.
+/// - `shared`: controllers without packet data. Their senders have one common type, with
+///   [`Any`](crate::congestion::Any) as the controller. A line also names the controller, its storage (boxed if
+///   large, to keep senders of small controllers small) and its configuration.
+/// - `dedicated`: controllers with a dedicated sender type, as
+///   [`ExternalController`](crate::window::ExternalController). They may keep data with every packet, at no cost to the
+///   others. A line also names the configuration.
 #[macro_export]
 macro_rules! controllers {
     ($hand_to:ident) => {
@@ -29,7 +29,7 @@ macro_rules! controllers {
                 source_quench: SourceQuench(SourceQuench), SourceQuenchConfig;
                 bbn: Bbn(Box<Bbn>), BbnConfig;
             }
-            apart {
+            dedicated {
                 bbr: BbrConfig;
                 thalweg: ThalwegConfig;
             }

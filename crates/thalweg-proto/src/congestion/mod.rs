@@ -96,13 +96,13 @@ pub struct Path {
     /// Segments estimated to be in the network (RFC 6675's pipe): sent, not acknowledged selectively or cumulatively,
     /// and not marked lost since.
     pub in_flight: u32,
-    /// The payload of the segments in flight, in bytes.
+    /// Payload of the segments in flight, in bytes.
     pub in_flight_bytes: u64,
-    /// The smoothed round-trip time (RFC 6298); zero before the first sample.
+    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub smoothed_rtt: Duration,
-    /// The shortest round-trip time seen; [`Duration::MAX`] before the first sample.
+    /// Minimum round-trip time; [`Duration::MAX`] before the first sample.
     pub min_rtt: Duration,
-    /// The segment size in bytes.
+    /// Segment size in bytes.
     pub segment: u32,
     /// Sequence number of the next byte to be sent for the first time.
     pub next_sequence: u64,
@@ -113,7 +113,7 @@ pub struct Path {
 pub struct SentSample {
     /// State just before the transmission.
     pub path: Path,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub bytes: u32,
     /// The packet is a retransmission.
     pub retransmission: bool,
@@ -122,7 +122,7 @@ pub struct SentSample {
 /// Acknowledgement of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// The state just before the acknowledgement.
+    /// State just before the acknowledgement.
     pub path: Path,
     /// Segments newly acknowledged, cumulatively or selectively.
     pub acked: u32,
@@ -147,11 +147,11 @@ pub struct AckSample {
     pub one_way_delay: Option<RelativeDelay>,
     /// Loss recovery is in progress, or a loss is suspected (a duplicate acknowledgement); the window should not grow.
     pub recovering: bool,
-    /// The last transmission was not limited by the window; the sample says nothing about the path's capacity.
+    /// The last transmission was not limited by the window; the sample does not reflect the path's capacity.
     pub app_limited: bool,
 }
 
-/// Signal by which a loss was detected, or the mark in place of one.
+/// Loss-detection signal, or the mark that counts as a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
     /// The third duplicate acknowledgement, or three segments selectively acknowledged above it.
@@ -184,7 +184,7 @@ pub struct LostSample {
     pub path: Path,
     /// Sequence number of the segment's first byte in the stream.
     pub sequence: u64,
-    /// The payload of the segment in bytes.
+    /// Payload of the segment in bytes.
     pub bytes: u32,
     /// Time of the last transmission of the segment.
     pub sent_at: Time,

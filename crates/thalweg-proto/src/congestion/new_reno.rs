@@ -1,21 +1,21 @@
-//! NewReno: the window rules of RFC 5681 for a sender that repairs several losses a window (RFC 6582, RFC 6675).
+//! NewReno: the window rules of RFC 5681 for a sender that repairs several losses per window (RFC 6582, RFC 6675).
 //!
 //! ```text
-//!   slow start ---threshold reached---> congestion avoidance
+//!   slow start ---ssthresh reached----> congestion avoidance
 //!     ^     \                                /
-//!     |      +-- duplicates: window = threshold = half of what is outstanding --> recovery
+//!     |      +-- duplicates: window = ssthresh = half of the outstanding data --> recovery
 //!     |                                                                             |
-//!     +---------- time-out: threshold = half, window = 1 <---------------------------+--> avoidance, when repaired
+//!     +---------- time-out: ssthresh = half, window = 1 <---------------------------+--> avoidance, when repaired
 //! ```
 //!
 //! # Differences from the specification
 //!
 //! | Spec | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments leave at the same times |
-//! | avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | what is known of NewReno by simulation grows so | half as fast where receivers acknowledge every second segment; `cubic` counts segments there |
-//! | RFC 8511 (ABE) leaves slow start as it is | so, unless `slow_start_beta` is configured | stacks differ there | the same share for a loss and a mark that end slow start |
-//! | a loss halves what is outstanding (RFC 5681, equation 4) | at most the window | while a retransmission lost again waits for its timer, what was selectively acknowledged above it piles up as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
+//! | RFC 5681 inflates the window by a segment for each duplicate acknowledgement | the sender counts that segment as having left the network instead | one rule for cumulative and selective acknowledgement | none: the same segments are sent at the same times |
+//! | congestion avoidance counts acknowledged bytes (recommended in RFC 5681, section 3.1, and RFC 3465) or grows with each acknowledgement (equation 3) | with each acknowledgement, unless the sender [counts bytes](crate::window::SenderConfig::byte_counting) | as in published simulations of NewReno | half as fast if receivers acknowledge every second segment; `cubic` counts segments there |
+//! | RFC 8511 (ABE) leaves slow start unchanged | the same, unless `slow_start_beta` is configured | stacks differ there | one factor for losses and marks that end slow start |
+//! | a loss halves the outstanding amount (RFC 5681, equation 4) | at most the window | while a lost retransmission waits for its timer, selectively acknowledged segments above it count as outstanding, far beyond the window | no slow start to a multiple of the window after the time-out, which would repeat the loss |
 
 use super::betas::Betas;
 use super::exit::ExitWatch;
@@ -30,12 +30,12 @@ const BETA: f64 = 0.5;
 /// Minimum ssthresh, in segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The configuration of [`NewReno`].
+/// Configuration of [`NewReno`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewRenoConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
     /// Signal that ends the first slow start.
     pub slow_start_exit: SlowStartExit,
@@ -45,7 +45,7 @@ pub struct NewRenoConfig {
     pub slow_start_beta: Option<f64>,
 }
 
-/// NewReno.
+/// NewReno controller.
 #[derive(Clone, Debug)]
 pub struct NewReno {
     window: f64,
@@ -95,7 +95,7 @@ impl Controller for NewReno {
         if self.window < self.ssthresh {
             self.slow_start_ack(sample, may_grow);
         } else if may_grow {
-            // RFC 5681, equation 3: about one segment a round-trip time.
+            // RFC 5681, equation 3: about one segment per round-trip time.
             self.window += f64::from(sample.counted) / self.window;
         }
     }

@@ -1,5 +1,5 @@
-//! Sender events between two decisions, accumulated for external controllers and for those that decide once per round
-//! trip.
+//! Sender events between two decisions, accumulated for external controllers and for controllers that decide once per
+//! round trip.
 //!
 //! An [`Observer`] receives the same events as a controller, and keeps a [`Stamp`] with every packet.
 
@@ -18,27 +18,27 @@ pub struct Observation {
     pub sent: u64,
     /// Packets newly acknowledged.
     pub acked: u64,
-    /// Their payload in bytes.
+    /// Payload of the acknowledged packets, in bytes.
     pub acked_bytes: u64,
     /// Packets detected as lost, counted each time.
     pub lost: u64,
-    /// Their payload in bytes.
+    /// Payload of the lost packets, in bytes.
     pub lost_bytes: u64,
     /// Packets that arrived with CE.
     pub ce: u64,
     /// Mean of the measured round-trip times; `None` without a measurement.
     pub rtt: Option<Duration>,
-    /// The smoothed round-trip time; `None` before the first.
+    /// Smoothed round-trip time; `None` before the first sample.
     pub smoothed_rtt: Option<Duration>,
-    /// The shortest round-trip time since the beginning; `None` before the first.
+    /// Minimum round-trip time of the connection; `None` before the first sample.
     pub min_rtt: Option<Duration>,
     /// Newest delivery-rate sample in bytes per second; `None` before the first reliable one.
     pub delivery_rate: Option<f64>,
-    /// The payload in flight at the end, in bytes.
+    /// Payload in flight at the end, in bytes.
     pub in_flight_bytes: u64,
-    /// The segment size in bytes.
+    /// Segment size in bytes.
     pub segment: u32,
-    /// The window was not the limit at any acknowledgement: the interval says nothing about the path's capacity.
+    /// The window was not the limit at any acknowledgement; the interval does not reflect the path's capacity.
     pub app_limited: bool,
     /// Loss recovery was in progress, or a loss suspected, at the newest acknowledgement.
     pub recovering: bool,
@@ -111,7 +111,7 @@ impl Observer {
         self.sampler.on_app_limited(path, window);
     }
 
-    /// Takes the state of the path, present in loss samples too.
+    /// Stores the state of the path, which loss samples carry too.
     pub fn follow(&mut self, path: &Path) {
         self.smoothed_rtt = Some(path.smoothed_rtt).filter(|rtt| !rtt.is_zero());
         self.min_rtt = Some(path.min_rtt).filter(|rtt| *rtt < Duration::MAX);
@@ -194,10 +194,10 @@ mod tests {
         }
     }
 
-    /// Four packets leave at once at 0 ms, and are acknowledged 10 ms apart from 40 ms on: a span of the first three, and one of
-    /// the last.
+    /// Four packets leave at once at 0 ms, and are acknowledged 10 ms apart from 40 ms on: an interval of the first
+    /// three, and one of the last.
     #[test]
-    fn a_span_has_what_happened_in_it_and_rounds_are_those_of_packets() {
+    fn an_interval_holds_its_events_and_rounds_follow_packets() {
         let mut observer = Observer::default();
         let stamps: Vec<Stamp> = (0..4)
             .map(|sent| {

@@ -1,5 +1,5 @@
-//! Prague (draft-briscoe-iccrg-prague-congestion-control by the text of its version 00; section numbers are its own): DCTCP made
-//! fit for the Internet, whose packets are ECT(1) and so share a low-latency queue with others that keep it short.
+//! Prague (draft-briscoe-iccrg-prague-congestion-control by the text of its version 00; section numbers are its own):
+//! DCTCP adapted to the Internet. Its packets are ECT(1), so they share a low-latency queue with other scalable flows.
 //!
 //! ```text
 //!   each round:            alpha += g * (share of its segments that came with CE - alpha)
@@ -9,89 +9,89 @@
 //!   pacing rate:           cwnd / RTT, twice that in slow start
 //! ```
 //!
-//! From 500 rounds after slow start on, a round is a virtual RTT of 25 ms, if that is longer: flows of shorter round-trip times then
-//! have the rate of one with that.
+//! From 500 rounds after slow start on, a round is a virtual RTT of 25 ms, if that is longer. Flows with shorter
+//! round-trip times then have the rate of a flow with the virtual RTT.
 //!
 //! # Differences from the specification
 //!
 //! | Draft | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | all packets are ECT(1), acknowledgements too (2.2) | all data is, sent again or not; acknowledgements are Not-ECT | they have no congestion control | where the way back is congested as well, they wait in the classic queue |
-//! | without accurate ECN feedback it falls back to Reno (2.3.1) | there is no sender without | acknowledgements always count | none |
-//! | bytes count, acknowledged and marked (2.3.2, 2.4.3) | segments do | what is counted of CE is segments | none where segments are alike |
-//! | the value that alpha starts with is not given (2.3.2) | 1, until the first CE | as the Linux reference | the first mark halves the window |
-//! | a window of whole segments with a remainder (2.4.2) | a real number: whole segments rounded up limit what is in flight, and the pacing rate keeps to the fraction | as `udp_prague`, whose window only limits where pacing fails | a window of 1.5 segments sends three in two round trips |
-//! | a loss after a cut for CE in the same round may halve again (2.4.1, 3.2.1) | the two together halve | the draft's proposal, exactly | no quarter of the window |
-//! | detection of classic ECN queues (3.3) | none | off in the Linux reference | beside Reno at a queue that marks as it would drop, it takes more than its share |
-//! | windows below a segment (3.5) | a window is at least one segment, as that of any controller; the reference's is two | RFC 9331 recommends it, and no longer asks for it | where many flows share little, their queue is a segment of each |
-//! | paced first window (3.1.1, an option) | sent at once | off in the Linux reference | ten packets in a row at the start |
+//! | all packets are ECT(1), acknowledgements too (2.2) | all data including retransmissions; acknowledgements are Not-ECT | acknowledgements have no congestion control | on a congested return path they wait in the classic queue |
+//! | without accurate ECN feedback it falls back to Reno (2.3.1) | no sender lacks it | acknowledgements always count CE | none |
+//! | acknowledged and marked bytes are counted (2.3.2, 2.4.3) | segments | feedback counts CE in segments | none if segments have equal size |
+//! | initial alpha: unspecified (2.3.2) | 1, until the first CE | as the Linux reference | the first mark halves the window |
+//! | a window of full segments with a remainder (2.4.2) | a real number: full segments, rounded up, limit the data in flight, and the pacing rate keeps the fraction | as `udp_prague`, whose window limits only where pacing fails | a window of 1.5 segments sends three in two round trips |
+//! | a loss after a CE reduction in the same round may halve the window again (2.4.1, 3.2.1) | the two together halve the window | the draft's proposal, exactly | no reduction to a quarter |
+//! | detection of classic ECN queues (3.3) | none | off in the Linux reference | beside Reno at a queue that marks as often as it would drop, it takes more than its share |
+//! | windows below a segment (3.5) | a window is at least one segment, as for any controller; two in the reference | RFC 9331 recommends smaller windows, but no longer requires them | many flows on a slow link keep a queue of one segment each |
+//! | paced first window (3.1.1, an option) | sent at once | off in the Linux reference | a burst of ten packets at the start |
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
 
-/// The least threshold in segments (RFC 5681, equation 4).
+/// Minimum ssthresh, in segments (RFC 5681, equation 4).
 const MIN_SSTHRESH: f64 = 2.0;
-/// The least window in segments.
+/// Minimum window, in segments.
 const MIN_WINDOW: f64 = 1.0;
 
-/// The configuration of [`Prague`].
+/// Configuration of [`Prague`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PragueConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The weight of a round's share of marks in the estimate, from 0 to 1 (g; 1/16 in the draft).
+    /// Gain of the estimate of the marked share, from 0 to 1 (g; 1/16 in the draft).
     pub gain: f64,
-    /// Flows of shorter round-trip times behave as if they had this one; zero for none (section 2.4.4: 25 ms).
+    /// Virtual round-trip time, used by flows with a shorter one; zero for none (section 2.4.4: 25 ms).
     pub virtual_rtt: Duration,
-    /// The rounds after slow start before they do (section 2.4.4: 500).
+    /// Rounds after slow start before the virtual round-trip time applies (section 2.4.4: 500).
     pub transition: u32,
-    /// The longest queue that a burst may be, in time at the pacing rate (section 2.5.2: 250 us).
+    /// Maximum duration of a burst, in time at the pacing rate (section 2.5.2: 250 us).
     pub burst_delay: Duration,
 }
 
-/// Prague.
+/// Prague controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Prague {
     config: PragueConfig,
     window: f64,
     ssthresh: f64,
-    /// The estimate of the share of segments that are marked.
+    /// Estimate of the share of marked segments.
     alpha: f64,
-    /// A queue on the path marks.
+    /// CE has been received on this path.
     saw_ce: bool,
     /// Segments acknowledged in this round.
     acked: u64,
-    /// Segments with CE told of in this round.
+    /// Segments reported with CE in this round.
     marked: u64,
-    /// The first byte after this round.
+    /// First byte after this round.
     round_end: u64,
     round_start: Time,
     /// Rounds since slow start.
     rounds: u32,
-    /// Everything below has arrived.
+    /// Cumulative acknowledgement.
     cumulative: u64,
     cut: Cut,
-    /// The segments by which a window without CE grows the window.
+    /// Window growth per window of unmarked segments, in segments.
     increase: f64,
     pacing_rate: Option<Rate>,
     burst: u32,
 }
 
-/// The last time that the window was made smaller.
+/// Last reduction of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
-    /// Everything below this position left before.
+    /// Sequence number below which all data was sent before the reduction.
     until: u64,
     at: Time,
-    /// The estimate by which CE made it smaller; `None` for a loss.
+    /// Estimate that determined the reduction after CE; `None` for a loss.
     alpha: Option<f64>,
 }
 
 impl Prague {
-    /// Starts as `config` says; values out of range are moved to the nearest that are not.
+    /// Creates the controller described by `config`; out-of-range values are clamped.
     pub fn new(config: &PragueConfig) -> Self {
         let config = PragueConfig {
             initial_window: config.initial_window.max(1.0),
@@ -117,12 +117,12 @@ impl Prague {
         }
     }
 
-    /// The estimate of the share of segments that are marked, from 0 to 1.
+    /// Returns the estimate of the share of marked segments, from 0 to 1.
     pub const fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// The congestion window in segments with its fraction.
+    /// Returns the congestion window in segments, with its fraction.
     pub const fn window(&self) -> f64 {
         self.window
     }
@@ -131,21 +131,22 @@ impl Prague {
         self.window < self.ssthresh
     }
 
-    /// True once the virtual round-trip time takes the place of the real one, so that early shares go by the real one
-    /// (section 2.4.4).
+    /// Returns true once the virtual round-trip time replaces the real one; early growth follows the real one (section
+    /// 2.4.4).
     fn is_rtt_independent(&self) -> bool {
         self.rounds >= self.config.transition && !self.config.virtual_rtt.is_zero()
     }
 
-    /// True if what began `since` then has lasted for a round, as far as that is a virtual one (section 2.4.4).
+    /// Returns true if a round that began at `since` has lasted a virtual round-trip time, if that applies (section
+    /// 2.4.4).
     fn is_virtual_round(&self, since: Time, now: Time) -> bool {
         !self.is_rtt_independent() || now.since(since) >= self.config.virtual_rtt
     }
 
-    /// Section 2.3.2: alpha, once a round.
+    /// Section 2.3.2: updates alpha once a round.
     fn end_round(&mut self, path: &Path) {
         if self.saw_ce {
-            // More may be marked than is acknowledged: copies count.
+            // Marked segments may outnumber acknowledged ones, since duplicates count.
             let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
             self.alpha += self.config.gain * (share - self.alpha);
         }
@@ -154,12 +155,12 @@ impl Prague {
         if !self.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
-        // Section 2.4.4: a segment per virtual round, of a window that is sent more often than once in it.
+        // Section 2.4.4: one segment per virtual round, for a window that is sent more than once per virtual round.
         let ratio = path.smoothed_rtt.as_secs_f64() / self.config.virtual_rtt.as_secs_f64();
         self.increase = if self.is_rtt_independent() && ratio < 1.0 { ratio * ratio } else { 1.0 };
     }
 
-    /// Section 2.4.2: CE, which ends slow start (section 2.4.5) and cuts once a round.
+    /// Section 2.4.2: handles CE, which ends slow start (section 2.4.5) and reduces the window once a round.
     fn on_ce(&mut self, path: &Path) {
         if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, path.now) {
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(MIN_WINDOW);
@@ -169,7 +170,7 @@ impl Prague {
         self.ssthresh = self.ssthresh.min(self.window);
     }
 
-    /// Growth by segments that came without CE, after a cut too (section 2.4.3).
+    /// Grows the window by the segments without CE, also after a reduction (section 2.4.3).
     fn grow(&mut self, sample: &AckSample) {
         let unmarked = sample.acked.saturating_sub(sample.ce);
         if sample.recovering || sample.app_limited || unmarked == 0 {
@@ -182,7 +183,7 @@ impl Prague {
         }
     }
 
-    /// Section 2.5: the pacing rate, and how much may leave at once.
+    /// Section 2.5: sets the pacing rate and the burst size.
     fn pace(&mut self, path: &Path, in_flight_bytes: u64) {
         let rtt = path.smoothed_rtt.as_picos() as f64;
         if rtt == 0.0 {
@@ -218,10 +219,10 @@ impl Controller for Prague {
 
     fn on_loss(&mut self, sample: &LossSample) {
         if !sample.repeated {
-            // Section 3.2.1: what CE took in this round counts, so that both together leave half.
+            // Section 3.2.1: the reduction for CE in this round counts, so both reductions together halve the window.
             let by_ce = self.cut.alpha.filter(|_| self.cumulative <= self.cut.until);
             let factor = by_ce.map_or(0.5, |alpha| 1.0 / (2.0 - alpha));
-            // Section 2.4.1 and RFC 5681, equation 4: half of what is outstanding.
+            // Section 2.4.1 and RFC 5681, equation 4: half of the outstanding data.
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
             self.ssthresh = (outstanding * factor).max(MIN_SSTHRESH);
         }
@@ -246,9 +247,13 @@ impl Controller for Prague {
     }
 
     fn decision(&self) -> Decision {
-        // Rounded up, as senders round down: the fraction is in the pacing rate.
-        let whole = self.window as u32;
-        let window = if f64::from(whole) < self.window { whole.saturating_add(1) } else { whole };
+        // Rounded up, since senders round down; the pacing rate preserves the fraction.
+        let full_segments = self.window as u32;
+        let window = if f64::from(full_segments) < self.window {
+            full_segments.saturating_add(1)
+        } else {
+            full_segments
+        };
         Decision { window: f64::from(window), pacing_rate: self.pacing_rate, burst: self.burst }
     }
 
@@ -267,6 +272,6 @@ impl ConfigureController for PragueConfig {
 
     fn ce_response(&self) -> CeResponse {
         // Section 2.2.
-        CeResponse::Own(Ecn::Ect1)
+        CeResponse::ControllerSpecific(Ecn::Ect1)
     }
 }

@@ -1,14 +1,14 @@
-//! The shortest or the longest round trip of a time that moves on.
+//! Windowed minimum or maximum of round-trip times.
 
 use crate::units::{Duration, Time};
 
-/// The pieces that the time is kept in.
+/// Number of pieces of the time window.
 const PIECES: usize = 8;
 
-/// The shortest round trip of a time, or the longest.
+/// Windowed minimum or maximum filter of round-trip times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recent<const LONGEST: bool> {
-    /// The start of each piece, and the extreme of what was measured in it.
+    /// Start of each piece, and the extreme of its samples.
     pieces: [(Time, Duration); PIECES],
     newest: usize,
     extreme: Duration,
@@ -21,19 +21,20 @@ impl<const LONGEST: bool> Default for Recent<LONGEST> {
 }
 
 impl<const LONGEST: bool> Recent<LONGEST> {
-    /// The extreme of nothing.
+    /// Extreme without samples.
     const NONE: Duration = if LONGEST { Duration::ZERO } else { Duration::MAX };
 
     fn of(one: Duration, other: Duration) -> Duration {
         if LONGEST { one.max(other) } else { one.min(other) }
     }
 
-    /// The extreme of what counts; before the first sample [`Duration::MAX`] for the shortest, and nothing for the longest.
+    /// Returns the extreme in the window; before the first sample, [`Duration::MAX`] for the minimum, and zero for the
+    /// maximum.
     pub fn get(&self) -> Duration {
         self.extreme
     }
 
-    /// A round trip was measured at `now`; those count that are no older than `window`, or an eighth of it more.
+    /// Adds a sample at `now`; samples expire after `window`, or up to an eighth later.
     pub fn sample(&mut self, now: Time, rtt: Duration, window: Duration) {
         let piece = &mut self.pieces[self.newest];
         if now.since(piece.0) < window / PIECES as u64 {
@@ -59,7 +60,8 @@ mod tests {
         Time::ZERO + MS(millis)
     }
 
-    /// Beside the samples themselves: nothing older than nine eighths of the window counts, and all that is younger than seven does.
+    /// Compared with the samples: none older than nine eighths of the window counts, and all younger than seven eighths
+    /// do.
     #[test]
     fn counts_the_window_to_an_eighth() {
         let mut stream = Stream::new(3, "recent", 0);
@@ -84,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_forgets_all_but_the_newest() {
+    fn all_but_the_newest_sample_expire_after_a_gap() {
         let mut shortest = Recent::<false>::default();
         assert_eq!(shortest.get(), Duration::MAX);
         shortest.sample(at(5), MS(40), MS(800));
         shortest.sample(at(2000), MS(90), MS(800));
         assert_eq!(shortest.get(), MS(90));
-        // A window that became shorter forgets as well.
+        // A shorter window expires samples too.
         shortest.sample(at(2400), MS(95), MS(100));
         assert_eq!(shortest.get(), MS(95));
     }

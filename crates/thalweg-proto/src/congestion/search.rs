@@ -1,51 +1,52 @@
-//! SEARCH, slow start exit at the right chokepoint (draft-chung-ccwg-search; the algorithm's version 3.0, as its authors' text of June 2024
-//! has it): slow start ends when what is delivered in a round trip is no longer twice what was in the last.
+//! SEARCH, slow start exit at the right chokepoint (draft-chung-ccwg-search; version 3.0 of the algorithm, from its
+//! authors' text of June 2024). Slow start ends when the data delivered in a round trip is no longer twice that of the
+//! previous one.
 //!
 //! ```text
 //!        |<------ previous: 10 bins ------>|
 //!   bins  . . . . . . . . . . . . . . . . . . . .   each 0.35 of the first round trip
 //!              |<- a round trip ->|<------ current: 10 bins ------>|
 //!
-//!   (2 previous - current) / (2 previous) >= 0.35: the window becomes what it was two round trips ago
+//!   (2 previous - current) / (2 previous) >= 0.35: the window becomes that of two round trips ago
 //! ```
 //!
-//! It takes two round trips to see, in which the window grows to four times what is on the way: a queue that holds less than three
-//! times that overflows first.
+//! Detection takes two round trips. Meanwhile the window grows to four times the data in flight, and a queue that holds
+//! less than three times that amount overflows first.
 //!
 //! # Differences from the specification
 //!
 //! | SEARCH 3.0 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the first bin begins when the connection opens (lines 7 to 9) | at the first acknowledgement that measures a round trip | bins have a share of that as their length | a check is up to a round trip later |
-//! | 25 bins (line 4) | 26 | the one at the far edge of the previous window, of which a fraction counts, is the one being filled where a round trip has 15 | none but there |
-//! | deliveries are cumulative (line 30) | selectively acknowledged ones too | they are delivered | none without losses |
-//! | what an application does not send is not delivered | bins begin anew while the application is the limit | it is no sign of a chokepoint; later versions compare with what was sent | slow start goes on |
-//! | 3.1, the authors' kernel code of 2025: bins are scaled down to 16 bits, and all begins anew after bins without acknowledgements (by default never) and when the application is the limit | 64 bits; only the last | memory of kernels; what is never done by default | none known; the text of the draft's later versions was not compared |
-//! | the congestion window loses what was delivered in two round trips (line 41) | but keeps two segments | a threshold is no less (RFC 5681) | none where windows doubled |
+//! | the first bin begins when the connection opens (lines 7 to 9) | at the first acknowledgement with a round-trip sample | the bin length is a share of that round-trip time | a check is up to a round trip later |
+//! | 25 bins (line 4) | 26 | the bin at the far edge of the previous window, of which a fraction counts, is the one being filled if a round trip has 15 bins | none for other round-trip times |
+//! | deliveries are cumulative (line 30) | including selectively acknowledged data | it is delivered | none without losses |
+//! | application-limited senders deliver less | bins restart while the sender is application-limited | an application limit is not a chokepoint; later versions compare with the data sent | slow start continues |
+//! | 3.1, the authors' kernel code of 2025: bins are scaled down to 16 bits, and detection restarts after bins without acknowledgements (by default never) and at an application limit | 64 bits; restart only at an application limit | scaling saves kernel memory; the restart after empty bins is off by default | none known; the text of the draft's later versions was not compared |
+//! | the congestion window is reduced by the data delivered in two round trips (line 41) | the same, but two segments remain | minimum of ssthresh (RFC 5681, equation 4) | none if windows doubled |
 
 use super::AckSample;
 use super::step::Step;
 use crate::units::{Duration, Time};
 
-/// The bins of a window (`W`, line 2), which is 3.5 round trips long (line 1).
+/// Bins per window (`W`, line 2), which is 3.5 round trips long (line 1).
 const W: usize = 10;
 const WINDOW_SIZE_PERCENT: u64 = 350;
-/// More bins, so that a window a round trip ago can be looked at (line 3).
+/// Additional bins, which hold the window one round trip ago (line 3).
 const EXTRA_BINS: usize = 15;
 const NUM_BINS: usize = W + EXTRA_BINS + 1;
-/// Deliveries that fall short of twice the previous ones by this share end slow start (line 6).
+/// Threshold of the normalised difference: shortfall of deliveries relative to twice the previous ones (line 6).
 const THRESH: f64 = 0.35;
 
-/// The state of SEARCH.
+/// State of SEARCH.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
-    /// Bytes delivered, by bins of which the last [`NUM_BINS`] are kept (`bin`).
+    /// Bytes delivered per bin; the last [`NUM_BINS`] bins are kept (`bin`).
     bins: [u64; NUM_BINS],
-    /// The bins that are complete (`curr_idx` is one less).
+    /// Number of complete bins (`curr_idx` is one less).
     complete: usize,
-    /// The first round trip, and the length of a bin; `None` before it was measured.
+    /// First round-trip time, and length of a bin; `None` before the first sample.
     clock: Option<Clock>,
-    /// Bytes delivered since the last bin was complete.
+    /// Bytes delivered since the end of the last complete bin.
     delivered: u64,
 }
 
@@ -66,7 +67,7 @@ impl Clock {
         Self { initial_rtt, bin, bin_end: now + bin }
     }
 
-    /// A span as whole bins and the rest as a share of one.
+    /// Returns `span` as whole bins and a fraction of a bin.
     fn bins(&self, span: Duration) -> (usize, f64) {
         let (span, bin) = (span.as_picos(), self.bin.as_picos());
         (usize::try_from(span / bin).unwrap_or(usize::MAX), (span % bin) as f64 / bin as f64)
@@ -74,12 +75,12 @@ impl Clock {
 }
 
 impl Search {
-    /// Before the first acknowledgement.
+    /// Creates the state before the first acknowledgement.
     pub fn new() -> Self {
         Self { bins: [0; NUM_BINS], complete: 0, clock: None, delivered: 0 }
     }
 
-    /// An acknowledgement in slow start (lines 10 to 23).
+    /// Handles an acknowledgement in slow start (lines 10 to 23).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
         let grow = Step::Grow(f64::from(sample.counted));
         let now = sample.path.now;
@@ -114,28 +115,28 @@ impl Search {
         grow
     }
 
-    /// Lines 24 to 31.
+    /// Updates the bins: lines 24 to 31.
     fn update_bins(&mut self, now: Time, clock: &Clock) {
         let (passed, _) = clock.bins(now.since(clock.bin_end));
         for _ in 0..passed.min(NUM_BINS) {
             self.complete += 1;
             self.bins[(self.complete - 1) % NUM_BINS] = 0;
         }
-        // Without memory of them, it matters only how many have passed since the first.
+        // For expired bins only their number matters.
         self.complete += 1;
         self.bins[(self.complete - 1) % NUM_BINS] = core::mem::take(&mut self.delivered);
         let end = clock.bin_end + clock.bin * (passed as u64 + 1);
         self.clock = Some(Clock { bin_end: end, ..*clock });
     }
 
-    /// Lines 32 to 38.
+    /// Sums bins: lines 32 to 38.
     fn sum_bins(&self, first: usize, last: usize, fraction: f64) -> f64 {
         let bin = |at: usize| self.bins[at % NUM_BINS] as f64;
         let between: f64 = (first + 1..last).map(bin).sum();
         between + bin(first) * fraction + bin(last) * (1.0 - fraction)
     }
 
-    /// The bytes delivered since the chokepoint was reached, two round trips ago (lines 39 and 40).
+    /// Returns the bytes delivered since the chokepoint was reached, two round trips ago (lines 39 and 40).
     fn overshoot(&self, current: usize, clock: &Clock) -> f64 {
         let (bins, _) = clock.bins(clock.initial_rtt * 2);
         self.sum_bins(current.saturating_sub(bins), current, 0.0)
@@ -144,7 +145,7 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the worked figures of the draft ("Threshold"), with round trips of 100 ms and bins of 35 ms.
+    //! Checks the worked examples of the draft ("Threshold"), with round trips of 100 ms and bins of 35 ms.
     use super::*;
     use crate::congestion::Path;
 
@@ -177,12 +178,12 @@ mod tests {
         }
     }
 
-    /// Bytes a millisecond at so many milliseconds: they double each round trip, up to the rate of the path.
+    /// Returns the rate in bytes per millisecond at `millis`: it doubles each round trip, up to the rate of the path.
     fn rate(millis: u64, most: f64) -> f64 {
         (10.0 * libm::exp2(millis as f64 / 100.0)).min(most)
     }
 
-    /// Feeds an acknowledgement each millisecond; gives when slow start ends, and by how much less the window is then.
+    /// Feeds an acknowledgement each millisecond; returns the end of slow start, and the reduction of the window.
     fn run(search: &mut Search, millis: core::ops::Range<u64>, most: f64) -> Option<(u64, f64)> {
         millis.into_iter().find_map(|at| match search.on_ack(&sample(at, rate(at, most) as u64)) {
             Step::Leave { overshoot } => Some((at, overshoot)),
@@ -193,34 +194,34 @@ mod tests {
         })
     }
 
-    /// While deliveries double each round trip the normalised difference is zero.
+    /// While deliveries double each round trip, the normalised difference is zero.
     #[test]
-    fn what_doubles_goes_on() {
+    fn slow_start_continues_while_deliveries_double() {
         assert_eq!(run(&mut Search::new(), 0..2000, f64::INFINITY), None);
     }
 
-    /// The rate is reached after six round trips and a half; "detected about 2 round trips" later, and never with the window still below what
-    /// the path takes: what was delivered in two round trips at that rate goes off.
+    /// The path's rate is reached after six and a half round trips; "detected about 2 round trips" later, and never
+    /// with the window still below the path's capacity: the window is reduced by the data delivered in two round trips
+    /// at that rate.
     #[test]
     fn a_plateau_is_found_two_round_trips_later() {
         let most = rate(650, f64::INFINITY);
         let (at, overshoot) = run(&mut Search::new(), 0..3000, most).expect("it ends");
         assert!((800..=900).contains(&at), "{at} ms");
-        // Five whole bins of 35 ms are the most that two round trips hold.
+        // Two round trips hold at most five whole bins of 35 ms.
         let segments = 175.0 * most / 1000.0;
         assert!((overshoot / segments - 1.0).abs() < 0.05, "{overshoot} of {segments}");
     }
 
-    /// Lines 12 to 14: 11 bins, and as many as a round trip has, must be complete before anything is decided, whatever the deliveries
-    /// are.
+    /// Lines 12 to 14: no decision before 11 bins, plus the bins of a round trip, are complete.
     #[test]
     fn nothing_is_decided_before_two_windows_are_known() {
         let (at, _) = run(&mut Search::new(), 0..3000, 10.0).expect("constant from the start");
-        // Bin 12 (from 0, with 2 whole bins a round trip) ends at 13 bins.
+        // Bin 12 (from 0, with 2 whole bins per round trip) ends at 13 bins.
         assert_eq!(at, 13 * 35 + 1);
     }
 
-    /// Lines 13 and 14: a round trip of more than 15 bins cannot be looked back, one of 15 can.
+    /// Lines 13 and 14: a round trip of 15 bins is within the history, one of more is not.
     #[test]
     fn a_round_trip_of_sixteen_bins_is_too_long() {
         for (rtt, ends) in [(MS(15 * 35), true), (MS(16 * 35), false)] {
@@ -234,11 +235,12 @@ mod tests {
         }
     }
 
-    /// The draft's example, of a capacity that is reached: 1, 2, 4, 8, 16, 16, 16 in round trips of five bins. Ten bins are two of them: after
-    /// the second 16 the difference is (2 * 24 - 32) / (2 * 24) = 0.333, and a bin later (2 * 25.6 - 32) / (2 * 25.6) = 0.375. With round
-    /// trips of 5.8 bins the previous window is 0.8 bins older: 24.32 gives 0.342, and a bin later 25.92 gives 0.383 (lines 16, 36 and 37).
+    /// The draft's example of a reached capacity: 1, 2, 4, 8, 16, 16, 16 in round trips of five bins. Ten bins are two
+    /// round trips: after the second 16 the difference is (2 * 24 - 32) / (2 * 24) = 0.333, and a bin later (2 * 25.6 -
+    /// 32) / (2 * 25.6) = 0.375. With round trips of 5.8 bins the previous window is 0.8 bins older: 24.32 gives 0.342,
+    /// and a bin later 25.92 gives 0.383 (lines 16, 36 and 37).
     #[test]
-    fn the_difference_is_that_of_the_example() {
+    fn the_difference_matches_the_example() {
         for (rtt, bin) in [(175, 31), (203, 32)] {
             let mut search = Search::new();
             let _ = search.on_ack(&sample(0, 0));
@@ -251,9 +253,9 @@ mod tests {
         }
     }
 
-    /// An application that sends less tells nothing of the path.
+    /// An application-limited sender reveals nothing about the path.
     #[test]
-    fn what_is_not_sent_is_no_sign() {
+    fn an_application_limit_does_not_end_slow_start() {
         let mut search = Search::new();
         assert_eq!(run(&mut search, 0..600, f64::INFINITY), None);
         for at in 600..2000 {
@@ -263,16 +265,16 @@ mod tests {
         assert_eq!(run(&mut search, 2000..2400, 1000.0), None, "it begins anew");
     }
 
-    /// Lines 24 to 28: bins in which nothing came are empty, however long the silence was.
+    /// Lines 24 to 28: bins without acknowledgements are empty, however long the silence.
     #[test]
-    fn a_silence_is_remembered_as_one() {
-        for silence in [200, 100_000] {
+    fn bins_without_acknowledgements_are_empty() {
+        for gap in [200, 100_000] {
             let mut search = Search::new();
             assert_eq!(run(&mut search, 0..600, f64::INFINITY), None);
-            let step = search.on_ack(&sample(600 + silence, 1000));
+            let step = search.on_ack(&sample(600 + gap, 1000));
             let left = matches!(step, Step::Leave { .. });
-            // After a short one deliveries have not doubled; after a long one nothing is left to compare with.
-            assert_eq!(left, silence == 200, "{step:?}");
+            // After a short silence deliveries have not doubled; after a long one there is no previous window.
+            assert_eq!(left, gap == 200, "{step:?}");
         }
     }
 }

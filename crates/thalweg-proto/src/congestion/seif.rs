@@ -1,79 +1,81 @@
-//! SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991, chapter 3), the source's part.
+//! SEIF: synchronous congestion control with explicit and implicit feedback (Liang 1991, chapter 3): the source.
 //!
-//! Routers warn every source of a queue before it overflows, so that all of them cut at the same time and by the same
-//! share. What a source learns for itself, by a time-out or duplicate acknowledgements, it takes in the same way.
+//! Routers warn every source of a queue before it overflows, so all sources reduce their windows at the same time and
+//! by the same factor. The source responds to its own loss signals, time-outs and duplicate acknowledgements, in the
+//! same way.
 //!
 //! ```text
-//!                 window < threshold                   window >= threshold
+//!                 window < ssthresh                    window >= ssthresh
 //!   start -> initialise (+1 an acknowledgement) ---> stable (+1 for k windows of acknowledgements)
 //!                 |                                    |          ^
 //!                 +------------ any signal ------------+          |
 //!                                    v                            |
-//!            cut back: threshold = half, window = c * window ------+  at once if c >= 1/2; else +1 an acknowledgement
-//!                                                                     up to the threshold
+//!            cut back: ssthresh = half, window = c * window -------+  at once if c >= 1/2; else +1 an acknowledgement
+//!                                                                     up to ssthresh
 //! ```
 //!
-//! The sender tells one drop from another: a message about a packet that went again after a time-out or duplicates comes
-//! as [`known`](FeedbackSample::known), and what duplicates or a time-out say about a packet that a router has named is not
-//! told at all. So one drop cuts once (section 3.3 of the thesis).
+//! The sender distinguishes drops. A message about a packet already retransmitted after a time-out or duplicate
+//! acknowledgements has [`known`](FeedbackSample::known) set. Loss signals for a packet that a router has already named
+//! are not reported to the controller. So one drop causes one reduction (section 3.3 of the thesis).
 //!
 //! # Differences from the thesis
 //!
 //! | Thesis | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a cut enters the stable state | below half of the window before the cut it climbs by one an acknowledgement | with deep cuts the thesis speaks of exponential growth, and its counts of messages need it | none for c >= 1/2 |
-//! | the rule for the fraction of an odd window is not told | the window stays a real number, whole packets are sent | its figures cannot tell | less than a packet |
-//! | one reaction a path is future work | [`Follow::Loudest`] cuts only for the queue that has sent most | asked for by the thesis | off by default |
+//! | a reduction enters the stable state | below half of the window before the reduction it grows by one per acknowledgement | for large reductions the thesis describes exponential growth, and its message counts require it | none for c >= 1/2 |
+//! | rounding of half an odd window: unspecified | the window is a real number; only full packets are sent | the figures of the thesis do not settle it | less than a packet |
+//! | one response per path is future work | [`Follow::Loudest`] responds only to the queue that has sent most messages | proposed by the thesis | off by default |
 
 use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
 
-/// The least threshold in segments, as that of Slow Start.
+/// Minimum ssthresh, in segments, as in Slow Start.
 const MIN_SSTHRESH: f64 = 2.0;
-/// Queues whose messages are counted apart; a path has few routers, and a hostile one cannot make this grow.
+/// Maximum number of queues with separate message counts. A path has few routers; the bound protects memory from a
+/// hostile path.
 const MAX_QUEUES: usize = 32;
-/// After so many messages the counts are halved, so that a queue that has fallen silent is overtaken in time.
+/// Number of messages after which the counts are halved, so a silent queue loses its rank in time.
 const MEMORY: u32 = 64;
 
-/// The choice of the routers that a source listens to.
+/// Selection of the routers whose messages count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Follow {
-    /// Every message counts.
+    /// All routers.
     #[default]
     All,
-    /// Only the queue that has sent most messages counts, so that two bottlenecks do not cut twice. What another
-    /// dropped is sent again, but does not cut.
+    /// The queue that has sent the most messages only, so two bottlenecks do not cause two reductions. Packets dropped
+    /// by other queues are retransmitted without a reduction.
     Loudest,
 }
 
-/// The phase that a source is in.
+/// Phase of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SeifState {
     /// Before the first signal, below the threshold.
     Initialise,
     /// At or above the threshold.
     Stable,
-    /// After a cut, on its way back to the threshold.
+    /// After a reduction, growing back to the threshold.
     CutBack,
 }
 
-/// The configuration of a [`Seif`] source.
+/// Configuration of a [`Seif`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeifConfig {
-    /// The window at the start, in segments.
+    /// Initial window, in segments.
     pub initial_window: f64,
-    /// The first threshold in segments; the thesis takes half of the maximum window.
+    /// Initial threshold, in segments; the thesis uses half of the maximum window.
     pub initial_ssthresh: f64,
-    /// The largest window in segments.
+    /// Maximum window, in segments.
     pub max_window: f64,
-    /// The factor that a signal multiplies the window by, from 0 to 1 (0.5 in the thesis).
+    /// Multiplicative-decrease factor of a signal, from 0 to 1 (0.5 in the thesis).
     pub cut_back: f64,
-    /// Windows of acknowledgements for each further segment when stable, at least 1.
+    /// Windows of acknowledgements per additional segment in the stable phase, at least 1.
     pub growth_windows: u32,
-    /// The choice of the routers that count.
+    /// Selection of the routers that count.
     pub follow: Follow,
 }
 
-/// SEIF.
+/// SEIF controller.
 #[derive(Clone, Debug)]
 pub struct Seif {
     window: f64,
@@ -81,22 +83,22 @@ pub struct Seif {
     max_window: f64,
     cut_back: f64,
     growth_windows: u32,
-    /// Acknowledgements since the window last grew or was cut.
+    /// Acknowledgements since the last growth or reduction.
     acks: u32,
     cut: bool,
-    heard: Option<Box<Heard>>,
+    message_counts: Option<Box<MessageCounts>>,
 }
 
-/// The number of messages that each queue has sent.
+/// Number of messages sent by each queue.
 #[derive(Clone, Debug, Default)]
-struct Heard {
+struct MessageCounts {
     counts: Vec<(u32, u32)>,
     total: u32,
 }
 
-impl Heard {
-    /// Counts a message; true if no other queue has sent more.
-    fn is_loudest(&mut self, queue: u32) -> bool {
+impl MessageCounts {
+    /// Counts a message; returns true if no other queue has sent more.
+    fn has_most_messages(&mut self, queue: u32) -> bool {
         self.total += 1;
         if self.total >= MEMORY {
             self.total = 0;
@@ -105,8 +107,9 @@ impl Heard {
                 *count > 0
             });
         }
-        let most = self.counts.iter().filter(|&&(other, _)| other != queue).map(|&(_, count)| count).max();
-        let own = match self.counts.iter_mut().find(|(known, _)| *known == queue) {
+        let max_other =
+            self.counts.iter().filter(|&&(other, _)| other != queue).map(|&(_, count)| count).max();
+        let queue_count = match self.counts.iter_mut().find(|(known, _)| *known == queue) {
             Some((_, count)) => {
                 *count += 1;
                 *count
@@ -118,12 +121,12 @@ impl Heard {
                 1
             }
         };
-        most.is_none_or(|most| own >= most)
+        max_other.is_none_or(|max_other| queue_count >= max_other)
     }
 }
 
 impl Seif {
-    /// Starts as `config` says; what is out of range is moved to the nearest that is not.
+    /// Creates the controller described by `config`; out-of-range values are clamped.
     pub fn new(config: &SeifConfig) -> Self {
         let max_window = config.max_window.max(1.0);
         Self {
@@ -134,11 +137,11 @@ impl Seif {
             growth_windows: config.growth_windows.max(1),
             acks: 0,
             cut: false,
-            heard: (config.follow == Follow::Loudest).then(Box::default),
+            message_counts: (config.follow == Follow::Loudest).then(Box::default),
         }
     }
 
-    /// The phase that the source is in.
+    /// Returns the phase of the source.
     pub fn state(&self) -> SeifState {
         if self.window >= self.ssthresh {
             SeifState::Stable
@@ -149,7 +152,7 @@ impl Seif {
         }
     }
 
-    /// Every signal cuts; there is no time after a cut in which the next is not heard.
+    /// Every signal reduces the window; no signal is ignored after a reduction.
     fn cut(&mut self) {
         self.ssthresh = (self.window / 2.0).max(MIN_SSTHRESH);
         self.window = (self.cut_back * self.window).max(1.0);
@@ -166,7 +169,8 @@ impl Controller for Seif {
             self.window = (self.window + 1.0).min(self.max_window);
             return;
         }
-        // Whole acknowledgements against whole windows: the counter of the thesis, not a fraction for each.
+        // Whole acknowledgements are compared with whole windows: the counter of the thesis, not a fraction per
+        // acknowledgement.
         self.acks = self.acks.saturating_add(1);
         let windows = f64::from(self.growth_windows) * self.window.floor();
         if f64::from(self.acks) >= windows {
@@ -184,7 +188,7 @@ impl Controller for Seif {
             return;
         }
         let queue = sample.feedback.queue;
-        if self.heard.as_mut().is_none_or(|heard| heard.is_loudest(queue)) {
+        if self.message_counts.as_mut().is_none_or(|message_counts| message_counts.has_most_messages(queue)) {
             self.cut();
         }
     }

@@ -1,10 +1,10 @@
 //! Slow Start with congestion avoidance (Jacobson 1988), known as Tahoe.
 //!
 //! ```text
-//!            window < threshold            window >= threshold
+//!            window < ssthresh             window >= ssthresh
 //!   start -> slow start (+1 an ack) -----> congestion avoidance (+1 a window)
 //!               ^                                   |
-//!               +----- any loss: threshold = half, window = 1 (a mark: window = half)
+//!               +----- any loss: ssthresh = half, window = 1 (a mark: window = half)
 //! ```
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
@@ -12,13 +12,13 @@ use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, Lo
 /// Window growth in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Growth {
-    /// By a fraction of a segment for each acknowledgement, while the window is used (Jacobson 1988, section 3).
+    /// Growth by a fraction of a segment per acknowledgement, while the window is used (Jacobson 1988, section 3).
     #[default]
     Fractional,
-    /// By one segment after each whole window of acknowledgements, as the simulators of that time counted (Liang 1991,
-    /// section 3.3, describes Slow Start so). Growth does not ask whether the window was used, and ends at a maximum.
+    /// Growth by one segment after each whole window of acknowledgements, as in the simulators of that time (Liang
+    /// 1991, section 3.3, describes Slow Start so). The window grows even if unused, up to a maximum.
     Counted {
-        /// The largest window in segments.
+        /// Maximum window, in segments.
         max_window: f64,
     },
 }
@@ -26,14 +26,14 @@ pub enum Growth {
 /// Minimum ssthresh, in segments.
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// The configuration of [`SlowStart`].
+/// Configuration of [`SlowStart`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowStartConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The rule of growth in congestion avoidance.
+    /// Growth rule of congestion avoidance.
     pub growth: Growth,
 }
 
@@ -43,7 +43,7 @@ pub struct SlowStart {
     window: f64,
     ssthresh: f64,
     growth: Growth,
-    /// Acknowledgements since the window last changed, where they are counted.
+    /// Acknowledgements since the last change of the window, for the counting rule.
     acks: u32,
 }
 
@@ -81,8 +81,8 @@ impl Controller for SlowStart {
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        // Jacobson 1988, section 3: on any loss, half the window is remembered and the clock is started anew. A mark leaves the
-        // clock running, and no slow start follows it (RFC 3168, section 6.1.2).
+        // Jacobson 1988, section 3: after any loss, ssthresh is half the window and slow start restarts. A mark keeps
+        // the acknowledgement clock, and no slow start follows it (RFC 3168, section 6.1.2).
         self.ssthresh = (self.window / 2.0).max(MIN_SSTHRESH);
         self.window = if sample.kind == LossKind::Mark { self.ssthresh } else { 1.0 };
         self.acks = 0;

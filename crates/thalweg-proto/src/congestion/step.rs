@@ -1,10 +1,10 @@
-//! The steps of a slow start that is watched over.
+//! Slow-start decisions of an exit detector.
 
-/// The answer to an acknowledgement in slow start.
+/// Response to an acknowledgement in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The window grows by so many segments.
+    /// Window growth, in segments.
     Grow(f64),
-    /// Slow start ends with the window that there is, less so many segments.
+    /// Slow start ends; the window is reduced by the overshoot, in segments.
     Leave { overshoot: f64 },
 }

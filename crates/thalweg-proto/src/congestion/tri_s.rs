@@ -1,8 +1,9 @@
 //! Tri-S (Wang and Crowcroft, "A new congestion control scheme: Slow Start and Search (Tri-S)", 1991).
 //!
-//! The source searches for the window beyond which more brings no throughput. Once a round trip it knows the throughput
-//! `T(W) = W / RTT(W)` of its window and from it the gradient to that of the window before, as a share of the gradient at
-//! the start, when the first packet met an empty network: the normalised throughput gradient
+//! The source searches for the largest window that still increases throughput. Once a round trip it measures the
+//! throughput `T(W) = W / RTT(W)` of its window, and the gradient relative to the previous window. This is divided by
+//! the gradient at the start, when the first packet met an empty network. The result is the normalised throughput
+//! gradient:
 //!
 //! ```text
 //!   NTG = TG(Wn) / TG(W1),   TG(Wn) = (T(Wn) - T(Wn-1)) / (Wn - Wn-1),   TG(W1) = 1 / RTT(W1)
@@ -23,57 +24,57 @@
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the first packet's round-trip time gives TG(W1) | the shortest seen | the first packet may meet a queue | the test is a little stricter |
-//! | where the search goes on after it went too far is not told | at the last window that paid | the window has grown on while it was measured | less of a queue |
-//! | what happens at the ends of the range is not told | a window that cannot grow is tried one lower | without a change there is no gradient | it leaves the maximum when that costs nothing |
-//! | only time-outs are losses | duplicates too | as old as the paper | the same, earlier |
+//! | the first packet's round-trip time gives TG(W1) | the minimum round-trip time | the first packet may meet a queue | the test is slightly stricter |
+//! | continuation of the search after too large a window: unspecified | from the last window with a sufficient gradient | the window continued to grow during the measurement | a shorter queue |
+//! | behaviour at the ends of the range: unspecified | a window at its maximum is tested one packet lower | without a change there is no gradient | the window leaves the maximum if that costs no throughput |
+//! | only time-outs are losses | duplicate acknowledgements too | as old as the paper | the same response, earlier |
 
 use super::{AckSample, ConfigureController, Controller, Decision, LossSample, SentSample};
 use crate::units::Duration;
 
-/// The configuration of a [`TriS`] source.
+/// Configuration of a [`TriS`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TriSConfig {
-    /// The largest window in segments.
+    /// Maximum window, in segments.
     pub max_window: f64,
-    /// NTGd: the gradient below which the first search has gone too far (0.5 in the paper).
+    /// NTGd: gradient below which the first search has gone too far (0.5 in the paper).
     pub decrease_below: f64,
-    /// NTGi: the gradient below which a larger window does not pay (0.5 in the paper).
+    /// NTGi: gradient below which a larger window brings no gain (0.5 in the paper).
     pub increase_above: f64,
 }
 
-/// The source's dealings with its window at present.
+/// Current Tri-S mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriSMode {
-    /// Opens it to the maximum.
+    /// Opens the window to the maximum.
     Initialise,
-    /// Searches again from one segment on.
+    /// Restarts the search from one segment.
     Decrease,
-    /// Follows the traffic by one segment a round trip.
+    /// Adapts the window by one segment per round trip.
     Increase,
 }
 
-/// The packet whose round trip is measured, one at a time.
+/// Packet whose round-trip time is measured, one at a time.
 #[derive(Clone, Copy, Debug)]
 struct Marker {
     sequence: u64,
-    /// Segments outstanding with it when it left: the W of T(W).
+    /// Outstanding segments, including the packet, at its departure: the W of T(W).
     window: f64,
 }
 
-/// Tri-S.
+/// Tri-S controller.
 #[derive(Clone, Copy, Debug)]
 pub struct TriS {
     config: TriSConfig,
     mode: TriSMode,
     window: f64,
     marker: Option<Marker>,
-    /// The last window that was measured, and its throughput in segments a second.
+    /// Last measured window, and its throughput in segments per second.
     last: Option<(f64, f64)>,
 }
 
 impl TriS {
-    /// Starts with a window of one segment.
+    /// Creates the controller with a window of one segment.
     pub fn new(config: &TriSConfig) -> Self {
         Self {
             config: TriSConfig { max_window: config.max_window.max(1.0), ..*config },
@@ -84,7 +85,7 @@ impl TriS {
         }
     }
 
-    /// The mode that the source is in.
+    /// Returns the current mode.
     pub const fn mode(&self) -> TriSMode {
         self.mode
     }
@@ -95,7 +96,7 @@ impl TriS {
         self.last = None;
     }
 
-    /// The round trip of the marker is over: a window and its throughput are known.
+    /// Ends the round trip of the marker: the throughput of a window is known.
     fn end_round(&mut self, window: f64, rtt: Duration, min_rtt: Duration) {
         let throughput = window / rtt.as_secs_f64();
         let before = self.last.replace((window, throughput));
@@ -139,7 +140,7 @@ impl Controller for TriS {
         }
         if let Some(marker) = self.marker.filter(|marker| sample.cumulative > marker.sequence) {
             self.marker = None;
-            // A round trip of no time says nothing.
+            // A zero round-trip time yields no throughput.
             if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
                 self.end_round(marker.window, rtt, sample.path.min_rtt);
             }

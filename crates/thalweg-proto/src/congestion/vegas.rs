@@ -1,45 +1,45 @@
 //! Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", 1995).
 //!
-//! Once a round trip the sender compares the rate it expected, `window / base_rtt`, with the actual one,
-//! `window / rtt`. The difference times the base round-trip time is the number of its own segments that wait in
-//! queues on the path; congestion avoidance keeps it between alpha and beta.
+//! Once a round trip the sender compares the expected rate, `window / base_rtt`, with the actual rate, `window / rtt`.
+//! The difference times the base round-trip time is the number of its own segments queued on the path. Congestion
+//! avoidance keeps that number between alpha and beta.
 //!
 //! # Differences from the paper
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not a controller's task here | without it a lone loss in a small window may wait for the timer |
-//! | repair as in Reno | selective acknowledgement by default | as all schemes here | fewer time-outs |
-//! | says nothing of marks, which are younger | a mark of RFC 3168 cuts as a loss found by duplicates | that is what RFC 3168 asks for | none without `ecn` |
-//! | slow start ends without a change of the window (section 3.3) | with seven eighths of it | as in ns-2 and Linux | less overshoot |
-//! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noise on shared queues; ns-2 does the same | smoother |
+//! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
+//! | loss recovery as in Reno | selective acknowledgement by default | as all schemes of this crate | fewer time-outs |
+//! | marks: unspecified, as ECN is more recent | a mark reduces the window as a loss detected by duplicate acknowledgements does | required by RFC 3168 | none without `ecn` |
+//! | slow start ends without a change of the window (section 3.3) | the window falls to seven eighths | as in ns-2 and Linux | less overshoot |
+//! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noisy on shared queues; ns-2 does the same | smoother |
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::{Duration, Time};
 
-/// The least window in segments, also after a time-out.
+/// Minimum window, in segments, also after a time-out.
 const MIN_WINDOW: f64 = 2.0;
-/// The part of the window that is left after a loss found by duplicate acknowledgements (section 3.1 of the paper).
+/// Multiplicative-decrease factor after a loss detected by duplicate acknowledgements (section 3.1 of the paper).
 const LOSS_FACTOR: f64 = 0.75;
-/// The part of the window that is left when slow start ends because a queue builds up.
+/// Multiplicative-decrease factor at the end of slow start due to a queue.
 const LEAVE_SLOW_START_FACTOR: f64 = 0.875;
 
-/// The configuration of [`Vegas`].
+/// Configuration of [`Vegas`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VegasConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The slow-start threshold at the start, in segments; at least 2.
+    /// Initial slow-start threshold, in segments; at least 2.
     pub initial_ssthresh: f64,
-    /// The window grows while fewer segments than this are queued in the network.
+    /// Number of queued segments below which the window grows.
     pub alpha: f64,
-    /// The window shrinks while more segments than this are queued in the network.
+    /// Number of queued segments above which the window shrinks.
     pub beta: f64,
-    /// Slow start ends when more segments than this are queued.
+    /// Number of queued segments above which slow start ends.
     pub gamma: f64,
 }
 
-/// Vegas.
+/// Vegas controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Vegas {
     window: f64,
@@ -47,18 +47,18 @@ pub struct Vegas {
     alpha: f64,
     beta: f64,
     gamma: f64,
-    /// The round ends when data from here on is acknowledged.
+    /// Sequence number whose acknowledgement ends the round.
     round_end: u64,
     rtt_sum: Duration,
     rtt_count: u32,
-    /// The time at which a loss last cut the window.
+    /// Time of the last window reduction after a loss.
     cut_at: Time,
-    /// Slow start grows in every other round only, so that the comparison sees an unchanged window.
+    /// Growth phase: slow start grows in every other round only, so the comparison sees an unchanged window.
     growing: bool,
 }
 
 impl Vegas {
-    /// Starts as `config` says.
+    /// Creates the controller described by `config`.
     pub fn new(config: &VegasConfig) -> Self {
         Self {
             window: config.initial_window.max(1.0),
@@ -74,7 +74,7 @@ impl Vegas {
         }
     }
 
-    /// Segments of this flow that wait in queues, by the mean round-trip time of the round.
+    /// Returns the number of this flow's queued segments, from the mean round-trip time of the round.
     fn queued(&self, min_rtt: Duration) -> f64 {
         let rtt = self.rtt_sum.as_secs_f64() / f64::from(self.rtt_count);
         self.window * (1.0 - min_rtt.as_secs_f64() / rtt)
@@ -96,7 +96,7 @@ impl Vegas {
                 self.growing = !self.growing;
             }
         } else if sample.app_limited {
-            // An unused window says nothing about how much it would queue.
+            // An unused window does not indicate the queue that it would cause.
         } else if queued > self.beta {
             self.window = (self.window - 1.0).max(MIN_WINDOW);
         } else if queued < self.alpha {
@@ -126,7 +126,7 @@ impl Controller for Vegas {
 
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
-            // Section 3.1: a segment sent before the last cut says nothing of the window after it.
+            // Section 3.1: a segment sent before the last reduction does not reflect the reduced window.
             LossKind::Duplicates | LossKind::Mark if sample.sent_at < self.cut_at => return,
             LossKind::Duplicates | LossKind::Mark => {
                 self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);

@@ -6,7 +6,7 @@ use crate::units::Time;
 /// A flow's own priority and its priority after ageing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rank {
-    own: u8,
+    base: u8,
     now: u8,
     /// Start of the wait, or time of the last raise; `None` while the flow may send.
     waits_since: Option<Time>,
@@ -16,8 +16,8 @@ pub(super) struct Rank {
 
 impl Rank {
     pub(super) fn new(priority: u8) -> Self {
-        let own = priority.clamp(1, LOWEST);
-        Self { own, now: own, waits_since: None, runs_since: Time::ZERO }
+        let base = priority.clamp(1, LOWEST);
+        Self { base, now: base, waits_since: None, runs_since: Time::ZERO }
     }
 
     /// Returns the current priority.
@@ -27,7 +27,7 @@ impl Rank {
 
     /// Returns true if the current priority is above the flow's own.
     pub(super) const fn is_raised(&self) -> bool {
-        self.now < self.own
+        self.now < self.base
     }
 
     pub(super) const fn is_waiting(&self) -> bool {
@@ -51,8 +51,8 @@ impl Rank {
     /// Records that the flow has been served.
     pub(super) fn served(&mut self, ageing: &Ageing) {
         match ageing.then {
-            AfterService::FallsBack => self.now = self.own,
-            AfterService::Stays => self.own = self.now,
+            AfterService::FallsBack => self.now = self.base,
+            AfterService::Stays => self.base = self.now,
         }
     }
 

@@ -53,25 +53,25 @@ impl Default for CongestionGateConfig {
     }
 }
 
-/// A gate that stops priorities from the lowest up while there is congestion (Yang and Fu 2001: congestion control).
+/// A gate that stops priorities from the lowest up during congestion (Yang and Fu 2001: congestion control).
 ///
-/// At each check: if a flow that may send met a sign of congestion since the last one, the lowest priority that may send is
-/// stopped; otherwise the highest one that is stopped may go on. All flows of a priority are stopped and started together,
-/// whatever their protocol; one that begins is as the others of its priority. Signs that stopped flows meet, such as the
-/// time-outs of what they had on the way, do not count: they would keep the gate shut.
+/// At each check, if a flow that may send has met a congestion signal since the last check, the gate stops the lowest
+/// priority that may send. Otherwise it resumes the highest stopped priority. All flows of a priority are stopped and
+/// resumed together, for any protocol; a new flow takes the state of its priority. Congestion signals of stopped flows,
+/// such as time-outs of their packets in flight, do not count: they would keep the gate closed.
 ///
-/// The highest priority present is never stopped, unless [`stops_highest`](CongestionGateConfig::stops_highest); then at
-/// least no sign comes, so that the next check starts it again.
+/// The highest priority present is never stopped, unless [`stops_highest`](CongestionGateConfig::stops_highest) is set.
+/// Then no signals arrive, and the next check resumes it.
 ///
-/// With ageing a flow that has been stopped for long stands one priority higher, and goes on when that one may. It has been
-/// served when it has been let go on for a whole check.
+/// With ageing, a flow stopped for long is raised by one priority, and resumes with that priority. It counts as served
+/// after it was allowed to send for a whole check interval.
 ///
 /// Differences from the paper:
 ///
 /// | paper | here | reason | effect |
 /// | --- | --- | --- | --- |
-/// | congestion that TCP flows detect | any flow's signs, or as configured | works on any protocol | none for TCP and UDP alone |
-/// | checks go on all the time | only while something is stopped or a sign has come | nothing to do otherwise | none |
+/// | congestion detected by TCP flows | signals of any flow, or as configured | works on any protocol | none for TCP and UDP alone |
+/// | checks run continuously | only while a priority is stopped or after a signal | otherwise they have no effect | none |
 #[derive(Clone, Debug)]
 pub struct CongestionGate {
     config: CongestionGateConfig,
@@ -143,7 +143,7 @@ impl CongestionGate {
     /// Records a congestion signal and skips the checks that were not needed before it.
     fn note(&mut self, now: Time, counts: bool) {
         if counts && !self.congested {
-            if self.is_quiet() {
+            if self.is_unaffected() {
                 let periods = now.since(self.checked).as_picos() / self.config.check.as_picos();
                 self.checked += self.config.check * periods;
             }
@@ -152,7 +152,7 @@ impl CongestionGate {
     }
 
     /// Returns true while no check could change anything.
-    fn is_quiet(&self) -> bool {
+    fn is_unaffected(&self) -> bool {
         !self.congested && self.open == LOWEST && !self.flows.values().any(Rank::is_raised)
     }
 
@@ -239,7 +239,7 @@ impl CongestionGate {
     }
 
     fn timer(&self) -> Option<(Time, GateReason)> {
-        let check = (!self.flows.is_empty() && !self.is_quiet())
+        let check = (!self.flows.is_empty() && !self.is_unaffected())
             .then(|| (self.checked + self.config.check, GateReason::Check));
         let age = self.config.ageing.after.and_then(|_| {
             let times = self.flows.values().filter_map(|rank| rank.moves_up_at(&self.config.ageing));

@@ -1,13 +1,13 @@
-//! A gate at a node that sends: which of its flows may send, by their priorities (Yang and Fu 2001).
+//! A gate at a sending node: selects the flows that may send, by priority (Yang and Fu 2001).
 //!
-//! A gate needs nothing from the network. It hears from the node when flows begin and end, when they meet signs of
-//! congestion and when they send, and tells which flows to pause and to let go on. What a paused flow keeps is the flow's
-//! own business: a gate touches no state but its own, so it works on any mix of protocols.
+//! A gate needs no support from the network. The node reports the start and end of flows, congestion signals and
+//! transmissions; the gate returns the flows to pause and to resume. It keeps only its own state, so it works with any
+//! mix of protocols; the state of a paused flow is left to the flow.
 //!
-//! - [`CongestionGate`]: all flows send, until there is congestion; then priorities are stopped from the lowest up.
-//! - [`SlotGate`]: one flow sends at a time, for a turn that its priority decides.
+//! - [`CongestionGate`]: all flows send until there is congestion; then priorities are stopped from the lowest up.
+//! - [`SlotGate`]: one flow sends at a time, for a turn whose length depends on its priority.
 //!
-//! [`Gate`] is either, as a [`GateConfig`] chooses. Priorities are from 1, the highest, to [`LOWEST`].
+//! [`Gate`] is either, as selected by a [`GateConfig`]. Priorities range from 1, the highest, to [`LOWEST`].
 
 mod age;
 mod congestion;
@@ -58,16 +58,16 @@ pub enum GateInput {
     },
 }
 
-/// An action that a gate asks for.
+/// An action requested by a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateEvent {
     /// Stop this flow from sending data.
     Pause(u32),
-    /// Let this flow send again.
+    /// Allow this flow to send again.
     Resume(u32),
 }
 
-/// The reason for a gate's time-out.
+/// Cause of a gate timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateReason {
     /// The next check of a congestion gate.
@@ -90,7 +90,7 @@ pub enum AfterService {
     Stays,
 }
 
-/// Ageing: raises flows that wait for long.
+/// Ageing: raises the priority of flows that wait for long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ageing {
     /// Waiting time per raise of one priority, above zero. `None` disables ageing.
@@ -109,10 +109,10 @@ pub enum GateConfig {
 }
 
 impl GateConfig {
-    /// Checks that a gate can be made of this configuration.
+    /// Checks the configuration.
     ///
     /// # Errors
-    /// The name of the first span that is zero, or number of slots that is.
+    /// Returns the name of the first duration or number of slots that is zero.
     pub fn check(&self) -> Result<(), &'static str> {
         let (span, name, ageing) = match self {
             Self::Congestion(config) => (config.check, "check", config.ageing),
@@ -130,7 +130,7 @@ impl GateConfig {
     }
 }
 
-/// Any gate.
+/// A gate of either kind.
 #[derive(Clone, Debug)]
 pub enum Gate {
     /// A congestion gate.

@@ -30,16 +30,17 @@ impl Default for SlotGateConfig {
     }
 }
 
-/// A gate that lets one flow send at a time (Yang and Fu 2001: time slots).
+/// A gate that allows one flow to send at a time (Yang and Fu 2001: time slots).
 ///
-/// Flows queue first come, first served. The one with the token may send for as many slots as its priority has, or until it
-/// has ended; then it queues again, and the next one has its turn. A flow keeps the token while it has nothing to send,
-/// such as while it waits for acknowledgements, unless the gate is
-/// [work-conserving](SlotGateConfig::work_conserving): then it passes it on after a slot in which it sent nothing.
+/// Flows queue first come, first served. The holder of the token may send for the number of slots of its priority, or
+/// until it ends. Then it queues again, and the next flow gets the token. A flow keeps the token while it has nothing
+/// to send, for example while it waits for acknowledgements. In a [work-conserving](SlotGateConfig::work_conserving)
+/// gate it passes the token on after a slot without transmissions.
 ///
-/// With ageing a flow that has waited for long has the turn of a higher priority. It has been served when its turn is over.
+/// With ageing, a flow that has waited for long gets the turn of a higher priority. It counts as served at the end of
+/// its turn.
 ///
-/// There is nobody to pass the token to where a flow is alone: it goes on sending, turn after turn, without a pause.
+/// A single flow sends without pauses, as there is no other flow to pass the token to.
 #[derive(Clone, Debug)]
 pub struct SlotGate {
     config: SlotGateConfig,
@@ -157,7 +158,7 @@ impl SlotGate {
 
     pub(super) fn poll(&mut self, now: Time) -> GateOutput {
         while let Some(turn) = self.turn.filter(|turn| turn.ends <= now) {
-            // Turns missed by a late driver are not made up for.
+            // Turns missed by a late driver are not made up.
             let late = now.since(turn.ends) >= self.config.slot;
             self.end(if late { now } else { turn.ends }, turn);
         }

@@ -1,4 +1,4 @@
-//! Proves the rules of gates, one by one and on random flows.
+//! Tests of the gates' rules, individually and on random flows.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn ms(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-/// A gate with what its driver knows: the flows that are paused, and when the gate wants to be polled.
+/// A gate with its driver's state: the paused flows, and the time of the next poll.
 struct Driven {
     gate: Gate,
     paused: BTreeSet<u32>,
@@ -49,7 +49,7 @@ impl Driven {
     fn input(&mut self, now: Time, input: GateInput) -> Vec<GateEvent> {
         self.gate.handle(now, input);
         if let GateInput::Leave { flow } = input {
-            // What has ended needs no more events.
+            // An ended flow gets no more events.
             self.paused.remove(&flow);
         }
         self.drain(now)
@@ -63,7 +63,7 @@ impl Driven {
         self.input(now, GateInput::Congestion { flow, signal: Signal::Timeout })
     }
 
-    /// Polls at every time that the gate asks for, up to `end`, and returns the events with their times in ms.
+    /// Polls at every requested time up to `end`, and returns the events with their times in ms.
     fn run(&mut self, end: Time) -> Vec<(u64, GateEvent)> {
         let mut all = Vec::new();
         while let Some(at) = self.next.filter(|&at| at <= end) {
@@ -89,9 +89,9 @@ fn every_100_ms() -> CongestionGateConfig {
 use GateEvent::{Pause, Resume};
 
 #[test]
-fn congestion_stops_the_lowest_priority_and_quiet_starts_the_highest() {
-    // Priorities 1, 2, 2, 4. Signs in the first and second check stop 4 and then both of 2; the following quiet checks start
-    // 2, then 4; then there is nothing to check any more.
+fn congestion_pauses_the_lowest_priority_and_its_end_resumes_the_highest() {
+    // Priorities 1, 2, 2, 4. Signals before the first and second check stop 4 and then both of 2. The following quiet
+    // checks resume 2, then 4; then checks end.
     let mut gate = congestion(every_100_ms());
     for (flow, priority) in [(1, 1), (2, 2), (3, 2), (4, 4)] {
         assert_eq!(gate.join(ms(0), flow, priority), []);
@@ -106,8 +106,8 @@ fn congestion_stops_the_lowest_priority_and_quiet_starts_the_highest() {
 }
 
 #[test]
-fn the_highest_priority_present_is_not_stopped() {
-    // Only 3 and 5 are present: 5 is stopped, 3 never is, whatever comes. When 3 has left, 5 goes on at once.
+fn the_highest_priority_present_is_not_paused() {
+    // Only 3 and 5 are present: 5 is stopped, 3 never is. When 3 has left, 5 resumes at once.
     let mut gate = congestion(every_100_ms());
     gate.join(ms(0), 3, 3);
     gate.join(ms(0), 5, 5);
@@ -120,8 +120,8 @@ fn the_highest_priority_present_is_not_stopped() {
 }
 
 #[test]
-fn the_paper_stops_the_highest_priority_too() {
-    // And starts it with the next check, as nobody is left to meet congestion.
+fn the_variant_of_the_paper_pauses_the_highest_priority_too() {
+    // The next check resumes it, as no other flow can meet congestion.
     let mut gate = congestion(CongestionGateConfig { stops_highest: true, ..every_100_ms() });
     gate.join(ms(0), 1, 1);
     gate.timeout(ms(10), 1);
@@ -129,7 +129,7 @@ fn the_paper_stops_the_highest_priority_too() {
 }
 
 #[test]
-fn signs_of_stopped_flows_do_not_count() {
+fn signals_of_paused_flows_are_ignored() {
     // Flow 4 is stopped; its time-outs do not stop flow 2, and the gate opens again.
     let mut gate = congestion(every_100_ms());
     gate.join(ms(0), 1, 1);
@@ -142,7 +142,7 @@ fn signs_of_stopped_flows_do_not_count() {
 }
 
 #[test]
-fn only_the_signs_that_were_chosen_count() {
+fn only_configured_signals_count() {
     let signs = [Signal::Timeout, Signal::Duplicates, Signal::Mark, Signal::Feedback];
     for (signals, counted) in [(Signals::All, 4), (Signals::Losses, 2), (Signals::Timeouts, 1)] {
         let stops = |input: GateInput| {
@@ -159,7 +159,7 @@ fn only_the_signs_that_were_chosen_count() {
 }
 
 #[test]
-fn a_flow_that_begins_is_as_the_others_of_its_priority() {
+fn a_new_flow_takes_the_state_of_its_priority() {
     let mut gate = congestion(every_100_ms());
     gate.join(ms(0), 1, 1);
     gate.join(ms(0), 3, 3);
@@ -172,7 +172,7 @@ fn a_flow_that_begins_is_as_the_others_of_its_priority() {
 
 #[test]
 fn checks_are_at_multiples_of_their_interval() {
-    // After a long quiet time the sign at 12 345 ms is decided upon at 12 400.
+    // After a long quiet time the signal at 12 345 ms takes effect at 12 400.
     let mut gate = congestion(every_100_ms());
     gate.join(ms(0), 1, 1);
     gate.join(ms(0), 2, 2);
@@ -181,9 +181,9 @@ fn checks_are_at_multiples_of_their_interval() {
 }
 
 #[test]
-fn a_flow_that_waited_for_long_moves_up() {
-    // Flow 1 meets congestion all the time. Flow 4 is stopped at 100 ms, and after three times 250 ms it stands at 1, which
-    // may send. It has then a whole check, falls back, and waits again.
+fn a_waiting_flow_gains_priority() {
+    // Flow 1 meets congestion all the time. Flow 4 is stopped at 100 ms, and after three times 250 ms it has priority
+    // 1, which may send. It then sends for a whole check interval, falls back, and waits again.
     let ageing = Ageing { after: Some(Duration::from_millis(250)), then: AfterService::FallsBack };
     let mut gate = congestion(CongestionGateConfig { ageing, ..every_100_ms() });
     gate.join(ms(0), 1, 1);
@@ -195,7 +195,7 @@ fn a_flow_that_waited_for_long_moves_up() {
     }
     assert_eq!(events[..3], [(100, Pause(4)), (850, Resume(4)), (1000, Pause(4))]);
     assert_eq!(events[3], (1750, Resume(4)));
-    // With the paper's option it keeps what it has reached.
+    // With the paper's option it keeps the raised priority.
     let ageing = Ageing { then: AfterService::Stays, ..ageing };
     let mut gate = congestion(CongestionGateConfig { ageing, ..every_100_ms() });
     gate.join(ms(0), 1, 1);
@@ -210,7 +210,7 @@ fn a_flow_that_waited_for_long_moves_up() {
 
 #[test]
 fn turns_have_the_slots_of_the_paper() {
-    // A flow of each priority: 256, 128, 64, 32, 16 and 8 slots of 10 ms, in the order in which they came, and again.
+    // One flow of each priority: 256, 128, 64, 32, 16 and 8 slots of 10 ms, in order of arrival, and again.
     let mut gate = slots(SlotGateConfig::default());
     for flow in 1..=6 {
         gate.join(ms(0), flow, flow as u8);
@@ -234,7 +234,7 @@ fn the_token_passes_at_once_when_its_flow_has_ended() {
     assert_eq!(gate.input(ms(7), GateInput::Leave { flow: 1 }), [Resume(2)]);
     // Its turn begins now: 8 slots of 10 ms.
     assert_eq!(gate.run(ms(87)), [(87, Pause(2)), (87, Resume(3))]);
-    // One that waits may leave too, and is not waited for.
+    // A waiting flow may leave too, and is skipped.
     gate.input(ms(90), GateInput::Leave { flow: 2 });
     assert_eq!(gate.run(ms(10_000)), []);
     assert_eq!(gate.paused, BTreeSet::new());
@@ -242,8 +242,8 @@ fn the_token_passes_at_once_when_its_flow_has_ended() {
 
 #[test]
 fn a_silent_flow_keeps_the_token_unless_the_gate_conserves_work() {
-    // Flow 1 sends in its first slot and never again. Its turn has 2560 ms; a work-conserving gate passes the token on after
-    // its second slot, at 20 ms.
+    // Flow 1 sends only in its first slot. Its turn takes 2560 ms; a work-conserving gate passes the token on after its
+    // second slot, at 20 ms.
     for (work_conserving, passes) in [(false, 2560), (true, 20)] {
         let mut gate = slots(SlotGateConfig { work_conserving, ..SlotGateConfig::default() });
         gate.join(ms(0), 1, 1);
@@ -263,8 +263,8 @@ fn a_flow_alone_is_never_paused() {
 
 #[test]
 fn ageing_lengthens_a_turn() {
-    // Flow 2 of priority 6 waits for 2560 ms behind flow 1: with ageing of 1000 ms it has the 32 slots of priority 4, and the
-    // 8 of its own the next time, unless it stays.
+    // Flow 2 of priority 6 waits for 2560 ms behind flow 1. With ageing of 1000 ms it gets the 32 slots of priority 4,
+    // and its own 8 the next time, unless it stays raised.
     for (then, second) in [(AfterService::FallsBack, 32), (AfterService::Stays, 128)] {
         let ageing = Ageing { after: Some(Duration::from_millis(1000)), then };
         let mut gate = slots(SlotGateConfig { ageing, ..SlotGateConfig::default() });
@@ -310,9 +310,9 @@ fn inputs() -> impl Strategy<Value = Vec<(u64, GateInput)>> {
 
 proptest! {
     #[test]
-    fn a_congestion_gate_never_stops_all(ageing in ageings(), inputs in inputs()) {
-        // At any time some flow may send, and of two flows without ageing the higher may if the lower may; without signs all
-        // may after as many checks as there are priorities.
+    fn a_congestion_gate_never_pauses_all_flows(ageing in ageings(), inputs in inputs()) {
+        // At any time some flow may send. Of two flows without ageing, the higher may send if the lower may. Without
+        // signals all may send after as many checks as there are priorities.
         let mut gate = congestion(CongestionGateConfig { ageing, ..every_100_ms() });
         let (mut flows, mut now) = (BTreeMap::new(), Time::ZERO);
         for (wait, input) in inputs {
@@ -341,8 +341,8 @@ proptest! {
     }
 
     #[test]
-    fn with_slots_exactly_one_sends(ageing in ageings(), work_conserving: bool, inputs in inputs()) {
-        // And every flow has its turn within a round of the longest turns.
+    fn with_slots_exactly_one_flow_sends(ageing in ageings(), work_conserving: bool, inputs in inputs()) {
+        // Every flow gets its turn within one round of the longest turns.
         let config = SlotGateConfig { slot: Duration::from_millis(1), work_conserving, ageing, ..SlotGateConfig::default() };
         let mut gate = slots(config);
         let (mut flows, mut now) = (BTreeSet::new(), Time::ZERO);

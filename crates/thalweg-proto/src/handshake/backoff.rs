@@ -48,7 +48,7 @@ impl Backoff {
     }
 }
 
-/// A timer is not due when it is set, whatever the configuration.
+/// Raises a zero time-out to one tick: a new timer is never due at once.
 fn at_least_a_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_picos(1))
 }

@@ -1,4 +1,4 @@
-//! The settings of a handshake.
+//! Settings of a handshake.
 
 use super::Protocol;
 use crate::units::Duration;
@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The protocol.
+    /// Returns the protocol.
     pub const fn protocol(self) -> Protocol {
         match self {
             Self::Tcp => Protocol::Tcp,
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// The settings of both ends.
+/// Handshake settings of both endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Handshake type.

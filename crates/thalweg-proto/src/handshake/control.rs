@@ -21,15 +21,15 @@ pub enum Step {
     Open,
     /// SYN-ACK; the server's flight from ServerHello to Finished.
     Answer,
-    /// The ACK of that; the client's Finished.
+    /// ACK of the SYN-ACK; the client's Finished.
     Confirm,
     /// HANDSHAKE_DONE. TCP has none.
     Done,
-    /// The opener's FIN, behind so many bytes.
+    /// The opener's FIN, with the length of the stream in bytes.
     Fin(u64),
     /// The listener's FIN, with the acknowledgement of the opener's.
     FinAnswer(u64),
-    /// The acknowledgement of that.
+    /// ACK of the listener's FIN.
     FinConfirm(u64),
     /// CONNECTION_CLOSE. TCP has none.
     Close,
@@ -38,29 +38,29 @@ pub enum Step {
 /// A PDU that opens or closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Control {
-    /// The protocol.
+    /// Protocol.
     pub protocol: Protocol,
-    /// The step.
+    /// Step.
     pub step: Step,
 }
 
 /// A PDU of a connection with a handshake.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pdu<U> {
-    /// It opens or closes.
+    /// PDU that opens or closes the connection.
     Control(Control),
-    /// It is between the engines.
+    /// PDU of the engines.
     Engine(U),
 }
 
-/// Options of a SYN that other segments do not have: maximum segment size, window scale, selective acknowledgements permitted
-/// (RFC 9293, RFC 7323, RFC 2018), padded to words.
+/// Options only in a SYN: maximum segment size, window scale, selective acknowledgements permitted (RFC 9293, RFC 7323,
+/// RFC 2018), padded to words.
 const SYN_OPTIONS: u32 = 8;
 
-/// The least datagram with a client's Initial, and with what answers it (RFC 9000, section 14.1).
+/// Minimum size of a datagram with a client's Initial, and of the answer to it (RFC 9000, section 14.1).
 const INITIAL: u32 = 1200;
 
-/// The message Finished with SHA-256 (RFC 8446, section 4.4.4), its frame, the packet's header and its seal.
+/// Finished message with SHA-256 (RFC 8446, section 4.4.4), with its frame, packet header and authentication tag.
 const FINISHED: u32 = 64;
 
 impl Control {
@@ -144,7 +144,7 @@ impl Compact for Control {
     }
 }
 
-/// The bytes of the packed form. Live connections have a handshake of their own.
+/// Encoding of the packed form. Live connections have a separate handshake.
 impl Wire for Control {
     fn encode(&self, to: &mut Vec<u8>) {
         to.extend(self.pack().unwrap_or_default());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn packets_round_trip_through_the_codec() {
         for control in all() {
             let mut bytes = Vec::new();
             control.encode(&mut bytes);
@@ -191,7 +191,7 @@ mod tests {
 
     /// A SYN of 20 bytes of options beside 12 for timestamps; RFC 9000, section 14.1.
     #[test]
-    fn sizes_are_those_of_the_protocols() {
+    fn packet_sizes_match_the_protocols() {
         let size = |protocol, step| DataUnit::<Length>::framing(&Control { protocol, step });
         assert_eq!(size(Protocol::Tcp, Step::Open), 8);
         assert_eq!(size(Protocol::Tcp, Step::Answer), 8);

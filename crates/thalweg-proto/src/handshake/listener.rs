@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use crate::transport::{Event, Input};
 use crate::units::Time;
 
-/// The state of the passive side, by the names of RFC 9293, section 3.3.2.
+/// State of the passive side, by the names of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// LISTEN.
@@ -16,7 +16,7 @@ enum Phase {
     HalfOpen,
     /// ESTABLISHED.
     Open,
-    /// LAST-ACK: all of so many bytes has arrived.
+    /// LAST-ACK: the whole stream of this many bytes has arrived.
     Closing(u64),
     /// CLOSED.
     Closed,
@@ -61,7 +61,7 @@ impl<E> Listener<E> {
         &self.engine
     }
 
-    /// The same, to be changed.
+    /// Returns the receiving engine, mutably.
     pub const fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }
@@ -165,13 +165,13 @@ where
             Err(command) => return self.engine.handle(now, command.into_input()),
         };
         if self.config.kind.protocol() == Protocol::Tcp {
-            // All but the SYN acknowledges it.
+            // Any PDU but the SYN acknowledges the answer.
             self.establish(now);
         }
         match self.phase {
             Phase::Open => {}
             Phase::HalfOpen if self.config.kind.is_early() => {}
-            // Everything has come before.
+            // All data has arrived before.
             Phase::Closing(length) => return self.repeat(now, Step::FinAnswer(length)),
             Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
         }

@@ -1,8 +1,8 @@
-//! Connections that open and close: the handshakes of TCP (RFC 9293) and QUIC (RFC 9000 and 9001) around the engines of any
-//! family.
+//! Connection establishment and termination: the handshakes of TCP (RFC 9293) and QUIC (RFC 9000 and 9001) around the
+//! engines of any family.
 //!
-//! An [`Opener`] has the sending engine in it and a [`Listener`] the receiving one. They exchange [`Control`] PDUs of their own,
-//! repeat those that are lost, and pass everything else through: what the engines send is as it is without a handshake.
+//! An [`Opener`] contains the sending engine and a [`Listener`] the receiving one. They exchange their own [`Control`]
+//! PDUs, retransmit lost ones, and pass all other PDUs through unchanged.
 //!
 //! ```text
 //!   TCP                        QUIC                        QUIC, 0-RTT
@@ -16,22 +16,22 @@
 //!   ACK ------------->
 //! ```
 //!
-//! The first measurement of the round trip is that of the handshake, unless its packets were repeated (Karn's rule). After a
-//! SYN that was, the retransmission time-out is at least 3 s (RFC 6298, section 5.7).
+//! The handshake gives the first round-trip measurement, unless its packets were retransmitted (Karn's rule). After a
+//! retransmitted SYN the retransmission time-out is at least 3 s (RFC 6298, section 5.7).
 //!
 //! # Differences from the RFCs
 //!
 //! | RFC | here | reason | effect |
 //! | --- | --- | --- | --- |
-//! | 9293: a FIN may be a flag of the last data segment, and of the SYN-ACK's acknowledgement | a packet of its own, behind the last data that leaves for the first time, and an ACK of its own before the first data, as Linux sends when an application writes after it has connected | engines know nothing of it | a packet more each |
-//! | 9293, section 3.6: each direction is closed by its own application | the listener closes when it has everything up to the FIN: its FIN acknowledges the other | data goes one way | one packet fewer |
-//! | 9293: TIME-WAIT ends after 2 MSL | it ends with the listener, which is told of its last acknowledgement | no number is used again | memory is free at once |
-//! | 5681, section 3.1: after a lost SYN the initial window is one segment | as without | RFC 6928, section 2, recommends that for a single loss | none but for two losses in one handshake |
-//! | 9000: the server's flight is one to four datagrams, by its certificates | one of 1200 bytes, as the client's | as with a short chain, or a resumed session | fewer packets that can be lost |
+//! | 9293: a FIN may be a flag of the last data segment, and the handshake's ACK may carry data | the FIN is a separate packet after the first transmission of all data; the ACK is a separate packet before the first data, as Linux sends when an application writes after connecting | engines are independent of the handshake | one more packet each |
+//! | 9293, section 3.6: each direction is closed by its own application | the listener closes after receiving all data up to the FIN; its FIN acknowledges the other | data flows in one direction | one packet fewer |
+//! | 9293: TIME-WAIT ends after 2 MSL | it ends with the listener, when that has received the last acknowledgement | no number is reused | memory is released at once |
+//! | 5681, section 3.1: after a lost SYN the initial window is one segment | the initial window is unchanged | RFC 6928, section 2, recommends that for a single loss | none but for two losses in one handshake |
+//! | 9000: the server's flight is one to four datagrams, by its certificates | one of 1200 bytes, like the client's | as with a short chain, or a resumed session | fewer packets that can be lost |
 //! | 9000: 0-RTT data may share the datagram of the client's Initial | it follows in the next, at the same instant | the keys of today's key exchanges fill the first | 1200 bytes more before the data |
-//! | 9001, section 5.7: packets that cannot be read yet may be kept | they count as lost | a server may | a lost Finished costs what was sent behind it |
-//! | 9002, section 6.2: the first time-out is 999 ms | that of RFC 6298, which is configured | RFC 9002 speaks of 1 s, too | 1 ms |
-//! | 9000, section 10: a lost CONNECTION_CLOSE leaves the server to its idle time-out | the server's state ends with the client's | simulated servers have no bound on theirs | none |
+//! | 9001, section 5.7: packets that cannot be decrypted yet may be buffered | they count as lost | the RFC permits it | a lost Finished also loses the data sent behind it |
+//! | 9002, section 6.2: the first time-out is 999 ms | the configured one of RFC 6298 | RFC 9002 mentions 1 s, too | 1 ms |
+//! | 9000, section 10: a lost CONNECTION_CLOSE leaves the server to its idle time-out | the server's state ends with the client's | simulated servers have no state limit | none |
 
 mod backoff;
 mod config;
@@ -46,12 +46,12 @@ pub use opener::Opener;
 
 use crate::end::End;
 
-/// The reason for a time-out of an endpoint with a handshake.
+/// Cause of a timer expiry at an endpoint with a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason<R> {
-    /// A packet that opens or closes the connection may be lost.
+    /// Retransmission of a packet that opens or closes the connection.
     Handshake,
-    /// A reason of the engine.
+    /// Timer of the engine.
     Engine(R),
 }
 

@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};
 use crate::units::{Duration, Time};
 
-/// The state of the active side, by the names of RFC 9293, section 3.3.2.
+/// State of the active side, by the names of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// CLOSED: nothing has been sent.
@@ -18,9 +18,9 @@ enum Phase {
     Unconfirmed,
     /// ESTABLISHED.
     Open,
-    /// FIN-WAIT: the FIN stands behind so many bytes.
+    /// FIN-WAIT: the FIN follows this many bytes.
     Closing(u64),
-    /// TIME-WAIT, or nothing will be sent any more.
+    /// TIME-WAIT, or closed without further transmissions.
     Closed(Option<u64>),
 }
 
@@ -46,7 +46,7 @@ pub struct Opener<E> {
     failed: Option<Failure>,
 }
 
-/// After a SYN was lost the time-out of data is at least this (RFC 6298, section 5.7).
+/// Minimum time-out of data after a lost SYN (RFC 6298, section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 impl<E> Opener<E> {
@@ -73,7 +73,7 @@ impl<E> Opener<E> {
         &self.engine
     }
 
-    /// The same, to be changed.
+    /// Returns the sending engine, mutably.
     pub const fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }
@@ -141,7 +141,7 @@ impl<E: Carried> Opener<E> {
             (Step::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
                 self.owed = self.owed.or(Some(Step::Confirm));
             }
-            // RFC 9000, section 10.2.1: whatever comes in the closing state is answered so.
+            // RFC 9000, section 10.2.1: every packet received in the closing state is answered with CONNECTION_CLOSE.
             (Step::Answer, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
                 self.owed = Some(Step::Close);
             }
@@ -160,7 +160,7 @@ impl<E: Carried> Opener<E> {
         }
     }
 
-    /// The peer has answered.
+    /// Handles the peer's answer.
     fn open(&mut self, now: Time) {
         let was_repeated = self.timer.repeats > 0;
         let rtt = (!was_repeated).then(|| now.since(self.began));
@@ -194,7 +194,7 @@ where
     fn handle(&mut self, now: Time, input: Self::Input) {
         let command = match input.into_pdu() {
             Ok((Pdu::Control(control), _)) => return self.on_control(now, control),
-            // What comes before the answer cannot be read.
+            // PDUs received before the answer cannot be decrypted.
             Ok((Pdu::Engine(_), _))
                 if matches!(self.phase, Phase::Idle | Phase::Opening | Phase::Closed(_)) =>
             {

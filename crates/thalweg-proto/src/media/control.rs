@@ -29,12 +29,12 @@ const NO_MARKS: f64 = 0.0001;
 /// BYTES_IN_FLIGHT_LIMIT and BYTES_IN_FLIGHT_LIMIT_COMPENSATION.
 const IN_FLIGHT_LIMIT: f64 = 0.9;
 const IN_FLIGHT_COMPENSATION: f64 = 1.5;
-/// The gain of the smoothed round-trip time (RFC 6298).
+/// Gain of the smoothed round-trip time (RFC 6298).
 const RTT_GAIN: f64 = 1.0 / 8.0;
 /// Minimum interval between updates of the window's inflection point, in round trips.
 const INFLECTION_ROUNDS: f64 = 10.0;
 
-/// The state of the controller. Windows are in bytes, times in seconds.
+/// State of the congestion controller. Windows are in bytes, times in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     response: Response,
@@ -47,7 +47,7 @@ pub(super) struct Control {
     inflection: f64,
     inflected: Option<Time>,
     rtt: Option<f64>,
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     /// The last sample, for drivers that collect samples.
     latest_rtt: Option<Duration>,
     /// target_bitrate in bit/s.
@@ -58,9 +58,9 @@ pub(super) struct Control {
     delivered: u32,
     marked: u32,
     /// max_bytes_in_flight of this round trip and the previous one.
-    most_in_flight: [u64; 2],
+    max_in_flight: [u64; 2],
     round: Time,
-    /// A packet was lost in this round trip.
+    /// True if a packet was lost in this round trip.
     lost_in_round: bool,
     /// last_congestion_detected_time and last_reaction_to_congestion_time.
     congested: Option<Time>,
@@ -85,14 +85,14 @@ impl Control {
             inflection: 1.0,
             inflected: None,
             rtt: None,
-            least_rtt: None,
+            min_rtt: None,
             latest_rtt: None,
             target: least,
             alpha: 0.0,
             alpha_updated: Time::ZERO,
             delivered: 0,
             marked: 0,
-            most_in_flight: [0; 2],
+            max_in_flight: [0; 2],
             round: Time::ZERO,
             lost_in_round: false,
             congested: None,
@@ -119,8 +119,8 @@ impl Control {
     }
 
     /// Returns the minimum round-trip time.
-    pub const fn least_rtt(&self) -> Option<Duration> {
-        self.least_rtt
+    pub const fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt
     }
 
     /// Returns the last sample since the previous call.
@@ -134,16 +134,16 @@ impl Control {
     }
 
     /// Records the number of bytes in flight after a transmission.
-    pub fn fly(&mut self, bytes: u64) {
-        self.most_in_flight[0] = self.most_in_flight[0].max(bytes);
+    pub fn note_in_flight(&mut self, bytes: u64) {
+        self.max_in_flight[0] = self.max_in_flight[0].max(bytes);
     }
 
     /// Handles the outcome of a report; `in_flight` is the number of bytes in flight before it.
-    pub fn hear(&mut self, now: Time, outcome: &Outcome, in_flight: u64) {
+    pub fn on_report(&mut self, now: Time, outcome: &Outcome, in_flight: u64) {
         if let Some(rtt) = outcome.rtt {
             let sample = rtt.as_secs_f64();
             self.latest_rtt = Some(rtt);
-            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt + RTT_GAIN * (sample - rtt)));
             self.delay.measure(now, outcome.one_way);
         }
@@ -156,7 +156,7 @@ impl Control {
         self.set_target(rtt, in_flight as f64 / self.window);
         if now.since(self.round).as_secs_f64() >= rtt {
             self.round = now;
-            self.most_in_flight = [0, self.most_in_flight[0]];
+            self.max_in_flight = [0, self.max_in_flight[0]];
             self.delay.end_round(core::mem::take(&mut self.lost_in_round));
         }
     }
@@ -223,7 +223,7 @@ impl Control {
             }
             if since.is_none_or(|since| since > CAUTIOUS_ROUNDS * rtt.max(VIRTUAL_RTT)) {
                 // The window may have grown far beyond the data in flight.
-                self.window = self.window.min(self.most_in_flight[1] as f64);
+                self.window = self.window.min(self.max_in_flight[1] as f64);
             }
             self.window *= 1.0 - cut;
         } else if is_ce {
@@ -257,7 +257,7 @@ impl Control {
             more *= (1.0 - self.delay.average() / (self.delay.target() / 4.0)).max(0.1);
         }
         more *= 1.0 + INCREASE * self.window / self.mss * cautious * scale;
-        let in_flight = self.most_in_flight.into_iter().max().unwrap_or(0) as f64;
+        let in_flight = self.max_in_flight.into_iter().max().unwrap_or(0) as f64;
         if self.window + more <= self.mss + in_flight * HEADROOM && self.target < self.most {
             self.window += more;
         }

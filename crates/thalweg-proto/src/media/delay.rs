@@ -1,10 +1,10 @@
-//! The delay in queues: what it is (RFC 6817, section 3.1), its average (section 4.2.1.4), and the target that it is held to,
-//! which rises where loss-based flows fill the queue (section 4.2.1.4.1).
+//! Queueing delay: its measurement (RFC 6817, section 3.1), its average (section 4.2.1.4), and its target, which rises
+//! where loss-based flows fill the queue (section 4.2.1.4.1).
 
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// The least of a minute is kept for so many minutes (BASE_HISTORY of RFC 6817, section 2.5).
+/// Number of minutes with a base delay each (BASE_HISTORY of RFC 6817, section 2.5).
 const BASE_HISTORY: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 /// QDELAY_TARGET_LO and QDELAY_TARGET_HI in seconds.
@@ -12,33 +12,33 @@ pub(super) const TARGET_LO: f64 = 0.06;
 const TARGET_HI: f64 = 0.4;
 /// QDELAY_AVG_G.
 const AVERAGE_GAIN: f64 = 0.25;
-/// Values whose variance, and whose average, is looked at.
+/// Number of samples for the variance, and for the average.
 const HISTORY: usize = 200;
 const RECENT: usize = 50;
-/// A rate of losses above this is that of loss-based flows.
+/// Loss event rate above which loss-based flows are assumed to compete.
 const LOSS_RATE: f64 = 0.002;
-/// A round trip counts for so much of the rate of losses.
+/// Weight of a round trip in the loss event rate.
 const LOSS_GAIN: f64 = 0.01;
-/// A variance below this is that of a queue which others keep full.
+/// Variance below which a queue counts as kept full by others.
 const STEADY: f64 = 0.2;
 
-/// Seconds in a unit of relative one-way delays.
+/// Unit of relative one-way delays, in seconds.
 const UNIT: f64 = 1.0 / 65_536.0;
 
-/// The delay in queues on the way to the receiver.
+/// Queueing delay on the path to the receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
-    /// The least relative delays of minutes, the current one last, in 1/65536 s modulo 2^32.
+    /// Minimum relative delay of each minute, the current one last, in 1/65536 s modulo 2^32.
     bases: VecDeque<u32>,
     minute: Time,
-    /// The last delay, in seconds.
+    /// Last queueing delay, in seconds.
     now: f64,
     /// qdelay_avg.
     average: f64,
     averaged: Time,
     /// qdelay_target.
     target: f64,
-    /// Delays over [`TARGET_LO`].
+    /// Delays relative to [`TARGET_LO`].
     history: VecDeque<f64>,
     /// loss_event_rate.
     loss_rate: f64,
@@ -60,22 +60,22 @@ impl Delay {
         }
     }
 
-    /// The last delay in seconds.
+    /// Returns the last delay in seconds.
     pub const fn last(&self) -> f64 {
         self.now
     }
 
-    /// The average in seconds.
+    /// Returns the average in seconds.
     pub const fn average(&self) -> f64 {
         self.average
     }
 
-    /// The target in seconds.
+    /// Returns the target in seconds.
     pub const fn target(&self) -> f64 {
         self.target
     }
 
-    /// A packet was so long on its way, by clocks that need not agree.
+    /// Records the relative one-way delay of a packet, from unsynchronised clocks.
     pub fn measure(&mut self, now: Time, relative: u32) {
         if self.bases.is_empty() || now.since(self.minute) >= MINUTE {
             self.minute = now;
@@ -88,12 +88,12 @@ impl Delay {
         if let Some(current) = self.bases.back_mut().filter(|base| above(**base) < 0) {
             *current = relative;
         }
-        // The least base is the one that it is most above.
+        // The excess over the minimum base is the largest.
         let most = self.bases.iter().map(|base| above(*base)).max().unwrap_or(0);
         self.now = f64::from(most.max(0)) * UNIT;
     }
 
-    /// Updates the average and the target, once in `every`.
+    /// Updates the average and the target, once per `every`.
     pub fn update(&mut self, now: Time, every: Duration) {
         if now.since(self.averaged) < every {
             return;
@@ -106,7 +106,7 @@ impl Delay {
         }
     }
 
-    /// A round trip has ended, in which something was lost or not.
+    /// Records the end of a round trip, with or without a loss.
     pub fn end_round(&mut self, is_loss: bool) {
         self.loss_rate += LOSS_GAIN * (f64::from(u8::from(is_loss)) - self.loss_rate);
     }
@@ -145,14 +145,15 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// So many milliseconds in units of delays.
+    /// Converts milliseconds to the unit of delays.
     fn units(millis: u32) -> u32 {
         millis * 65_536 / 1000
     }
 
     const EVERY: Duration = Duration::from_millis(25);
 
-    /// RFC 6817, sections 2.4.2 and 3.1: the delay is what is above the least of ten minutes, whatever the clocks say.
+    /// RFC 6817, sections 2.4.2 and 3.1: the queueing delay is the excess over the minimum of ten minutes, for any
+    /// clock offset.
     #[test]
     fn queueing_delay_is_above_the_least() {
         let offset = 0xFFFF_F000;
@@ -162,14 +163,14 @@ mod tests {
             (delay.last() * 1000.0).round()
         };
         assert_eq!([after(0, 30), after(1, 50), after(2, 20), after(3, 100)], [0.0, 20.0, 0.0, 80.0]);
-        // A longer way is told from a queue after ten minutes.
+        // After ten minutes a longer path no longer counts as a queue.
         for minute in 1..10 {
             assert_eq!(after(minute * 60 + 5, 60), 40.0, "minute {minute}");
         }
         assert_eq!(after(605, 60), 0.0);
     }
 
-    /// Section 4.2.1.4: the average follows a rise by a quarter, and a fall at once.
+    /// Section 4.2.1.4: the average follows an increase by a quarter, and a decrease at once.
     #[test]
     fn the_average_attacks_slowly_and_decays_fast() {
         let mut delay = Delay::new(false);
@@ -182,8 +183,8 @@ mod tests {
         assert_eq!(after(100, 10), 10.0);
     }
 
-    /// Section 4.2.1.4.1: a steady queue raises the target to what it is, at most QDELAY_TARGET_HI, losses to one and a half
-    /// times that, and without it the target goes back to QDELAY_TARGET_LO.
+    /// Section 4.2.1.4.1: a steady queue raises the target to its delay, at most QDELAY_TARGET_HI, and losses to 1.5
+    /// times that. Without a queue the target returns to QDELAY_TARGET_LO.
     #[test]
     fn the_target_follows_loss_based_flows() {
         let hold = |delay: &mut Delay, from: u64, queue: u32, rounds: u64| {

@@ -1,36 +1,37 @@
-//! The model of a live video encoder: RFC 8593, section 5 (statistical), as far as the table of the [module](super) says.
+//! Model of a live video encoder: RFC 8593, section 5 (statistical), with the differences listed in the
+//! [module](super).
 
 use super::config::EncoderConfig;
 use crate::random::Stream;
 use crate::units::{Duration, Time};
 
-/// Frame sizes lie within these multiples of their mean.
+/// Limits of frame sizes, as multiples of their mean.
 const SMALLEST: f64 = 0.1;
 const LARGEST: f64 = 2.0;
-/// The share of a frame by which those after a key frame are smaller, until they have made good what it was larger.
+/// Reduction of the frames after a key frame, as a share of the mean size, until they have compensated its extra size.
 const REPAID: f64 = 0.2;
-/// No frame is larger, in bytes.
+/// Maximum size of a frame, in bytes.
 const MAX_BYTES: f64 = 16_777_216.0;
 
-/// An encoder.
+/// Encoder model.
 #[derive(Clone, Debug)]
 pub(super) struct Encoder {
     config: EncoderConfig,
     stream: Stream,
-    /// The rate that it works at, in bit/s.
+    /// Current rate, in bit/s.
     rate: f64,
-    /// The time of the last transition of the rate.
+    /// Time of the last rate change.
     changed: Option<Time>,
-    /// The capture of the next frame.
+    /// Capture time of the next frame.
     next: Time,
-    /// The last key frame.
+    /// Time of the last key frame.
     key: Option<Time>,
-    is_asked: bool,
-    /// Bytes that key frames were larger than others, and that have not been made good.
+    is_key_requested: bool,
+    /// Extra bytes of key frames not yet compensated by smaller frames.
     debt: f64,
 }
 
-/// A frame that was encoded.
+/// An encoded frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub bytes: u64,
@@ -40,31 +41,31 @@ pub(super) struct Frame {
 impl Encoder {
     pub fn new(config: EncoderConfig, stream: Stream) -> Self {
         let (next, rate) = (Time::ZERO, 0.0);
-        Self { config, stream, rate, changed: None, next, key: None, is_asked: false, debt: 0.0 }
+        Self { config, stream, rate, changed: None, next, key: None, is_key_requested: false, debt: 0.0 }
     }
 
-    /// The stream of random numbers for frame sizes.
+    /// Sets the random-number stream for frame sizes.
     pub fn draw_from(&mut self, stream: Stream) {
         self.stream = stream;
     }
 
-    /// The capture of the next frame.
+    /// Returns the capture time of the next frame.
     pub const fn due(&self) -> Time {
         self.next
     }
 
-    /// The most bytes that a frame is likely to have at so many bit/s.
+    /// Returns the likely maximum size of a frame in bytes, at `target` bit/s.
     pub fn most(&self, target: f64) -> u64 {
         (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MAX_BYTES)
             as u64
     }
 
-    /// The next frame, which is not before `now`, will be a key frame.
-    pub fn ask_for_key(&mut self, now: Time, round_trip: Duration) {
-        // What is on its way may be the answer already.
+    /// Requests a key frame as the next frame, at `now` or later.
+    pub fn request_key_frame(&mut self, now: Time, round_trip: Duration) {
+        // A key frame in flight may already answer the request.
         let wait = round_trip * 2 + self.interval();
         if self.key.is_none_or(|key| now.since(key) > wait) {
-            self.is_asked = true;
+            self.is_key_requested = true;
         }
     }
 
@@ -75,11 +76,11 @@ impl Encoder {
     /// Captures no frame at `now`.
     pub fn skip(&mut self, now: Time) {
         let next = self.next + self.interval();
-        // After a pause the rhythm begins anew.
+        // After a pause the frame clock restarts.
         self.next = if next > now { next } else { now + self.interval() };
     }
 
-    /// Captures a frame at `now`, when it is asked for `target` bit/s.
+    /// Captures a frame at `now`, at a requested rate of `target` bit/s.
     pub fn encode(&mut self, now: Time, target: f64) -> Frame {
         // RFC 8593, section 5.1: requests within tau_v of the last transition are ignored.
         if self.rate != target && self.changed.is_none_or(|at| now.since(at) >= self.config.reaction) {
@@ -87,14 +88,14 @@ impl Encoder {
         }
         self.skip(now);
         let mean = self.rate / 8.0 / self.config.fps;
-        let is_key = self.is_asked
+        let is_key = self.is_key_requested
             || self
                 .key
                 .is_none_or(|key| self.config.key_interval.is_some_and(|every| now.since(key) >= every));
         // RFC 8593, section 5.2: sizes deviate by a Laplacian distribution.
         let size = mean * (1.0 + self.laplacian()).clamp(SMALLEST, LARGEST);
         let size = if is_key {
-            (self.key, self.is_asked) = (Some(now), false);
+            (self.key, self.is_key_requested) = (Some(now), false);
             self.debt += size * (self.config.key_size - 1.0);
             size * self.config.key_size
         } else {
@@ -150,7 +151,7 @@ mod tests {
         assert!((deviation / 0.15 - 1.0).abs() < 0.02, "{deviation}");
     }
 
-    /// Key frames come first, when asked for, and in their interval; what they are larger is made good, so the mean rate stays.
+    /// Key frames come first, on request, and at their interval; smaller frames compensate them and keep the mean rate.
     #[test]
     fn key_frames_do_not_change_the_mean() {
         let config = EncoderConfig {
@@ -166,17 +167,17 @@ mod tests {
         assert_eq!(keys, (0..10).map(|key| key * 100).collect::<Vec<_>>());
         assert_eq!((frames[0].bytes, frames[1].bytes, frames[50].bytes), (25_000, 4000, 5000));
         assert_eq!(frames.iter().map(|frame| frame.bytes).sum::<u64>(), 5_000_000);
-        encoder.ask_for_key(at(40_000), Duration::from_millis(100));
+        encoder.request_key_frame(at(40_000), Duration::from_millis(100));
         assert!(encoder.encode(at(40_000), 1e6).is_key);
-        // The answer to this one is on its way.
-        encoder.ask_for_key(at(40_200), Duration::from_millis(100));
+        // The answer to this request is in flight.
+        encoder.request_key_frame(at(40_200), Duration::from_millis(100));
         assert!(!encoder.encode(at(40_200), 1e6).is_key);
-        encoder.ask_for_key(at(40_300), Duration::from_millis(100));
+        encoder.request_key_frame(at(40_300), Duration::from_millis(100));
         assert!(encoder.encode(at(40_300), 1e6).is_key);
     }
 
     #[test]
-    fn a_rhythm_that_was_left_begins_anew() {
+    fn frame_times_restart_after_a_skipped_frame() {
         let mut encoder = encoder(EncoderConfig::default());
         encoder.encode(at(0), 1e6);
         assert_eq!(encoder.due(), at(40));

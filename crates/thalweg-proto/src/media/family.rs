@@ -1,4 +1,4 @@
-//! Media as a family among others: what drivers of all families ask of their PDUs and ends.
+//! The media family's implementation of the family-independent interfaces of PDUs and endpoints.
 
 use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
@@ -58,8 +58,8 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
                 format!("{kind} {}, packet {}", data.frame, data.sequence)
             }
             Self::Report(report) => {
-                let came = report.packets.iter().flatten().count();
-                format!("report of {came} of {} from {}", report.packets.len(), report.begin)
+                let received = report.packets.iter().flatten().count();
+                format!("report of {received} of {} from {}", report.packets.len(), report.begin)
             }
         }
     }
@@ -94,7 +94,7 @@ impl Wire for Pdu<Slice> {
     }
 }
 
-/// Payloads below this fit beside the flags of their packet.
+/// Limit of payloads that fit beside the flags of their packet.
 const SHORT: u32 = 1 << 13;
 
 impl Compact for Pdu<Length> {

@@ -1,50 +1,50 @@
-//! Packets that were sent, and what reports say of them (sections 4.1 and 4.2.1.1).
+//! Sent packets, and their outcome by packet reports (sections 4.1 and 4.2.1.1).
 
 use super::pdu::{Report, stamp};
 use crate::numbers::unwrap;
 use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 
-/// No more packets are remembered.
-const MOST: usize = 32_768;
-/// A packet below the highest that came is forgotten after this.
-const FORGOTTEN: Duration = Duration::from_secs(2);
-/// Numbers on the wire are modulo this.
+/// Maximum number of remembered packets.
+const MAX_PACKETS: usize = 32_768;
+/// Lifetime of a packet below the highest received one.
+const PACKET_LIFETIME: Duration = Duration::from_secs(2);
+/// Modulus of packet numbers on the wire.
 pub(super) const NUMBERS: u64 = 1 << 32;
 
-/// A packet that was sent.
+/// A sent packet.
 #[derive(Clone, Debug)]
 struct Sent {
     bytes: u32,
     at: Time,
     is_acked: bool,
-    /// A later one was reported, and this was not.
+    /// Time at which a later packet was reported first.
     missed: Option<Time>,
     is_lost: bool,
 }
 
-/// The packets that are outstanding.
+/// The remembered packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// The number of the first in `sent`.
+    /// Number of the first packet in `sent`.
     first: u64,
     sent: VecDeque<Sent>,
-    /// The number after the highest that came.
+    /// Number after the highest received packet.
     acked: u64,
-    /// Bytes above that.
+    /// Bytes of the packets from `acked` on.
     in_flight: u64,
-    /// Those behind the highest may still come for so long.
+    /// Reordering window for packets below the highest received one.
     reordering: Duration,
 }
 
-/// The new in a report.
+/// New information in a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
-    /// The round-trip time of the highest packet.
+    /// Round-trip time of the highest packet.
     pub rtt: Option<Duration>,
     /// Its relative one-way delay, in 1/65536 s modulo 2^32.
     pub one_way: u32,
-    /// Packets that came, and those with CE.
+    /// Received packets, and those with CE.
     pub packets: u32,
     pub marked: u32,
     /// bytes_newly_acked and bytes_newly_acked_ce.
@@ -54,27 +54,27 @@ pub(super) struct Outcome {
 }
 
 impl History {
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub fn next(&self) -> u64 {
         self.first + self.sent.len() as u64
     }
 
-    /// bytes_in_flight.
+    /// Returns bytes_in_flight.
     pub const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Packets above the highest that came.
+    /// Returns the number of packets above the highest received one.
     pub fn outstanding(&self) -> u64 {
         self.next() - self.acked
     }
 
-    /// A packet leaves.
+    /// Records the transmission of a packet.
     pub fn send(&mut self, now: Time, bytes: u32) {
-        if self.sent.len() >= MOST
+        if self.sent.len() >= MAX_PACKETS
             && let Some(oldest) = self.sent.pop_front()
         {
-            // Nothing has been heard for so many packets: what became of the oldest will not be known.
+            // No report for this many packets: the fate of the oldest remains unknown.
             if self.first >= self.acked {
                 self.acked = self.first + 1;
                 self.in_flight -= u64::from(oldest.bytes);
@@ -85,7 +85,7 @@ impl History {
         self.sent.push_back(Sent { bytes, at: now, is_acked: false, missed: None, is_lost: false });
     }
 
-    /// A report came.
+    /// Handles a packet report.
     pub fn report(&mut self, now: Time, report: &Report, smoothed_rtt: Duration) -> Outcome {
         let mut outcome = Outcome::default();
         let begin = unwrap(u64::from(report.begin), NUMBERS, self.acked.max(self.first));
@@ -97,7 +97,7 @@ impl History {
             };
             sent.is_acked = true;
             if let Some(missed) = sent.missed {
-                // It was late, and not lost: others are given as long from now on.
+                // The packet was late, not lost: the reordering window grows to its lateness.
                 self.reordering = self.reordering.max(now.since(missed)).min(smoothed_rtt);
             }
             outcome.packets += 1;
@@ -124,7 +124,7 @@ impl History {
         outcome
     }
 
-    /// Section 4.2.1.1: a packet is lost when it has not come for the reordering window after a higher one.
+    /// Section 4.2.1.1: a packet not received within the reordering window after a higher one is lost.
     fn find_lost(&mut self, now: Time) -> bool {
         let below = (self.acked.saturating_sub(self.first)) as usize;
         let mut is_loss = false;
@@ -144,13 +144,13 @@ impl History {
             && self
                 .sent
                 .front()
-                .is_some_and(|sent| sent.is_acked || sent.is_lost && now.since(sent.at) > FORGOTTEN)
+                .is_some_and(|sent| sent.is_acked || sent.is_lost && now.since(sent.at) > PACKET_LIFETIME)
         {
             self.sent.pop_front();
             self.first += 1;
         }
-        // What is remembered of lost ones only tells whether they come after all.
-        while self.sent.len() > MOST / 2 && self.first < self.acked {
+        // The memory of lost packets serves only to detect late arrivals.
+        while self.sent.len() > MAX_PACKETS / 2 && self.first < self.acked {
             self.sent.pop_front();
             self.first += 1;
         }
@@ -172,56 +172,59 @@ mod tests {
         Report { begin, at: stamp(at(at_millis)), wants_key: false, packets }
     }
 
-    const CAME: Option<Ecn> = Some(Ecn::Ect1);
+    const ARRIVED: Option<Ecn> = Some(Ecn::Ect1);
     const MARKED: Option<Ecn> = Some(Ecn::Ce);
     const RTT: Duration = Duration::from_millis(50);
 
-    /// Section 4.1, the examples: bytes in flight are those above the highest number that came, and bytes newly acknowledged
-    /// those up to it, lost ones among them.
+    /// Section 4.1, the examples: bytes in flight are those above the highest received number. Bytes newly acknowledged
+    /// are those up to it, including lost packets.
     #[test]
     fn bytes_are_counted_up_to_the_highest() {
         let mut history = History::default();
         (0..10).for_each(|number| history.send(at(number), 100 + number as u32));
         assert_eq!((history.in_flight(), history.outstanding()), (1045, 10));
-        let outcome = history.report(at(50), &report(0, 25, &[CAME, CAME, MARKED]), RTT);
+        let outcome = history.report(at(50), &report(0, 25, &[ARRIVED, ARRIVED, MARKED]), RTT);
         assert_eq!((outcome.bytes, outcome.marked_bytes, outcome.packets, outcome.marked), (303, 102, 3, 1));
         assert_eq!((outcome.rtt, outcome.is_loss), (Some(Duration::from_millis(48)), false));
         assert_eq!(outcome.one_way, stamp(at(25)) - stamp(at(2)));
-        // The report of 3 is lost, and 4 is.
-        let outcome = history.report(at(60), &report(3, 35, &[CAME, None, CAME]), RTT);
+        // The report of packet 3 is lost, that of packet 4 is not.
+        let outcome = history.report(at(60), &report(3, 35, &[ARRIVED, None, ARRIVED]), RTT);
         assert_eq!((outcome.bytes, outcome.packets, outcome.is_loss), (103 + 104 + 105, 2, true));
         assert_eq!((history.in_flight(), history.outstanding()), (106 + 107 + 108 + 109, 4));
-        // The same again says nothing.
-        assert_eq!(history.report(at(70), &report(3, 35, &[CAME, None, CAME]), RTT), Outcome::default());
+        // A repeated report has no effect.
+        assert_eq!(
+            history.report(at(70), &report(3, 35, &[ARRIVED, None, ARRIVED]), RTT),
+            Outcome::default()
+        );
     }
 
-    /// Section 4.2.1.1: the reordering window grows to what reordering took, and within it nothing is lost.
+    /// Section 4.2.1.1: the reordering window grows to the observed reordering, and no packet is lost within it.
     #[test]
-    fn packets_that_come_late_widen_the_reordering_window() {
+    fn late_packets_widen_the_reordering_window() {
         let mut history = History::default();
         (0..10).for_each(|number| history.send(at(number), 1000));
-        assert!(history.report(at(50), &report(0, 25, &[None, CAME]), RTT).is_loss);
-        assert!(!history.report(at(58), &report(0, 33, &[CAME, CAME]), RTT).is_loss);
-        assert!(!history.report(at(60), &report(2, 34, &[None, CAME]), RTT).is_loss);
-        assert!(!history.report(at(67), &report(2, 34, &[None, CAME]), RTT).is_loss);
-        assert!(history.report(at(68), &report(2, 34, &[None, CAME]), RTT).is_loss);
+        assert!(history.report(at(50), &report(0, 25, &[None, ARRIVED]), RTT).is_loss);
+        assert!(!history.report(at(58), &report(0, 33, &[ARRIVED, ARRIVED]), RTT).is_loss);
+        assert!(!history.report(at(60), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
+        assert!(!history.report(at(67), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
+        assert!(history.report(at(68), &report(2, 34, &[None, ARRIVED]), RTT).is_loss);
     }
 
     #[test]
-    fn a_silent_peer_costs_no_memory() {
+    fn memory_is_bounded_without_reports() {
         let mut history = History::default();
         (0..100_000).for_each(|number| history.send(at(number), 10));
-        assert_eq!((history.sent.len(), history.outstanding()), (MOST, MOST as u64));
-        assert_eq!(history.in_flight(), 10 * MOST as u64);
+        assert_eq!((history.sent.len(), history.outstanding()), (MAX_PACKETS, MAX_PACKETS as u64));
+        assert_eq!(history.in_flight(), 10 * MAX_PACKETS as u64);
     }
 
     #[test]
     fn numbers_that_were_never_sent_are_ignored() {
         let mut history = History::default();
         (0..4).for_each(|number| history.send(at(number), 1000));
-        assert_eq!(history.report(at(9), &report(100, 9, &[CAME; 5]), RTT), Outcome::default());
-        assert_eq!(history.report(at(9), &report(u32::MAX, 9, &[CAME]), RTT), Outcome::default());
-        assert_eq!(history.report(at(9), &report(2, 9, &[CAME; 5]), RTT).bytes, 4000);
+        assert_eq!(history.report(at(9), &report(100, 9, &[ARRIVED; 5]), RTT), Outcome::default());
+        assert_eq!(history.report(at(9), &report(u32::MAX, 9, &[ARRIVED]), RTT), Outcome::default());
+        assert_eq!(history.report(at(9), &report(2, 9, &[ARRIVED; 5]), RTT).bytes, 4000);
         assert_eq!((history.in_flight(), history.next()), (0, 4));
     }
 }

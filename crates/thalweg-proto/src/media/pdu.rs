@@ -1,4 +1,4 @@
-//! The PDUs of a media connection.
+//! PDUs of a media connection.
 
 use crate::Ecn;
 use crate::units::{Duration, Time};
@@ -6,13 +6,13 @@ use crate::units::{Duration, Time};
 /// A PDU of a media connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
-    /// A piece of a frame, to the receiver.
+    /// Part of a frame, to the receiver.
     Data(Data<P>),
-    /// A report on packets, to the sender.
+    /// Packet report, to the sender.
     Report(Report),
 }
 
-/// A piece of a frame, with the header fields of RTP (RFC 3550, section 5.1) and of a video payload descriptor.
+/// Part of a frame, with the header fields of RTP (RFC 3550, section 5.1) and of a video payload descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Data<P> {
     /// Packet number, modulo 2^32.

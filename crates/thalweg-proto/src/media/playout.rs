@@ -12,7 +12,7 @@ const MAX_WAITING: usize = 256;
 /// Modulus of frame numbers.
 const NUMBERS: u64 = 1 << 32;
 /// Number of later frames after whose completion an incomplete frame is given up.
-const PATIENCE: u64 = 2;
+const MAX_LATER_FRAMES: u64 = 2;
 
 /// Number of frame durations in the average for freeze detection; also the minimum.
 const AVERAGED: usize = 30;
@@ -27,17 +27,17 @@ struct Frame {
     packets: u64,
     is_key: bool,
     /// Delay of the packet that completed it.
-    whole: Option<Duration>,
+    completion_delay: Option<Duration>,
 }
 
-/// Frames, in the order in which they are shown.
+/// Frames, in display order.
 #[derive(Clone, Debug)]
 pub(super) struct Playout {
     late: Duration,
     frames: BTreeMap<u64, Frame>,
     /// Number of the next frame to be shown.
     next: u64,
-    /// Nothing can be decoded before a key frame.
+    /// True if decoding must wait for a key frame.
     is_broken: bool,
     shown: Option<Time>,
     /// The last durations of frames.
@@ -82,10 +82,10 @@ impl Playout {
         if frame < self.next {
             return;
         }
-        let ahead = frame - self.next;
-        if ahead >= MAX_WAITING as u64 {
-            // More are missing than anything is kept for.
-            self.counts.lost += ahead;
+        let missing = frame - self.next;
+        if missing >= MAX_WAITING as u64 {
+            // More frames are missing than the buffer holds.
+            self.counts.lost += missing;
             self.is_broken = true;
             self.frames.clear();
             self.next = frame;
@@ -100,11 +100,11 @@ impl Playout {
             part.last = Some(number);
         }
         let packets = part.first.zip(part.last).and_then(|(first, last)| Some(last.checked_sub(first)? + 1));
-        if part.whole.is_none() && packets == Some(part.packets) {
+        if part.completion_delay.is_none() && packets == Some(part.packets) {
             let elapsed = ticks(now).wrapping_sub(data.timestamp);
-            // Clocks that do not agree may have it arrive before its capture.
+            // With unsynchronised clocks the arrival may precede the capture.
             let delay = if elapsed >> 31 == 0 { from_ticks(elapsed) } else { Duration::ZERO };
-            part.whole = Some(delay);
+            part.completion_delay = Some(delay);
             self.delay.record(delay);
             self.counts.late += u64::from(delay > self.late);
             self.show(now);
@@ -113,9 +113,9 @@ impl Playout {
 
     /// Shows complete frames, and gives up missing ones before them.
     fn show(&mut self, now: Time) {
-        let is_whole = |frame: &Frame| frame.whole.is_some();
-        while let Some((&newest, _)) = self.frames.iter().rev().find(|(_, frame)| is_whole(frame)) {
-            match self.frames.get(&self.next).filter(|frame| is_whole(frame)) {
+        let is_complete = |frame: &Frame| frame.completion_delay.is_some();
+        while let Some((&newest, _)) = self.frames.iter().rev().find(|(_, frame)| is_complete(frame)) {
+            match self.frames.get(&self.next).filter(|frame| is_complete(frame)) {
                 Some(frame) => {
                     self.is_broken &= !frame.is_key;
                     if self.is_broken {
@@ -124,7 +124,7 @@ impl Playout {
                         self.render(now);
                     }
                 }
-                None if newest >= self.next + PATIENCE => {
+                None if newest >= self.next + MAX_LATER_FRAMES => {
                     self.counts.lost += 1;
                     self.is_broken = true;
                 }
@@ -165,7 +165,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    /// Frames of two packets, captured every 40 ms; so many of them arrive after so long.
+    /// Frames of two packets each, captured every 40 ms, with a configurable number of arrivals and delay.
     struct Call {
         playout: Playout,
     }
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_breaks_the_picture_until_a_key_frame() {
+    fn a_lost_frame_makes_frames_undecodable_until_a_key_frame() {
         let mut call = Call::new();
         assert!(!call.playout.wants_key());
         (0..3).for_each(|frame| call.frame(frame, 20));
         call.packet(3, 0, 20, false);
         call.frame(4, 20);
-        // It may come yet.
+        // The frame may still arrive.
         assert_eq!(
             (call.counts(), call.playout.wants_key()),
             (Shown { frames: 3, ..Shown::default() }, false)
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_leap_cost_neither_time_nor_memory() {
+    fn jumping_numbers_take_bounded_time_and_memory() {
         let mut call = Call::new();
         call.frame(0, 20);
         call.packet(0x7FFF_0000, 0, 20, false);

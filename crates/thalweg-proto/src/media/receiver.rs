@@ -25,7 +25,7 @@ const REPORT_RATES: [f64; 2] = [10.0, 1000.0];
 /// Measurement interval of the received rate.
 const MEASURED: Duration = Duration::from_millis(200);
 
-/// The reason for a receiver's time-out.
+/// Cause of a receiver timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// A report is due.
@@ -214,15 +214,15 @@ mod tests {
         }
     }
 
-    /// Section 5: a report at the end of a frame, after 16 packets, and ten times a second where little comes.
+    /// Section 5: a report at the end of a frame, after 16 packets, and ten times a second at low rates.
     #[test]
-    fn reports_go_as_section_5_asks() {
+    fn reports_follow_the_intervals_of_section_5() {
         let mut receiver = Receiver::new(&Config::default());
         receiver.handle(at(100), data(0, false));
         receiver.handle(at(101), data(1, true));
         let first = report(&mut receiver, 101).unwrap();
-        let came = |before: u16| Some(Arrival { ecn: Ecn::Ect1, before });
-        assert_eq!((first.begin, &first.packets[..]), (0, &[came(1), came(0)][..]));
+        let arrived = |before: u16| Some(Arrival { ecn: Ecn::Ect1, before });
+        assert_eq!((first.begin, &first.packets[..]), (0, &[arrived(1), arrived(0)][..]));
         assert_eq!(first.at, stamp(at(101)));
         for number in 2..17 {
             receiver.handle(at(102), data(number, false));
@@ -230,7 +230,7 @@ mod tests {
         }
         receiver.handle(at(102), data(18, false));
         let second = report(&mut receiver, 102).unwrap();
-        // Earlier packets are reported again, and the missing one.
+        // Earlier packets, including the missing one, are reported again.
         assert_eq!((second.begin, second.packets.len(), second.packets[17]), (0, 19, None));
         assert_eq!(second.packets[4].unwrap().ecn, Ecn::Ce);
         receiver.handle(at(150), data(19, false));
@@ -243,7 +243,7 @@ mod tests {
 
     /// Section 5: the packet that ends a frame is reported at once, long before a report is due.
     #[test]
-    fn the_end_of_a_frame_does_not_wait() {
+    fn the_end_of_a_frame_is_reported_at_once() {
         let mut receiver = Receiver::new(&Config::default());
         receiver.handle(at(100), data(0, false));
         assert!(report(&mut receiver, 100).is_some());
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_and_what_is_too_old_are_not_delivered() {
+    fn duplicate_and_too_old_packets_are_not_delivered() {
         let mut receiver = Receiver::new(&Config::default());
         for number in [0, 1, 1, 3, 2, 3, 600, 5] {
             receiver.handle(at(1), data(number, false));

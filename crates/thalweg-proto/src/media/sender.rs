@@ -17,18 +17,18 @@ use std::collections::VecDeque;
 
 /// REF_WND_OVERHEAD.
 const OVERHEAD: f64 = 5.0;
-/// Number of frame sizes above the rate's share from which rel_framesize_high, their 75th percentile, is computed.
+/// Number of frame sizes above the rate's share in rel_framesize_high, their 75th percentile.
 const SIZES: usize = 32;
 /// Queueing delay of a packet beyond which no frame is captured.
 const SKIP_AFTER: Duration = Duration::from_millis(200);
 
-/// The reason for a sender's time-out.
+/// Cause of a sender timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
     /// Pacing: departure time of the next packet.
     Pacing,
     /// Minimum rate: a packet may leave although the window is full.
-    LeastRate,
+    MinRate,
     /// Capture of the next frame.
     Frame,
 }
@@ -60,7 +60,7 @@ pub struct Sender<P: Payload> {
     sent_at: Time,
     lateness: Lateness,
     /// The application has been asked for more data.
-    is_asked: bool,
+    is_requested: bool,
     is_finishing: bool,
     is_finished: bool,
     is_paused: bool,
@@ -88,7 +88,7 @@ impl<P: Payload> Sender<P> {
             next_send: Time::ZERO,
             sent_at: Time::ZERO,
             lateness: Lateness::default(),
-            is_asked: false,
+            is_requested: false,
             is_finishing: false,
             is_finished: false,
             is_paused: false,
@@ -111,7 +111,7 @@ impl<P: Payload> Sender<P> {
             in_flight: u32::try_from(self.history.outstanding()).unwrap_or(u32::MAX),
             pacing_rate: Some(self.control.pacing()),
             smoothed_rtt: self.control.rtt(),
-            min_rtt: self.control.least_rtt(),
+            min_rtt: self.control.min_rtt(),
             sent: self.sent,
             limits: self.limits.held(now),
             ..SenderStats::default()
@@ -225,28 +225,28 @@ impl<P: Payload> Sender<P> {
         self.sent_at = now;
         self.sent += 1;
         self.history.send(now, bytes);
-        self.control.fly(self.history.in_flight());
+        self.control.note_in_flight(self.history.in_flight());
         Some(Pdu::Data(data))
     }
 
-    fn hear(&mut self, now: Time, report: &Report) {
+    fn on_report(&mut self, now: Time, report: &Report) {
         let in_flight = self.history.in_flight();
         let rtt = self.control.rtt().unwrap_or_default();
         let outcome = self.history.report(now, report, rtt);
-        self.control.hear(now, &outcome, in_flight);
+        self.control.on_report(now, &outcome, in_flight);
         if report.wants_key {
-            self.encoder.ask_for_key(now, self.control.rtt().unwrap_or_default());
+            self.encoder.request_key_frame(now, self.control.rtt().unwrap_or_default());
         }
     }
 
     /// Requests more data from the application, once, when a frame might need more than is queued: a live source always
     /// has data.
-    fn asks(&mut self) -> bool {
-        let asks = !self.is_finishing
-            && !self.is_asked
+    fn requests_data(&mut self) -> bool {
+        let is_short = !self.is_finishing
+            && !self.is_requested
             && self.written.len() < self.encoder.most(self.control.target());
-        self.is_asked |= asks;
-        asks
+        self.is_requested |= is_short;
+        is_short
     }
 
     /// Returns the limit that holds the first packet back, and its end; `None` if the packet may leave.
@@ -259,7 +259,7 @@ impl<P: Payload> Sender<P> {
             let least = Rate::from_bits_per_sec(MIN_PACING as u64);
             let at = self.sent_at + least.transmission_time(Bytes::new(u64::from(bytes)));
             if at > now {
-                return Some((Limit::CongestionWindow, SenderReason::LeastRate, at));
+                return Some((Limit::CongestionWindow, SenderReason::MinRate, at));
             }
         }
         None
@@ -276,7 +276,7 @@ impl<P: Payload> Engine for Sender<P> {
         match input {
             Input::Write(data) if !self.is_finishing => {
                 self.written.push(data);
-                self.is_asked = false;
+                self.is_requested = false;
             }
             Input::Finish => self.is_finishing = true,
             Input::Stop => {
@@ -287,7 +287,7 @@ impl<P: Payload> Engine for Sender<P> {
             }
             Input::Pause => self.is_paused = true,
             Input::Resume => self.is_paused = false,
-            Input::Pdu { pdu: Pdu::Report(report), .. } => self.hear(now, &report),
+            Input::Pdu { pdu: Pdu::Report(report), .. } => self.on_report(now, &report),
             Input::Write(_) | Input::Pdu { .. } | Input::Consumed(_) | Input::Feedback(_) => {}
         }
     }
@@ -301,12 +301,12 @@ impl<P: Payload> Engine for Sender<P> {
             self.limits.change(now, Some(Limit::Paused));
             return Output::Idle;
         }
-        if self.asks() {
+        if self.requests_data() {
             return Output::Event(Event::Writable);
         }
         if !self.written.is_empty() && self.encoder.due() <= now {
             self.encode(now);
-            if self.asks() {
+            if self.requests_data() {
                 return Output::Event(Event::Writable);
             }
         }

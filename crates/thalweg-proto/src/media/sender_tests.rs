@@ -1,4 +1,4 @@
-//! Frames and packets, and their times.
+//! Tests of frames, packets and their times.
 
 use super::*;
 use crate::Ecn;
@@ -9,7 +9,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-/// A sender that always has something to send, at 25 frames a second.
+/// A sender that always has data, at 25 frames a second.
 struct Source {
     sender: Sender<Length>,
     events: Vec<(u64, Data<Length>)>,
@@ -36,9 +36,10 @@ impl Source {
     }
 }
 
-/// Section 4.3.3: packets leave at 1.5 times the target; the first frame is a key frame, and frames come in their rhythm.
+/// Section 4.3.3: packets leave at 1.5 times the target; the first frame is a key frame, and frame intervals are
+/// constant.
 #[test]
-fn frames_are_paced_within_their_rhythm() {
+fn packets_are_paced_within_the_frame_interval() {
     let config = Config {
         encoder: super::super::EncoderConfig {
             min_rate: Rate::from_bits_per_sec(400_000),
@@ -51,7 +52,7 @@ fn frames_are_paced_within_their_rhythm() {
     };
     let mut source = Source::new(&config);
     source.run(Time::ZERO, 90);
-    // 400 kbit/s are 2000 bytes a frame, 1968 beside headers, of which a key frame has two.
+    // 400 kbit/s are 2000 bytes a frame, 1968 without headers; a key frame has twice as many.
     let sent: Vec<(u64, u32, u32, bool, bool)> = source
         .events
         .iter()
@@ -71,9 +72,9 @@ fn frames_are_paced_within_their_rhythm() {
     assert!(source.events[3].1.is_key && !source.events[4].1.is_key);
 }
 
-/// Section 4.3.1 and 1: the window lets 5 times as much go, and then RATE_PACE_MIN, so that a path which comes back is found.
+/// Sections 4.3.1 and 1: the window allows 5 times as much, and then RATE_PACE_MIN, to detect a recovered path.
 #[test]
-fn without_reports_the_least_rate_is_left() {
+fn without_reports_the_rate_falls_to_the_minimum() {
     let config = Config {
         encoder: super::super::EncoderConfig {
             min_rate: Rate::from_mbits_per_sec(2),
@@ -97,7 +98,7 @@ fn without_reports_the_least_rate_is_left() {
     assert_eq!(source.sender.limit(), Some(Limit::CongestionWindow));
 }
 
-/// RFC 4585, section 6.3.1: a picture loss indication brings a key frame, once.
+/// RFC 4585, section 6.3.1: a picture loss indication causes one key frame.
 #[test]
 fn a_key_frame_answers_the_receiver() {
     let mut source = Source::new(&Config::default());
@@ -116,7 +117,7 @@ fn a_key_frame_answers_the_receiver() {
 }
 
 #[test]
-fn a_call_of_a_given_size_ends() {
+fn a_transfer_of_fixed_size_ends() {
     let mut sender = Sender::new(&Config::default());
     sender.handle(at(0), Input::Write(Length(3000)));
     sender.handle(at(0), Input::Finish);

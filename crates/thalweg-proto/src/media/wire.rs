@@ -1,11 +1,11 @@
-//! PDUs as bytes.
+//! Encoding of PDUs.
 //!
 //! All numbers are big-endian.
 //!
 //! | bytes | DATA | REPORT |
 //! | --- | --- | --- |
 //! | 0 | 1 | 2 |
-//! | 1 | flags: 1 first, 2 last, 4 key | flags: 1 a key frame is wanted |
+//! | 1 | flags: 1 first, 2 last, 4 key | flags: 1 key frame requested |
 //! | 2-3 | zero | the number of packets reported, 1 to 256 |
 //! | 4-7 | sequence number | the first packet reported |
 //! | 8-11 | timestamp | time of the report |
@@ -16,11 +16,11 @@ use super::pdu::{Arrival, Data, MAX_REPORTED, OLDEST, Pdu, Report};
 use crate::Ecn;
 use crate::payload::{Payload, Slice};
 
-/// Bytes before the payload of a DATA: those of RTP, and a descriptor of four.
+/// Bytes before the payload of a DATA: an RTP header, and a descriptor of four bytes.
 pub const DATA_HEADER: u32 = 16;
 /// Bytes of a REPORT before its packets.
 pub(super) const REPORT_HEADER: u32 = 12;
-/// Bytes for each of its packets.
+/// Bytes per reported packet.
 pub(super) const REPORTED: u32 = 2;
 
 const DATA: u8 = 1;
@@ -52,19 +52,19 @@ pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The flags of a DATA.
+/// Returns the flags of a DATA.
 pub(super) fn flags<P>(data: &Data<P>) -> u8 {
     let flag = |is: bool, bit: u8| if is { bit } else { 0 };
     flag(data.is_first, FIRST) | flag(data.is_last, LAST) | flag(data.is_key, KEY)
 }
 
-/// The DATA with these flags and numbers.
+/// Creates the DATA with these flags and numbers.
 pub(super) fn data<P>(flags: u8, [sequence, timestamp, frame]: [u32; 3], payload: P) -> Data<P> {
     let has = |bit: u8| flags & bit != 0;
     Data { sequence, frame, timestamp, is_first: has(FIRST), is_last: has(LAST), is_key: has(KEY), payload }
 }
 
-/// Reads a PDU, which must be all of `bytes`; `None` where it is none. The payload of a DATA shares their memory.
+/// Decodes a PDU, which must fill `bytes`; `None` for invalid bytes. The payload of a DATA shares their memory.
 pub fn decode(bytes: &Slice) -> Option<Pdu<Slice>> {
     let (head, rest) = bytes.as_bytes().split_first_chunk::<4>()?;
     let [kind, flags, high, low] = *head;
@@ -103,7 +103,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     bytes[at..at + 4].iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
-/// A packet of a report; `None` where it is none.
+/// Decodes the report of one packet; `None` for invalid bits.
 fn arrival(word: u16) -> Option<Option<Arrival>> {
     if word == 0 {
         return Some(None);
@@ -124,7 +124,7 @@ mod tests {
         bytes
     }
 
-    /// The layout of the table above, byte by byte; that of a packet's report is figure 1 of RFC 8888, section 3.1.
+    /// The layout of the table above, byte by byte; a packet's report follows figure 1 of RFC 8888, section 3.1.
     #[test]
     fn the_layout_is_the_documented_one() {
         let pdu = Pdu::Data(data(LAST | KEY, [7, 0x0102, 3], Slice::new(*b"abc")));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pdu_is_refused() {
+    fn malformed_pdus_are_rejected() {
         let good = written(&Pdu::Report(Report { packets: vec![None], ..Report::default() }));
         assert!(decode(&Slice::new(good.clone())).is_some());
         for (at, value) in [(0, 3), (1, 2), (3, 0), (3, 2), (12, 1), (13, 1)] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are, a PDU comes out that is written as the same bytes, or nothing.
+        /// Any bytes decode to a PDU that encodes to the same bytes, or to nothing.
         #[test]
         fn any_bytes_give_a_pdu_or_nothing(
             kind in 0u8..4, flags in 0u8..10, count in 0u16..5,

@@ -1,4 +1,4 @@
-//! The buffers of a sender: SDs kept until they are acknowledged, and those of them that are to be sent again; and of a receiver.
+//! Transmission buffer and retransmission queue of a sender; reordering buffer of a receiver.
 
 use super::Number;
 use crate::digest::feed;
@@ -7,24 +7,25 @@ use crate::payload::Payload;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// An SD that was sent.
+/// Sent SD.
 #[derive(Clone, Debug)]
 struct Sent<P> {
     mu: P,
-    /// VT(PS) when it was last sent.
+    /// VT(PS) at the last transmission.
     poll: Number,
 }
 
-/// Transmission buffer and retransmission queue. Every SD has a place that does not wrap: how many were stored before.
+/// Transmission buffer and retransmission queue. Every SD has a position that does not wrap: the number of SDs stored
+/// before it.
 #[derive(Clone, Debug)]
 pub(super) struct TransmissionBuffer<P> {
-    /// VT(A) and all after it; `None` for what was acknowledged out of order.
+    /// SDs from VT(A) on; `None` for SDs acknowledged out of order.
     slots: VecDeque<Option<Sent<P>>>,
-    /// The place of the first.
+    /// Position of the first SD.
     first: u64,
-    /// The places of those to be sent again, lowest first, none twice.
+    /// Positions of the SDs to retransmit, lowest first, without duplicates.
     again: BTreeSet<u64>,
-    /// SDs that were ever acknowledged.
+    /// Total number of acknowledged SDs.
     acknowledged: u64,
 }
 
@@ -33,28 +34,28 @@ impl<P: Clone> TransmissionBuffer<P> {
         Self { slots: VecDeque::new(), first: 0, again: BTreeSet::new(), acknowledged: 0 }
     }
 
-    /// Stores the SD after the last.
+    /// Appends an SD.
     pub fn push(&mut self, mu: P, poll: Number) {
         self.slots.push_back(Some(Sent { mu, poll }));
     }
 
-    /// SDs from the first unacknowledged one to the last sent: VT(S) - VT(A).
+    /// Returns the number of SDs from the first unacknowledged to the last sent one: VT(S) - VT(A).
     pub fn span(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Frees the first `count`.
+    /// Frees the first `count` SDs.
     pub fn acknowledge(&mut self, count: u32) {
         let freed = self.slots.drain(..(count as usize).min(self.slots.len()));
         self.acknowledged += freed.flatten().count() as u64;
         self.first += u64::from(count);
-        // Also from the retransmission queue: nobody waits for them any more.
+        // Acknowledged SDs also leave the retransmission queue.
         while self.again.first().is_some_and(|&place| place < self.first) {
             self.again.pop_first();
         }
     }
 
-    /// Frees those at `from..to`, counted from the first. What is free already stays so.
+    /// Frees the SDs at `from..to`, counted from the first. SDs already free stay free.
     pub fn release(&mut self, from: u32, to: u32) {
         for offset in from..to.min(self.span()) {
             if self.slots[offset as usize].take().is_some() {
@@ -64,33 +65,33 @@ impl<P: Clone> TransmissionBuffer<P> {
         }
     }
 
-    /// VT(PS) at the last transmission of the SD that is `offset` after the first; `None` if it is free.
+    /// Returns VT(PS) at the last transmission of the SD `offset` after the first; `None` if the SD is free.
     pub fn poll_of(&self, offset: u32) -> Option<Number> {
         Some(self.slots.get(offset as usize)?.as_ref()?.poll)
     }
 
-    /// Asks for an SD to be sent again; false if that is asked for already.
+    /// Queues an SD for retransmission; returns false if it is queued already.
     pub fn request(&mut self, offset: u32) -> bool {
         self.again.insert(self.first + u64::from(offset))
     }
 
-    /// The number of SDs that were ever acknowledged, in order or not.
+    /// Returns the total number of acknowledged SDs, in order or not.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// True when something is to be sent again.
+    /// Returns true if a retransmission is queued.
     pub fn has_requests(&self) -> bool {
         !self.again.is_empty()
     }
 
-    /// The lowest SD that is to be sent again.
+    /// Returns the lowest SD to retransmit.
     pub fn requested(&self) -> Option<&P> {
         let offset = (self.again.first()? - self.first) as usize;
         self.slots.get(offset)?.as_ref().map(|sent| &sent.mu)
     }
 
-    /// Takes the lowest SD that is to be sent again: how far it is after the first, and the message.
+    /// Removes the lowest SD to retransmit from the queue; returns its offset from the first, and the message.
     pub fn take_request(&mut self, poll: Number) -> Option<(u32, P)> {
         let offset = (self.again.pop_first()? - self.first) as u32;
         let sent = self.slots.get_mut(offset as usize)?.as_mut()?;
@@ -98,14 +99,14 @@ impl<P: Clone> TransmissionBuffer<P> {
         Some((offset, sent.mu.clone()))
     }
 
-    /// Takes an SD out, for retrieval.
+    /// Removes an SD from the buffer, for retrieval.
     pub fn retrieve(&mut self, offset: u32) -> Option<P> {
         let sent = self.slots.get_mut(offset as usize)?.take()?;
         self.again.remove(&(self.first + u64::from(offset)));
         Some(sent.mu)
     }
 
-    /// Nothing is to be sent again.
+    /// Empties the retransmission queue.
     pub fn clear_requests(&mut self) {
         self.again.clear();
     }
@@ -118,7 +119,7 @@ impl<P: Clone> TransmissionBuffer<P> {
 }
 
 impl<P: Hash> TransmissionBuffer<P> {
-    /// Feeds `into` with what is kept, places counted from the first and POLLs back from `latest`.
+    /// Feeds `into` with the contents; positions are relative to the first SD, POLL numbers to `latest`.
     pub fn digest<H: Hasher>(&self, latest: Number, into: &mut H) {
         let Self { slots, first, again, acknowledged: _ } = self;
         feed(into, (slots.len(), again.len()));
@@ -131,22 +132,22 @@ impl<P: Hash> TransmissionBuffer<P> {
     }
 }
 
-/// The receiver buffer: messages that came before others that are missing, by their places.
+/// Receive buffer of out-of-order messages, by position.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiverBuffer<P> {
     messages: BTreeMap<u64, P>,
-    /// The memory that they count for, in bytes, and how much that may be.
+    /// Memory charged for the messages, in bytes, and its limit.
     held: u64,
     pub memory: u64,
 }
 
 impl<P: Payload> ReceiverBuffer<P> {
-    /// Without a bound.
+    /// Creates a buffer without a limit.
     pub fn new() -> Self {
         Self { messages: BTreeMap::new(), held: 0, memory: u64::MAX }
     }
 
-    pub fn has_room_for(&self, mu: &P) -> bool {
+    pub fn has_memory_for(&self, mu: &P) -> bool {
         self.held.saturating_add(cost(mu)) <= self.memory
     }
 
@@ -176,7 +177,7 @@ impl<P: Payload> ReceiverBuffer<P> {
         self.held = 0;
     }
 
-    /// All of them, lowest first.
+    /// Removes and returns all messages, lowest first.
     pub fn take(&mut self) -> BTreeMap<u64, P> {
         self.held = 0;
         core::mem::take(&mut self.messages)
@@ -184,7 +185,7 @@ impl<P: Payload> ReceiverBuffer<P> {
 }
 
 impl<P: Hash> ReceiverBuffer<P> {
-    /// Feeds `into` with the messages, their places counted from `first`.
+    /// Feeds `into` with the messages; positions are relative to `first`.
     pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
         feed(into, self.messages.len());
         for (place, mu) in &self.messages {
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_acknowledged_is_not_sent_again() {
+    fn acknowledged_sds_are_not_retransmitted() {
         let mut buffer = TransmissionBuffer::new();
         for mu in 'a'..='f' {
             buffer.push(mu, Number::ZERO);

@@ -1,20 +1,20 @@
-//! PDUs as octets (Q.2110, clause 7.2).
+//! Encoding of PDUs as octets (Q.2110, clause 7.2).
 //!
-//! The control words are at the end. In the last one, W1, the top octet has two bits of pad length, a reserved bit, the
-//! source bit and four bits of type; below are 24 bits of a number. Reserved bits are sent as 0 and not looked at. The one
-//! exception is the rate field of STAT and USTAT (see [`RateField`]): 16 bits that are reserved in Q.2110, the upper
-//! octets of W2 and W3, which a peer without rate control does not look at.
+//! The control words form a trailer. In the last one, W1, the top octet has two bits of pad length, a reserved bit, the
+//! source bit and four bits of type; the lower 24 bits are a number. Reserved bits are sent as 0 and ignored on
+//! reception. The one exception is the rate field of STAT and USTAT (see [`RateField`]): 16 bits that Q.2110 reserves,
+//! the upper octets of W2 and W3. A peer without rate control ignores them.
 
 use super::pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
 use super::rate::RateField;
 use super::{Invalid, Number};
 use crate::payload::{Payload, Slice};
 
-/// The longest PDU: the largest multiple of 4 in an AAL5 frame.
+/// Maximum length of a PDU: the largest multiple of 4 in an AAL5 frame.
 pub const MAX_PDU: usize = 65_532;
-/// The longest message unit (k at most).
+/// Maximum length of a message unit (k).
 pub const MAX_MESSAGE: u32 = 65_528;
-/// The longest SSCOP-UU (j at most).
+/// Maximum length of SSCOP-UU (j).
 pub const MAX_UU: u32 = 65_524;
 
 const SOURCE_BIT: u8 = 0x10;
@@ -68,7 +68,7 @@ impl Pdu<Slice> {
         put(out, top, number);
     }
 
-    /// Appends the user field and its padding, and tells how much padding that is.
+    /// Appends the user field and its padding; returns the padding length.
     fn put_user_field(&self, out: &mut Vec<u8>) -> u8 {
         let Some(field) = self.user_field() else { return 0 };
         let pad = field.len().next_multiple_of(4) - field.len();
@@ -77,12 +77,12 @@ impl Pdu<Slice> {
         pad as u8
     }
 
-    /// Reads a PDU from all of `frame`.
+    /// Decodes a PDU from the whole of `frame`.
     ///
     /// # Errors
     ///
-    /// [`Invalid`] where length and type do not go together. Whether the user field is longer than the two ends agreed
-    /// on is for the engine to say.
+    /// [`Invalid`] if the length does not fit the type. The engine checks the user field against the negotiated
+    /// maximum.
     pub fn decode(frame: &Slice) -> Result<Self, Invalid> {
         let octets = frame.as_bytes();
         if octets.len() > MAX_PDU {
@@ -98,7 +98,7 @@ impl Pdu<Slice> {
         };
         let exactly = |count: usize| if words.len() == count { Ok(()) } else { Err(Invalid) };
         let at_least = |count: usize| if words.len() >= count { Ok(()) } else { Err(Invalid) };
-        // The octets before the last `control` words, without the padding.
+        // The octets before the last `control` words, without padding.
         let field = |control: usize| -> Result<Slice, Invalid> {
             at_least(control)?;
             let length = 4 * (words.len() - control);
@@ -145,7 +145,7 @@ impl Pdu<Slice> {
 }
 
 impl Kind {
-    /// Every kind, by its code less one.
+    /// All kinds, by code minus one.
     pub const ALL: [Self; 15] = [
         Self::Bgn,
         Self::Bgak,
@@ -169,7 +169,7 @@ impl Kind {
     }
 }
 
-/// Appends a word: an octet and a number.
+/// Appends a word: an octet and a 24-bit number.
 fn put(out: &mut Vec<u8>, top: u8, number: Number) {
     out.extend_from_slice(&(u32::from(top) << 24 | number.get()).to_be_bytes());
 }

@@ -4,27 +4,27 @@ use super::rate::RateConfig;
 use super::{MAX_MESSAGE, MAX_UU, Number};
 use crate::units::Duration;
 
-/// The durations of the five timers.
+/// Durations of the five timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerConfig {
-    /// `Timer_CC`: repeat BGN, END, RS or ER. More than a round trip.
+    /// `Timer_CC`: retransmission interval of BGN, END, RS and ER. More than a round trip.
     pub cc: Duration,
-    /// `Timer_POLL`: between POLLs while data is under way.
+    /// `Timer_POLL`: POLL interval while data is outstanding.
     pub poll: Duration,
-    /// `Timer_KEEP-ALIVE`: between POLLs while none is. More than a round trip and than `poll`.
+    /// `Timer_KEEP-ALIVE`: POLL interval while no data is outstanding. More than a round trip and than `poll`.
     pub keep_alive: Duration,
     /// `Timer_NO-RESPONSE`: time-out for a silent peer. More than a round trip, `poll` and `keep_alive`.
     pub no_response: Duration,
-    /// `Timer_IDLE`: between keep-alive phases. Much more than `keep_alive`.
+    /// `Timer_IDLE`: interval between keep-alive phases. Much more than `keep_alive`.
     pub idle: Duration,
 }
 
 /// Event that advances the receive window: VR(MR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
-    /// Each delivery, by one message: the window slides by itself.
+    /// Each delivery advances the window by one message.
     Delivery,
-    /// The user, by [`Input::Credit`](super::Input::Credit).
+    /// The user advances the window with [`Input::Credit`](super::Input::Credit).
     User,
 }
 
@@ -41,31 +41,31 @@ pub struct Config {
     pub max_pd: u32,
     /// Maximum list elements of a STAT: odd, 3 to 16379.
     pub max_stat: u32,
-    /// Initial receive window in SDs: 1 to 2^23 - 1, so that an old number is never mistaken for a new one.
+    /// Initial receive window in SDs: 1 to 2^23 - 1. The maximum keeps old numbers distinct from new ones.
     pub window: u32,
     /// Event that advances the window afterwards.
     pub credit: Credit,
     /// Maximum unacknowledged SDs kept by the sender, regardless of the peer's credit: 1 to 2^23 - 1. A memory limit
     /// that the Recommendation does not define.
     pub buffer: u32,
-    /// The durations of the timers, each at least a picosecond.
+    /// Durations of the timers, each at least a picosecond.
     pub timers: TimerConfig,
-    /// Send a POLL as soon as the last retransmission that was asked for has gone out. Not in every implementation; off
-    /// by default.
+    /// Send a POLL immediately after the last requested retransmission. Not in every implementation; off by default.
     pub poll_after_retransmission: bool,
-    /// Accept any BGN while idle. Without, one with the sequence number of the last connection is refused as a
-    /// repetition, and a peer that lost its memory may be refused once (ATM Forum 97-0216).
+    /// Accept any BGN while idle. If false, a BGN with the sequence number of the last connection is refused as a
+    /// repetition, and a peer that lost its state may be refused once (ATM Forum 97-0216).
     pub accept_any_begin: bool,
-    /// Drop SDs that were delivered before. By the Recommendation such an SD looks like one far beyond the window, and
-    /// leads to recovery: SSCOP relies on a layer below that neither duplicates nor reorders. An extension of our own.
+    /// Drop SDs that were delivered before. In the Recommendation such an SD appears to lie far beyond the window and
+    /// causes a recovery, since SSCOP relies on a lower layer that neither duplicates nor reorders. This option is an
+    /// extension.
     pub ignore_old_data: bool,
-    /// Rate-based flow control beside the credit (Chen and Chen 1999).
+    /// Rate-based flow control in addition to the credit (Chen and Chen 1999).
     pub rate: Option<RateConfig>,
 }
 
 impl Default for Config {
-    /// The values usual at the UNI: CC 1 s, POLL 750 ms, KEEP-ALIVE 2 s, NO-RESPONSE 7 s, IDLE 15 s, `MaxCC` 4, `MaxPD` 25,
-    /// `MaxSTAT` 67, k and j 4096. A window of 128.
+    /// Returns the usual values at the UNI: CC 1 s, POLL 750 ms, KEEP-ALIVE 2 s, NO-RESPONSE 7 s, IDLE 15 s, `MaxCC` 4,
+    /// `MaxPD` 25, `MaxSTAT` 67, k and j 4096. The window is 128.
     fn default() -> Self {
         Self {
             k: 4096,
@@ -92,7 +92,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The same with every value in its range.
+    /// Returns the configuration with every value clamped to its range.
     #[must_use]
     pub fn in_range(&self) -> Self {
         let some = |span: Duration| span.max(Duration::from_picos(1));

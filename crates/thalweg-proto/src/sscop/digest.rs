@@ -1,7 +1,7 @@
-//! The state that decides what an end does next, fed to a hasher.
+//! Digest of the state that determines future behaviour of an endpoint.
 //!
-//! The numbers of its POLLs are fed as distances from VT(PS), which only ever grows: ends that differ in how many POLLs they
-//! have sent, and in nothing else, do the same to PDUs whose N(PS) differ by as much.
+//! POLL numbers are fed as distances from VT(PS), which only increases. Endpoints that differ only in their POLL count
+//! then behave the same for PDUs whose N(PS) differs by the same amount.
 
 use super::{Endpoint, Sscop, Variables};
 use crate::digest::{Digest, feed};
@@ -11,7 +11,7 @@ use core::hash::{Hash, Hasher};
 
 impl<P: Payload + Hash> Digest for Sscop<P> {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        // By name and without a rest, so that no new field is forgotten.
+        // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
             config: _,
             state,
@@ -40,8 +40,8 @@ impl<P: Payload + Hash> Digest for Sscop<P> {
         received.digest(*delivered, into);
         timers.digest(now, into);
         feed(into, (repeats, busy, waiting, unnumbered));
-        // Round trips decide nothing but a rate. A rate is fed as it stands, at its time: right, if not as short as it
-        // could be.
+        // Round-trip times affect only the rate. The rate is fed with absolute times, which is correct but
+        // distinguishes some equivalent states.
         if let Some(rate) = rate {
             feed(into, (now, format!("{rate:?}"), polls, rtt, sent.acknowledged()));
         }
@@ -59,7 +59,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             finished,
             writable,
             failed,
-            failure_told,
+            failure_reported,
             silent,
             paused,
             unconsumed,
@@ -67,7 +67,7 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Endpoint<P> {
             limits: _,
         } = self;
         sscop.digest(now, into);
-        feed(into, (queue, opened, finishing, finished, writable, failed, failure_told));
+        feed(into, (queue, opened, finishing, finished, writable, failed, failure_reported));
         feed(into, (silent, paused, unconsumed, consumed));
     }
 }

@@ -1,4 +1,4 @@
-//! SSCOP in the words that endpoints of every family share.
+//! Adapter of SSCOP to the endpoint interface of all families.
 
 use super::{
     Config, ErrorCode, Input as SscopInput, Pdu, Reason, Refusal, Request, Signal, Source, Sscop, State,
@@ -10,30 +10,30 @@ use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The settings of an [`Endpoint`].
+/// Configuration of an [`Endpoint`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointConfig {
     /// The parameters of SSCOP.
     pub sscop: Arc<Config>,
-    /// The longest message in octets into which written data is cut, 1 to k.
+    /// Maximum message in octets, 1 to k; written data is divided into such messages.
     pub segment: u32,
 }
 
-/// The counters and estimates of an endpoint.
+/// Counters and estimates of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointStats {
-    /// The statistics that all senders have. The window is the peer's credit, in flight is VT(S) - VT(A), round-trip
-    /// times are those of POLLs.
+    /// Statistics common to all senders. The window is the peer's credit, the data in flight is VT(S) - VT(A), and
+    /// POLLs yield the round-trip times.
     pub common: SenderStats,
-    /// The counters of the engine.
+    /// Counters of the engine.
     pub sscop: super::Stats,
 }
 
-/// One end of a connection that opens itself when there is something to send, and closes itself when all has arrived. What
-/// a peer asks for is accepted.
+/// Endpoint of a connection that opens when there is data to send, and closes when all data is acknowledged. It accepts
+/// every request of the peer.
 ///
-/// A recovery from an error of the protocol, or a resynchronisation by the peer, loses messages. An endpoint that was
-/// sending fails then, as when the peer is silent or closes the connection.
+/// A recovery from a protocol error, or a resynchronisation by the peer, loses messages. An endpoint with
+/// unacknowledged data then fails, as when the peer is silent or closes the connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) sscop: Sscop<P>,
@@ -44,17 +44,17 @@ pub struct Endpoint<P: Payload> {
     pub(super) finished: bool,
     pub(super) writable: bool,
     pub(super) failed: Option<Failure>,
-    pub(super) failure_told: bool,
+    pub(super) failure_reported: bool,
     pub(super) silent: bool,
     pub(super) paused: bool,
-    /// Delivered messages that the application has not consumed, and how much of the first it has.
+    /// Delivered messages that the application has not consumed, and the consumed octets of the first.
     pub(super) unconsumed: VecDeque<u32>,
     pub(super) consumed: u64,
     pub(super) limits: LimitClock,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// An end without a connection.
+    /// Creates an endpoint without a connection.
     pub fn new(config: &EndpointConfig) -> Self {
         let sscop = Sscop::new(Arc::clone(&config.sscop));
         Self {
@@ -66,7 +66,7 @@ impl<P: Payload> Endpoint<P> {
             finished: false,
             writable: false,
             failed: None,
-            failure_told: false,
+            failure_reported: false,
             silent: false,
             paused: false,
             unconsumed: VecDeque::new(),
@@ -75,17 +75,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The engine.
+    /// Returns the engine.
     pub fn sscop(&self) -> &Sscop<P> {
         &self.sscop
     }
 
-    /// The peer is reached over another path from now on: see [`Sscop::renew`].
+    /// Adapts to a new path to the peer: see [`Sscop::renew`].
     pub fn renew(&mut self) {
         self.sscop.renew();
     }
 
-    /// See [`Sscop::discard_round_trip_samples`].
+    /// Discards samples: see [`Sscop::discard_round_trip_samples`].
     pub fn discard_round_trip_samples(&mut self) {
         self.sscop.discard_round_trip_samples();
     }
@@ -95,7 +95,7 @@ impl<P: Payload> Endpoint<P> {
         self.sscop.take_rtt()
     }
 
-    /// Counters and beliefs at `now`.
+    /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> EndpointStats {
         let sscop = self.sscop.stats();
         let (smoothed_rtt, min_rtt) = self.sscop.rtt().measured();
@@ -116,12 +116,12 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// From now on so many bytes of messages wait for others that are missing, at most.
+    /// Limits the memory of out-of-order messages to `bytes`.
     pub fn set_memory(&mut self, bytes: u64) {
         self.sscop.received.memory = bytes;
     }
 
-    /// The data that the receiver has taken so far.
+    /// Returns the counts of received data.
     pub fn counts(&self) -> ReceiverCounts {
         let stats = self.sscop.stats();
         ReceiverCounts {
@@ -131,23 +131,24 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Bytes written and not yet handed to the engine, which takes a message at a time.
+    /// Returns the bytes written and not yet passed to the engine, which takes one message at a time.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
     }
 
-    /// The limit that has held the endpoint back since the last poll; `None` before the first, and when all is done.
+    /// Returns the limit that has held the endpoint back since the last poll; `None` before the first poll, and when
+    /// all data is acknowledged.
     pub const fn held_by(&self) -> Option<Limit> {
         self.limits.current()
     }
 
-    /// True when everything that was written has been acknowledged.
+    /// Returns true if all written data has been acknowledged.
     fn is_done(&self) -> bool {
         let is_open = self.sscop.state() == State::Ready;
-        self.queue.is_empty() && (!self.opened || is_open && self.sscop.is_at_rest())
+        self.queue.is_empty() && (!self.opened || is_open && self.sscop.is_drained())
     }
 
-    /// Opens the connection, and keeps a message ready for the engine as long as there is any.
+    /// Opens the connection, and keeps a message queued at the engine while there is data.
     fn feed(&mut self, now: Time) {
         if self.failed.is_some() || self.queue.is_empty() {
             return;
@@ -160,13 +161,13 @@ impl<P: Payload> Endpoint<P> {
         if self.sscop.state() == State::Ready && self.sscop.queued() == 0 {
             self.opened = true;
             if let Some(mu) = self.queue.fill(self.segment) {
-                // The segment is within k, and the state is right.
+                // The segment is within k, and the state allows it.
                 let _ = request(&mut self.sscop, Request::Data(mu));
             }
         }
     }
 
-    /// The event that a signal makes for the application; `None` if it makes none.
+    /// Translates a signal into an event for the application; `None` if there is none.
     fn on_signal(&mut self, now: Time, signal: Signal<P>) -> Option<Event<P>> {
         let accept = match signal {
             Signal::Data { mu, .. } => {
@@ -198,12 +199,12 @@ impl<P: Payload> Endpoint<P> {
             }
             _ => return None,
         };
-        // The engine may have moved on since it said so: then there is nothing to accept.
+        // The engine may have changed state since the signal: then there is nothing to accept.
         let _ = self.sscop.request(now, accept);
         None
     }
 
-    /// The connection was lost while it was in use.
+    /// Handles the loss of a connection in use.
     fn fail(&mut self, failure: Failure) {
         let in_use = self.opened && !self.finished;
         if in_use && self.failed.is_none() {
@@ -212,7 +213,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The limit that holds the endpoint back when the engine has nothing to send.
+    /// Returns the limit that holds the endpoint back when the engine has nothing to send.
     fn limit(&self, paced: bool) -> Option<Limit> {
         let empty = self.queue.is_empty() && self.sscop.queued() == 0;
         Some(match self.sscop.state() {
@@ -277,9 +278,9 @@ impl<P: Payload> Engine for Endpoint<P> {
             if core::mem::take(&mut self.writable) {
                 return Output::Event(Event::Writable);
             }
-            if let Some(failure) = self.failed.filter(|_| !self.failure_told) {
-                self.failure_told = true;
-                // What is left of the connection closes; a peer that is silent closed it already.
+            if let Some(failure) = self.failed.filter(|_| !self.failure_reported) {
+                self.failure_reported = true;
+                // Release what remains of the connection; a silent peer has closed it already.
                 let _ = self.sscop.request(now, Request::Release { uu: None });
                 return Output::Event(Event::Failed(failure));
             }

@@ -1,4 +1,4 @@
-//! One end of a connection: its variables, what it is told and what it answers.
+//! Endpoint of a connection: state variables, inputs and outputs.
 
 use super::buffer::{ReceiverBuffer, TransmissionBuffer};
 use super::rate::RateControl;
@@ -11,8 +11,8 @@ use crate::window::{RttConfig, RttEstimator};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// PDUs and signals that wait for the driver at most before further PDUs of the peer are dropped, as if the layer below
-/// had lost them.
+/// Maximum number of PDUs and signals queued for the driver. Beyond it, PDUs of the peer are dropped as if the lower
+/// layer had lost them.
 const MAX_WAITING: usize = 256;
 
 /// The ten states (Q.2110, clause 7.3).
@@ -21,28 +21,28 @@ const MAX_WAITING: usize = 256;
 pub enum State {
     /// No connection.
     Idle = 1,
-    /// BGN was sent.
+    /// BGN sent.
     OutgoingConnection = 2,
-    /// BGN came; the user has to answer.
+    /// BGN received; the user must respond.
     IncomingConnection = 3,
-    /// END was sent.
+    /// END sent.
     OutgoingDisconnection = 4,
-    /// RS was sent.
+    /// RS sent.
     OutgoingResync = 5,
-    /// RS came; the user has to answer.
+    /// RS received; the user must respond.
     IncomingResync = 6,
-    /// ER was sent.
+    /// ER sent.
     OutgoingRecovery = 7,
-    /// The peer has recovered; the user has to answer.
+    /// The peer has recovered; the user must respond.
     RecoveryResponse = 8,
-    /// ER came; the user has to answer.
+    /// ER received; the user must respond.
     IncomingRecovery = 9,
     /// The connection is open.
     Ready = 10,
 }
 
 impl State {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 10] = [
         Self::Idle,
         Self::OutgoingConnection,
@@ -57,16 +57,16 @@ impl State {
     ];
 }
 
-/// The reason for which an end wants to be polled.
+/// Timer of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A timer expires.
+    /// Expiry of a protocol timer.
     Timer(Timer),
-    /// The rate lets the next SD go.
+    /// Departure time of the next SD under rate control.
     Pacing,
 }
 
-/// The state variables (Q.2110, clause 7.4), for people and tests.
+/// State variables (Q.2110, clause 7.4), for diagnostics and tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the Recommendation")]
 pub struct Variables {
@@ -84,82 +84,82 @@ pub struct Variables {
     pub vr_sq: u8,
 }
 
-/// The counters of an end.
+/// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// SDs sent, the repeated ones included.
+    /// SDs sent, including retransmissions.
     pub sent: u64,
-    /// SDs sent again.
+    /// SDs retransmitted.
     pub retransmissions: u64,
-    /// SDs that arrived and were delivered.
+    /// SDs delivered.
     pub delivered: u64,
-    /// Octets of the messages in them.
+    /// Octets of the delivered messages.
     pub delivered_octets: u64,
-    /// Octets of padding and trailers around those messages.
+    /// Octets of padding and trailers of the delivered messages.
     pub delivered_framing: u64,
-    /// Expiries of `Timer_NO-RESPONSE`, and of `Timer_CC` after the last try.
+    /// Expiries of `Timer_NO-RESPONSE`, and of `Timer_CC` after the last transmission.
     pub timeouts: u64,
-    /// Recoveries from errors of the protocol, on either side.
+    /// Recoveries from protocol errors, on either side.
     pub recoveries: u64,
-    /// Frames that were no PDU, or too long.
+    /// Frames that were invalid PDUs or too long.
     pub invalid: u64,
     /// Requests that the state did not allow or that were too long.
     pub refused: u64,
-    /// PDUs dropped because the driver had not yet fetched the answers to earlier ones.
+    /// PDUs dropped because the driver had not yet fetched the replies to earlier ones.
     pub overrun: u64,
 }
 
-/// The parameters of the PDUs that an end last sent and may have to repeat.
+/// Parameters of the last PDUs that an endpoint may have to retransmit.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct Repeats<P> {
     /// SSCOP-UU of BGN, RS or END.
     pub uu: Option<P>,
-    /// The source of END.
+    /// Source bit of END.
     pub source: Source,
     /// SSCOP-UU of BGAK.
     pub bgak_uu: Option<P>,
 }
 
-/// One end of an SSCOP connection. Full duplex: two of these, joined by a layer that keeps the order of frames, are a
-/// connection.
+/// Endpoint of an SSCOP connection. A full-duplex connection consists of two endpoints, joined by a layer that keeps
+/// the order of frames.
 #[derive(Clone, Debug)]
 pub struct Sscop<P: Payload> {
     pub(super) config: Arc<Config>,
     pub(super) state: State,
     pub(super) clear_buffers: bool,
     pub(super) v: Variables,
-    /// The window was open when it was last looked at.
+    /// Last observed state of the window: true if open.
     pub(super) credit: bool,
-    /// The transmission queue: messages without a number yet.
+    /// Transmission queue of unnumbered messages.
     pub(super) queue: VecDeque<P>,
     pub(super) sent: TransmissionBuffer<P>,
-    /// The receiver buffer. Places do not wrap: `delivered` is the place of VR(R).
+    /// Receive buffer. Positions do not wrap: `delivered` is the position of VR(R).
     pub(super) received: ReceiverBuffer<P>,
     pub(super) delivered: u64,
     pub(super) timers: Timers,
     pub(super) repeats: Repeats<P>,
-    /// The layer below takes no SD, UD and MD.
+    /// The lower layer accepts no SD, UD and MD.
     pub(super) busy: bool,
-    /// The POLLs that have not been answered, with the times at which they were sent.
+    /// Unanswered POLLs, with their send times.
     pub(super) polls: VecDeque<(Number, Time)>,
     pub(super) rtt: RttEstimator,
-    /// An SD could go but for the rate.
+    /// Only the rate holds back an SD.
     pub(super) paced: bool,
     pub(super) rate: Option<Box<RateControl>>,
     pub(super) stats: Stats,
     pub(super) waiting: VecDeque<Output<Pdu<P>, Signal<P>, Reason>>,
-    /// UDs and MDs that wait for the layer below.
+    /// UDs and MDs waiting for the lower layer.
     pub(super) unnumbered: VecDeque<Pdu<P>>,
 }
 
 impl<P: Payload> Sscop<P> {
-    /// True while the peer has not answered what asks it to open, close or renew the connection, which has been sent more
-    /// than once: `Timer_CC` decides when it goes again.
+    /// Returns true if a BGN, END, RS or ER has been retransmitted and is still unanswered; `Timer_CC` determines the
+    /// next retransmission.
     pub fn is_repeating(&self) -> bool {
         self.v.vt_cc > 1
     }
 
-    /// An end without a connection.
+    /// Creates an endpoint without a connection.
     pub fn new(config: Arc<Config>) -> Self {
         let in_range = config.in_range();
         let config = if in_range == *config { config } else { Arc::new(in_range) };
@@ -186,43 +186,43 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// The state of the connection.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The state variables.
+    /// Returns the state variables.
     pub fn variables(&self) -> Variables {
         self.v
     }
 
-    /// The counters so far.
+    /// Returns the counters.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// The timer of that name runs.
+    /// Returns true if `timer` is running.
     pub fn is_running(&self, timer: Timer) -> bool {
         self.timers.is_running(timer)
     }
 
-    /// Messages that wait for their first transmission.
+    /// Returns the number of messages waiting for their first transmission.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// SDs sent and not acknowledged in sequence: VT(S) - VT(A).
+    /// Returns the number of SDs sent and not cumulatively acknowledged: VT(S) - VT(A).
     pub fn outstanding(&self) -> u32 {
         self.sent.span()
     }
 
-    /// Nothing waits and nothing is under way.
-    pub fn is_at_rest(&self) -> bool {
+    /// Returns true if nothing is queued or outstanding.
+    pub fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.sent.span() == 0
     }
 
-    /// The peer is reached over another path from now on (RFC 9000, section 9.4): rates and round-trip times are found anew,
-    /// and POLLs that are not answered yet measure nothing.
+    /// Resets the estimates of rate and round-trip time after a change of path (RFC 9000, section 9.4). Unanswered
+    /// POLLs yield no sample.
     pub fn renew(&mut self) {
         self.discard_round_trip_samples();
         self.rtt = RttEstimator::new(&RttConfig::default());
@@ -231,23 +231,23 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// Forgets the POLLs that are not answered yet, so that they measure no round trip: what the peer sends is late for
-    /// a reason that is not the path's.
+    /// Discards the unanswered POLLs; they yield no round-trip sample. For use when the peer's PDUs are delayed for
+    /// reasons unrelated to the path.
     pub fn discard_round_trip_samples(&mut self) {
         self.polls.clear();
     }
 
-    /// True if, when last polled, an SD could have gone but for the rate.
+    /// Returns true if, at the last poll, only the rate held back an SD.
     pub fn is_paced(&self) -> bool {
         self.paced
     }
 
-    /// The window widens only when the user says so.
+    /// Returns true if the window advances only on the user's request.
     pub fn is_granted_by_user(&self) -> bool {
         self.config.credit == Credit::User
     }
 
-    /// Round-trip times of POLLs.
+    /// Returns the round-trip time estimator, fed by POLLs.
     pub fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
@@ -257,21 +257,21 @@ impl<P: Payload> Sscop<P> {
         self.rtt.take_latest()
     }
 
-    /// The present rate, where there is rate control.
+    /// Returns the current rate, if rate control is on.
     pub fn rate(&self) -> Option<Rate> {
         self.rate.as_ref().map(|rate| rate.rate())
     }
 
-    /// SDs that may be sent before the window closes: the peer's, or the bound on what is kept.
+    /// Returns the window in SDs: the smaller of the peer's credit and the buffer.
     pub fn window(&self) -> u32 {
         self.v.vt_ms.after(self.v.vt_a).min(self.config.buffer)
     }
 
-    /// Takes a request or response.
+    /// Handles a request or response.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if the state does not allow it, or if it carries more octets than agreed. Nothing has changed then.
+    /// [`Refusal`] if the state does not allow it, or if it exceeds the negotiated length. The state is then unchanged.
     pub fn request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
         let taken = self.check(&request).and_then(|()| self.take_request(now, request));
         self.stats.refused += u64::from(taken.is_err());
@@ -294,7 +294,7 @@ impl<P: Payload> Sscop<P> {
 
     fn take_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
         match request {
-            // The same in every state.
+            // Common to all states.
             Request::UnitData(mu) => self.unnumbered.push_back(Pdu::Ud { mu }),
             Request::ManagementData(mu) => self.unnumbered.push_back(Pdu::Md { mu }),
             Request::Retrieve(which) => return self.retrieve(which),
@@ -327,7 +327,7 @@ impl<P: Payload> Sscop<P> {
             return self.invalid();
         }
         match pdu {
-            // The same in every state.
+            // Common to all states.
             Pdu::Ud { mu } => return self.signal(Signal::UnitData(mu)),
             Pdu::Md { mu } => return self.signal(Signal::ManagementData(mu)),
             _ => {}
@@ -346,7 +346,7 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// A frame that is no PDU changes nothing (Q.2110, clause 7.1).
+    /// An invalid frame changes nothing (Q.2110, clause 7.1).
     fn invalid(&mut self) {
         self.stats.invalid += 1;
         if self.waiting.len() < MAX_WAITING {
@@ -362,17 +362,17 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// Sends a PDU.
+    /// Queues a PDU.
     pub(super) fn send(&mut self, pdu: Pdu<P>) {
         self.waiting.push_back(Output::Transmit(pdu));
     }
 
-    /// Tells the user or layer management.
+    /// Queues a signal to the user or layer management.
     pub(super) fn signal(&mut self, signal: Signal<P>) {
         self.waiting.push_back(Output::Event(signal));
     }
 
-    /// Tells layer management.
+    /// Reports an error to layer management.
     pub(super) fn error(&mut self, code: ErrorCode) {
         self.signal(Signal::Error(code));
     }
@@ -389,7 +389,7 @@ impl<P: Payload> Engine for Sscop<P> {
             Input::Pdu(pdu) => self.receive(now, pdu),
             Input::Invalid => self.invalid(),
             Input::Request(request) => {
-                // Counted where it is refused.
+                // A refusal is counted where it occurs.
                 let _ = self.request(now, request);
             }
             Input::Credit(messages) => self.grant(messages),

@@ -1,4 +1,4 @@
-//! SSCOP as a family among others: what drivers of all families ask of its PDUs and ends.
+//! Protocol-family adapter of SSCOP: the PDU and endpoint traits that all drivers use.
 
 use super::rate::RateField;
 use super::{Endpoint, Number, Pdu, Stat};
@@ -10,7 +10,7 @@ use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
 
-/// The number of a message that is next to `near`.
+/// Returns the unwrapped message number nearest to `near`.
 fn message(number: Number, near: u64) -> u64 {
     unwrap(u64::from(number.get()), u64::from(Number::MODULUS), near)
 }
@@ -23,7 +23,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    /// All that is not the message of an SD: PDUs know their own size.
+    /// All octets except an SD's message: PDUs know their own size.
     fn framing(&self) -> u32 {
         self.wire_len() - self.payload().map_or(0, Payload::len)
     }
@@ -38,7 +38,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>> {
         match self {
             Self::Stat(stat) => {
-                // Runs begin in turn of missing and of received messages (Q.2110, clause 7.2).
+                // Runs alternate between missing and received messages (Q.2110, clause 7.2).
                 let held = stat.list.get(1..).unwrap_or_default().chunks_exact(2);
                 let held = held.map(|run| message(run[0], near)..message(run[1], near));
                 Some(below(message(stat.r, near)).chain(held).collect())
@@ -53,7 +53,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
             Self::Sd { s, .. } => format!("SD {}", s.get()),
             Self::Poll { ps, s } => format!("POLL {}, next {}", ps.get(), s.get()),
             Self::Stat(stat) => {
-                // Runs begin in turn of missing and of received messages.
+                // Runs alternate between missing and received messages.
                 let missing =
                     stat.list.chunks_exact(2).map(|run| format!(" {}..{}", run[0].get(), run[1].get()));
                 let missing: String = missing.collect();
@@ -85,11 +85,11 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         self.kind() as u8
     }
 
-    /// Its control words come behind the message, so that all of it is stored.
+    /// The control words follow the message, so the whole message must be captured.
     fn captured(&self, _connection: u32) -> Captured {
         let mut bytes = Vec::new();
         self.map(|payload| Slice::new(vec![0; payload.len() as usize])).encode(&mut bytes);
-        Captured { bytes, is_whole: true, ..Captured::default() }
+        Captured { bytes, includes_payload: true, ..Captured::default() }
     }
 }
 
@@ -108,7 +108,7 @@ const POLL: u8 = 1;
 const STAT: u8 = 2;
 
 impl Compact for Pdu<Length> {
-    /// Those of data transfer, but for lists.
+    /// Data-transfer PDUs, except those with lists.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let kind = |kind: u8| Packing::default().put([kind]);
         match self {
@@ -138,7 +138,7 @@ impl Compact for Pdu<Length> {
     }
 }
 
-/// The 24 bits of a number.
+/// Returns the 24 bits of a number.
 fn low(number: Number) -> [u8; 3] {
     let [a, b, c, _] = number.get().to_le_bytes();
     [a, b, c]
@@ -183,13 +183,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_next_to_what_was_used_lately() {
+    fn numbers_are_the_nearest_to_recent_ones() {
         let sd = |s| Pdu::Sd { s: Number::new(s), mu: Length(1) };
         assert_eq!(sd(1).data((1 << 24) - 2), Some((1 << 24) + 1..(1 << 24) + 2));
     }
 
     #[test]
-    fn what_a_receiver_holds_out_of_order_is_acknowledged() {
+    fn sds_held_out_of_order_count_as_acknowledged() {
         let list = [3, 5, 9, 10].map(Number::new).to_vec();
         let stat = Stat { r: Number::new(3), list, ..Stat::default() };
         let stat = Pdu::<Length>::Stat(stat);

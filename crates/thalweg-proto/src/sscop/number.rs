@@ -1,48 +1,48 @@
 //! Sequence numbers modulo 2^24.
 
-/// A sequence number of 24 bits.
+/// Sequence number of 24 bits.
 ///
-/// Numbers have no order of their own: two of them are compared by how far each is after a common base, modulo 2^24.
-/// A number below the base then looks like a very large one, and the upper bound of every test catches it.
+/// Numbers have no absolute order: two numbers are compared by their distances from a common base, modulo 2^24. A
+/// number below the base then looks like a very large one, and the upper bound of every test catches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Number(u32);
 
 impl Number {
-    /// The count of different sequence numbers, 2^24.
+    /// Size of the number space, 2^24.
     pub const MODULUS: u32 = 1 << 24;
-    /// Half of them: a difference of less is "later", of more "earlier".
+    /// Half of the number space: a smaller difference means "later", a larger one "earlier".
     pub const HALF: u32 = Self::MODULUS / 2;
-    /// The first.
+    /// Number 0.
     pub const ZERO: Self = Self(0);
 
-    /// The low 24 bits of `value`.
+    /// Creates a number from the low 24 bits of `value`.
     pub const fn new(value: u32) -> Self {
         Self(value % Self::MODULUS)
     }
 
-    /// The value, 0 to 2^24 - 1.
+    /// Returns the value, 0 to 2^24 - 1.
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The number that comes `count` later.
+    /// Returns the number `count` later.
     #[must_use]
     pub const fn plus(self, count: u32) -> Self {
         Self::new(self.0.wrapping_add(count))
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(1)
     }
 
-    /// The distance from `base` up to this number, 0 to 2^24 - 1.
+    /// Returns the distance from `base` up to this number, 0 to 2^24 - 1.
     pub const fn after(self, base: Self) -> u32 {
         Self::new(self.0.wrapping_sub(base.0)).0
     }
 
-    /// True when this comes after `other` by less than half of all numbers.
+    /// Returns true if this number is later than `other` by less than half of the number space.
     pub const fn is_later_than(self, other: Self) -> bool {
         let difference = self.after(other);
         difference > 0 && difference < Self::HALF

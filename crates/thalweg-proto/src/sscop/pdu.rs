@@ -16,128 +16,130 @@ pub enum Source {
     Sscop,
 }
 
-/// A PDU. Fields have the names of Q.2110 without their "N": `sq` is N(SQ), `mr` N(MR), `s` N(S), `ps` N(PS), `r` N(R).
-/// `uu` is SSCOP-UU, a user's few octets with no promise to arrive; none and an empty one are the same on the wire.
+/// PDU of SSCOP. Fields have the names of Q.2110 without their "N": `sq` is N(SQ), `mr` N(MR), `s` N(S), `ps` N(PS),
+/// `r` N(R). `uu` is SSCOP-UU: a few octets of user data without guaranteed delivery; an absent and an empty one are
+/// the same on the wire.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Pdu<P> {
     /// BGN, begin: requests a connection.
     Bgn {
         /// Connection sequence number; distinguishes a repetition from a new request.
         sq: u8,
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// BGAK: accepts the connection.
     Bgak {
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// BGREJ: refuses the connection.
     Bgrej {
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// END: releases the connection.
     End {
-        /// The side that wants the release.
+        /// Originator of the release.
         source: Source,
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// ENDAK: confirms the release.
     Endak,
-    /// RS: asks for resynchronisation.
+    /// RS: requests resynchronisation.
     Rs {
-        /// The connection sequence number.
+        /// Connection sequence number.
         sq: u8,
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// RSAK: confirms resynchronisation.
     Rsak {
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
     },
-    /// ER: asks for recovery from a protocol error.
+    /// ER: requests recovery from a protocol error.
     Er {
-        /// The connection sequence number.
+        /// Connection sequence number.
         sq: u8,
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
     },
     /// ERAK: confirms recovery.
     Erak {
-        /// The first SD that the sender of this will not accept.
+        /// First SD that the sender of this PDU will not accept.
         mr: Number,
     },
-    /// SD: a message, delivered in order and once.
+    /// SD: a message, delivered in order and exactly once.
     Sd {
-        /// Its number.
+        /// Sequence number.
         s: Number,
-        /// The message unit.
+        /// Message unit.
         mu: P,
     },
-    /// POLL: asks for the receiver's state.
+    /// POLL: requests the receiver's state.
     Poll {
-        /// The number of this POLL.
+        /// Number of this POLL.
         ps: Number,
-        /// The number of the next new SD.
+        /// Number of the next new SD.
         s: Number,
     },
-    /// STAT: the receiver's whole state, as answer to a POLL.
+    /// STAT: the receiver's complete state, in answer to a POLL.
     Stat(Stat),
-    /// USTAT: a gap, as soon as it is seen.
+    /// USTAT: a gap, reported on detection.
     Ustat(Ustat),
-    /// UD: a message without any promise.
+    /// UD: a message without guaranteed delivery.
     Ud {
-        /// The message unit.
+        /// Message unit.
         mu: P,
     },
-    /// MD: the same between layer managements.
+    /// MD: the same as UD, between layer management entities.
     Md {
-        /// The message unit.
+        /// Message unit.
         mu: P,
     },
 }
 
-/// The receiver's state at the arrival of a POLL, or a part of it.
+/// Receiver state at the arrival of a POLL, or a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Stat {
-    /// The number of the POLL that is answered.
+    /// Number of the answered POLL.
     pub ps: Number,
-    /// The first SD that the receiver will not accept.
+    /// First SD that the receiver will not accept.
     pub mr: Number,
-    /// Everything before has been received.
+    /// Cumulative acknowledgement: all SDs before this number have been received.
     pub r: Number,
-    /// The numbers at which runs begin, in turn of missing and of received SDs. An even count ends with the end of a
-    /// run of missing ones; of an odd one the last is the end of a run of received ones. A single element says nothing.
+    /// Start numbers of runs, alternating between missing and received SDs. The last element of an even-length list
+    /// ends a run of missing SDs; the last element of an odd-length list ends a run of received SDs. A single element
+    /// carries no information.
     pub list: Vec<Number>,
-    /// The rate that the receiver found the network to grant, where rate control is in use.
+    /// Rate granted by the network, as estimated by the receiver; used with rate control.
     pub rate: Option<RateField>,
 }
 
-/// A gap between SDs.
+/// Gap in the received SDs.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct Ustat {
-    /// The first SD that the receiver will not accept.
+    /// First SD that the receiver will not accept.
     pub mr: Number,
-    /// Everything before has been received.
+    /// Cumulative acknowledgement: all SDs before this number have been received.
     pub r: Number,
-    /// The first missing SD.
+    /// First missing SD.
     pub first: Number,
-    /// The first SD after it that is not missing.
+    /// First SD after the gap.
     pub end: Number,
-    /// The rate that the receiver found the network to grant, where rate control is in use.
+    /// Rate granted by the network, as estimated by the receiver; used with rate control.
     pub rate: Option<RateField>,
 }
 
-/// The kind of a PDU; its value is the type code (Q.2110, table 2).
+/// Kind of a PDU; its value is the type code (Q.2110, table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -174,7 +176,7 @@ pub enum Kind {
 }
 
 impl<P: Payload> Pdu<P> {
-    /// Its kind.
+    /// Returns the kind of the PDU.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Bgn { .. } => Kind::Bgn,
@@ -195,7 +197,7 @@ impl<P: Payload> Pdu<P> {
         }
     }
 
-    /// The user's octets: SSCOP-UU or message unit; `None` for a PDU without any.
+    /// Returns the user field: SSCOP-UU or message unit; `None` for a PDU without one.
     pub const fn user_field(&self) -> Option<&P> {
         match self {
             Self::Bgn { uu, .. }
@@ -208,7 +210,7 @@ impl<P: Payload> Pdu<P> {
         }
     }
 
-    /// The same PDU with another kind of payload.
+    /// Converts the payload of the PDU.
     pub fn map<Q>(&self, payload: impl Fn(&P) -> Q) -> Pdu<Q> {
         let field = |uu: &Option<P>| uu.as_ref().map(&payload);
         match self {
@@ -230,7 +232,7 @@ impl<P: Payload> Pdu<P> {
         }
     }
 
-    /// The size on the wire in octets, padding included: always a multiple of 4.
+    /// Returns the length on the wire in octets, including padding: always a multiple of 4.
     pub fn wire_len(&self) -> u32 {
         let field = self.user_field().map_or(0, Payload::len).next_multiple_of(4);
         let control = match self {
@@ -242,8 +244,8 @@ impl<P: Payload> Pdu<P> {
         field + control
     }
 
-    /// True when the lengths are within what the two ends agreed on: message units up to `k` octets, SSCOP-UU up to
-    /// `j`, both without padding, and lists that fit a PDU.
+    /// Returns true if the lengths are within the negotiated maxima: message units up to `k` octets, SSCOP-UU up to
+    /// `j`, both without padding, and lists that fit into a PDU.
     pub(super) fn is_within(&self, k: u32, j: u32) -> bool {
         let length = self.user_field().map_or(0, Payload::len);
         match self {

@@ -1,11 +1,11 @@
-//! The receiver in the data transfer state: SDs in and out of order, the answers to POLLs, credit.
+//! Receiver in the data transfer state: SDs in and out of order, answers to POLLs, and credit.
 
 use super::engine::Sscop;
 use super::{Credit, ErrorCode, Number, Pdu, Signal, Stat, Ustat};
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// Octets of an SD behind its message and the padding.
+/// Octets of an SD after its message and padding.
 const SD_TRAILER: u64 = 4;
 
 impl<P: Payload> Sscop<P> {
@@ -29,8 +29,8 @@ impl<P: Payload> Sscop<P> {
             self.deliver_from(s, mu, highest == 0);
         } else if self.received.contains(self.delivered + u64::from(offset)) {
             self.recover(now, ErrorCode::SendNumber);
-        } else if !self.received.has_room_for(&mu) {
-            // As if it had been lost: there is always room for the next one.
+        } else if !self.received.has_memory_for(&mu) {
+            // Treated as a loss. The next SD in order always fits.
         } else if offset >= highest {
             self.received.insert(self.delivered + u64::from(offset), mu);
             if gap {
@@ -42,7 +42,7 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// Delivers the SD that was expected, and what waited for it.
+    /// Delivers the expected SD and the buffered SDs that follow it.
     fn deliver_from(&mut self, s: Number, mu: P, is_highest: bool) {
         self.deliver(s, mu);
         if is_highest {
@@ -53,8 +53,8 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// Gives the user a message, and counts it.
-    pub(super) fn hand_over(&mut self, s: Number, mu: P) {
+    /// Delivers a message to the user, and counts it.
+    pub(super) fn deliver_to_user(&mut self, s: Number, mu: P) {
         let octets = u64::from(mu.len());
         self.stats.delivered += 1;
         self.stats.delivered_octets += octets;
@@ -63,7 +63,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     fn deliver(&mut self, s: Number, mu: P) {
-        self.hand_over(s, mu);
+        self.deliver_to_user(s, mu);
         self.delivered += 1;
         self.v.vr_r = s.next();
         if self.config.credit == Credit::Delivery {
@@ -71,17 +71,17 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// The user has taken messages.
+    /// Advances the window after the user has taken `messages`.
     pub(super) fn grant(&mut self, messages: u32) {
         if self.config.credit == Credit::User {
             self.widen(messages);
         }
     }
 
-    /// Lets VR(MR) grow, but not further from VR(R) than numbers can be told apart.
+    /// Advances VR(MR), within half of the number space from VR(R).
     fn widen(&mut self, messages: u32) {
         let granted = self.v.vr_mr.after(self.v.vr_r);
-        // Right after a delivery from a closed window VR(MR) is VR(R): granted is 0.
+        // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
         let most = (Number::HALF - 1).saturating_sub(granted);
         self.v.vr_mr = self.v.vr_mr.plus(messages.min(most));
     }
@@ -104,7 +104,7 @@ impl<P: Payload> Sscop<P> {
         let mut list = Vec::new();
         self.each_run(|start, is_missing| {
             list.push(start);
-            // MaxSTAT is odd, so that a full list ends with the start of a missing run, and the next begins with it.
+            // MaxSTAT is odd, so a full list ends with the start of a missing run, and the next list begins with it.
             if is_missing && list.len() >= self.config.max_stat as usize {
                 parts.push(core::mem::replace(&mut list, vec![start]));
             }
@@ -116,25 +116,25 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// Tells where each run of missing and of received SDs below VR(H) begins, and last VR(H), as the end of the last
-    /// run. Without any missing SD there is nothing to tell.
-    fn each_run(&self, mut tell: impl FnMut(Number, bool)) {
+    /// Reports the start of each run of missing and of received SDs below VR(H), and finally VR(H) as the end of the
+    /// last run. Reports nothing if no SD is missing.
+    fn each_run(&self, mut on_boundary: impl FnMut(Number, bool)) {
         let number = |place: u64| self.v.vr_r.plus((place - self.delivered) as u32);
         let end = self.delivered + u64::from(self.v.vr_h.after(self.v.vr_r));
-        // VR(R) itself is missing, unless it is VR(H).
+        // VR(R) is missing, unless it equals VR(H).
         let mut at = self.delivered;
         for place in self.received.places() {
             if place > at {
-                tell(number(at), true);
-                tell(number(place), false);
+                on_boundary(number(at), true);
+                on_boundary(number(place), false);
             }
             at = place + 1;
         }
         if at < end {
-            tell(number(at), true);
+            on_boundary(number(at), true);
         }
         if self.delivered < end {
-            tell(number(end), false);
+            on_boundary(number(end), false);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The sender in the data transfer state: SDs, POLLs, what STAT and USTAT say, timers and phases.
+//! Sender in the data transfer state: SDs, POLLs, processing of STAT and USTAT, timers and phases.
 //!
-//! In the *active* phase data is under way: `Timer_POLL` and `Timer_NO-RESPONSE` run. Nothing is any more, and the last
-//! POLL has not been answered: *transient*, with `Timer_KEEP-ALIVE` in place of `Timer_POLL`. It has: *idle*, with
-//! `Timer_IDLE` alone.
+//! - *active*: data is outstanding; `Timer_POLL` and `Timer_NO-RESPONSE` run.
+//! - *transient*: no data is outstanding, and the last POLL is unanswered; `Timer_KEEP-ALIVE` replaces `Timer_POLL`.
+//! - *idle*: the last POLL has been answered; `Timer_IDLE` alone runs.
 
 use super::engine::Sscop;
 use super::{ErrorCode, Number, Pdu, Source, Stat, Timer, Ustat};
@@ -10,12 +10,12 @@ use crate::payload::Payload;
 use crate::units::Time;
 use crate::window::RttConfig;
 
-/// POLLs whose times are kept at most.
+/// Maximum number of stored POLL times.
 const MAX_POLLS: usize = 64;
 
 impl<P: Payload> Sscop<P> {
-    /// Sends the next SD, or a POLL in place of it, if anything is to be sent. Tells when the rate will let the next SD
-    /// go, if that is what it waits for.
+    /// Sends the next SD, or a due POLL instead. Returns the departure time of the next SD if only the rate holds it
+    /// back.
     pub(super) fn send_data(&mut self, now: Time) -> Option<Time> {
         if self.state != super::State::Ready || self.busy {
             return None;
@@ -26,7 +26,7 @@ impl<P: Payload> Sscop<P> {
             return None;
         }
         if !again && closed {
-            // Data waits, and the peer may be asleep: ask for credit.
+            // Data is waiting, and the peer may be in its idle phase: request credit.
             self.timers.stop(Timer::Idle);
             self.start(now, Timer::NoResponse);
             self.send_poll_and_start(now);
@@ -43,13 +43,14 @@ impl<P: Payload> Sscop<P> {
         None
     }
 
-    /// No new SD may be sent.
+    /// Returns true if no new SD may be sent.
     pub(super) fn is_window_closed(&self) -> bool {
-        // VT(S) - VT(A) is what the buffer spans.
+        // VT(S) - VT(A) is the span of the buffer.
         self.sent.span() >= self.window()
     }
 
-    /// The time at which the rate lets the next SD go; `None` without rate control, or with no SD to send.
+    /// Returns the departure time of the next SD under rate control; `None` without rate control, or without an SD to
+    /// send.
     fn paced(&mut self, again: bool) -> Option<Time> {
         let rate = self.rate.as_mut()?;
         let next = if again { self.sent.requested() } else { self.queue.front() };
@@ -84,7 +85,7 @@ impl<P: Payload> Sscop<P> {
         self.send(Pdu::Sd { s, mu });
     }
 
-    /// After an SD: is it time for a POLL?
+    /// Sends a POLL after an SD if one is due.
     fn count_sd(&mut self, now: Time) {
         self.v.vt_pd += 1;
         let enough = self.rate.as_mut().map(|rate| rate.takes_poll_behind_data());
@@ -148,13 +149,13 @@ impl<P: Payload> Sscop<P> {
             Timer::KeepAlive | Timer::Cc => {}
         }
         self.send_poll(now);
-        let next = if self.is_at_rest() { Timer::KeepAlive } else { Timer::Poll };
+        let next = if self.is_drained() { Timer::KeepAlive } else { Timer::Poll };
         self.start(now, next);
     }
 
     pub(super) fn on_stat(&mut self, now: Time, stat: &Stat) {
         let v = &self.v;
-        // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT can be right.
+        // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT is valid.
         let polls = v.vt_ps.after(v.vt_pa);
         if polls >= Number::HALF || stat.ps.after(v.vt_pa) > polls {
             return self.recover(now, ErrorCode::PollNumber);
@@ -184,7 +185,7 @@ impl<P: Payload> Sscop<P> {
         self.on_answer(now, stat);
     }
 
-    /// Measures the round trip of the POLL that a STAT answers, once, and sets the rate.
+    /// Takes the round-trip sample of the answered POLL, once, and sets the rate.
     fn on_answer(&mut self, now: Time, stat: &Stat) {
         while self.polls.front().is_some_and(|(ps, _)| stat.ps.is_later_than(*ps)) {
             self.polls.pop_front();
@@ -221,15 +222,15 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// N(R) and N(MR).
+    /// Processes N(R) and N(MR).
     fn acknowledge(&mut self, r: Number, mr: Number) {
         self.sent.acknowledge(r.after(self.v.vt_a));
         self.v.vt_a = r;
         self.v.vt_ms = mr;
     }
 
-    /// Asks for what a STAT lists as missing to be sent again, and frees what it lists as received. Tells how many are to
-    /// be sent again; `None` if the list is wrong.
+    /// Queues the SDs that a STAT lists as missing for retransmission, and frees those listed as received. Returns the
+    /// number of queued SDs; `None` if the list is invalid.
     fn read_list(&mut self, stat: &Stat) -> Option<u32> {
         if stat.list.len() < 2 {
             return Some(0);
@@ -246,7 +247,7 @@ impl<P: Payload> Sscop<P> {
             }
             if missing {
                 for offset in a..b {
-                    // The peer spoke of what was sent before the POLL; what was sent again since is under way.
+                    // The STAT covers only SDs sent before the POLL; SDs retransmitted since are in flight.
                     let sent_before = stat.ps.is_later_than(self.sent.poll_of(offset)?);
                     count += u32::from(sent_before && self.sent.request(offset));
                 }
@@ -259,7 +260,7 @@ impl<P: Payload> Sscop<P> {
     }
 }
 
-/// The size of an SD with a message of so many octets.
+/// Returns the length of an SD with a message of `message` octets.
 fn sd_len(message: u32) -> u32 {
     message.next_multiple_of(4) + 4
 }

@@ -1,95 +1,95 @@
-//! The requests, indications and confirmations between SSCOP, its user and layer management (Q.2110, clause 6.1).
+//! Requests, indications and confirmations between SSCOP, its user and layer management (Q.2110, clause 6.1).
 
 use super::{Number, Pdu, Source};
 
-/// An input of one end.
+/// Input of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<P> {
-    /// A PDU arrived.
+    /// PDU received.
     Pdu(Pdu<P>),
-    /// A frame arrived that is no PDU.
+    /// Invalid frame received.
     Invalid,
-    /// The user or layer management wants something. What the state does not allow is counted and dropped;
-    /// [`Sscop::request`](super::Sscop::request) tells.
+    /// Request of the user or layer management. A request that the state does not allow is counted and dropped;
+    /// [`Sscop::request`](super::Sscop::request) returns the refusal.
     Request(Request<P>),
-    /// The user has taken so many messages: the window that is granted to the peer widens by them (with
+    /// Number of messages taken by the user. The window granted to the peer advances by this number (with
     /// [`Credit::User`](super::Credit::User)).
     Credit(u32),
-    /// The layer below takes no SD, UD and MD (true), or takes them again.
+    /// True if the lower layer accepts no SD, UD and MD; false if it accepts them again.
     Busy(bool),
 }
 
-/// A request or response. SSCOP-UU (`uu`) is carried along to the peer's user, with no promise that it arrives.
+/// Request or response. SSCOP-UU (`uu`) is sent to the peer's user without guaranteed delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<P> {
     /// AA-ESTABLISH.request: open a connection.
     Establish {
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
-        /// Forget unacknowledged messages when the connection ends or recovers, and what is acknowledged out of order at
-        /// once. Without, they are kept for [`Request::Retrieve`].
+        /// Discard unacknowledged messages when the connection ends or recovers, and selectively acknowledged messages
+        /// at once. If false, they are kept for [`Request::Retrieve`].
         clear_buffers: bool,
     },
     /// AA-ESTABLISH.response: accept the peer's connection.
     AcceptEstablish {
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
         /// As in [`Request::Establish`].
         clear_buffers: bool,
     },
     /// AA-RELEASE.request: close the connection, or refuse the peer's.
     Release {
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// AA-DATA.request: send a message.
     Data(P),
-    /// AA-RESYNC.request: forget all data in both directions.
+    /// AA-RESYNC.request: discard all data in both directions.
     Resync {
-        /// The user's octets.
+        /// SSCOP-UU.
         uu: Option<P>,
     },
     /// AA-RESYNC.response.
     AcceptResync,
-    /// AA-RECOVER.response: go on after an error of the protocol.
+    /// AA-RECOVER.response: continue after a protocol error.
     AcceptRecover,
-    /// AA-UNITDATA.request: send a message without any promise.
+    /// AA-UNITDATA.request: send a message without guaranteed delivery.
     UnitData(P),
-    /// AA-RETRIEVE.request: hand unacknowledged messages back.
+    /// AA-RETRIEVE.request: return unacknowledged messages.
     Retrieve(Retrieve),
     /// MAA-UNITDATA.request: the same as [`Request::UnitData`] for layer management.
     ManagementData(P),
 }
 
-/// The messages that are to be handed back: RN.
+/// Messages to retrieve: RN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retrieve {
-    /// Those that were never sent.
+    /// Messages never sent.
     Unknown,
-    /// Those sent after this number, and those never sent.
+    /// Messages sent after this number, and messages never sent.
     After(Number),
-    /// All that are not acknowledged.
+    /// All unacknowledged messages.
     Total,
 }
 
-/// An indication or confirmation of an end to its user and layer management.
+/// Indication or confirmation to the user and layer management.
 #[derive(Clone, Debug, PartialEq, Hash)]
 pub enum Signal<P> {
-    /// AA-ESTABLISH.indication: the peer asks for a connection.
+    /// AA-ESTABLISH.indication: the peer requests a connection.
     Establish {
-        /// The peer's octets.
+        /// SSCOP-UU of the peer.
         uu: Option<P>,
     },
     /// AA-ESTABLISH.confirm: the connection is open.
     Established {
-        /// The peer's octets.
+        /// SSCOP-UU of the peer.
         uu: Option<P>,
     },
     /// AA-RELEASE.indication: the connection is closed.
     Release {
-        /// The peer's octets.
+        /// SSCOP-UU of the peer.
         uu: Option<P>,
-        /// By whom.
+        /// Originator of the release.
         source: Source,
     },
     /// AA-RELEASE.confirm: the user's own release is complete.
@@ -98,23 +98,23 @@ pub enum Signal<P> {
     Data {
         /// The message.
         mu: P,
-        /// Its number.
+        /// Sequence number.
         s: Number,
     },
-    /// AA-RESYNC.indication: the peer wants all data forgotten.
+    /// AA-RESYNC.indication: the peer requests that all data be discarded.
     Resync {
-        /// The peer's octets.
+        /// SSCOP-UU of the peer.
         uu: Option<P>,
     },
     /// AA-RESYNC.confirm: the user's own resynchronisation is complete.
     Resynced,
-    /// AA-RECOVER.indication: after an error of the protocol the connection begins anew.
+    /// AA-RECOVER.indication: the connection restarts after a protocol error.
     Recover,
     /// AA-UNITDATA.indication.
     UnitData(P),
-    /// AA-RETRIEVE.indication: a message handed back.
+    /// AA-RETRIEVE.indication: a retrieved message.
     Retrieved(P),
-    /// AA-RETRIEVE-COMPLETE.indication: there are no more.
+    /// AA-RETRIEVE-COMPLETE.indication: no more messages.
     RetrieveComplete,
     /// MAA-UNITDATA.indication.
     ManagementData(P),
@@ -122,57 +122,57 @@ pub enum Signal<P> {
     Error(ErrorCode),
 }
 
-/// The codes of MAA-ERROR (Q.2110, annex A).
+/// Codes of MAA-ERROR (Q.2110, annex A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
-    /// A: an SD that nobody waits for.
+    /// A: unsolicited SD.
     Sd,
-    /// B: such a BGN.
+    /// B: unsolicited BGN.
     Bgn,
-    /// C: such a BGAK.
+    /// C: unsolicited BGAK.
     Bgak,
-    /// D: such a BGREJ.
+    /// D: unsolicited BGREJ.
     Bgrej,
-    /// F: such an ENDAK.
+    /// F: unsolicited ENDAK.
     Endak,
-    /// G: such a POLL.
+    /// G: unsolicited POLL.
     Poll,
-    /// H: such a STAT.
+    /// H: unsolicited STAT.
     Stat,
-    /// I: such a USTAT.
+    /// I: unsolicited USTAT.
     Ustat,
-    /// J: such an RS.
+    /// J: unsolicited RS.
     Rs,
-    /// K: such an RSAK.
+    /// K: unsolicited RSAK.
     Rsak,
-    /// L: such an ER.
+    /// L: unsolicited ER.
     Er,
-    /// M: such an ERAK.
+    /// M: unsolicited ERAK.
     Erak,
     /// O: no answer to `MaxCC` BGNs, ENDs, RSs or ERs.
     NoAnswer,
     /// P: `Timer_NO-RESPONSE` expired.
     NoResponse,
-    /// Q: N(S) of an SD or POLL is wrong. Leads to recovery, as the next three.
+    /// Q: invalid N(S) of an SD or POLL. Leads to recovery, as do the next three.
     SendNumber,
-    /// R: N(PS) of a STAT is wrong.
+    /// R: invalid N(PS) of a STAT.
     PollNumber,
-    /// S: N(R) or the list of a STAT is wrong.
+    /// S: invalid N(R) or list of a STAT.
     StatNumbers,
-    /// T: N(R) or the list of a USTAT is wrong.
+    /// T: invalid N(R) or list of a USTAT.
     UstatNumbers,
-    /// U: a frame is no PDU, or too long.
+    /// U: invalid or oversized frame.
     Length,
-    /// V: so many SDs have to be sent again. (None are not reported: the sources differ, nothing else depends on it.)
+    /// V: number of SDs to retransmit. (0 is not reported: the sources differ, and nothing else depends on it.)
     Retransmission(u32),
-    /// W: the credit is used up.
+    /// W: credit exhausted.
     NoCredit,
-    /// X: there is credit again.
+    /// X: credit available again.
     Credit,
 }
 
 impl ErrorCode {
-    /// The letter.
+    /// Returns the code letter.
     pub const fn letter(self) -> char {
         match self {
             Self::Sd => 'A',
@@ -201,7 +201,7 @@ impl ErrorCode {
     }
 }
 
-/// A frame that is no PDU: its length is wrong, or wrong for its type, or there is no such type.
+/// Invalid frame: wrong length, wrong length for its type, or unknown type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -215,10 +215,10 @@ impl core::fmt::Display for Invalid {
 
 impl core::error::Error for Invalid {}
 
-/// The reason for which a request was not taken.
+/// Refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The state does not allow it.
+    /// The state does not allow the request.
     State,
     /// The message or SSCOP-UU is longer than k or j.
     Length,

@@ -7,29 +7,29 @@ use core::hash::Hasher;
 /// A timer (Q.2110, clause 7.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// Repeat a BGN, END, RS or ER: `Timer_CC`.
+    /// `Timer_CC`: retransmission of BGN, END, RS or ER.
     Cc,
-    /// Poll while data is under way: `Timer_POLL`.
+    /// `Timer_POLL`: next POLL while data is outstanding.
     Poll,
-    /// Poll while none is, until the peer has answered: `Timer_KEEP-ALIVE`.
+    /// `Timer_KEEP-ALIVE`: next POLL while no data is outstanding, until the peer answers.
     KeepAlive,
-    /// Begin to poll again: `Timer_IDLE`.
+    /// `Timer_IDLE`: start of the next keep-alive phase.
     Idle,
-    /// The peer is gone: `Timer_NO-RESPONSE`.
+    /// `Timer_NO-RESPONSE`: time-out of a silent peer.
     NoResponse,
 }
 
 impl Timer {
-    /// Every timer.
+    /// All timers.
     pub const ALL: [Self; 5] = [Self::Cc, Self::Poll, Self::KeepAlive, Self::Idle, Self::NoResponse];
 }
 
-/// The times at which timers expire; `None` for one that does not run.
+/// Expiry times of the timers; `None` for a stopped timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers([Option<Time>; 5]);
 
 impl Timers {
-    /// Starts a timer, or starts it again.
+    /// Starts or restarts a timer.
     pub fn start(&mut self, timer: Timer, now: Time, span: Duration) {
         self.0[timer as usize] = Some(now + span);
     }
@@ -42,16 +42,16 @@ impl Timers {
         self.0[timer as usize].is_some()
     }
 
-    /// Feeds `into` with how long each timer still runs.
+    /// Feeds `into` with the remaining time of each timer.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         feed(into, self.0.map(|at| at.map(|at| until(at, now))));
     }
 
-    /// The timer that expires first, and when.
+    /// Returns the next timer to expire, and its expiry time.
     pub fn next(&self) -> Option<(Time, Timer)> {
         let (mut first, mut earliest) = (None, Time::MAX);
         for timer in Timer::ALL {
-            // Of several at one time the first of the list.
+            // Among simultaneous expiries, the first of the list wins.
             if let Some(at) = self.0[timer as usize]
                 && (first.is_none() || at < earliest)
             {

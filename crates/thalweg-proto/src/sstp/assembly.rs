@@ -1,4 +1,4 @@
-//! Segments on their way to being whole, and the room that they take.
+//! Reassembly of segments, and the memory that they occupy.
 
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
@@ -10,25 +10,26 @@ use core::hash::{Hash, Hasher};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// A segment of the window that is not yet delivered.
+/// Undelivered segment of the window.
 #[derive(Clone, Debug, Hash)]
 struct Track<P> {
-    /// The packets that are stored.
+    /// Bitmap of the stored packets.
     have: Bitmap,
     stored: u32,
-    /// The number of packets in the segment: the most there can be until `is_known`.
+    /// Number of packets in the segment; an upper bound until `is_known`.
     length: u16,
     is_known: bool,
-    /// The sender had all of a full segment. An application that takes back what has not been sent ends it early still.
+    /// The sender had all packets of a full segment. The segment still ends early if the application retracts unsent
+    /// data.
     is_full: bool,
     accepted: bool,
-    /// Packets of it were discarded for want of room, and it is not accepted.
+    /// Packets of the segment were discarded for lack of buffer, and the segment is not accepted.
     refused: bool,
-    /// It was accepted and then discarded, and is not accepted again.
+    /// The segment was accepted, then discarded, and not accepted again.
     evicted: bool,
-    /// It has been asked for.
+    /// The segment has been requested.
     requested: bool,
-    /// The packets; empty where it takes no room.
+    /// The packets; empty if the segment occupies no buffer.
     packets: Vec<Option<P>>,
 }
 
@@ -40,27 +41,27 @@ pub(super) enum Stored {
     Refused,
 }
 
-/// The result of the tolerance check.
+/// Result of the tolerance check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing to say: it has been accepted before.
-    Settled,
-    /// Accepted now.
+    /// No report: the segment was accepted before.
+    AlreadyAccepted,
+    /// The check accepted the segment.
     Accepted,
-    /// Packets are wanted.
-    Wanting,
-    /// Packets are wanted, but the application must first make room.
+    /// Packets are missing and must be requested.
+    Incomplete,
+    /// Packets are missing; the request waits until the application frees buffer space.
     Waiting,
 }
 
-/// An item for the application, in order: data, or a number of packets missing.
+/// In-order item for the application: data, or a number of missing packets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ready<P> {
     Piece(P),
     Hole(u32),
 }
 
-/// The counters of assembly.
+/// Reassembly counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub segments: u64,
@@ -81,30 +82,30 @@ pub(super) struct Assembly<P> {
     config: Arc<ReceiverConfig>,
     /// Segments from `expected` on.
     tracks: VecDeque<Track<P>>,
-    /// The lowest segment that has not been accepted.
+    /// Lowest unaccepted segment.
     expected: u64,
-    /// The lowest segment that still takes room.
+    /// Lowest segment that still occupies buffer.
     consumed: u64,
-    /// R_h: the highest segment that may be sent.
+    /// R_h: highest segment that the sender may send.
     high: u64,
     /// W, or W1 while the application is slow.
     window: u16,
     /// Sizes of the segments from `consumed` to `expected`.
     unconsumed: VecDeque<u64>,
-    /// Bytes consumed of the first of them.
+    /// Consumed bytes of the first of them.
     credit: u64,
-    /// Segments that take a slot; kept with soft acknowledgement only.
+    /// Segments that occupy a slot; kept with soft acknowledgement only.
     slots: BTreeSet<u64>,
-    /// Segments that were accepted, discarded, and not asked for since.
+    /// Segments that were accepted, then discarded, and not requested since.
     evicted: BTreeSet<u64>,
-    /// The number of segments of which packets were discarded and that are not accepted.
+    /// Number of unaccepted segments that had packets discarded.
     refused: u32,
-    /// No packet has been lost for so long that what is discarded is discarded because of what was discarded before.
+    /// No packet has been lost for so long that any discard must stem from an earlier discard.
     pub is_calm: bool,
     pub ready: VecDeque<Ready<P>>,
     spare: Vec<Vec<Option<P>>>,
-    /// The memory that packets and the slots of segments not yet delivered count for, in bytes; with what tracks take it is at
-    /// most `memory`.
+    /// Memory charged for packets and for the slots of undelivered segments, in bytes; together with the tracks at most
+    /// `memory`.
     kept: u64,
     pub memory: u64,
     pub counts: Counts,
@@ -142,12 +143,12 @@ impl<P: Payload> Assembly<P> {
         self.high
     }
 
-    /// The highest segment of which notice may be taken: half of the memory is for that.
+    /// Returns the highest segment that may be tracked. Tracks may use half of the memory.
     pub fn reach(&self) -> u64 {
         self.high.min(self.expected.saturating_add(self.memory / 2 / self.track_cost()))
     }
 
-    /// A track has a bitmap, and may have one more in a request.
+    /// Returns the cost of a track: its bitmap, and one more for a request.
     fn track_cost(&self) -> u64 {
         size_of::<Track<P>>() as u64 + u64::from(self.config.segment) / 4
     }
@@ -156,25 +157,26 @@ impl<P: Payload> Assembly<P> {
         u64::from(self.config.segment.max(1)) * size_of::<Option<P>>() as u64
     }
 
-    /// The bytes that are kept of segments that are not delivered, with the room for them.
+    /// Returns the bytes held for undelivered segments, including reserved space.
     fn held(&self) -> u64 {
         self.kept + self.tracks.len() as u64 * self.track_cost()
     }
 
-    /// True if there is memory for a packet. The segment that is delivered next may use all of it, and others leave room for that.
+    /// Returns true if there is memory for a packet. Only the segment to be delivered next may use all of it; others
+    /// leave room for that segment.
     fn has_memory(&self, segment: u64, payload: &P) -> bool {
         let slot = self.slot_cost();
-        let whole = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
-        let most = if segment == self.expected { self.memory } else { self.memory.saturating_sub(whole) };
+        let reserve = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
+        let most = if segment == self.expected { self.memory } else { self.memory.saturating_sub(reserve) };
         self.held().saturating_add(slot + cost(payload)) <= most
     }
 
-    /// The first segment of which nothing is known.
+    /// Returns the first untracked segment.
     pub fn front(&self) -> u64 {
         self.expected + self.tracks.len() as u64
     }
 
-    /// True if segments have been begun and not delivered.
+    /// Returns true if begun segments are undelivered.
     pub fn is_incomplete(&self) -> bool {
         !self.tracks.is_empty()
     }
@@ -187,7 +189,7 @@ impl<P: Payload> Assembly<P> {
         self.tracks.get_mut(usize::try_from(segment.checked_sub(self.expected)?).ok()?)
     }
 
-    /// Takes notice of all segments up to `segment`, which lies within the window.
+    /// Tracks all segments up to `segment`, which lies within the window.
     pub fn begin(&mut self, segment: u64) {
         let size = self.config.segment.max(1);
         while self.front() <= segment.min(self.reach()) {
@@ -206,7 +208,7 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// Takes back the notice of segments from `segment` on, down to the last of which something came.
+    /// Untracks segments from `segment` on, down to the last one that has packets.
     pub fn retract(&mut self, segment: u64) {
         let is_untouched =
             |track: &Track<P>| track.stored == 0 && !(track.accepted || track.evicted || track.refused);
@@ -215,13 +217,13 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// The last packet of a segment is known.
+    /// Sets the last packet of a segment.
     pub fn end(&mut self, segment: u64, packet: u16) {
         let Some(track) = self.track_mut(segment).filter(|track| !track.is_known && !track.accepted) else {
             return;
         };
         let length = packet.saturating_add(1).min(track.length);
-        // A peer that has already sent packets beyond its last one is not believed.
+        // Ignores a peer that has already sent packets beyond the last one.
         let beyond = track.packets.iter().skip(usize::from(length)).any(Option::is_some);
         if !beyond {
             track.length = length;
@@ -229,19 +231,19 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// A segment has as many packets as there can be.
+    /// Marks a segment as having the full number of packets.
     pub fn fill(&mut self, segment: u64) {
         if let Some(track) = self.track_mut(segment) {
             track.is_full = true;
         }
     }
 
-    /// The number of packets in a segment, as far as is known.
+    /// Returns the number of packets in a segment, as far as known.
     pub fn length(&self, segment: u64) -> u16 {
         self.track(segment).map_or(0, |track| track.length)
     }
 
-    /// The bitmap of a segment's packets that are there, where some are wanted; `None` where none are.
+    /// Returns the bitmap of a segment's stored packets if some are missing; `None` otherwise.
     pub fn wanted(&self, segment: u64) -> Option<Bitmap> {
         let track = self.track(segment).filter(|track| !track.accepted)?;
         let mut bitmap = track.have.clone();
@@ -255,7 +257,7 @@ impl<P: Payload> Assembly<P> {
         self.track(segment).is_some_and(|track| track.requested)
     }
 
-    /// A segment has been asked for, or the answer has come or is lost.
+    /// Marks a segment as requested, or as no longer requested after its answer arrived or was lost.
     pub fn set_requested(&mut self, segment: u64, requested: bool) {
         let Some(track) = self.track_mut(segment) else { return };
         track.requested = requested;
@@ -266,20 +268,20 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// The segments that there is room for, at least 1.
+    /// Returns the buffer in segments, at least 1.
     fn buffer(&self) -> u64 {
         u64::from(self.config.buffer.max(1))
     }
 
-    /// True if a segment could be stored now, but for eviction.
-    pub fn has_room(&self, segment: u64) -> bool {
+    /// Returns true if a segment could be stored now without eviction.
+    pub fn has_free_slot(&self, segment: u64) -> bool {
         match self.config.acknowledgement {
             Acknowledgement::Hard | Acknowledgement::Firm => segment < self.consumed + self.buffer(),
             Acknowledgement::Soft(_) => ((self.slots.len() + self.unconsumed.len()) as u64) < self.buffer(),
         }
     }
 
-    /// Takes a packet of a segment that has begun.
+    /// Stores a packet of a begun segment.
     pub fn store(&mut self, segment: u64, packet: u16, payload: P) -> Stored {
         let is_soft = self.config.acknowledgement.is_soft();
         let Some(track) = self.track(segment) else { return Stored::Duplicate };
@@ -288,12 +290,12 @@ impl<P: Payload> Assembly<P> {
         }
         let has_slot = !track.packets.is_empty();
         if !self.has_memory(segment, &payload) {
-            // As if it had been lost.
+            // Treated as a loss.
             return Stored::Refused;
         }
         if !has_slot {
-            let has_room = self.has_room(segment) || is_soft && self.evict_above(segment);
-            if !has_room {
+            let has_free_slot = self.has_free_slot(segment) || is_soft && self.evict_above(segment);
+            if !has_free_slot {
                 self.refuse(segment);
                 return Stored::Refused;
             }
@@ -345,7 +347,7 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// Discards the highest segment stored if it is above `segment`.
+    /// Discards the highest stored segment if it is above `segment`.
     fn evict_above(&mut self, segment: u64) -> bool {
         let Some(&highest) = self.slots.last().filter(|&&highest| highest > segment) else { return false };
         let size = self.config.segment.max(1);
@@ -366,8 +368,8 @@ impl<P: Payload> Assembly<P> {
         true
     }
 
-    /// Segments that were accepted, discarded and not asked for since, if now is the time to ask.
-    pub fn to_ask_again(&self) -> Vec<u64> {
+    /// Returns the segments that were accepted, discarded and not requested since, if they are due for a request.
+    pub fn evicted_to_request(&self) -> Vec<u64> {
         let Acknowledgement::Soft(rule) = self.config.acknowledgement else { return Vec::new() };
         match rule {
             Evicted::AtOnce => self.evicted.iter().copied().collect(),
@@ -377,20 +379,20 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// The tolerance check, when no more packets of a segment are on their way.
+    /// Performs the tolerance check once no more packets of a segment are in flight.
     pub fn check(&mut self, segment: u64) -> Verdict {
         let tolerance = self.config.tolerance;
         let (is_firm, is_slow) =
             (self.config.acknowledgement == Acknowledgement::Firm, self.consumed < self.expected);
         let Some(track) = self.track_mut(segment).filter(|track| !track.accepted) else {
-            return Verdict::Settled;
+            return Verdict::AlreadyAccepted;
         };
         let missing = u32::from(track.length).saturating_sub(track.stored);
-        // How many are lost is known only when it is known how many there are.
+        // The number of losses is known only if the segment length is known.
         let is_known = track.is_known || track.is_full;
-        let is_met = missing == 0 || is_known && missing <= tolerance.of(track.length);
-        if !is_met {
-            return if is_firm && is_slow && track.refused { Verdict::Waiting } else { Verdict::Wanting };
+        let is_tolerated = missing == 0 || is_known && missing <= tolerance.of(track.length);
+        if !is_tolerated {
+            return if is_firm && is_slow && track.refused { Verdict::Waiting } else { Verdict::Incomplete };
         }
         track.accepted = true;
         track.evicted = false;
@@ -406,7 +408,7 @@ impl<P: Payload> Assembly<P> {
         Verdict::Accepted
     }
 
-    /// Hands the lowest segment to the application.
+    /// Delivers the lowest segment to the application.
     fn deliver(&mut self) {
         let Some(mut track) = self.tracks.pop_front() else { return };
         let mut packets = core::mem::take(&mut track.packets);
@@ -426,7 +428,7 @@ impl<P: Payload> Assembly<P> {
             }
         }
         if packets.is_empty() {
-            // Nothing of it came, and that is tolerated.
+            // No packet arrived, which the tolerance permits.
             hole = u32::from(track.length);
         } else {
             self.slots.remove(&self.expected);
@@ -444,7 +446,7 @@ impl<P: Payload> Assembly<P> {
             self.counts.buffered += 1;
             self.unconsumed.push_back(bytes);
         } else if self.config.wait_for_consumption && !self.unconsumed.is_empty() {
-            // It takes no room, but those before it must go first.
+            // It occupies no buffer, but earlier segments must be consumed first.
             self.unconsumed.push_back(0);
         } else {
             self.counts.buffered_bytes -= bytes;
@@ -452,7 +454,7 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// The application took so many bytes; true if the window moved.
+    /// Records that the application consumed `bytes`; returns true if the window moved.
     pub fn consume(&mut self, bytes: u64) -> bool {
         self.credit = self.credit.saturating_add(bytes);
         while let Some(&size) = self.unconsumed.front().filter(|&&size| size <= self.credit) {
@@ -463,13 +465,13 @@ impl<P: Payload> Assembly<P> {
             self.counts.buffered_bytes -= size;
         }
         if self.unconsumed.is_empty() {
-            // More than was delivered.
+            // The application reported more than was delivered.
             self.credit = 0;
         }
         self.advance()
     }
 
-    /// `R_h = max(R_h, R_l + W - 1)`, unless it is withheld; true if it moved.
+    /// Applies `R_h = max(R_h, R_l + W - 1)` unless the window is withheld; returns true if it moved.
     fn advance(&mut self) -> bool {
         let before = self.high;
         let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
@@ -480,18 +482,18 @@ impl<P: Payload> Assembly<P> {
         self.high > before
     }
 
-    /// `W1 = (F1/F)·W0`, at least 1: the application takes data at this share of the agreed rate. True if the window
-    /// moved.
+    /// Applies `W1 = (F1/F)·W0`, at least 1, where `share` is the application's share of the agreed rate. Returns true
+    /// if the window moved.
     pub fn set_share(&mut self, share: f64) -> bool {
-        let whole = self.config.window.clamp(1, MAX_WINDOW);
-        // Saturates: what is not a number is 0.
-        self.window = (libm::ceil(f64::from(whole) * share) as u16).clamp(1, whole);
+        let agreed = self.config.window.clamp(1, MAX_WINDOW);
+        // The cast saturates; NaN becomes 0.
+        self.window = (libm::ceil(f64::from(agreed) * share) as u16).clamp(1, agreed);
         self.advance()
     }
 }
 
 impl<P: Payload + Hash> Assembly<P> {
-    /// Feeds `into` with all but counters and empty vectors; segments are counted from `first`.
+    /// Feeds `into` with all state except counters and empty vectors; segments are counted from `first`.
     pub fn digest<H: Hasher>(&self, first: u64, into: &mut H) {
         let Self {
             config,

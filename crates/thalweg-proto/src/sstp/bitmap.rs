@@ -1,18 +1,18 @@
-//! The bitmap of the packets of a segment that are there.
+//! Bitmap of a segment's received packets.
 
 use core::fmt;
 
-/// One bit a packet: 1 for "received", 0 for "send again". This is the retransmission bitmap of a SNAK and the
-/// receiver's own record of a segment.
+/// Bitmap with one bit per packet: 1 for "received", 0 for "send again". It is the retransmission bitmap of a SNAK and
+/// the receiver's record of a segment.
 ///
-/// It is a whole number of bytes; bits beyond the segment's packets are 1.
+/// Its length is a whole number of bytes; bits beyond the segment's packets are 1.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Bitmap {
     bytes: u16,
     words: Words,
 }
 
-/// Segments of up to 64 packets need no memory of their own.
+/// Segments of up to 64 packets need no heap memory.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Words {
     One(u64),
@@ -20,7 +20,7 @@ enum Words {
 }
 
 impl Bitmap {
-    /// A segment of `packets` packets (at most 65535) of which none has been received.
+    /// Creates the bitmap of a segment of `packets` packets (at most 65535) with none received.
     pub fn missing(packets: u16) -> Self {
         let mut bitmap = Self::zero(packets.div_ceil(8));
         for bit in u32::from(packets)..bitmap.len() {
@@ -38,7 +38,8 @@ impl Bitmap {
         Self { bytes, words }
     }
 
-    /// The bitmap whose first packet is the highest bit of the first byte. At most 8192 bytes are taken.
+    /// Creates a bitmap from wire bytes; the first packet is the highest bit of the first byte. At most 8192 bytes are
+    /// used.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let count = bytes.len().min(MAX_BYTES);
         let mut bitmap = Self::zero(count as u16);
@@ -52,18 +53,18 @@ impl Bitmap {
         bitmap
     }
 
-    /// The bytes of the wire format, in the order of [`from_bytes`](Self::from_bytes).
+    /// Returns the bytes of the wire format, in the order of [`from_bytes`](Self::from_bytes).
     pub fn to_bytes(&self) -> impl Iterator<Item = u8> + '_ {
         (0..u32::from(self.bytes))
             .map(|at| (0..8).fold(0, |byte, bit| byte | (u8::from(self.has(at * 8 + bit)) * (0x80 >> bit))))
     }
 
-    /// The number of bits: the packets of the segment rounded up to whole bytes.
+    /// Returns the number of bits: the packets of the segment, rounded up to whole bytes.
     pub fn len(&self) -> u32 {
         u32::from(self.bytes) * 8
     }
 
-    /// True for a bitmap without a bit.
+    /// Returns true if the bitmap has no bits.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -75,13 +76,13 @@ impl Bitmap {
         }
     }
 
-    /// True if a packet has been received; packets beyond the end count as received.
+    /// Returns true if a packet has been received; packets beyond the end count as received.
     #[inline]
     pub fn has(&self, packet: u32) -> bool {
         packet >= self.len() || self.words()[packet as usize / 64] & (1 << (packet % 64)) != 0
     }
 
-    /// Marks a packet as received; true if it was missing.
+    /// Marks a packet as received; returns true if it was missing.
     #[inline]
     pub fn set(&mut self, packet: u32) -> bool {
         if packet >= self.len() {
@@ -97,7 +98,7 @@ impl Bitmap {
         was_missing
     }
 
-    /// Marks as missing what is missing in `other`. Bits that only one of the two has stay as they are.
+    /// Marks as missing the packets that are missing in `other`. Bits that only one bitmap has stay unchanged.
     pub fn lose(&mut self, other: &Self) {
         for packet in other.missing_from(0) {
             self.unset(packet);
@@ -115,17 +116,17 @@ impl Bitmap {
         *word &= !(1 << (packet % 64));
     }
 
-    /// The number of packets that are missing.
+    /// Returns the number of missing packets.
     pub fn count_missing(&self) -> u32 {
         self.len() - self.words().iter().map(|word| word.count_ones()).sum::<u32>()
     }
 
-    /// The number of packets before `packet` that are missing.
+    /// Returns the number of missing packets before `packet`.
     pub fn count_missing_before(&self, packet: u32) -> u32 {
         self.missing_from(0).take_while(|&missing| missing < packet).count() as u32
     }
 
-    /// The first missing packet from `start` on.
+    /// Returns the first missing packet from `start` on.
     #[inline]
     pub fn first_missing(&self, start: u32) -> Option<u32> {
         let mut at = start;
@@ -139,7 +140,7 @@ impl Bitmap {
         None
     }
 
-    /// The missing packets from `start` on, in order.
+    /// Returns the missing packets from `start` on, in order.
     pub fn missing_from(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = start;
         core::iter::from_fn(move || {
@@ -164,7 +165,7 @@ const MAX_BYTES: usize = 8192;
 
 #[cfg(test)]
 mod tests {
-    //! Proves that small and large bitmaps do the same and survive the wire.
+    //! Checks that small and large bitmaps behave alike and survive encoding.
     use super::*;
 
     #[test]

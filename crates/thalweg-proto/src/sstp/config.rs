@@ -30,8 +30,8 @@ impl Acknowledgement {
     }
 }
 
-/// Request time of segments that a receiver with soft acknowledgement acknowledged and later discarded. The paper says
-/// only that discarding delays the requests.
+/// Request time of segments that a receiver with soft acknowledgement acknowledged and later discarded. The paper
+/// states only that discarding delays the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Evicted {
     /// Request one of them when it is the lowest missing segment, and no other.

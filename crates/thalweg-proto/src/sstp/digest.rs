@@ -1,6 +1,6 @@
-//! The states that decide what the two ends do next, fed to a hasher, with numbers counted from an [`Origin`].
+//! Digests of the state that determines future behaviour of both endpoints, with numbers relative to an [`Origin`].
 
-use super::receiver::{CALM, Group as Arriving, Pending, Reply};
+use super::receiver::{Group as Arriving, LOSS_FREE_ROUND_TRIPS, Pending, Reply};
 use super::sender::{Group as Leaving, Record};
 use super::{Acknowledgement, Origin, Receiver, Sender};
 use crate::digest::{Digest, feed};
@@ -11,7 +11,7 @@ use core::hash::{Hash, Hasher};
 impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
     /// [`Digest::digest`] with numbers counted from `origin`.
     pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
-        // By name and without a rest, so that no new field is forgotten.
+        // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
             config,
             queue,
@@ -36,12 +36,12 @@ impl<P: Payload<Queue: Hash> + Hash> Sender<P> {
         clock.digest(now, into);
         feed(into, (queue, origin.segment(*low), origin.segment(*high), records.len(), resends.len()));
         let min_rtt = stats.common.min_rtt.unwrap_or(Duration::MAX);
-        for Record { packets, whole, accepted, wanted, queued, resent, began: _, shipped } in records {
-            // Beyond the shortest round trip all ages are the same: no request is early, no sample shorter. What is gone
-            // for good has none.
+        for Record { packets, complete, accepted, wanted, queued, resent, began: _, shipped } in records {
+            // Ages beyond the minimum round-trip time are equivalent: no request is early, no sample shorter. Data
+            // released for good has no age.
             let is_gone = *accepted && !config.soft;
             let age = if is_gone { Duration::ZERO } else { now.since(*shipped).min(min_rtt) };
-            feed(into, (packets, whole, accepted, wanted, queued, resent, age));
+            feed(into, (packets, complete, accepted, wanted, queued, resent, age));
         }
         resends.iter().for_each(|&segment| feed(into, origin.segment(segment)));
         feed(
@@ -65,37 +65,40 @@ impl<P: Payload<Queue: Hash> + Hash> Digest for Sender<P> {
 impl<P: Payload + Hash> Receiver<P> {
     /// [`Digest::digest`] with numbers counted from `origin`.
     pub fn digest_from<H: Hasher>(&self, now: Time, origin: Origin, into: &mut H) {
-        // By name and without a rest, so that no new field is forgotten.
+        // Exhaustive destructuring: a new field cannot be forgotten.
         let Self {
             config,
             assembly,
             next_shipment,
             waiting,
-            strikes,
+            keep_alives_since,
             group,
             pending,
             held,
             replies,
             next_control,
-            told_at,
+            reported_at,
             lost_at,
             answered_at,
             stats: _,
         } = self;
         assembly.digest(origin.segment, into);
-        feed(into, (origin.shipment(*next_shipment), waiting.len(), strikes, pending.len(), held.len()));
+        feed(
+            into,
+            (origin.shipment(*next_shipment), waiting.len(), keep_alives_since, pending.len(), held.len()),
+        );
         waiting.iter().for_each(|data| feed(into, origin.data(data.clone())));
         match group {
             Arriving::Nothing => feed(into, 0u8),
             Arriving::New(segment, last) => feed(into, (1u8, origin.segment(*segment), last)),
-            Arriving::Resend(segment, last, asked) => {
-                feed(into, (2u8, origin.segment(*segment), last, asked));
+            Arriving::Resend(segment, last, requested) => {
+                feed(into, (2u8, origin.segment(*segment), last, requested));
             }
         }
-        let patience = self.repeat() + self.repeat();
-        for Pending { segment, asked, at } in pending {
-            let age = now.since((*at).max(*answered_at)).min(patience);
-            feed(into, (origin.segment(*segment), asked, age));
+        let request_timeout = self.repeat() + self.repeat();
+        for Pending { segment, requested, at } in pending {
+            let age = now.since((*at).max(*answered_at)).min(request_timeout);
+            feed(into, (origin.segment(*segment), requested, age));
         }
         held.iter().for_each(|&segment| feed(into, origin.segment(segment)));
         feed(into, replies.len());
@@ -109,9 +112,9 @@ impl<P: Payload + Hash> Receiver<P> {
                 },
             );
         }
-        feed(into, (origin.control(*next_control), now.since(*told_at).min(self.repeat())));
+        feed(into, (origin.control(*next_control), now.since(*reported_at).min(self.repeat())));
         if config.acknowledgement == Acknowledgement::Firm {
-            feed(into, now.since(*lost_at).min(self.repeat() * CALM));
+            feed(into, now.since(*lost_at).min(self.repeat() * LOSS_FREE_ROUND_TRIPS));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Two-level flow control as a family among others: what drivers of all families ask of its PDUs and ends.
+//! Protocol-family adapter of two-level flow control: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Position, Receiver, Report, Sender, wire};
 use crate::end::End;
@@ -9,18 +9,18 @@ use crate::transport::{Limit, ReceiverCounts, SegmentCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
 
-/// Numbers set aside for the packets of a segment.
+/// Packet numbers reserved per segment.
 const PACKETS: u64 = 1 << 16;
 
-/// The number of a segment's first packet.
+/// Returns the number of a segment's first packet.
 fn first(number: u16, near: u64) -> u64 {
     unwrap(u64::from(number), 1 << 16, near / PACKETS) * PACKETS
 }
 
-/// Packets name a connection. Live flows are told apart below it.
+/// Packets carry a connection identifier. Live flows are demultiplexed at a lower layer.
 const CONNECTION: u32 = 0;
 
-/// The UDP port of sinks in captures, by which its packets are told from datagrams.
+/// UDP port of sinks in captures; dissectors recognise SSTP by it.
 const PORT: u16 = 5003;
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
@@ -61,7 +61,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    /// Packets by segment and by place in it, which is what the bitmap of a SNAK counts.
+    /// Packets are labelled by segment and by index within it, the unit of a SNAK's bitmap.
     fn label(&self) -> String {
         match self {
             Self::Data(data) => format!("DATA {}.{}", data.segment, data.packet),
@@ -101,7 +101,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    /// Numbers come round soon, but packets say it themselves.
+    /// Numbers wrap quickly, but packets carry a retransmission flag.
     fn is_repeated(&self) -> Option<bool> {
         match self {
             Self::Data(data) => Some(data.resent),
@@ -129,7 +129,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
 
     fn captured(&self, connection: u32) -> Captured {
         let (bytes, checksum) = wire::frame(connection, self);
-        Captured { bytes, checksum: Some(checksum), port: PORT, is_whole: false }
+        Captured { bytes, checksum: Some(checksum), port: PORT, includes_payload: false }
     }
 }
 
@@ -152,7 +152,7 @@ const RESENT: u8 = 4;
 const PACK: u8 = 8;
 
 impl Compact for Pdu<Length> {
-    /// Data, and reports of acceptance.
+    /// Data, and acceptance reports.
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let kind = |kind: u8| Packing::default().put([kind]);
         match *self {
@@ -255,7 +255,7 @@ mod tests {
     use crate::sstp::{Bitmap, Request};
 
     #[test]
-    fn what_a_receiver_holds_out_of_order_is_acknowledged() {
+    fn packets_held_out_of_order_count_as_acknowledged() {
         let report = Report { control: 1, accepted: 1, cumulative: 2, limit: 9 };
         let bitmap = Bitmap::from_bytes(&[0b1100_0000]);
         let snak = Pdu::<Length>::Snak(report, Request { segment: 2, bitmap });
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_named_by_segment_and_place() {
+    fn packets_are_identified_by_segment_and_position() {
         let data = Data {
             shipment: 9,
             segment: 2,

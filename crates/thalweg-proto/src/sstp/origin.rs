@@ -1,28 +1,28 @@
-//! The origin from which numbers are counted when states are compared.
+//! Origin of the numbers in state comparisons.
 
 use super::{Data, Pdu, Position, Receiver, Report, Request, Sender};
 use crate::payload::Payload;
 
-/// Two pairs of ends, with what is on its way between them, do the same if they differ only in how many shipments, reports
-/// or segments there have been: all these numbers are compared by their differences. So states are fed with numbers counted
-/// from those that come next.
+/// Origin from which numbers are counted in digests. Two connections with the same state relative to their next numbers
+/// behave the same, since the protocol compares shipment, report and segment numbers only by difference. Digests
+/// therefore use numbers relative to the next ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The sender's next shipment.
+    /// Next shipment number of the sender.
     pub shipment: u32,
-    /// The receiver's next report.
+    /// Next report number of the receiver.
     pub control: u32,
-    /// A segment.
+    /// Segment number.
     pub segment: u64,
 }
 
 impl Origin {
-    /// Counts shipments and reports from those that come next, and segments from the first of the stream.
+    /// Creates an origin at the next shipment and report, and at the first segment of the stream.
     pub fn of<P: Payload>(sender: &Sender<P>, receiver: &Receiver<P>) -> Self {
         Self { shipment: sender.next_shipment(), control: receiver.next_control(), segment: 0 }
     }
 
-    /// The PDU with numbers counted from here.
+    /// Returns the PDU with numbers relative to this origin.
     #[must_use]
     pub fn pdu<P: Payload>(self, pdu: Pdu<P>) -> Pdu<P> {
         match pdu {

@@ -3,15 +3,15 @@
 use super::Bitmap;
 use crate::payload::Payload;
 
-/// A packet of the protocol: the five types of Gong and Parulkar 1992, section 3.4.
+/// A packet of the protocol: the five types of Gong and Parulkar 1992, section 3.2.
 ///
 /// Numbers are those of the wire and wrap: shipment and control numbers at 2^32, segment numbers at 2^16. They are
 /// compared by serial arithmetic.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
-    /// Type 0, to the receiver.
+    /// Type 0, to the receiver: a data packet.
     Data(Data<P>),
-    /// Type 1, to the receiver: the sender has nothing that it may send now.
+    /// Type 1, to the receiver: the sender has nothing to send or may not send.
     KeepAlive(Position),
     /// Type 2, to the receiver: the stream has ended at this position.
     EndOfStream(Position),
@@ -21,65 +21,65 @@ pub enum Pdu<P> {
     Snak(Report, Request),
 }
 
-/// A packet of a segment.
+/// Data packet of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Data<P> {
-    /// Counts what the sender has put on the wire, retransmissions included.
+    /// Shipment number: counts transmissions, including retransmissions.
     pub shipment: u32,
-    /// The segment.
+    /// Segment number.
     pub segment: u16,
-    /// The packet within the segment, from 0.
+    /// Packet number within the segment, from 0.
     pub packet: u16,
-    /// No packet of the segment comes after it.
+    /// True for the last packet of the segment.
     pub last: bool,
-    /// The segment has all the packets that a segment has; one that ends early has fewer.
+    /// True if the segment has the full number of packets; a segment that ends early has fewer.
     pub full: bool,
-    /// It has been sent before.
+    /// True for a retransmission.
     pub resent: bool,
-    /// The application data of the packet.
+    /// Application data of the packet.
     pub payload: P,
 }
 
-/// The position that a sender has reached when it has nothing to send.
+/// Position of a sender that has nothing to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The shipment number used last.
+    /// Last shipment number used.
     pub shipment: u32,
-    /// The newest segment.
+    /// Newest segment.
     pub segment: u16,
-    /// The last packet of that segment.
+    /// Last packet of that segment.
     pub packet: u16,
 }
 
-/// The state of the receiver that both acknowledgements report.
+/// Receiver state carried by both acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Report {
-    /// Counts reports; one that is not newer than those before it is dropped.
+    /// Control number: counts reports. A report that is not newer than earlier ones is dropped.
     pub control: u32,
-    /// A segment that was accepted: the one that this report is for, in a PACK.
+    /// An accepted segment; in a PACK, the segment that the report acknowledges.
     pub accepted: u16,
-    /// The lowest segment that has not been accepted.
+    /// Lowest unaccepted segment.
     pub cumulative: u16,
-    /// The window upper limit: the highest segment that may be sent.
+    /// Window upper limit: the highest segment that may be sent.
     pub limit: u16,
 }
 
-/// The packets of a segment that a SNAK asks for.
+/// Retransmission request of a SNAK.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// The segment.
+    /// Segment number.
     pub segment: u16,
-    /// The packets of the segment that are wanted: those with a 0.
+    /// Bitmap of the segment; packets with a 0 are requested.
     pub bitmap: Bitmap,
 }
 
 impl<P: Payload> Pdu<P> {
-    /// True for what carries application data.
+    /// Returns true if the packet carries application data.
     pub fn is_data(&self) -> bool {
         matches!(self, Self::Data(_))
     }
 
-    /// The application data in the packet, in bytes; 0 in all but data packets.
+    /// Returns the length of the application data, in bytes; 0 in all but data packets.
     pub fn payload_len(&self) -> u32 {
         match self {
             Self::Data(data) => data.payload.len(),
@@ -88,14 +88,14 @@ impl<P: Payload> Pdu<P> {
     }
 }
 
-/// The number nearest to `reference` that ends in these 16 bits; `None` where that is below zero.
+/// Returns the number nearest to `reference` with these low 16 bits; `None` if it would be negative.
 pub(super) fn expand(number: u16, reference: u64) -> Option<u64> {
     let distance = number.wrapping_sub(reference as u16) as i16;
     reference.checked_add_signed(i64::from(distance))
 }
 
-/// The distance by which `number` is ahead of `reference`, in serial arithmetic.
-pub(super) fn ahead(number: u32, reference: u32) -> i32 {
+/// Returns the distance of `number` ahead of `reference`, in serial arithmetic.
+pub(super) fn serial_distance(number: u32, reference: u32) -> i32 {
     number.wrapping_sub(reference) as i32
 }
 
@@ -109,6 +109,6 @@ mod tests {
         assert_eq!(expand(u16::MAX, 0), None);
         assert_eq!(expand(u16::MAX, 65_540), Some(65_535));
         assert_eq!(expand(2, 65_534), Some(65_538));
-        assert_eq!((ahead(1, u32::MAX), ahead(u32::MAX, 1)), (2, -2));
+        assert_eq!((serial_distance(1, u32::MAX), serial_distance(u32::MAX, 1)), (2, -2));
     }
 }

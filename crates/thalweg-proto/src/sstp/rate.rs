@@ -1,12 +1,12 @@
-//! Rate control: bursts of packets at a peak rate, a fixed number of times a second.
+//! Rate control: bursts of packets at a peak rate, a fixed number of times per second.
 
 use crate::digest::{feed, until};
 use crate::units::{Bytes, Duration, Rate, Time};
 use core::fmt;
 use core::hash::Hasher;
 
-/// The rate specification R = (P, F, L) of Gong and Parulkar 1992, section 3.1: at most L packets of `packet` bytes,
-/// back to back at the peak rate P, in each period 1/F. The average rate is A = F·L·l·8.
+/// Rate specification R = (P, F, L) of Gong and Parulkar 1992, section 3.3: at most L packets of `packet` bytes, back
+/// to back at the peak rate P, in each period 1/F. The average rate is A = F·L·l·8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSpec {
     peak: Rate,
@@ -17,14 +17,14 @@ pub struct RateSpec {
     slack: Duration,
 }
 
-/// The reason for which a rate specification is refused.
+/// Error of an invalid rate specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateError {
-    /// The peak rate is zero, the burst has no packet, or packets have no size.
+    /// The peak rate is zero, the burst has no packets, or the packet size is zero.
     Nothing,
     /// The bursts are longer than their period: F > P / (L·l·8).
     TooOften {
-        /// The shortest period there can be.
+        /// Minimum period.
         shortest: Duration,
     },
     /// The average rate is above the peak rate, or zero.
@@ -46,19 +46,18 @@ impl fmt::Display for RateError {
 impl core::error::Error for RateError {}
 
 impl RateSpec {
-    /// `burst` packets of `packet` bytes at rate `peak`, every `period`.
+    /// Creates a specification of `burst` packets of `packet` bytes at rate `peak`, every `period`.
     ///
     /// # Errors
     ///
-    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if there is nothing
-    /// to send.
+    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if a value is zero.
     pub fn new(peak: Rate, burst: u32, period: Duration, packet: Bytes) -> Result<Self, RateError> {
         if peak.is_zero() || burst == 0 || packet.get() == 0 {
             return Err(RateError::Nothing);
         }
         let spacing = peak.transmission_time(packet).as_picos();
         let shortest = Duration::from_picos(spacing.saturating_mul(u64::from(burst)));
-        // Times are rounded up to picoseconds, so a burst that fills its period may seem longer by one for each packet.
+        // Times are rounded up to picoseconds, so a burst that fills its period may exceed it by 1 ps per packet.
         if shortest.as_picos() > period.as_picos().saturating_add(u64::from(burst)) {
             return Err(RateError::TooOften { shortest });
         }
@@ -68,7 +67,8 @@ impl RateSpec {
         Ok(Self { peak, average, burst, period: period.max(shortest), packet, slack })
     }
 
-    /// `burst` packets of `packet` bytes at rate `peak`, so often that `average` results.
+    /// Creates a specification of `burst` packets of `packet` bytes at rate `peak`, with the period that yields
+    /// `average`.
     ///
     /// # Errors
     ///
@@ -81,67 +81,68 @@ impl RateSpec {
         Ok(Self { average, ..Self::new(peak, burst, average.transmission_time(bytes), packet)? })
     }
 
-    /// The same, for a driver that may be late by `slack`, as on a host where timers are: what it missed in that time goes
-    /// out at once, so that the average rate is kept. No less than the spacing of packets, which is usual.
+    /// Returns the same specification for a driver that may be late by `slack`, such as a host with coarse timers.
+    /// Packets missed within the slack are sent at once, which preserves the average rate. The slack is at least the
+    /// packet spacing, which is the default.
     #[must_use]
     pub fn with_slack(self, slack: Duration) -> Self {
         Self { slack: slack.max(self.spacing()), ..self }
     }
 
-    /// P: the rate within a burst.
+    /// Returns P, the rate within a burst.
     pub const fn peak(&self) -> Rate {
         self.peak
     }
 
-    /// L: the packets of a burst.
+    /// Returns L, the packets per burst.
     pub const fn burst(&self) -> u32 {
         self.burst
     }
 
-    /// 1/F: the time from burst to burst.
+    /// Returns 1/F, the interval between bursts.
     pub const fn period(&self) -> Duration {
         self.period
     }
 
-    /// l: the size of a packet on the wire.
+    /// Returns l, the size of a packet on the wire.
     pub const fn packet(&self) -> Bytes {
         self.packet
     }
 
-    /// A = F·L·l·8: the average rate.
+    /// Returns A = F·L·l·8, the average rate.
     pub const fn average(&self) -> Rate {
         self.average
     }
 
-    /// t_p: from packet to packet within a burst.
+    /// Returns t_p, the packet interval within a burst.
     pub fn spacing(&self) -> Duration {
         self.peak.transmission_time(self.packet)
     }
 }
 
-/// The time at which a sender that had nothing to send goes on.
+/// Resumption time of an idle sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resume {
-    /// At the next time-out of the burst timer, which never stands still (the paper, section 3.1).
+    /// At the next time-out of the burst timer, which never stops (the paper, section 3.3).
     NextBurst,
-    /// At once, with what is left of the burst, or with a new one if the period is over. No period of length 1/F that
-    /// begins with a burst has more than L packets either way. This is what the paper's analysis assumes.
+    /// At once, with the rest of the burst, or with a new one if the period is over. No period of length 1/F that
+    /// begins with a burst has more than L packets either way. The paper's analysis assumes this.
     AtOnce,
 }
 
-/// The burst timer with its counter.
+/// Burst timer with its counter.
 #[derive(Clone, Debug)]
 pub(super) struct BurstClock {
     spec: RateSpec,
     spacing: Duration,
     resume: Resume,
-    /// The start of the burst; `None` before the first.
+    /// Start of the burst; `None` before the first.
     began: Option<Time>,
-    /// Packets of this burst.
+    /// Packets sent in this burst.
     sent: u32,
-    /// The time at which the peak rate lets the next packet go.
+    /// Earliest time of the next packet at the peak rate.
     next: Time,
-    /// A keep-alive packet has gone out in this burst.
+    /// A keep-alive packet was sent in this burst.
     idled: bool,
 }
 
@@ -151,12 +152,12 @@ impl BurstClock {
         Self { spec, spacing, resume, began: None, sent: 0, next: Time::ZERO, idled: false }
     }
 
-    /// Feeds `into` with what decides when packets may leave.
+    /// Feeds `into` with the state that determines departure times.
     pub fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let Self { spec, spacing: _, resume, began, sent, next, idled } = self;
         let end = self.period_end();
-        // A driver that is a little late does not slow the clock down; one that is later is as late as any, or within a
-        // period of the timer that goes on.
+        // Lateness within the slack does not slow the clock down. Larger values are equivalent, or are taken modulo the
+        // period if the timer keeps running.
         let late = match resume {
             _ if now < end => Duration::ZERO,
             Resume::AtOnce => now.since(end).min(spec.slack),
@@ -169,18 +170,18 @@ impl BurstClock {
         feed(into, (until(*next, now), now.since(*next).min(spec.slack)));
     }
 
-    /// The time at which the next burst may begin.
+    /// Returns the earliest start of the next burst.
     fn period_end(&self) -> Time {
         self.began.map_or(Time::ZERO, |began| began + self.spec.period)
     }
 
-    /// A driver that may be late has not sent all of the burst yet, and is in time for the rest.
+    /// Returns true if a late driver may still send the rest of the burst.
     fn is_behind(&self, now: Time) -> bool {
         let may_be_late = self.spec.slack > self.spacing && self.began.is_some();
         may_be_late && self.sent < self.spec.burst && now.since(self.next) < self.spec.slack
     }
 
-    /// Begins a new burst if one is due, where it was due if that is less than `slack` ago.
+    /// Begins a new burst if one is due. The burst keeps its scheduled start if that is less than `slack` ago.
     fn turn(&mut self, now: Time, slack: Duration) {
         let end = self.period_end();
         if now < end {
@@ -189,7 +190,7 @@ impl BurstClock {
         let late = now.since(end);
         self.began = Some(match (self.began, self.resume) {
             (None, _) => now,
-            // The timer has gone on meanwhile.
+            // The timer kept running.
             (Some(_), Resume::NextBurst) => {
                 let periods = late.as_picos() / self.spec.period.as_picos().max(1);
                 Time::from_picos(end.as_picos() + periods * self.spec.period.as_picos())
@@ -202,7 +203,7 @@ impl BurstClock {
         self.idled = false;
     }
 
-    /// `Err` with the time to ask again where a packet may not leave yet.
+    /// Returns `Err` with the next time to ask if a packet may not be sent yet.
     pub fn ready(&mut self, now: Time) -> Result<(), Time> {
         if !self.is_behind(now) {
             self.turn(now, self.spec.slack);
@@ -213,16 +214,16 @@ impl BurstClock {
         if self.next > now { Err(self.next) } else { Ok(()) }
     }
 
-    /// A packet leaves.
+    /// Records a departure.
     pub fn sent(&mut self, now: Time) {
         self.sent += 1;
         let late = now.since(self.next);
         self.next = if late < self.spec.slack { self.next } else { now } + self.spacing;
     }
 
-    /// There is nothing to send: true when a keep-alive packet is due, once a burst.
+    /// Handles an idle sender; returns `Ok` when a keep-alive packet is due, once a burst.
     pub fn idle(&mut self, now: Time) -> Result<(), Time> {
-        // Nothing was missed where there was nothing to send.
+        // An idle sender misses no departures.
         self.turn(now, self.spacing);
         if self.idled {
             return Err(self.period_end());
@@ -244,13 +245,13 @@ impl BurstClock {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the rate specification's rule and the times at which packets may leave.
+    //! Checks the specification's constraint and the departure times.
     use super::*;
 
     const KILOBYTE: Bytes = Bytes::new(1000);
 
     fn spec(burst: u32, period_us: u64) -> Result<RateSpec, RateError> {
-        // 8 Mbit/s: 1 ms a packet.
+        // 8 Mbit/s: 1 ms per packet.
         RateSpec::new(Rate::from_mbits_per_sec(8), burst, Duration::from_micros(period_us), KILOBYTE)
     }
 
@@ -258,7 +259,7 @@ mod tests {
         Time::ZERO + Duration::from_millis(ms)
     }
 
-    /// The times at which packets leave if as many as allowed are sent until `end`.
+    /// Returns the departure times until `end` of a sender that always has packets.
     fn departures(clock: &mut BurstClock, from: Time, end: Time) -> Vec<u64> {
         let (mut now, mut times) = (from, Vec::new());
         while now < end {
@@ -323,23 +324,23 @@ mod tests {
         let rate = Rate::from_mbits_per_sec(1000);
         let spec = RateSpec::with_average(rate, rate, 16, Bytes::new(1500))
             .unwrap_or_else(|error| panic!("{error}"));
-        // It looks every 300 us, where packets take 12 us; then it is away for 5 ms, most of which is forgotten.
+        // The driver polls every 300 us, while packets take 12 us; then it pauses for 5 ms, beyond the slack.
         let sent = |spec: RateSpec| {
             let mut clock = BurstClock::new(spec, Resume::AtOnce);
             let mut counts = [0; 2];
-            for look in 0..=100 {
-                let gone = if look == 100 { Duration::from_millis(5) } else { Duration::ZERO };
-                let now = Time::ZERO + Duration::from_micros(300) * look + gone;
+            for poll in 0..=100 {
+                let gone = if poll == 100 { Duration::from_millis(5) } else { Duration::ZERO };
+                let now = Time::ZERO + Duration::from_micros(300) * poll + gone;
                 while clock.ready(now).is_ok() {
                     clock.sent(now);
-                    counts[usize::from(look == 100)] += 1;
+                    counts[usize::from(poll == 100)] += 1;
                 }
             }
             counts
         };
         let [steady, after] = sent(spec.with_slack(Duration::from_millis(1)));
         assert!((2450..=2500).contains(&steady) && after <= 100, "{steady} {after}");
-        // With nothing to send, the next time to ask lies ahead, however late it is asked.
+        // An idle clock returns a future time, however late it is polled.
         let mut clock = BurstClock::new(spec.with_slack(Duration::from_millis(1)), Resume::AtOnce);
         assert_eq!(clock.ready(at(0)), Ok(()));
         clock.sent(at(0));
@@ -347,33 +348,33 @@ mod tests {
             assert_eq!(clock.idle(now), Ok(()));
             assert!(clock.idle(now).is_err_and(|next| next > now));
         }
-        // Without slack all but the first of each look are lost.
+        // Without slack, all but the first packet of each poll are lost.
         assert!(sent(spec)[0] < 300);
     }
 
     #[test]
-    fn an_idle_sender_tells_once_a_period_that_it_lives() {
+    fn an_idle_sender_sends_a_keep_alive_once_a_period() {
         let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
         let mut clock = BurstClock::new(spec, Resume::NextBurst);
         assert_eq!(clock.ready(at(0)), Ok(()));
         clock.sent(at(0));
-        // The keep-alive follows the last packet, and then the burst is over, whatever comes.
+        // The keep-alive follows the last packet and ends the burst.
         assert_eq!(clock.idle(at(0)), Err(at(1)));
         assert_eq!(clock.idle(at(1)), Ok(()));
         assert_eq!((clock.idle(at(1)), clock.ready(at(2))), (Err(at(10)), Err(at(10))));
         assert_eq!((clock.idle(at(10)), clock.idle(at(10))), (Ok(()), Err(at(20))));
-        // The timer goes on while nobody asks.
+        // The timer runs on without polls.
         assert_eq!(clock.ready(at(36)), Ok(()));
         assert_eq!(departures(&mut clock, at(36), at(42)), [36, 37, 38, 40, 41]);
     }
 
     #[test]
-    fn an_idle_sender_may_go_on_at_once() {
+    fn an_idle_sender_may_resume_at_once() {
         let Ok(spec) = spec(3, 10_000) else { panic!("it fits") };
         let mut clock = BurstClock::new(spec, Resume::AtOnce);
         assert_eq!(departures(&mut clock, at(0), at(1)), [0]);
         assert_eq!(clock.idle(at(1)), Ok(()));
-        // What is left of the burst, then the next period; after a long pause a new burst begins there and then.
+        // The rest of the burst, then the next period; after a long pause a new burst begins at once.
         assert_eq!(departures(&mut clock, at(5), at(12)), [5, 6, 10, 11]);
         assert_eq!(departures(&mut clock, at(36), at(47)), [36, 37, 38, 46]);
     }

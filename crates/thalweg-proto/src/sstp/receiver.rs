@@ -1,7 +1,7 @@
-//! The receiving end.
+//! SSTP receiver.
 
 use super::assembly::{Assembly, Ready, Stored, Verdict};
-use super::pdu::{ahead, expand};
+use super::pdu::{expand, serial_distance};
 use super::{Bitmap, Data, Pdu, Position, ReceiverConfig, Report, Request};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
@@ -10,69 +10,69 @@ use crate::units::{Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The reason for which a receiver wants to be polled.
+/// Timer of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
-    /// The latest state is repeated, as the last report may have been lost.
+    /// Repetition of the latest state, as the last report may have been lost.
     Repeat,
-    /// Requests are repeated.
+    /// Repetition of requests.
     Request,
 }
 
-/// The counters of a receiver.
+/// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
     /// Segments accepted.
     pub segments: u64,
-    /// Of those, the ones with tolerated holes.
+    /// Accepted segments with tolerated holes.
     pub incomplete: u64,
-    /// Packets that were missing from what the application got, each of which it was told of.
+    /// Packets missing from the delivered data; the application is notified of each.
     pub holes: u64,
-    /// Data packets that were stored.
+    /// Data packets stored.
     pub stored: u64,
-    /// Data packets that had come before.
+    /// Duplicate data packets.
     pub duplicates: u64,
-    /// Data packets discarded for want of room.
+    /// Data packets discarded for lack of buffer.
     pub refused: u64,
-    /// Segments discarded to make room for lower ones.
+    /// Segments evicted in favour of lower ones.
     pub evictions: u64,
-    /// Packets outside the window or with numbers that cannot be.
+    /// Packets outside the window or with invalid numbers.
     pub malformed: u64,
-    /// Data packets found lost by gaps in the shipment numbers.
+    /// Data packets detected as lost by gaps in the shipment numbers.
     pub gaps: u64,
     /// Requests made.
     pub requests: u64,
     /// Reports sent.
     pub reports: u64,
-    /// Segments that take room now.
+    /// Segments buffered now.
     pub buffered: u32,
-    /// The most that did.
+    /// Maximum of buffered segments.
     pub buffered_peak: u32,
-    /// Bytes kept now.
+    /// Bytes buffered now.
     pub buffered_bytes: u64,
-    /// The most that were.
+    /// Maximum of buffered bytes.
     pub bytes_peak: u64,
 }
 
-/// The packets that are arriving, as the sender finishes what it has begun.
+/// Group of packets that is arriving; the sender finishes a group before it begins another.
 #[derive(Clone, Debug)]
 pub(super) enum Group {
     Nothing,
-    /// A segment for the first time, up to a packet.
+    /// First transmission of a segment, received up to a packet.
     New(u64, u16),
-    /// Packets of a segment that were asked for, up to a packet.
+    /// Retransmission of requested packets of a segment, received up to a packet.
     Resend(u64, u16, Option<Bitmap>),
 }
 
-/// A request that has not been answered.
+/// Unanswered request.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) segment: u64,
-    pub(super) asked: Bitmap,
+    pub(super) requested: Bitmap,
     pub(super) at: Time,
 }
 
-/// An acknowledgement that is to be sent.
+/// Queued acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reply {
     Pack(u64),
@@ -80,55 +80,55 @@ pub(super) enum Reply {
     State,
 }
 
-/// Assembles segments, accepts or requests them, and delivers them in order.
+/// Receiver that assembles segments, accepts or requests them, and delivers them in order.
 #[derive(Clone, Debug)]
 pub struct Receiver<P: Payload> {
     pub(super) config: Arc<ReceiverConfig>,
     pub(super) assembly: Assembly<P>,
-    /// The shipment number that comes next on a path that keeps order.
+    /// Next shipment number if the path keeps order.
     pub(super) next_shipment: u32,
-    /// Packets that came before others that are not given up yet, in order of shipment.
+    /// Out-of-order packets, in order of shipment; the packets before them are not yet considered lost.
     pub(super) waiting: VecDeque<Data<P>>,
-    /// Keep-alive packets that came since.
-    pub(super) strikes: usize,
+    /// Keep-alive packets received since.
+    pub(super) keep_alives_since: usize,
     pub(super) group: Group,
-    /// In the order of the requests, which is the order of the answers.
+    /// Requests in order, which is also the order of the answers.
     pub(super) pending: VecDeque<Pending>,
-    /// Segments that are asked for when the application has made room.
+    /// Segments to request when the application has freed buffer space.
     pub(super) held: BTreeSet<u64>,
     pub(super) replies: VecDeque<Reply>,
     pub(super) next_control: u32,
-    /// The time at which the sender last heard, or something new became outstanding.
-    pub(super) told_at: Time,
-    /// The time at which packets were last found lost.
+    /// Time of the last report, or of the last start of outstanding data.
+    pub(super) reported_at: Time,
+    /// Time of the last loss detection.
     pub(super) lost_at: Time,
-    /// The time at which something that was asked for last came.
+    /// Time of the last arrival of a requested packet.
     pub(super) answered_at: Time,
     pub(super) stats: ReceiverStats,
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Waits for the first packet of segment 0.
+    /// Creates a receiver that waits for the first packet of segment 0.
     pub fn new(config: Arc<ReceiverConfig>) -> Self {
         Self {
             assembly: Assembly::new(Arc::clone(&config)),
             config,
             next_shipment: 0,
             waiting: VecDeque::new(),
-            strikes: 0,
+            keep_alives_since: 0,
             group: Group::Nothing,
             pending: VecDeque::new(),
             held: BTreeSet::new(),
             replies: VecDeque::new(),
             next_control: 0,
-            told_at: Time::ZERO,
+            reported_at: Time::ZERO,
             lost_at: Time::ZERO,
             answered_at: Time::ZERO,
             stats: ReceiverStats::default(),
         }
     }
 
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> ReceiverStats {
         let counts = self.assembly.counts;
         ReceiverStats {
@@ -144,42 +144,42 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The data that the receiver has taken so far.
+    /// Returns the counts of received data.
     pub fn counts(&self) -> ReceiverCounts {
         self.assembly.counts.taken
     }
 
-    /// The lowest segment that has not been accepted.
+    /// Returns the lowest unaccepted segment.
     pub fn expected(&self) -> u64 {
         self.assembly.expected()
     }
 
-    /// R_h, the window upper limit: the highest segment that the sender may send.
+    /// Returns R_h, the window upper limit: the highest segment that the sender may send.
     pub fn limit(&self) -> u64 {
         self.assembly.high()
     }
 
-    /// From now on so many bytes are kept of segments that are not delivered, at most; room for the one that is delivered next is
-    /// left by all others.
+    /// Limits the memory of undelivered segments to `bytes`. All segments but the next one to be delivered leave room
+    /// for that one.
     pub fn set_memory(&mut self, bytes: u64) {
         self.assembly.memory = bytes;
     }
 
-    /// Packets that may wait for others that they have overtaken.
-    fn most_waiting(&self) -> usize {
+    /// Returns the maximum number of packets held for reordering.
+    fn max_reordering(&self) -> usize {
         let memory = self.assembly.memory / 4 / u64::from(self.config.packet.max(128));
         usize::from(self.config.reordering.min(MAX_REORDERING))
             .min(usize::try_from(memory).unwrap_or(usize::MAX))
     }
 
-    /// The control number of the next report.
+    /// Returns the control number of the next report.
     pub fn next_control(&self) -> u32 {
         self.next_control
     }
 
-    /// The application takes data at `share` of the agreed rate from now on, 0 to 1: a long slow-down from F to F1 is
-    /// `F1/F`, and speeding up again the same rule (Gong and Parulkar 1992, section 3.2). The window becomes
-    /// `W1 = (F1/F)·W0`; what has been offered is not taken back.
+    /// Sets the application's reading rate to `share` of the agreed rate, 0 to 1. A long slow-down from F to F1 has the
+    /// share `F1/F`; speeding up again follows the same rule (Gong and Parulkar 1992, section 3.4). The window becomes
+    /// `W1 = (F1/F)·W0`; an offered window is not withdrawn.
     pub fn set_reading_share(&mut self, share: f64) {
         if self.assembly.set_share(share) && self.replies.is_empty() {
             self.reply(Reply::State);
@@ -187,7 +187,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     pub(super) fn repeat(&self) -> Duration {
-        self.config.repeat.max(SHORTEST_REPEAT)
+        self.config.repeat.max(MIN_REPEAT_INTERVAL)
     }
 
     fn on_data(&mut self, now: Time, data: Data<P>) {
@@ -197,16 +197,16 @@ impl<P: Payload> Receiver<P> {
             return;
         }
         if !self.assembly.is_incomplete() {
-            self.told_at = self.told_at.max(now);
+            self.reported_at = self.reported_at.max(now);
         }
-        let distance = ahead(data.shipment, self.next_shipment);
+        let distance = serial_distance(data.shipment, self.next_shipment);
         if distance < 0 {
             self.on_late(now, data);
         } else if distance == 0 || self.config.reordering == 0 {
             self.on_shipment(now, data);
         } else {
             let shipment = data.shipment;
-            let at = self.waiting.partition_point(|other| ahead(other.shipment, shipment) < 0);
+            let at = self.waiting.partition_point(|other| serial_distance(other.shipment, shipment) < 0);
             if self.waiting.get(at).is_some_and(|other| other.shipment == shipment) {
                 self.stats.duplicates += 1;
                 return;
@@ -216,15 +216,15 @@ impl<P: Payload> Receiver<P> {
         self.take_waiting(now);
     }
 
-    /// Takes what waits in order, and gives up what so many have overtaken.
+    /// Processes held packets in order, and declares a missing packet lost once enough later packets have arrived.
     fn take_waiting(&mut self, now: Time) {
-        let most = self.most_waiting();
+        let most = self.max_reordering();
         while let Some(first) = self.waiting.front() {
-            if first.shipment != self.next_shipment && self.waiting.len() + self.strikes <= most {
+            if first.shipment != self.next_shipment && self.waiting.len() + self.keep_alives_since <= most {
                 return;
             }
             let Some(first) = self.waiting.pop_front() else { return };
-            if ahead(first.shipment, self.next_shipment) < 0 {
+            if serial_distance(first.shipment, self.next_shipment) < 0 {
                 self.on_late(now, first);
             } else {
                 self.on_shipment(now, first);
@@ -232,32 +232,32 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// A packet that had been given up, or came twice.
+    /// Handles a packet that was declared lost, or a duplicate.
     fn on_late(&mut self, now: Time, data: Data<P>) {
         let Some(segment) = expand(data.segment, self.assembly.expected()) else {
             self.stats.malformed += 1;
             return;
         };
         if self.keep(segment, data) == Some(Stored::New) && !self.is_arriving(segment) {
-            self.settle_if_whole(now, segment);
+            self.accept_if_complete(now, segment);
         }
     }
 
     fn is_arriving(&self, segment: u64) -> bool {
         match self.group {
-            Group::New(under_way, _) | Group::Resend(under_way, ..) => under_way == segment,
+            Group::New(arriving, _) | Group::Resend(arriving, ..) => arriving == segment,
             Group::Nothing => false,
         }
     }
 
-    /// Accepts a segment to which nothing is missing any more, and asks for nothing otherwise.
-    fn settle_if_whole(&mut self, now: Time, segment: u64) {
+    /// Accepts a complete segment; does not request anything otherwise.
+    fn accept_if_complete(&mut self, now: Time, segment: u64) {
         if self.assembly.wanted(segment).is_some_and(|wanted| wanted.first_missing(0).is_none()) {
-            self.judge(now, segment);
+            self.check_tolerance(now, segment);
         }
     }
 
-    /// Stores a packet; `None` where it lies outside the window.
+    /// Stores a packet; returns `None` if it lies outside the window.
     fn keep(&mut self, segment: u64, data: Data<P>) -> Option<Stored> {
         if segment > self.assembly.high() {
             self.stats.malformed += 1;
@@ -278,11 +278,11 @@ impl<P: Payload> Receiver<P> {
         Some(stored)
     }
 
-    /// The packet whose turn it is; those between it and the one before are lost.
+    /// Handles the next packet in order; the packets between it and the previous one are lost.
     fn on_shipment(&mut self, now: Time, data: Data<P>) {
-        let gap = ahead(data.shipment, self.next_shipment).max(0) as u32;
+        let gap = serial_distance(data.shipment, self.next_shipment).max(0) as u32;
         self.next_shipment = data.shipment.wrapping_add(1);
-        self.strikes = 0;
+        self.keep_alives_since = 0;
         self.stats.gaps += u64::from(gap);
         let found = expand(data.segment, self.assembly.expected());
         let Some(segment) = found.filter(|&segment| segment <= self.assembly.reach()) else {
@@ -298,27 +298,28 @@ impl<P: Payload> Receiver<P> {
         if gap > 0 {
             self.lost_at = now;
         }
-        self.assembly.is_calm = now.since(self.lost_at).as_picos() / CALM >= self.repeat().as_picos();
+        self.assembly.is_calm =
+            now.since(self.lost_at).as_picos() / LOSS_FREE_ROUND_TRIPS >= self.repeat().as_picos();
         let (packet, is_last) = (data.packet, data.last);
         self.keep(segment, data);
         if self.is_arriving(segment) {
             self.end_group(now, packet, is_last);
         } else {
-            // It had been taken for lost before it was sent.
-            self.settle_if_whole(now, segment);
+            // The packet had been declared lost before it was sent.
+            self.accept_if_complete(now, segment);
         }
-        self.ask_for_evicted(now);
+        self.request_evicted(now);
     }
 
-    /// True if a packet belongs to the group that is arriving.
+    /// Returns true if a packet belongs to the arriving group.
     fn continues(&mut self, segment: u64, data: &Data<P>) -> bool {
         match &mut self.group {
-            Group::New(under_way, last) if *under_way == segment && !data.resent && data.packet > *last => {
+            Group::New(arriving, last) if *arriving == segment && !data.resent && data.packet > *last => {
                 *last = data.packet;
                 true
             }
-            Group::Resend(under_way, last, _)
-                if *under_way == segment && data.resent && data.packet > *last =>
+            Group::Resend(arriving, last, _)
+                if *arriving == segment && data.resent && data.packet > *last =>
             {
                 *last = data.packet;
                 true
@@ -327,8 +328,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// A group begins, so the one before is over, and of the `gap` packets lost those that are accounted for neither by
-    /// its end nor by the beginning of the new one were groups of their own.
+    /// Begins a group, which ends the previous one. Of the `gap` lost packets, those that belong neither to the end of
+    /// the previous group nor to the beginning of the new one were complete groups.
     fn begin_group(&mut self, now: Time, segment: u64, data: &Data<P>, gap: u32) {
         let gap = self.close_group(now, gap);
         let front = self.assembly.front();
@@ -337,20 +338,20 @@ impl<P: Payload> Receiver<P> {
                 self.group = Group::Resend(segment, data.packet, None);
                 return;
             };
-            // Requests are answered in order.
+            // The sender answers requests in order.
             let mut gap = gap;
             for _ in 0..at {
                 gap = self.give_up_first_request(now, gap);
             }
             let Some(pending) = self.pending.pop_front() else { return };
-            gap = gap.saturating_sub(pending.asked.count_missing_before(u32::from(data.packet)));
-            self.group = Group::Resend(segment, data.packet, Some(pending.asked));
-            // What is left are whole new segments.
-            let whole = u64::from(gap / u32::from(self.config.segment.max(1)));
-            self.lose_segments(now, (front + whole).min(self.assembly.high() + 1));
+            gap = gap.saturating_sub(pending.requested.count_missing_before(u32::from(data.packet)));
+            self.group = Group::Resend(segment, data.packet, Some(pending.requested));
+            // The rest of the gap is whole new segments.
+            let skipped = u64::from(gap / u32::from(self.config.segment.max(1)));
+            self.lose_segments(now, (front + skipped).min(self.assembly.high() + 1));
         } else if segment + 1 >= front {
-            let whole = segment.saturating_sub(front).saturating_mul(u64::from(self.config.segment));
-            let known = u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(u32::from(data.packet));
+            let skipped = segment.saturating_sub(front).saturating_mul(u64::from(self.config.segment));
+            let known = u32::try_from(skipped).unwrap_or(u32::MAX).saturating_add(u32::from(data.packet));
             self.give_up_requests(now, gap.saturating_sub(known));
             self.lose_segments(now, segment);
             self.assembly.begin(segment);
@@ -360,36 +361,36 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// No packet of the group comes any more. Gives what is left of the gap.
+    /// Closes the group once none of its packets are in flight. Returns the rest of the gap.
     fn close_group(&mut self, now: Time, gap: u32) -> u32 {
         let (segment, rest) = match core::mem::replace(&mut self.group, Group::Nothing) {
             Group::Nothing => return gap,
             Group::New(segment, last) => {
                 (segment, u32::from(self.assembly.length(segment)).saturating_sub(u32::from(last) + 1))
             }
-            Group::Resend(segment, last, asked) => {
+            Group::Resend(segment, last, requested) => {
                 let length = u32::from(self.assembly.length(segment));
-                let missing = |asked: Bitmap| {
-                    asked.missing_from(u32::from(last) + 1).take_while(|&packet| packet < length).count()
+                let missing = |requested: Bitmap| {
+                    requested.missing_from(u32::from(last) + 1).take_while(|&packet| packet < length).count()
                 };
-                (segment, asked.map_or(0, missing) as u32)
+                (segment, requested.map_or(0, missing) as u32)
             }
         };
         self.assembly.set_requested(segment, false);
-        self.judge(now, segment);
+        self.check_tolerance(now, segment);
         gap.saturating_sub(rest)
     }
 
-    /// Closes the group if `packet` is the last that was expected of it.
+    /// Closes the group if `packet` is the last expected packet.
     fn end_group(&mut self, now: Time, packet: u16, is_last: bool) {
         let is_over = match &self.group {
             Group::Nothing => return,
             Group::New(segment, _) => is_last || packet + 1 >= self.assembly.length(*segment),
-            Group::Resend(_, _, asked) => {
+            Group::Resend(_, _, requested) => {
                 is_last
-                    || asked
+                    || requested
                         .as_ref()
-                        .is_some_and(|asked| asked.first_missing(u32::from(packet) + 1).is_none())
+                        .is_some_and(|requested| requested.first_missing(u32::from(packet) + 1).is_none())
             }
         };
         if is_over {
@@ -397,7 +398,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Segments before `end` that were never seen have been lost as a whole.
+    /// Treats segments before `end` that were never seen as entirely lost.
     fn lose_segments(&mut self, now: Time, end: u64) {
         let first = self.assembly.front();
         if end <= first {
@@ -405,39 +406,39 @@ impl<P: Payload> Receiver<P> {
         }
         self.assembly.begin(end - 1);
         for segment in first..self.assembly.front() {
-            self.judge(now, segment);
+            self.check_tolerance(now, segment);
         }
     }
 
-    /// So many lost packets were answers to the oldest requests.
+    /// Attributes `gap` lost packets to the answers of the oldest requests.
     fn give_up_requests(&mut self, now: Time, mut gap: u32) {
-        // Each once: they are asked for again behind the others.
+        // Each request at most once: a lost one is queued again behind the others.
         for _ in 0..self.pending.len() {
             let Some(first) = self.pending.front() else { return };
-            if gap < first.asked.count_missing().max(1) {
+            if gap < first.requested.count_missing().max(1) {
                 return;
             }
             gap = self.give_up_first_request(now, gap);
         }
     }
 
-    /// The answer to the oldest request is lost. Gives what is left of the gap.
+    /// Treats the answer to the oldest request as lost. Returns the rest of the gap.
     fn give_up_first_request(&mut self, now: Time, gap: u32) -> u32 {
         let Some(pending) = self.pending.pop_front() else { return gap };
         self.assembly.set_requested(pending.segment, false);
-        self.judge(now, pending.segment);
-        gap.saturating_sub(pending.asked.count_missing())
+        self.check_tolerance(now, pending.segment);
+        gap.saturating_sub(pending.requested.count_missing())
     }
 
-    /// The tolerance check, and what follows from it.
-    fn judge(&mut self, now: Time, segment: u64) {
+    /// Performs the tolerance check and acts on its result.
+    fn check_tolerance(&mut self, now: Time, segment: u64) {
         match self.assembly.check(segment) {
-            Verdict::Settled => {}
+            Verdict::AlreadyAccepted => {}
             Verdict::Accepted => {
                 self.held.remove(&segment);
                 self.reply(Reply::Pack(segment));
             }
-            Verdict::Wanting => self.request(now, segment),
+            Verdict::Incomplete => self.request(now, segment),
             Verdict::Waiting => {
                 self.held.insert(segment);
             }
@@ -445,70 +446,70 @@ impl<P: Payload> Receiver<P> {
     }
 
     fn request(&mut self, now: Time, segment: u64) {
-        let Some(asked) = self.assembly.wanted(segment).filter(|_| !self.assembly.is_requested(segment))
+        let Some(requested) = self.assembly.wanted(segment).filter(|_| !self.assembly.is_requested(segment))
         else {
             return;
         };
         self.assembly.set_requested(segment, true);
-        self.pending.push_back(Pending { segment, asked, at: now });
+        self.pending.push_back(Pending { segment, requested, at: now });
         self.stats.requests += 1;
         self.reply(Reply::Snak(segment));
     }
 
     fn reply(&mut self, reply: Reply) {
-        // A driver that does not drain gets no more than the last state.
+        // For a driver that does not drain replies, only the latest state is kept.
         if self.replies.len() <= 2 * usize::from(self.config.window) {
             self.replies.push_back(reply);
         }
     }
 
-    /// Soft acknowledgement: asks for what was accepted and discarded, when it is time.
-    fn ask_for_evicted(&mut self, now: Time) {
+    /// Requests evicted segments when due, with soft acknowledgement.
+    fn request_evicted(&mut self, now: Time) {
         if self.config.acknowledgement.is_soft() {
-            for segment in self.assembly.to_ask_again() {
+            for segment in self.assembly.evicted_to_request() {
                 self.request(now, segment);
             }
         }
     }
 
-    /// The sender has nothing to send, so nothing is under way but what it sent before.
+    /// Handles the position of an idle sender: only packets sent before it can be in flight.
     fn on_position(&mut self, now: Time, position: Position) {
         let expected = self.assembly.expected();
         let Some(begun) = expand(position.segment.wrapping_add(1), expected) else {
             self.stats.malformed += 1;
             return;
         };
-        let distance = ahead(position.shipment.wrapping_add(1), self.next_shipment);
+        let distance = serial_distance(position.shipment.wrapping_add(1), self.next_shipment);
         if begun > self.assembly.high() + 1 || position.packet.wrapping_add(1) > self.config.segment.max(1) {
             self.stats.malformed += 1;
             return;
         }
         if distance >= 0 {
             if distance > 0 || !self.waiting.is_empty() {
-                self.strikes += 1;
-                if self.waiting.len() + self.strikes <= self.most_waiting() {
+                self.keep_alives_since += 1;
+                if self.waiting.len() + self.keep_alives_since <= self.max_reordering() {
                     return;
                 }
                 self.take_waiting(now);
             }
-            // What waited may have been sent after the position was told.
-            if ahead(position.shipment.wrapping_add(1), self.next_shipment) >= 0 {
+            // The held packets may have been sent after the position.
+            if serial_distance(position.shipment.wrapping_add(1), self.next_shipment) >= 0 {
                 self.on_end_of_shipments(now, position, begun);
             }
         }
-        if now.since(self.told_at) >= self.repeat() && !self.replies.contains(&Reply::State) {
+        if now.since(self.reported_at) >= self.repeat() && !self.replies.contains(&Reply::State) {
             self.reply(Reply::State);
         }
     }
 
     fn on_end_of_shipments(&mut self, now: Time, position: Position, begun: u64) {
-        let gap = ahead(position.shipment.wrapping_add(1), self.next_shipment).max(0) as u32;
+        let gap = serial_distance(position.shipment.wrapping_add(1), self.next_shipment).max(0) as u32;
         self.next_shipment = position.shipment.wrapping_add(1);
-        self.strikes = 0;
+        self.keep_alives_since = 0;
         self.stats.gaps += u64::from(gap);
         let front = self.assembly.front();
         if gap > 0 && !self.assembly.is_incomplete() {
-            self.told_at = self.told_at.max(now);
+            self.reported_at = self.reported_at.max(now);
         }
         if begun < front {
             self.forget_unsent(begun);
@@ -519,25 +520,26 @@ impl<P: Payload> Receiver<P> {
         }
         let mut gap = self.close_group(now, gap);
         if begun == front && begun > 0 {
-            // It was taken for longer if the application took back the rest while other packets were under way.
-            self.settle_if_whole(now, begun - 1);
+            // The segment was considered longer if the application retracted the rest while other packets were in
+            // flight.
+            self.accept_if_complete(now, begun - 1);
         }
         if begun > front {
             let size = u64::from(self.config.segment.max(1));
-            let whole = (begun - 1 - front).saturating_mul(size) + u64::from(position.packet) + 1;
-            gap = gap.saturating_sub(u32::try_from(whole).unwrap_or(u32::MAX));
+            let skipped = (begun - 1 - front).saturating_mul(size) + u64::from(position.packet) + 1;
+            gap = gap.saturating_sub(u32::try_from(skipped).unwrap_or(u32::MAX));
         }
         self.give_up_requests(now, gap);
         if begun > front {
             self.lose_segments(now, begun - 1);
             self.assembly.begin(begun - 1);
             self.assembly.end(begun - 1, position.packet);
-            self.judge(now, begun - 1);
+            self.check_tolerance(now, begun - 1);
         }
-        self.ask_for_evicted(now);
+        self.request_evicted(now);
     }
 
-    /// Segments from `begun` on have not been sent: lost repetitions had been taken for them.
+    /// Forgets segments from `begun` on, which have not been sent: lost retransmissions were mistaken for them.
     fn forget_unsent(&mut self, begun: u64) {
         self.assembly.retract(begun);
         let front = self.assembly.front();
@@ -547,7 +549,8 @@ impl<P: Payload> Receiver<P> {
 
     fn on_consumed(&mut self, now: Time, bytes: u64) {
         let moved = self.assembly.consume(bytes);
-        while let Some(&segment) = self.held.first().filter(|&&segment| self.assembly.has_room(segment)) {
+        while let Some(&segment) = self.held.first().filter(|&&segment| self.assembly.has_free_slot(segment))
+        {
             self.held.remove(&segment);
             self.request(now, segment);
         }
@@ -556,12 +559,12 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The times at which the latest state, and at which requests are to be repeated.
+    /// Returns the repetition times of the latest state and of requests.
     fn deadlines(&self) -> (Time, Time) {
-        let state = if self.assembly.is_incomplete() { self.told_at + self.repeat() } else { Time::MAX };
-        let patience = self.repeat() + self.repeat();
+        let state = if self.assembly.is_incomplete() { self.reported_at + self.repeat() } else { Time::MAX };
+        let request_timeout = self.repeat() + self.repeat();
         let request =
-            self.pending.front().map_or(Time::MAX, |first| first.at.max(self.answered_at) + patience);
+            self.pending.front().map_or(Time::MAX, |first| first.at.max(self.answered_at) + request_timeout);
         (state, request)
     }
 
@@ -570,7 +573,7 @@ impl<P: Payload> Receiver<P> {
         self.pending.retain(|pending| {
             let is_wanted = assembly.wanted(pending.segment).is_some();
             if !is_wanted {
-                // Accepted meanwhile. If it is discarded later, it is to be asked for anew.
+                // The segment has been accepted since. If it is discarded later, it must be requested again.
                 assembly.set_requested(pending.segment, false);
             }
             is_wanted
@@ -584,7 +587,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The PDU of a reply, unless there is nothing to say any more.
+    /// Returns the PDU of a reply, unless the reply is obsolete.
     fn pdu(&mut self, now: Time, reply: Reply) -> Option<Pdu<P>> {
         let expected = self.assembly.expected();
         let (accepted, request) = match reply {
@@ -602,7 +605,7 @@ impl<P: Payload> Receiver<P> {
             limit: self.assembly.high() as u16,
         };
         self.next_control = self.next_control.wrapping_add(1);
-        self.told_at = now;
+        self.reported_at = now;
         self.stats.reports += 1;
         Some(match request {
             None => Pdu::Pack(report),
@@ -624,7 +627,7 @@ impl<P: Payload> Engine for Receiver<P> {
                 self.on_position(now, position);
             }
             Input::Consumed(bytes) => self.on_consumed(now, bytes),
-            // A receiver has nothing to send but reports, which a gate lets pass.
+            // A receiver sends only reports, which a gate does not hold back.
             Input::Pdu { .. }
             | Input::Write(_)
             | Input::Finish
@@ -650,7 +653,7 @@ impl<P: Payload> Engine for Receiver<P> {
                 return Output::Transmit(pdu);
             }
         }
-        // Every report tells the latest state; there may have been nothing to ask for again.
+        // Every report carries the latest state; perhaps no request was due.
         let (state, _) = self.deadlines();
         if now >= state
             && let Some(pdu) = self.pdu(now, Reply::State)
@@ -667,10 +670,9 @@ impl<P: Payload> Engine for Receiver<P> {
     }
 }
 
-/// State is not repeated more often than this.
-const SHORTEST_REPEAT: Duration = Duration::from_millis(10);
-/// Firm acknowledgement withholds the window when no packet has been lost for so many round trips: two would be taken
-/// by a repair that goes well.
-pub(super) const CALM: u64 = 3;
-/// The most packets that are held back for reordering.
+/// Minimum interval between repetitions of the state.
+const MIN_REPEAT_INTERVAL: Duration = Duration::from_millis(10);
+/// Round trips without loss after which firm acknowledgement withholds the window. A successful repair takes two.
+pub(super) const LOSS_FREE_ROUND_TRIPS: u64 = 3;
+/// Maximum number of packets held for reordering.
 const MAX_REORDERING: u16 = 1024;

@@ -1,6 +1,6 @@
-//! The sending end.
+//! SSTP sender.
 
-use super::pdu::{ahead, expand};
+use super::pdu::{expand, serial_distance};
 use super::rate::BurstClock;
 use super::{Bitmap, Data, MAX_WINDOW, Pdu, Position, Report, Request, SenderConfig};
 use crate::engine::{Engine, Output};
@@ -10,118 +10,119 @@ use crate::units::{Duration, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The reason for which a sender wants to be polled.
+/// Timer of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
-    /// The rate specification lets the next packet go.
+    /// Departure time of the next packet under the rate specification.
     Rate,
-    /// It is time to tell the receiver again how far the stream goes.
+    /// Repetition of the stream position.
     KeepAlive,
 }
 
-/// The counters and estimates of a sender.
+/// Counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SegmentStats {
-    /// The statistics that all senders have. Round-trip times are those from the last packet of a segment to its
-    /// acknowledgement, or to the first request for what it lacks, which `Answers` smoothes. There are no time-outs.
+    /// Statistics common to all senders. A round-trip time runs from the last packet of a segment to its
+    /// acknowledgement, or to the first request for its missing packets; `Answers` smooths the samples. There are no
+    /// time-outs.
     pub common: SenderStats,
     /// Keep-alive and end-of-stream packets sent.
     pub keep_alives: u64,
-    /// Reports taken.
+    /// Reports processed.
     pub reports: u64,
-    /// Requests that asked for what is on its way already.
+    /// Requests for packets that are in flight.
     pub early_requests: u64,
-    /// Reports that were malformed, out of date, or about what was never sent.
+    /// Reports that were malformed, out of date, or about unsent segments.
     pub refused: u64,
     /// Segments kept for retransmission.
     pub buffered: u32,
-    /// The most there have been.
+    /// Maximum of segments kept for retransmission.
     pub buffered_peak: u32,
     /// Bytes kept for retransmission.
     pub buffered_bytes: u64,
-    /// The most that were.
+    /// Maximum of bytes kept for retransmission.
     pub bytes_peak: u64,
-    /// The segments that may be in the window now.
+    /// Current window, in segments.
     pub window: u32,
     /// Segments begun and not acknowledged.
     pub outstanding: u32,
-    /// Segments acknowledged for good: with soft acknowledgement when all before them are too.
+    /// Segments acknowledged for good; with soft acknowledgement, once all earlier ones are acknowledged.
     pub acknowledged: u64,
-    /// The sum of their times from the start of the first transmission to that acknowledgement.
+    /// Sum of the times from the first transmission of a segment to its final acknowledgement.
     pub delays: Duration,
     /// The longest of those times.
     pub longest_delay: Duration,
 }
 
-/// The smoothed round-trip time. Nothing here depends on it: it tells users whether packets wait in a queue.
+/// Smoothed round-trip time. The protocol does not depend on it; it shows users whether packets wait in a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answers {
-    /// The shortest of the last few, and how many they are.
+    /// Minimum of the recent samples, and their number.
     shortest: Option<Duration>,
     count: u32,
     smoothed: Option<Duration>,
-    /// The last, for drivers that collect them.
+    /// Latest sample, for drivers that collect samples.
     pub(super) latest: Option<Duration>,
 }
 
 impl Answers {
-    /// An answer that was lost and repeated seems to take long: of so many only the shortest counts.
-    const FEW: u32 = 4;
+    /// A lost and repeated answer yields a long sample; only the minimum of this many samples counts.
+    const SAMPLES_PER_MINIMUM: u32 = 4;
 
     fn sample(&mut self, rtt: Duration) {
         self.latest = Some(rtt);
         let shortest = self.shortest.map_or(rtt, |shortest| shortest.min(rtt));
         (self.shortest, self.count) = (Some(shortest), self.count + 1);
-        if self.count == Self::FEW {
-            // By an eighth, as elsewhere (RFC 6298, section 2.3).
+        if self.count == Self::SAMPLES_PER_MINIMUM {
+            // Gain of one eighth, as in RFC 6298, section 2.3.
             self.smoothed = Some(self.smoothed.map_or(shortest, |smoothed| (smoothed * 7 + shortest) / 8));
             (self.shortest, self.count) = (None, 0);
         }
     }
 }
 
-/// A segment that has been begun.
+/// A begun segment.
 #[derive(Clone, Debug)]
 pub(super) struct Record<P> {
     pub(super) packets: Vec<P>,
-    /// All its packets are here.
-    pub(super) whole: bool,
+    /// All packets of the segment are present.
+    pub(super) complete: bool,
     pub(super) accepted: bool,
-    /// The packets that have been asked for again.
+    /// Bitmap of the packets to retransmit.
     pub(super) wanted: Bitmap,
     pub(super) queued: bool,
     pub(super) resent: bool,
-    /// The time at which its first packet left for the first time.
+    /// Time of the first transmission of the first packet.
     pub(super) began: Time,
-    /// The time at which its last packet left.
+    /// Time of the last transmission of the last packet.
     pub(super) shipped: Time,
 }
 
-/// The packets that are being sent, which nothing interrupts.
+/// Group of packets being sent, without interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// The segment at the front of the stream, for the first time.
+    /// First transmission of the segment at the front of the stream.
     New(u64),
-    /// Packets of a segment that were asked for.
+    /// Retransmission of requested packets of a segment.
     Resend(u64),
 }
 
-/// Sends segments of packets under a rate and a window of segments.
+/// Sender of packets under a rate specification and a window of segments.
 #[derive(Clone, Debug)]
 pub struct Sender<P: Payload> {
     pub(super) config: Arc<SenderConfig>,
     pub(super) queue: P::Queue,
     pub(super) clock: BurstClock,
-    /// S_l: the lowest segment that has not been acknowledged with all before it.
+    /// S_l: the lowest segment not yet cumulatively acknowledged.
     pub(super) low: u64,
     /// S_h: the highest segment that may be sent.
     pub(super) high: u64,
     /// Segments from `low` on.
     pub(super) records: VecDeque<Record<P>>,
-    /// Segments asked for again, in the order of the requests.
+    /// Segments to retransmit, in order of the requests.
     pub(super) resends: VecDeque<u64>,
     pub(super) group: Option<Group>,
-    /// Empty vectors to use again.
+    /// Empty vectors for reuse.
     pub(super) spare: Vec<Vec<P>>,
     pub(super) next_shipment: u32,
     pub(super) last_control: Option<u32>,
@@ -136,7 +137,7 @@ pub struct Sender<P: Payload> {
 }
 
 impl<P: Payload> Sender<P> {
-    /// A sender with nothing to send yet.
+    /// Creates a sender with an empty stream.
     pub fn new(config: Arc<SenderConfig>) -> Self {
         let window = config.window.clamp(1, MAX_WINDOW);
         Self {
@@ -162,12 +163,12 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Its settings.
+    /// Returns the configuration.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// Counters and state.
+    /// Returns counters and state.
     pub fn stats(&self, now: Time) -> SegmentStats {
         let window = u32::try_from(self.high + 1 - self.low).unwrap_or(u32::MAX);
         let outstanding = self.records.len() as u32;
@@ -183,27 +184,28 @@ impl<P: Payload> Sender<P> {
         SegmentStats { common, window, outstanding, ..self.stats }
     }
 
-    /// Bytes written and not yet sent.
+    /// Returns the number of bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
         self.queue.len()
     }
 
-    /// The limit that has held the sender back since the last poll; `None` before the first, and when all is done.
+    /// Returns the limit that has held the sender back since the last poll; `None` before the first poll, and when all
+    /// data is acknowledged.
     pub const fn limit(&self) -> Option<Limit> {
         self.limits.current()
     }
 
-    /// The shipment number of the next data packet.
+    /// Returns the shipment number of the next data packet.
     pub fn next_shipment(&self) -> u32 {
         self.next_shipment
     }
 
-    /// S_l: the lowest segment that has not been acknowledged with all before it.
+    /// Returns S_l, the lowest segment not yet cumulatively acknowledged.
     pub fn lowest(&self) -> u64 {
         self.low
     }
 
-    /// The next segment to be begun.
+    /// Returns the next segment to begin.
     fn next_segment(&self) -> u64 {
         self.low + self.records.len() as u64
     }
@@ -214,20 +216,21 @@ impl<P: Payload> Sender<P> {
     }
 
     fn on_report(&mut self, now: Time, report: Report, request: Option<&Request>) {
-        if self.last_control.is_some_and(|last| ahead(report.control, last) <= 0) {
+        if self.last_control.is_some_and(|last| serial_distance(report.control, last) <= 0) {
             self.stats.refused += 1;
             return;
         }
         let cumulative = expand(report.cumulative, self.low);
-        // A repair may move the lowest missing segment by a window, and the limit is a window ahead of that: read from the
-        // lowest segment here, the limit of a window above a quarter of all numbers could look like one long past.
+        // A repair may move the lowest missing segment by a window, and the limit is a window ahead of that. Relative
+        // to the lowest segment of this sender, the limit of a window above a quarter of the number space could look
+        // like an old one.
         let limit = cumulative.and_then(|cumulative| expand(report.limit, cumulative));
         let (Some(cumulative), Some(limit)) = (cumulative, limit) else {
             self.stats.refused += 1;
             return;
         };
         let is_sent = cumulative >= self.low && cumulative <= self.next_segment();
-        // A limit may lie one below the lowest segment: the window is closed.
+        // A limit one below the lowest segment is valid: the window is closed.
         if !is_sent || limit + 1 < cumulative {
             self.stats.refused += 1;
             return;
@@ -240,7 +243,7 @@ impl<P: Payload> Sender<P> {
             self.accept(now, accepted);
         }
         self.release(now, cumulative);
-        // A receiver never offers more than its window, which both agreed upon; the bound keeps memory to that.
+        // A correct receiver never offers more than the agreed window; the bound protects memory.
         let most = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
         self.high = self.high.max(limit.min(most));
         if let Some(request) = request {
@@ -248,14 +251,14 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// A segment was accepted.
+    /// Marks a segment as accepted.
     fn accept(&mut self, now: Time, segment: u64) {
         let soft = self.config.soft;
-        let Some(record) = self.record(segment).filter(|record| record.whole && !record.accepted) else {
+        let Some(record) = self.record(segment).filter(|record| record.complete && !record.accepted) else {
             return;
         };
         record.accepted = true;
-        // Only of segments sent once is it known which transmission the report answers (Karn's rule).
+        // Karn's rule: only a segment sent once yields a sample, since the report would be ambiguous otherwise.
         let sample = (!record.resent).then(|| now.since(record.shipped));
         let began = record.began;
         if !soft {
@@ -289,11 +292,11 @@ impl<P: Payload> Sender<P> {
         self.spare.push(packets);
     }
 
-    /// All segments below `cumulative` are acknowledged.
+    /// Releases all segments below `cumulative`.
     fn release(&mut self, now: Time, cumulative: u64) {
         while self.low < cumulative {
-            // A segment that has been begun only in part cannot have been accepted.
-            if self.records.front().is_none_or(|record| !record.whole) {
+            // A partially sent segment cannot have been accepted.
+            if self.records.front().is_none_or(|record| !record.complete) {
                 self.stats.refused += 1;
                 return;
             }
@@ -317,7 +320,8 @@ impl<P: Payload> Sender<P> {
             self.stats.refused += 1;
             return;
         };
-        let Some(record) = self.record(segment).filter(|record| record.whole && !record.packets.is_empty())
+        let Some(record) =
+            self.record(segment).filter(|record| record.complete && !record.packets.is_empty())
         else {
             // Released, or never sent.
             self.stats.refused += 1;
@@ -327,7 +331,7 @@ impl<P: Payload> Sender<P> {
             record.wanted.lose(&request.bitmap);
             return;
         }
-        // What left less than a round trip ago cannot have been missed yet: the receiver repeats itself.
+        // Packets sent less than a round trip ago cannot be missed yet: the receiver is repeating a request.
         let is_early = min_rtt.is_some_and(|min| now.since(record.shipped) < min);
         if is_early || group == Some(Group::Resend(segment)) {
             self.stats.early_requests += 1;
@@ -340,7 +344,7 @@ impl<P: Payload> Sender<P> {
             return;
         }
         record.queued = true;
-        // What was accepted and is asked for again was discarded meanwhile.
+        // A request for an accepted segment means that the receiver discarded it.
         let answered = (!record.resent && !record.accepted).then(|| now.since(record.shipped));
         self.resends.push_back(segment);
         if let Some(sample) = answered {
@@ -348,7 +352,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Chooses what to send: what is under way first, then what was asked for, then new segments.
+    /// Chooses the next group: the one in progress first, then requested packets, then new segments.
     fn choose(&mut self) -> Option<Group> {
         if self.group.is_some() {
             return self.group;
@@ -356,7 +360,7 @@ impl<P: Payload> Sender<P> {
         while let Some(segment) = self.resends.pop_front() {
             let Some(record) = self.record(segment) else { continue };
             record.queued = false;
-            // Meanwhile it may have been accepted.
+            // It may have been accepted in the meantime.
             if !record.packets.is_empty() {
                 self.group = Some(Group::Resend(segment));
                 return self.group;
@@ -369,7 +373,7 @@ impl<P: Payload> Sender<P> {
         Some(Group::New(next))
     }
 
-    /// The next packet of `group`.
+    /// Returns the next packet of `group`.
     fn ship(&mut self, now: Time, group: Group) -> Option<Data<P>> {
         let shipment = self.next_shipment;
         let data = match group {
@@ -393,7 +397,7 @@ impl<P: Payload> Sender<P> {
             packets.reserve(usize::from(size));
             self.records.push_back(Record {
                 packets,
-                whole: false,
+                complete: false,
                 accepted: false,
                 wanted: Bitmap::from_bytes(&[]),
                 queued: false,
@@ -411,11 +415,11 @@ impl<P: Payload> Sender<P> {
         record.packets.push(payload.clone());
         record.shipped = now;
         let last = drained || packet + 1 >= size;
-        record.whole = last;
+        record.complete = last;
         if last {
             record.wanted = received(record.packets.len() as u16);
         }
-        // What waits fills the segment, whatever is written later.
+        // The backlog fills the segment, regardless of later writes.
         let following = u64::from(size - 1 - packet);
         let full =
             rest > following.saturating_sub(1) * u64::from(self.config.packet.max(1)) || following == 0;
@@ -460,19 +464,19 @@ impl<P: Payload> Sender<P> {
         })
     }
 
-    /// The application takes back what has not been sent. A segment under way ends where it is.
+    /// Retracts unsent data. A segment in progress ends at its current packet.
     fn stop(&mut self) {
         self.queue = P::Queue::default();
         self.finishing = true;
         if let Some(Group::New(segment)) = self.group.take()
             && let Some(record) = self.record(segment)
         {
-            record.whole = true;
+            record.complete = true;
             record.wanted = received(record.packets.len() as u16);
         }
     }
 
-    /// The limit that holds back a sender with nothing that it may send.
+    /// Returns the limit that holds back an idle sender.
     fn idle_limit(&self) -> Option<Limit> {
         if !self.queue.is_empty() {
             Some(Limit::ReceiverWindow)
@@ -481,16 +485,16 @@ impl<P: Payload> Sender<P> {
         } else if self.records.is_empty() {
             None
         } else {
-            // All is on its way or lost there.
+            // All data is in flight or lost.
             Some(Limit::Network)
         }
     }
 
-    /// Nothing may be sent now.
+    /// Polls a sender that may send no data now.
     fn poll_idle(&mut self, now: Time, limit: Option<Limit>) -> Output<Pdu<P>, Event<P>, SenderReason> {
         self.limits.change(now, limit);
-        // A receiver that has everything needs to hear nothing, unless it keeps the window closed. A position also says
-        // that no packets are under way, which is not so where a gate holds them back.
+        // A receiver that has all data needs no position, unless it keeps the window closed. A position also states
+        // that no packets are queued, which is false if a gate holds them back.
         let ends = self.finishing && self.queue.is_empty() && !self.finished;
         let is_shut = !self.queue.is_empty() && !self.paused;
         if self.group.is_some() || self.records.is_empty() && !is_shut && !ends {
@@ -505,7 +509,7 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// A bitmap of which nothing is missing.
+/// Returns a bitmap without missing packets.
 fn received(packets: u16) -> Bitmap {
     let mut bitmap = Bitmap::missing(packets);
     for packet in 0..u32::from(packets) {
@@ -532,7 +536,7 @@ impl<P: Payload> Engine for Sender<P> {
             Input::Stop => self.stop(),
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
-            // The rate is agreed upon; routers have no say in it.
+            // The rate is negotiated; feedback from routers does not change it.
             Input::Pdu { .. } | Input::Write(_) | Input::Consumed(_) | Input::Feedback(_) => {}
         }
     }

@@ -1,6 +1,6 @@
-//! SSTP packets as bytes.
+//! Wire format of SSTP packets.
 //!
-//! Rows of 4 bytes, big-endian (Gong and Parulkar 1992, section 3.4):
+//! Rows of 4 bytes, big-endian (Gong and Parulkar 1992, section 3.2):
 //!
 //! | row | data, keep-alive, end of stream | PACK, SNAK |
 //! | --- | --- | --- |
@@ -11,41 +11,41 @@
 //! | 4 | data, any length; none but in data packets | window upper limit (2); SNAK: segment asked for (2), bitmap |
 //! | end | checksum (2) | the same |
 //!
-//! The checksum is the Internet checksum (RFC 1071) of the whole packet with the checksum taken as zero and, if the
-//! length is odd, a zero byte after it. Version and flags are ours: the paper leaves those two bytes open. Flags are for
-//! data packets: 1 for the last packet of its segment, 2 for a retransmission, 4 where the segment has the full number of
-//! packets; others are ignored.
+//! The checksum is the Internet checksum (RFC 1071) of the whole packet, with the checksum field zero and, if the
+//! length is odd, a zero byte appended. Version and flags are an extension: the paper leaves those two bytes open. Data
+//! packets have these flags: 1 for the last packet of its segment, 2 for a retransmission, 4 for a segment with the
+//! full number of packets. Other flags are ignored.
 
 use super::{Bitmap, Data, Pdu, Position, Report, Request};
 use crate::payload::{Payload, Slice};
 use core::fmt;
 
-/// The version of the format: the second byte of the type row.
+/// Version of the format: the second byte of the type row.
 pub const VERSION: u8 = 1;
-/// The bytes of a data packet beside its data, and of a keep-alive or end-of-stream packet.
+/// Overhead of a data packet, and length of a keep-alive or end-of-stream packet, in bytes.
 pub const DATA_OVERHEAD: usize = 18;
-/// The bytes of a PACK.
+/// Length of a PACK, in bytes.
 pub const PACK_LENGTH: usize = 20;
 
-/// Flag: no packet of the segment comes after this one.
+/// Flag: last packet of the segment.
 const LAST: u8 = 1;
-/// Flag: the packet has been sent before.
+/// Flag: retransmission.
 const RESENT: u8 = 2;
-/// Flag: the segment is not shorter than others.
+/// Flag: segment with the full number of packets.
 const FULL: u8 = 4;
 const FIXED: usize = 16;
 const CHECKSUM: usize = 2;
 
-/// The reason for which bytes are not a packet.
+/// Error of a malformed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecodeError {
-    /// Too short or too long for the type.
+    /// The packet is too short or too long for its type.
     Length(usize),
-    /// The bytes were damaged.
+    /// The checksum is wrong.
     Checksum,
-    /// There is no such type.
+    /// The type is unknown.
     Type(u16),
-    /// Another version of the protocol.
+    /// The protocol version is unknown.
     Version(u8),
 }
 
@@ -62,9 +62,9 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// The bytes of a packet up to its data, and the bytes after it.
+/// Returns the bytes of a packet up to its data, and the bytes after it.
 ///
-/// For packets whose data is not at hand, such as simulated ones, `sum` is that of data that is all zeros.
+/// For packets without actual data, such as simulated ones, `sum` is that of all-zero data.
 pub fn frame<P: Payload>(connection: u32, pdu: &Pdu<P>) -> (Vec<u8>, [u8; 2]) {
     let mut bytes = Vec::with_capacity(64);
     put_header(connection, pdu, &mut bytes);
@@ -106,7 +106,7 @@ fn put_header<P: Payload>(connection: u32, pdu: &Pdu<P>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Appends the bytes of a packet.
+/// Appends an encoded packet.
 pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     let start = bytes.len();
     put_header(connection, pdu, bytes);
@@ -117,11 +117,11 @@ pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     bytes.extend(checksum);
 }
 
-/// The connection and packet in `packet`, which must be all of it. Data shares its memory.
+/// Decodes the connection and packet in `packet`, which must hold exactly one packet. The data shares its memory.
 ///
 /// # Errors
 ///
-/// [`DecodeError`], which says what is malformed; the packet is to be counted and dropped.
+/// [`DecodeError`] if the packet is malformed; the caller counts and drops it.
 pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
     let bytes = packet.as_bytes();
     let length = DecodeError::Length(bytes.len());
@@ -167,7 +167,7 @@ pub fn decode(packet: &Slice) -> Result<(u32, Pdu<Slice>), DecodeError> {
 /// A bitmap for 65535 packets.
 const MAX_BITMAP: usize = 8192;
 
-/// The Internet checksum of a packet that ends with these bytes and then a checksum of zero.
+/// Returns the Internet checksum of a packet consisting of these bytes and a zero checksum.
 fn checksum(body: &[u8]) -> [u8; 2] {
     let words = body.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u64 = words.sum();
@@ -179,13 +179,13 @@ fn checksum(body: &[u8]) -> [u8; 2] {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the layout against bytes written by hand from the specification.
+    //! Checks the layout against bytes written by hand from the specification.
     use super::*;
 
     const ID: u32 = 0x0102_0304;
 
     fn encode(connection: u32, pdu: &Pdu<Slice>) -> Vec<u8> {
-        // What is in the buffer before is left alone.
+        // Encoding leaves earlier contents of the buffer alone.
         let mut bytes = vec![0xff; 3];
         super::encode(connection, pdu, &mut bytes);
         bytes.split_off(3)
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_that_the_constants_say() {
+    fn encoded_lengths_match_the_constants() {
         let position = Position { shipment: 0, segment: 0, packet: 0 };
         let report = Report { control: 0, accepted: 0, cumulative: 0, limit: 0 };
         assert_eq!(encode(0, &Pdu::KeepAlive(position)).len(), DATA_OVERHEAD);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_of_any_byte_is_noticed() {
+    fn damage_of_any_byte_is_detected() {
         for payload in [&b"some data"[..], b"some datum"] {
             let good = encode(ID, &data(payload, true));
             for at in 0..good.len() {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn invalid_packets_are_refused() {
         let sealed = |mut body: Vec<u8>| {
             let sum = checksum(&body);
             body.extend(sum);

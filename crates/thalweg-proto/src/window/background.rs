@@ -1,14 +1,14 @@
-//! Transfers in the background by the receiver's choice (rLEDBAT, RFC 9840): LEDBAT++ runs at the receiver, and its window is the
-//! one that acknowledgements advertise, whatever controller the sender has.
+//! Receiver-driven background transfers (rLEDBAT, RFC 9840): LEDBAT++ runs at the receiver and limits the advertised
+//! window, for any controller at the sender.
 //!
 //! # Differences from RFC 9840
 //!
 //! | RFC 9840 | here | reason | effect |
 //! | --- | --- | --- | --- |
-//! | round trips are told by timestamps that segments echo | queueing delay is that of the way here, by the timestamps of segments; the round trip is the time from the advertisement of a window's edge to the first segment beyond the one before | segments here echo none | queues of the way back do not count; a sender that does not use the window makes round trips seem long, until it does |
-//! | a retransmission is told from its sequence number and timestamp | by its mark | segments here have one | none |
-//! | the window never shrinks: its edge stays | so | | none |
-//! | growth asks whether the sender uses the window | it does not | what the sender does not use does no harm | a window that was not used takes some round trips to become small |
+//! | round trips are measured by echoed timestamps | queueing delay is that of the forward path, by the timestamps of segments; the round trip is the time from the advertisement of a window edge to the first segment beyond the previous edge | acknowledgements here echo none | queues of the return path do not count; the round trip appears long while the sender does not use the window |
+//! | detects retransmissions by sequence number and timestamp | by their flag | segments here have one | none |
+//! | the window never shrinks: its edge stays | the same | | none |
+//! | growth requires that the sender uses the window | it does not | an unused window does no harm | an unused window takes several round trips to shrink |
 
 use super::timestamp::RelativeDelay;
 use crate::congestion::{
@@ -43,7 +43,8 @@ impl Background {
         }
     }
 
-    /// The edge to advertise, of which one was `advertised`, where the receiver could take all below `limit`.
+    /// Returns the window edge to advertise, after one at `advertised`, where the receiver accepts all data below
+    /// `limit`.
     pub fn edge(&self, base: u64, limit: u64, advertised: u64) -> u64 {
         if self.segment == 0 {
             // Without timestamps in segments there is no delay to measure.
@@ -82,7 +83,7 @@ impl Background {
             next_sequence: end,
         };
         if is_repeated {
-            // Once a round trip.
+            // At most once per round trip.
             if now.since(self.lost) >= rtt {
                 self.lost = now;
                 let sent_at = Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt);
@@ -125,8 +126,8 @@ mod tests {
         Background::new(&LedbatPlusPlusConfig { slowdowns: false, ..LedbatPlusPlusConfig::RECOMMENDED })
     }
 
-    /// RFC 9840: the edge of the window stays where it was advertised, however small the window becomes, and is never beyond
-    /// what the receiver could take.
+    /// RFC 9840: the advertised edge never moves back, however small the window becomes, and never exceeds the
+    /// receiver's limit.
     #[test]
     fn the_edge_never_moves_back() {
         let mut background = background();
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(background.edge(1000, 2500, 0), 2500);
     }
 
-    /// Segments of which each takes longer by this: the window in segments after a while, by round trips of 100 ms.
+    /// Returns the window in segments after a while at this queueing delay, with round trips of 100 ms.
     fn window(queue: u32) -> f64 {
         let mut background = background();
         for round in 0..200u64 {
@@ -156,7 +157,7 @@ mod tests {
 
     /// RFC 9840, and LEDBAT++, section 4.3: below the target the window grows, above it shrinks.
     #[test]
-    fn delay_above_the_target_makes_the_window_small() {
+    fn delay_above_the_target_shrinks_the_window() {
         assert!(window(0) > 12.0, "{}", window(0));
         assert!(window(200) < 4.0, "{}", window(200));
     }

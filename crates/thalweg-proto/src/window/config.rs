@@ -1,4 +1,4 @@
-//! The settings of a window sender and a window receiver.
+//! Settings of a window sender and a window receiver.
 
 use super::Misbehaviour;
 use crate::congestion::{ControllerConfig, LedbatPlusPlusConfig};
@@ -9,17 +9,17 @@ use std::sync::Arc;
 /// Loss recovery method of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
-    /// After a loss, everything from the oldest unacknowledged segment on is sent again (Tahoe, and earlier plain
-    /// window protocols).
+    /// Retransmits everything from the oldest unacknowledged segment on after a loss (Tahoe, and earlier plain window
+    /// protocols).
     GoBackN,
-    /// The third duplicate acknowledgement retransmits the one segment that it names, without a recovery phase; after a
-    /// time-out everything from the oldest unacknowledged segment on is sent again (Jacobson 1988's fast retransmit
-    /// without a recovery after it; Liang 1991, section 3.3).
+    /// Retransmits only the segment indicated by the third duplicate acknowledgement, without a recovery phase. After a
+    /// time-out it retransmits everything from the oldest unacknowledged segment on (Jacobson 1988's fast retransmit
+    /// without fast recovery; Liang 1991, section 3.3).
     FastRetransmit,
-    /// Only missing segments are sent again, one hole per round trip, found by partial acknowledgements (NewReno, RFC
+    /// Retransmits only missing segments, one hole per round trip, detected by partial acknowledgements (NewReno, RFC
     /// 6582).
     NewReno,
-    /// Only missing segments are sent again, found by selective acknowledgements (RFC 2018, RFC 6675).
+    /// Retransmits only missing segments, detected by selective acknowledgements (SACK, RFC 2018, RFC 6675).
     Sack,
 }
 
@@ -94,16 +94,16 @@ pub enum Validation {
 pub struct SenderConfig {
     /// Maximum payload of a segment in bytes, at least 1.
     pub segment: u32,
-    /// Maximum window in segments, whatever the controller allows, at least 1.
+    /// Upper limit of the controller's window, in segments, at least 1.
     pub max_window: u32,
     /// Unit of windows.
     pub counting: Counting,
     /// Loss recovery method.
     pub recovery: Recovery,
     /// Appropriate byte counting (RFC 3465): maximum window increase per acknowledgement, in segments, at least 1. With
-    /// 1, each acknowledgement counts once, whatever it acknowledges (RFC 5681). RFC 3465 asks for 2, to avoid long
-    /// bursts. Between hosts that batch, one acknowledgement covers a whole batch and the window then grows less than
-    /// twofold per round trip; RFC 9406, section 4.2, has 8, or no limit for senders that pace.
+    /// 1, each acknowledgement counts once, for any amount of data (RFC 5681). RFC 3465 recommends 2, to avoid long
+    /// bursts. Between hosts that batch, one acknowledgement covers a whole batch, and the window then grows less than
+    /// twofold per round trip. RFC 9406, section 4.2, recommends 8, or no limit for senders that pace.
     pub byte_counting: u32,
     /// Number of duplicate acknowledgements that indicate a loss (3 in RFC 5681).
     pub duplicate_threshold: u32,
@@ -113,8 +113,8 @@ pub struct SenderConfig {
     /// Proportional rate reduction during recovery, in place of a silence of half a window (PRR, RFC 9937). Only with
     /// [`Recovery::Sack`], and for controllers whose window after a loss is the target for the end of recovery.
     pub prr: bool,
-    /// With `rack`: reduce the window once more for a lost retransmission (RFC 5681, section 4.3). Linux and RFC 9002
-    /// reduce once for each window of data.
+    /// Reduce the window again for a lost retransmission, with `rack` (RFC 5681, section 4.3). Linux and RFC 9002
+    /// reduce once per window of data.
     pub cut_for_lost_repairs: bool,
     /// Detection of spurious time-outs (F-RTO, RFC 5682): after a time-out two new segments leave before further
     /// retransmissions. If the next acknowledgement shows a spurious time-out, its effects are undone. Only with
@@ -152,8 +152,8 @@ pub struct SenderConfig {
     pub pause: PauseConfig,
 }
 
-/// Effects of [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) beside stopping
-/// data.
+/// Effects of [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) in addition to
+/// stopping data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseConfig {
     /// Stop the retransmission timer during the pause; otherwise it runs on, and may expire.

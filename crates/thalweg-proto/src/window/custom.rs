@@ -1,10 +1,10 @@
-//! Window senders with a controller of any type: those of other crates, and those with data per packet.
+//! Window senders with a controller of any type: controllers of other crates, and controllers with data per packet.
 //!
-//! The controllers of [`Any`](crate::congestion::Any) share one type of sender, which stores nothing for them in its
-//! segments. A [`ExternalController`] has a sender type of its own, behind a pointer: its
-//! [`PacketInfo`](Controller::PacketInfo) is stored in the segments, at no cost to others.
+//! The controllers of [`Any`](crate::congestion::Any) share one sender type, whose segments store no controller data. A
+//! [`ExternalController`] has a sender type of its own, behind a pointer: its segments store its
+//! [`PacketInfo`](Controller::PacketInfo), at no cost to other senders.
 //!
-//! Such a controller is not trusted. A panic or an invalid decision ends only its own connection, by
+//! External controllers are untrusted. A panic or an invalid decision ends only its own connection, by
 //! [`Failure::Breach`] with its name.
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
@@ -209,11 +209,11 @@ struct Checked<C> {
 impl<C: Controller> Checked<C> {
     fn new(inner: C) -> Self {
         let mut checked = Self { inner, decision: Decision::window(1.0), ssthresh: None, breach: None };
-        checked.look();
+        checked.refresh();
         checked
     }
 
-    fn look(&mut self) {
+    fn refresh(&mut self) {
         self.breach = self.breach.or_else(|| self.inner.fault());
         let decision = self.inner.decision();
         match fault(&decision) {
@@ -229,33 +229,33 @@ impl<C: Controller> Controller for Checked<C> {
 
     fn on_sent(&mut self, sample: &SentSample) -> C::PacketInfo {
         let info = self.inner.on_sent(sample);
-        self.look();
+        self.refresh();
         info
     }
 
     fn on_ack(&mut self, sample: &AckSample, info: C::PacketInfo) {
         self.inner.on_ack(sample, info);
-        self.look();
+        self.refresh();
     }
 
     fn on_packet_lost(&mut self, sample: &LostSample, info: C::PacketInfo) {
         self.inner.on_packet_lost(sample, info);
-        self.look();
+        self.refresh();
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
         self.inner.on_loss(sample);
-        self.look();
+        self.refresh();
     }
 
     fn on_app_limited(&mut self, path: &Path) {
         self.inner.on_app_limited(path);
-        self.look();
+        self.refresh();
     }
 
     fn on_recovered(&mut self, path: &Path) {
         self.inner.on_recovered(path);
-        self.look();
+        self.refresh();
     }
 
     fn undoes(&self, before: &Self) -> bool {
@@ -264,12 +264,12 @@ impl<C: Controller> Controller for Checked<C> {
 
     fn on_undo(&mut self, before: Self, path: &Path) {
         self.inner.on_undo(before.inner, path);
-        self.look();
+        self.refresh();
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
         self.inner.on_feedback(sample);
-        self.look();
+        self.refresh();
     }
 
     fn retransmits_reported_drops(&self) -> bool {
@@ -282,12 +282,12 @@ impl<C: Controller> Controller for Checked<C> {
 
     fn on_idle(&mut self, path: &Path) {
         self.inner.on_idle(path);
-        self.look();
+        self.refresh();
     }
 
     fn on_unused(&mut self, window: f64, path: &Path) {
         self.inner.on_unused(window, path);
-        self.look();
+        self.refresh();
     }
 
     fn decision(&self) -> Decision {
@@ -310,10 +310,10 @@ impl<C: Controller> Controller for Checked<C> {
 /// A sender with an untrusted controller.
 struct ExternalSender<P: Payload, C: ConfigureController> {
     controller: C,
-    /// `None` where no controller could be made.
+    /// `None` if the controller could not be created.
     sender: Option<Sender<P, Checked<C::Controller>>>,
     breach: Option<BreachKind>,
-    told: bool,
+    is_breach_reported: bool,
 }
 
 impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
@@ -333,7 +333,7 @@ impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
         };
         let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(make()))));
         let breach = made.as_ref().map_or(Some(BreachKind::Panicked), |sender| sender.controller().breach);
-        Self { controller, sender: made.ok(), breach, told: false }
+        Self { controller, sender: made.ok(), breach, is_breach_reported: false }
     }
 
     /// Calls `act` on the sender, unless its controller has violated its contract before. Partial state after a panic
@@ -370,7 +370,7 @@ impl<P: Payload, C: ConfigureController> Engine for ExternalSender<P, C> {
     fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, SenderReason> {
         let output = self.guard(|sender| sender.poll(now));
         let Some(kind) = self.breach else { return output.unwrap_or(Output::Idle) };
-        if core::mem::replace(&mut self.told, true) {
+        if core::mem::replace(&mut self.is_breach_reported, true) {
             return Output::Idle;
         }
         let by = self.controller.name();

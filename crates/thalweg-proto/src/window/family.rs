@@ -116,7 +116,7 @@ macro_rules! sender {
     };
 }
 
-/// For a listed controller, the owner that knows its type implements the path change.
+/// For a built-in controller, the owner that knows its type implements the path change.
 impl<P: Payload, C: Controller> End for Sender<P, C> {
     sender!(self => self);
 }
@@ -158,7 +158,7 @@ mod tests {
     use crate::window::{Ack, SackBlock};
 
     #[test]
-    fn what_a_receiver_holds_out_of_order_is_acknowledged() {
+    fn sack_blocks_count_as_acknowledged() {
         let mut ack = Ack { cumulative: 5000, ..Ack::default() };
         ack.sack[0] = SackBlock { start: 1000, end: 2000 };
         let ack = Pdu::<Length>::Ack(ack);

@@ -1,6 +1,6 @@
-//! Misbehaving receivers, to study their effect on a scheme and its neighbours (RFC 9743, section 7.6). The first four
-//! are those of Savage et al. 1999 ("TCP Congestion Control with a Misbehaving Receiver"), the last is the one that RFC
-//! 3540 addresses.
+//! Misbehaving receivers, to study their effect on a scheme and on competing flows (RFC 9743, section 7.6). The first
+//! four are from Savage et al. 1999 ("TCP Congestion Control with a Misbehaving Receiver"); RFC 3540 addresses the
+//! last.
 
 use crate::payload::Payload;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ const PARTS: u64 = 8;
 /// Additional acknowledgements of a segment.
 pub(super) const REPEATED: u32 = 3;
 /// Segments acknowledged before their arrival.
-const AHEAD: u64 = 8;
+const OPTIMISTIC_SEGMENTS: u64 = 8;
 
 /// The state of a misbehaving receiver.
 #[derive(Clone, Debug)]
@@ -43,27 +43,30 @@ pub(super) struct Misbehaving<P> {
     /// Concealed bytes.
     pub concealed: u64,
     /// Cumulative numbers of the extra acknowledgements, which precede the regular ones.
-    pub untrue: VecDeque<u64>,
+    pub extra_acks: VecDeque<u64>,
 }
 
 impl<P: Payload> Misbehaving<P> {
     pub fn new(how: Misbehaviour) -> Self {
-        Self { how, pieces: VecDeque::new(), concealed: 0, untrue: VecDeque::new() }
+        Self { how, pieces: VecDeque::new(), concealed: 0, extra_acks: VecDeque::new() }
     }
 
-    /// Data of a segment of so many bytes moved the next one expected; gives the number of acknowledgements beside the usual one.
+    /// Handles an advance from `from` to `to` by a segment of `segment` bytes; returns the number of additional
+    /// acknowledgements.
     pub fn advanced(&mut self, from: u64, to: u64, segment: u64) -> u32 {
-        let before = self.untrue.len();
+        let before = self.extra_acks.len();
         match self.how {
             Misbehaviour::DividesAcks => {
                 let part = |number: u64| from + (to - from) * number / PARTS;
-                self.untrue.extend((1..PARTS).map(part).filter(|at| *at > from));
+                self.extra_acks.extend((1..PARTS).map(part).filter(|at| *at > from));
             }
-            Misbehaviour::Optimistic => self.untrue.push_back(to.saturating_add(AHEAD * segment)),
+            Misbehaviour::Optimistic => {
+                self.extra_acks.push_back(to.saturating_add(OPTIMISTIC_SEGMENTS * segment));
+            }
             Misbehaviour::RepeatsAcks | Misbehaviour::ConcealsLoss | Misbehaviour::ConcealsMarks => {}
         }
-        // As many as there are parts at most.
-        (self.untrue.len() - before) as u32
+        // At most `PARTS`.
+        (self.extra_acks.len() - before) as u32
     }
 }
 
@@ -78,8 +81,8 @@ mod tests {
     use crate::window::{Pdu, Receiver, ReceiverConfig, Segment};
     use std::sync::Arc;
 
-    /// The cumulative numbers and counts of marks of what is answered to marked segments of 1000 bytes that start there, and the sizes
-    /// of what is delivered.
+    /// Returns the cumulative numbers and CE counts of the answers to marked segments of 1000 bytes at `starts`, and
+    /// the sizes of the delivered data.
     fn answers(how: Misbehaviour, starts: &[u64]) -> (Vec<(u64, u16)>, Vec<u32>) {
         let config = ReceiverConfig { misbehaviour: Some(how), ..ReceiverConfig::default() };
         let mut receiver = Receiver::<Length>::new(Arc::new(config));
@@ -108,30 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_acknowledged_and_never_delivered() {
+    fn concealed_losses_are_acknowledged_and_never_delivered() {
         let (acks, pieces) = answers(Misbehaviour::ConcealsLoss, &[0, 2000, 3000, 1000, 4000]);
         assert_eq!(acks, [(1000, 1), (3000, 2), (4000, 3), (4000, 4), (5000, 5)]);
         assert_eq!(pieces, [1000; 4], "what came late is not delivered");
     }
 
     #[test]
-    fn what_is_on_its_way_is_acknowledged() {
+    fn data_in_flight_is_acknowledged_optimistically() {
         let (acks, pieces) = answers(Misbehaviour::Optimistic, &[0, 2000]);
         let numbers: Vec<u64> = acks.iter().map(|ack| ack.0).collect();
         assert_eq!((numbers, pieces), (vec![9000, 1000, 11_000, 3000], vec![1000; 2]));
     }
 
     #[test]
-    fn a_segment_is_acknowledged_in_parts_or_again() {
+    fn acknowledgements_are_divided_or_repeated() {
         let numbers = |how| answers(how, &[0]).0.iter().map(|ack| ack.0).collect::<Vec<_>>();
         assert_eq!(numbers(Misbehaviour::DividesAcks), [125, 250, 375, 500, 625, 750, 875, 1000]);
         assert_eq!(numbers(Misbehaviour::RepeatsAcks), [1000; 4]);
-        // Beyond that it takes data as it should.
+        // Apart from that it receives data correctly.
         assert_eq!(answers(Misbehaviour::DividesAcks, &[0, 2000, 1000]).1, [1000, 2000]);
     }
 
     #[test]
-    fn marks_are_not_told_of() {
+    fn ce_marks_are_concealed() {
         assert_eq!(answers(Misbehaviour::ConcealsMarks, &[0, 1000]).0, [(1000, 0), (2000, 0)]);
     }
 }

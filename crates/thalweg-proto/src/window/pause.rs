@@ -58,8 +58,8 @@ impl Pause {
         self.since = now;
     }
 
-    /// Records an acknowledgement or a timer expiry.
-    pub(super) const fn hear(&mut self) {
+    /// Handles an acknowledgement or a timer expiry: ends the wait after a pause.
+    pub(super) const fn end_wait(&mut self) {
         self.waits = false;
     }
 }

@@ -7,18 +7,18 @@ use core::ops::Range;
 /// A PDU of the window transport.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pdu<P> {
-    /// From sender to receiver.
+    /// Data segment, from sender to receiver.
     Segment(Segment<P>),
-    /// From receiver to sender.
+    /// Acknowledgement, from receiver to sender.
     Ack(Ack),
 }
 
-/// A piece of the byte stream.
+/// A segment of the byte stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Segment<P> {
     /// Position of the first byte in the stream, from 0.
     pub sequence: u64,
-    /// The bytes.
+    /// Payload.
     pub payload: P,
     /// True for a retransmission.
     pub retransmission: bool,
@@ -46,7 +46,7 @@ pub struct Ack {
     /// empty blocks are unused.
     pub sack: [SackBlock; 3],
     /// Number of segments received with CE since the connection began; it wraps. Every acknowledgement carries the
-    /// count, so that lost acknowledgements lose no marks (as RFC 9768, section 3.2.2.2).
+    /// count: lost acknowledgements lose no marks (as in RFC 9768, section 3.2.2.2).
     pub ce: u16,
     /// Arrival report of the segment that caused this acknowledgement, where the receiver [reports
     /// arrivals](super::ReceiverConfig::report_arrivals).
@@ -66,11 +66,11 @@ impl Ack {
         if more <= u16::MAX / 2 { more } else { 0 }
     }
 
-    /// Returns true if `older`, sent before this one, is redundant, so that a network may filter it. The rules are
-    /// those of the acknowledgement filter of Linux's CAKE: this one acknowledges more bytes, cumulatively or, with
-    /// equal cumulative number, selectively; each block of the older one is within one of this; and the older one
-    /// reports no duplicate (RFC 2883) or other arrival of its own. Equal ones, which count as duplicates (RFC 5681),
-    /// stay.
+    /// Returns true if this acknowledgement makes `older`, sent before it, redundant, for acknowledgement filters. The
+    /// rules follow Linux's CAKE: this one acknowledges more bytes, cumulatively or, with equal cumulative number,
+    /// selectively; each block of the older one is within one of this; and the older one reports no duplicate (RFC
+    /// 2883) or other arrival of its own. Equal acknowledgements are never redundant, as they count as duplicates (RFC
+    /// 5681).
     pub fn supersedes(&self, older: &Self) -> bool {
         if older.arrival != Arrival::Plain || older.cumulative > self.cumulative {
             return false;
@@ -98,7 +98,7 @@ impl Ack {
 /// A report on the arrival of a segment, for loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Arrival {
-    /// Nothing.
+    /// No report.
     #[default]
     Plain,
     /// A first transmission arrived after later ones: it was late, not lost. RFC 3522 detects this by timestamps.
@@ -106,15 +106,15 @@ pub enum Arrival {
     /// A retransmission brought new data.
     Repair,
     /// A spurious retransmission: it brought no new data (a duplicate SACK, RFC 2883).
-    Needless,
+    Spurious,
 }
 
 /// Bytes `cumulative + start .. cumulative + end` have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SackBlock {
-    /// The first byte.
+    /// Offset of the first byte.
     pub start: u32,
-    /// The byte after the last.
+    /// Offset of the byte after the last.
     pub end: u32,
 }
 
@@ -127,7 +127,7 @@ impl SackBlock {
 
 #[cfg(test)]
 mod tests {
-    //! Proves which acknowledgements a newer one makes superfluous, by the cases of CAKE's filter.
+    //! Tests which acknowledgements a newer one makes redundant, by the cases of CAKE's filter.
     use super::*;
 
     fn ack(cumulative: u64, blocks: &[(u64, u64)]) -> Ack {
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn those_that_tell_nothing_more_are_superseded() {
+    fn redundant_acknowledgements_are_superseded() {
         for (newer, older) in [
             (ack(2000, &[]), ack(1000, &[])),
-            // More of the same hole, from the same cumulative acknowledgement and from a later one.
+            // A larger block, with the same cumulative number and with a higher one.
             (ack(1000, &[(3000, 5000)]), ack(1000, &[(3000, 4000)])),
             (ack(1000, &[(3000, 4000)]), ack(1000, &[])),
             (ack(2000, &[(3000, 4000)]), ack(1000, &[(3000, 4000)])),
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn others_stay() {
-        let needless = Ack { arrival: Arrival::Needless, ..ack(1000, &[]) };
+    fn acknowledgements_with_information_are_kept() {
+        let needless = Ack { arrival: Arrival::Spurious, ..ack(1000, &[]) };
         for (newer, older) in [
-            // Duplicates, be it with a larger window.
+            // Duplicates, even with a larger window.
             (ack(1000, &[]), ack(1000, &[])),
             (Ack { window: 9, ..ack(1000, &[]) }, ack(1000, &[])),
             (ack(1000, &[(3000, 4000)]), ack(1000, &[(3000, 4000)])),
-            // What came is in no block any more, or in another.
+            // The older block is in none of the newer blocks.
             (ack(5000, &[]), ack(1000, &[(3000, 4000)])),
             (ack(1000, &[(6000, 9000)]), ack(1000, &[(3000, 4000)])),
             (ack(2000, &[(3000, 3500)]), ack(1000, &[(3000, 4000)])),

@@ -1,4 +1,4 @@
-//! Sets of byte ranges: what a receiver holds out of order, and what a sender knows of it.
+//! Sets of byte ranges: data held out of order by a receiver, and the sender's record of it.
 
 /// Disjoint, non-adjacent, ascending half-open ranges.
 ///
@@ -31,7 +31,7 @@ impl Ranges {
     /// Returns the range that contains `position`.
     #[inline(always)]
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
-        // Mostly it is before all or in the highest, so that nothing is to be searched.
+        // Mostly before all ranges or in the highest: no search needed.
         let (first, last) = (self.0.first()?, *self.0.last()?);
         if position < first.0 {
             return None;
@@ -40,7 +40,7 @@ impl Ranges {
         (position < range.1).then_some(range)
     }
 
-    /// The last range that starts at or before `position`, which the first does.
+    /// Returns the last range that starts at or before `position`; the first range must.
     fn begun_by(&self, position: u64) -> (u64, u64) {
         let after = self.0.partition_point(|&(start, _)| start <= position);
         after.checked_sub(1).and_then(|at| self.0.get(at)).copied().unwrap_or_default()
@@ -83,7 +83,7 @@ impl Ranges {
     /// Removes everything below `position`.
     #[inline(always)]
     pub fn remove_below(&mut self, position: u64) {
-        // Mostly there is nothing, so that a call is spared.
+        // The common case has nothing to remove; this saves a call.
         if self.0.first().is_some_and(|&(start, _)| start < position) {
             self.cut_below(position);
         }
@@ -99,7 +99,7 @@ impl Ranges {
         }
     }
 
-    /// Removes all.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.0.clear();
     }
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain set of numbers: the same members, and `new` told of each new member once.
+        /// Compares with a plain set of numbers: same members, and `new` is called once for each new member.
         #[test]
         fn behaves_like_a_set_of_numbers(steps in prop::collection::vec((0u64..60, 0u64..20, any::<bool>()), 1..60)) {
             let (mut ranges, mut model) = (Ranges::default(), std::collections::BTreeSet::new());
@@ -122,10 +122,10 @@ mod tests {
                     ranges.remove_below(start);
                     model = model.split_off(&start);
                 } else {
-                    let mut told = Vec::new();
-                    ranges.insert(start, start + length, |a, b| told.extend(a..b));
+                    let mut inserted = Vec::new();
+                    ranges.insert(start, start + length, |a, b| inserted.extend(a..b));
                     let expected: Vec<u64> = (start..start + length).filter(|x| model.insert(*x)).collect();
-                    prop_assert_eq!(told, expected);
+                    prop_assert_eq!(inserted, expected);
                 }
                 let members: Vec<u64> = ranges.0.iter().flat_map(|&(a, b)| a..b).collect();
                 prop_assert_eq!(members, model.iter().copied().collect::<Vec<_>>());

@@ -45,14 +45,14 @@ impl<I> Record<I> {
     }
 }
 
-/// The bits below the start of a segment: the number of retransmissions, then the cause of a repair, then the state.
+/// Bits below the start of a segment: number of retransmissions, cause of the retransmission, state.
 const BELOW: u32 = 12;
 const RETRANSMISSIONS: u32 = 4;
 const REPAIR: u32 = 2;
 /// Mask of the start's bits. They cover 4.5 PB, more than can be outstanding, so the full position can be restored.
 const STARTS: u64 = u64::MAX >> BELOW;
 
-/// A segment as stored: 16 bytes for one that is only a length. It ends where the next one starts.
+/// A stored segment: 16 bytes where the payload is only a length. It ends where the next one starts.
 #[derive(Clone, Debug)]
 pub(super) struct Kept<P: Payload, I> {
     pub sent_at: Time,
@@ -74,7 +74,7 @@ impl<P: Payload, I> Kept<P, I> {
         position - (position.wrapping_sub(self.packed >> BELOW) & STARTS)
     }
 
-    /// All that is known of it, where it starts at `start` and ends at `end`.
+    /// Unpacks the record, for a segment that starts at `start` and ends at `end`.
     #[inline(always)]
     pub fn record(&self, start: u64, end: u64) -> Record<I>
     where
@@ -149,17 +149,18 @@ mod tests {
     use super::*;
     use crate::payload::Length;
 
-    /// Of ten thousand senders with twenty segments each they are most of the memory; growing them is a decision.
+    /// With ten thousand senders of twenty segments each, records are most of the memory: their size must not grow
+    /// unnoticed.
     #[test]
     fn a_segment_of_the_simulator_takes_sixteen_bytes() {
         assert_eq!(size_of::<Kept<Length, ()>>(), 16);
     }
 
-    /// Every part comes out as it went in, whatever the others are, on both sides of where the start has more bits than are kept.
+    /// Each field survives packing for all values of the others, also where the start exceeds the stored bits.
     #[test]
-    fn parts_do_not_touch_each_other() {
-        let border = 1 << (64 - BELOW);
-        for start in [0, 1500, border - 1500, border - 1, border, 7 * border + 3] {
+    fn packed_fields_are_independent() {
+        let wrap = 1 << (64 - BELOW);
+        for start in [0, 1500, wrap - 1500, wrap - 1, wrap, 7 * wrap + 3] {
             let mut kept = Kept::<Length, _>::new(start, Time::ZERO, (), 'i');
             for sent in 0..=300u64 {
                 for state in [SegmentState::Lost, SegmentState::Sacked, SegmentState::InFlight] {
@@ -168,8 +169,8 @@ mod tests {
                         kept.set_repair(repair);
                         assert_eq!((kept.state(), kept.repair()), (state, repair));
                         assert_eq!(u64::from(kept.retransmissions()), sent.min(255));
-                        for ahead in [0, 1, 1500, u64::from(u32::MAX), border - 1] {
-                            assert_eq!(kept.start(start + ahead), start);
+                        for offset in [0, 1, 1500, u64::from(u32::MAX), wrap - 1] {
+                            assert_eq!(kept.start(start + offset), start);
                         }
                     }
                 }

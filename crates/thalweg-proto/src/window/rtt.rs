@@ -4,8 +4,8 @@ use super::RttConfig;
 use crate::units::Duration;
 use core::hash::{Hash, Hasher};
 
-/// The last sample, for drivers that collect samples; [`Duration::MAX`] without one. No decision depends on it, so it is no part of a
-/// hash of the state.
+/// Last sample, for drivers that collect samples; [`Duration::MAX`] without one. No decision depends on it, so state
+/// hashes exclude it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Latest(Duration);
 
@@ -54,7 +54,7 @@ impl RttEstimator {
         self.timeout = self.computed_timeout(config);
     }
 
-    /// The timer expired: double the time-out (RFC 6298, 5.5).
+    /// Doubles the time-out after an expiry of the timer (RFC 6298, 5.5).
     pub fn back_off(&mut self, config: &RttConfig) {
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
@@ -115,9 +115,9 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// The numbers follow RFC 6298, section 2, by hand.
+    /// Values computed by hand from RFC 6298, section 2.
     #[test]
-    fn follows_the_rfc() {
+    fn estimates_follow_rfc_6298() {
         let config = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         assert_eq!(rtt.timeout(), MS(1000));
@@ -138,13 +138,13 @@ mod tests {
         assert_eq!(rtt.take_latest(), None);
         rtt.sample(&config, MS(3));
         rtt.sample(&config, MS(7));
-        // As measured, not in ticks.
+        // Not rounded to the clock granularity.
         assert_eq!((rtt.take_latest(), rtt.take_latest()), (Some(MS(7)), None));
     }
 
     #[test]
-    fn a_path_without_delay_has_a_timeout_of_some_time() {
-        // Without floor and tick a measured zero would give zero, a timer that is due at once, for ever.
+    fn a_zero_round_trip_gives_a_nonzero_timeout() {
+        // Without floor and granularity a measured zero would give a time-out of zero: a timer that is always due.
         let config = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(&config, Duration::ZERO);
@@ -164,7 +164,7 @@ mod tests {
         };
         let mut rtt = RttEstimator::new(&config);
         rtt.sample(&config, MS(3));
-        // The sample counts as one tick: 100 + max(100, 4 * 50).
+        // The sample counts as one clock tick: 100 + max(100, 4 * 50).
         assert_eq!(rtt.timeout(), MS(300));
         for _ in 0..10 {
             rtt.back_off(&config);

@@ -1,4 +1,4 @@
-//! The segments that a sender has sent and the peer has not cumulatively acknowledged.
+//! Scoreboard: the segments sent and not cumulatively acknowledged.
 
 use super::ranges::Ranges;
 use super::record::{Kept, Record, Repair, SegmentState};
@@ -8,38 +8,38 @@ use crate::units::Time;
 use core::hash::{Hash, Hasher};
 use std::collections::VecDeque;
 
-/// Room for so many segments is made at first, which is enough for many transfers ...
-const MIN_ROOM: usize = 4;
-/// ... and for so many as soon as there are more: two initial windows (RFC 6928) and a few that limited transmit adds, which most
-/// come to that have more than one to send. Of many senders that grew by small steps each would leave behind memory that is too
-/// short for the next step of any other.
-const ROOM: usize = 24;
-/// Room is given back after so many acknowledgements that did not need a quarter of it.
-const ROOMY: u32 = 16;
+/// Initial capacity in segments, enough for many transfers.
+const INITIAL_CAPACITY: usize = 4;
+/// Capacity after the first growth: two initial windows (RFC 6928) and a few segments of limited transmit, enough for
+/// most longer transfers. With many senders, growth by small steps would leave memory blocks too short for each other's
+/// next step.
+const GROWN_CAPACITY: usize = 24;
+/// Number of acknowledgements with less than a quarter of the capacity in use, after which memory is released.
+const SHRINK_AFTER: u32 = 16;
 
-/// The segments that an acknowledgement newly tells to have arrived.
+/// Segments newly acknowledged by an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckOutcome<I> {
-    /// Segments newly known to have arrived.
+    /// Number of newly acknowledged segments.
     pub segments: u32,
-    /// Their bytes.
+    /// Number of their bytes.
     pub bytes: u64,
-    /// The time at which the newest of them was sent last, and what the controller kept with it.
+    /// Time of the last transmission of the newest segment, and its controller data.
     pub newest: Option<(Time, I)>,
-    /// Some are selectively acknowledged retransmissions, which tell no round-trip time. Then `original` has when the newest
-    /// of the others was sent.
+    /// True if some are selectively acknowledged retransmissions, which give no round-trip time. `original` then holds
+    /// the send time of the newest other segment.
     mixed: bool,
     original: Option<Time>,
-    /// So many of the cumulatively acknowledged had been sent more than once: nothing can be measured (Karn's rule).
+    /// Number of cumulatively acknowledged segments sent more than once: with any, no round trip is measured (Karn's
+    /// rule).
     ambiguous: u32,
-    /// So many of the selectively acknowledged had.
+    /// Number of selectively acknowledged segments sent more than once.
     resent: u32,
 }
 
 /// All segments between the cumulative acknowledgement and the next new byte, in order.
 ///
-/// Every operation costs what it changes: acknowledging, marking and finding lost segments are amortised constant time
-/// for each segment, whatever the window.
+/// Acknowledging, marking and finding lost segments take amortised constant time per segment, for any window.
 #[derive(Clone, Debug)]
 pub(super) struct Scoreboard<P: Payload, I> {
     /// Each ends where the next one starts, and the last at `next`.
@@ -49,19 +49,19 @@ pub(super) struct Scoreboard<P: Payload, I> {
     in_flight: u32,
     in_flight_bytes: u64,
     lost: u32,
-    /// The number of times that a segment was taken for lost, which wraps.
+    /// Number of segments declared lost so far; it wraps.
     losses: u32,
-    /// Acknowledgements in a row that left three quarters of the room for records empty.
-    roomy: u32,
-    /// No segment that starts below this is lost.
+    /// Consecutive acknowledgements with at most a quarter of the record capacity in use.
+    oversized: u32,
+    /// Lower bound of the start of lost segments.
     lost_from: u64,
-    /// Segments that start below this have been judged by [`Scoreboard::mark_lost_below`].
-    judged: u64,
+    /// End of the starts judged by [`Scoreboard::mark_lost_below`].
+    examined: u64,
 }
 
 impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
-    /// Feeds `into` with what decides what becomes of the segments, for a sender that gives one up after `most`
-    /// retransmissions. Without that only the first of them matters.
+    /// Feeds the state that determines future behaviour into `into`, for a sender that gives up after `most`
+    /// retransmissions of a segment. Without a limit, the count of retransmissions matters only as zero or not.
     pub fn digest<H: Hasher>(&self, now: Time, most: Option<u32>, into: &mut H) {
         let most = most.unwrap_or(0).max(1);
         for (index, kept) in self.records.iter().enumerate() {
@@ -70,13 +70,13 @@ impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
             let (payload, again) = (P::restore(&kept.payload, length), u32::from(retransmissions).min(most));
             feed(into, (start, now.since(sent_at), payload, info, state, repair, again));
         }
-        // The counts follow from the records.
-        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.judged));
+        // The counters follow from the records.
+        feed(into, (self.records.len(), &self.sacked, self.lost_from, self.examined));
     }
 }
 
 impl<P: Payload, I> Scoreboard<P, I> {
-    /// The time at which the segment that was sent longest ago left.
+    /// Returns the send time of the segment sent longest ago.
     pub fn oldest(&self) -> Option<Time> {
         self.records.iter().map(|record| record.sent_at).min()
     }
@@ -92,9 +92,9 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             in_flight_bytes: 0,
             lost: 0,
             losses: 0,
-            roomy: 0,
+            oversized: 0,
             lost_from: 0,
-            judged: 0,
+            examined: 0,
         }
     }
 
@@ -102,41 +102,41 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.records.is_empty()
     }
 
-    /// The next byte to send for the first time.
+    /// Returns the next new byte.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// The segment at a position in the list.
+    /// Returns the segment at an index.
     #[inline(always)]
     fn record(&self, index: usize) -> Option<Record<I>> {
         let kept = self.records.get(index)?;
         Some(kept.record(kept.start(self.next), self.start_or_end(index + 1)))
     }
 
-    /// The position at which the segment at an index starts, or the one before it ends.
+    /// Returns the start of the segment at an index, which is the end of the one before it.
     #[inline(always)]
     fn start_or_end(&self, index: usize) -> u64 {
         self.records.get(index).map_or(self.next, |kept| kept.start(self.next))
     }
 
-    /// All segments.
+    /// Returns all segments.
     fn all(&self) -> impl Iterator<Item = Record<I>> {
         (0..self.records.len()).filter_map(|index| self.record(index))
     }
 
-    /// The number of segments.
+    /// Returns the number of segments.
     pub fn len(&self) -> u32 {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
 
-    /// Segments believed to be in the network.
+    /// Returns the number of segments believed to be in the network.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Their bytes.
+    /// Returns the number of bytes believed to be in the network.
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
@@ -146,33 +146,33 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.record(0)
     }
 
-    /// Segments that were selectively acknowledged.
+    /// Returns the number of selectively acknowledged segments.
     pub fn sacked(&self) -> u32 {
         self.len().saturating_sub(self.in_flight + self.lost)
     }
 
-    /// Their bytes.
+    /// Returns the number of selectively acknowledged bytes.
     pub fn sacked_bytes(&self) -> u64 {
         let sacked = self.all().filter(|record| record.state == SegmentState::Sacked);
         sacked.map(|record| u64::from(record.length)).sum()
     }
 
-    /// Segments that wait to be sent again.
+    /// Returns the number of segments that wait for retransmission.
     pub fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// The number of times that a segment was taken for lost, which wraps.
+    /// Returns the number of segments declared lost so far; it wraps.
     pub fn losses(&self) -> u32 {
         self.losses
     }
 
-    /// The segment that starts there.
+    /// Returns the segment that starts at byte `start`.
     pub fn starting_at(&self, start: u64) -> Option<Record<I>> {
         self.record(self.find(start)?.0).filter(|record| record.start == start)
     }
 
-    /// Marks the segment that starts there as lost, if it is in the network.
+    /// Marks the segment that starts at byte `start` as lost, if it is in the network.
     pub fn mark_lost(&mut self, start: u64) {
         let Some((index, _)) = self.find(start) else { return };
         if let Some(record) = self.record(index).filter(|record| record.state == SegmentState::InFlight) {
@@ -180,8 +180,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
     }
 
-    /// The last segment goes out once more at `now`, if it is in the network and not longer than a segment of today; `info` tells of
-    /// one of so many bytes what is kept with it.
+    /// Retransmits the last segment at `now`, if it is in the network and no longer than `segment`; `info` returns the
+    /// controller data for a segment of a given length.
     pub fn resend_last(
         &mut self,
         now: Time,
@@ -196,27 +196,27 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.send_again(index, now, info)
     }
 
-    /// The addresses in memory of the first record and of the next new one, unless the latter goes to the start of the
-    /// ring.
+    /// Returns the memory addresses of the first record and of the next new one, unless the latter wraps to the start
+    /// of the ring.
     pub fn ends(&self) -> Option<[*const u8; 2]> {
         let (first, last) = (self.records.front()?, self.records.back()?);
         Some([core::ptr::from_ref(first).cast(), core::ptr::from_ref(last).wrapping_add(1).cast()])
     }
 
-    /// A new segment left at `now`.
+    /// Records the transmission of a new segment at `now`.
     #[inline(always)]
     pub fn push(&mut self, now: Time, payload: &P, info: I) {
         let bytes = u64::from(payload.len());
         self.in_flight += 1;
         self.in_flight_bytes += bytes;
         if self.records.len() == self.records.capacity() {
-            self.make_room();
+            self.grow();
         }
         self.records.push_back(Kept::new(self.next, now, payload.keep(), info));
         self.next += bytes;
     }
 
-    /// Adds a new segment that is not sent yet: it waits as a lost one does, without counting as a loss.
+    /// Adds a new segment without sending it: it waits like a lost one, but does not count as a loss.
     pub fn push_unsent(&mut self, now: Time, payload: &P) {
         let start = self.next;
         self.push(now, payload, I::default());
@@ -228,27 +228,27 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
     }
 
-    // Rare: out of the way of what is pushed.
+    // Rare, and therefore outlined.
     #[inline(never)]
-    fn make_room(&mut self) {
+    fn grow(&mut self) {
         let held = self.records.len();
-        let room = match held {
-            0..MIN_ROOM => MIN_ROOM,
-            MIN_ROOM..ROOM => ROOM,
-            // By a quarter, not by doubling.
+        let capacity = match held {
+            0..INITIAL_CAPACITY => INITIAL_CAPACITY,
+            INITIAL_CAPACITY..GROWN_CAPACITY => GROWN_CAPACITY,
+            // Grows by a quarter, not by doubling.
             _ => held + held / 4,
         };
-        self.records.reserve_exact(room - held);
+        self.records.reserve_exact(capacity - held);
     }
 
-    /// The index of the segment that contains byte `sequence`, and where it starts.
+    /// Returns the index and the start of the segment that contains byte `sequence`.
     fn find(&self, sequence: u64) -> Option<(usize, u64)> {
         let (first, second) = (self.start_or_end(0), self.start_or_end(1));
         if sequence >= self.next {
             return None;
         }
         let offset = sequence.checked_sub(first)?;
-        // Segments are nearly always of one size: guess, then search if that was wrong.
+        // Segments are nearly always of equal size: guess, then search if the guess was wrong.
         let guess = usize::try_from(offset / (second - first).max(1)).ok()?;
         let start = self.start_or_end(guess);
         if start <= sequence && sequence < self.start_or_end(guess + 1) {
@@ -259,13 +259,14 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         Some((index, self.start_or_end(index)))
     }
 
-    /// The same for the last byte of the first segment or a later one; the first segment for one before it.
+    /// Returns the same for the last byte of the first segment or a later byte, and the first segment for an earlier
+    /// one.
     fn find_from(&self, sequence: u64) -> (usize, u64) {
         let first = self.start_or_end(0);
         if sequence <= first { (0, first) } else { self.find(sequence).unwrap_or((0, first)) }
     }
 
-    /// The segment at `index`, which is `record`, gets another state.
+    /// Changes the state of `record`, the segment at `index`.
     fn leave(&mut self, index: usize, record: &Record<I>, to: SegmentState) {
         let bytes = u64::from(record.length);
         match record.state {
@@ -291,14 +292,14 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.records[index].set_state(to);
     }
 
-    /// The sender has found out that a segment is lost.
+    /// Declares a segment lost.
     fn lose(&mut self, index: usize, record: &Record<I>) {
         self.leave(index, record, SegmentState::Lost);
         self.records[index].set_repair(Repair::Implicit);
     }
 
-    /// Forgets the segments that end at or below `cumulative`, and tells `delivered` of those that were not known to have
-    /// arrived. True if it is within a segment.
+    /// Removes the segments that end at or below `cumulative`, and passes those not selectively acknowledged before to
+    /// `delivered`. Returns true if `cumulative` is within a segment.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
@@ -329,20 +330,21 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         }
         self.sacked.remove_below(cumulative);
         let held = self.records.len();
-        if self.records.capacity() > 4 * held.max(MIN_ROOM) {
-            // One that speaks for a whole window leaves it empty, and it is full again at once.
-            self.roomy += 1;
-            if self.roomy >= ROOMY {
-                self.roomy = 0;
+        if self.records.capacity() > 4 * held.max(INITIAL_CAPACITY) {
+            // An acknowledgement of a whole window empties the list, which is then refilled at once.
+            self.oversized += 1;
+            if self.oversized >= SHRINK_AFTER {
+                self.oversized = 0;
                 self.records.shrink_to(held + held / 2);
             }
         } else {
-            self.roomy = 0;
+            self.oversized = 0;
         }
         start < cumulative
     }
 
-    /// Marks the segments within `start..end` as arrived, and tells `delivered` of those that were not known to have.
+    /// Marks the segments within `start..end` as selectively acknowledged, and passes the newly marked ones to
+    /// `delivered`.
     pub fn sack(
         &mut self,
         start: u64,
@@ -358,7 +360,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             {
                 let record = kept.record(start, self.start_or_end(index + 1));
                 start = record.end();
-                // A block that cuts a segment says nothing of the whole of it.
+                // A block that covers part of a segment does not acknowledge it.
                 if record.start >= from && record.end() <= to && record.state != SegmentState::Sacked {
                     delivered(&record);
                     if record.retransmissions == 0 {
@@ -374,9 +376,9 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.sacked = sacked;
     }
 
-    /// The byte below which every segment that was not selectively acknowledged counts as lost: at least `threshold`
-    /// separate runs, or more than `threshold - 1` segments' worth of bytes, were selectively acknowledged above it
-    /// (RFC 6675, section 4, IsLost).
+    /// Returns the byte below which every segment not selectively acknowledged counts as lost: at least `threshold`
+    /// discontiguous runs, or more than `threshold - 1` segments' worth of bytes, were selectively acknowledged above
+    /// it (RFC 6675, section 4, IsLost).
     pub fn loss_edge(&self, threshold: u32, segment: u32) -> u64 {
         let enough = u64::from(threshold.saturating_sub(1)) * u64::from(segment) + 1;
         let (mut bytes, mut runs) = (0, 0);
@@ -394,25 +396,25 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         0
     }
 
-    /// True if anything above the first hole was selectively acknowledged.
+    /// Returns true if anything above the first hole was selectively acknowledged.
     #[inline]
     pub fn has_sacked(&self) -> bool {
         !self.sacked.is_empty()
     }
 
-    /// True if everything below `edge` has been looked at by [`Scoreboard::mark_lost_below`].
-    pub fn is_judged(&self, edge: u64) -> bool {
-        edge <= self.judged
+    /// Returns true if [`Scoreboard::mark_lost_below`] has examined everything below `edge`.
+    pub fn is_examined(&self, edge: u64) -> bool {
+        edge <= self.examined
     }
 
-    /// Marks segments that end at or below `edge` as lost, each at most once. Segments sent again are not judged: the
-    /// retransmission timer finds those that are lost twice. Tells `lost` of each, and returns when the first of them had been
-    /// sent.
+    /// Marks segments that end at or below `edge` as lost, each at most once, and passes each to `lost`. Retransmitted
+    /// segments are skipped: the retransmission timer detects their loss. Returns the send time of the first lost
+    /// segment.
     pub fn mark_lost_below(&mut self, edge: u64, mut lost: impl FnMut(&Record<I>)) -> Option<Time> {
-        if self.is_judged(edge) {
+        if self.is_examined(edge) {
             return None;
         }
-        let (mut index, mut start) = self.find_from(self.judged);
+        let (mut index, mut start) = self.find_from(self.examined);
         let mut found = None;
         while let Some(kept) = self.records.get(index) {
             let end = self.start_or_end(index + 1);
@@ -421,7 +423,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             }
             let record = kept.record(start, end);
             start = end;
-            self.judged = end;
+            self.examined = end;
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(&record);
@@ -432,15 +434,15 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         found
     }
 
-    /// Marks the segment that starts the list as lost, if it is in the network; returns when it had been sent.
+    /// Marks the first segment as lost, if it is in the network; returns its send time.
     pub fn mark_first_lost(&mut self) -> Option<Time> {
         let first = self.first().filter(|first| first.state == SegmentState::InFlight)?;
         self.leave(0, &first, SegmentState::Lost);
         Some(first.sent_at)
     }
 
-    /// Acknowledgements point at the segment that starts the list: marks it as lost, unless it was sent again already or
-    /// a router has named it; tells `lost` of it and returns when it had been sent.
+    /// Marks the first segment, indicated by acknowledgements, as lost, unless it was retransmitted or a router has
+    /// reported it as dropped. Passes it to `lost` and returns its send time.
     pub fn mark_first_missing(&mut self, lost: impl FnOnce(&Record<I>)) -> Option<Time> {
         let first = self.first().filter(|first| first.repair == Repair::None)?;
         if first.state == SegmentState::InFlight {
@@ -450,12 +452,13 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.mark_first_lost()
     }
 
-    /// A router says at `now` that it dropped the segment with byte `sequence`: marks it as lost and tells `lost` of it. False
-    /// if that is no news: it is not outstanding, has arrived, waits to be sent again or was so after an implicit sign.
+    /// Marks the segment with byte `sequence`, reported as dropped by a router at `now`, as lost and passes it to
+    /// `lost`. Returns false if the report is redundant: the segment is not outstanding, has arrived, waits for
+    /// retransmission or was retransmitted after an implicit loss signal.
     pub fn mark_dropped(&mut self, sequence: u64, now: Time, lost: impl FnOnce(&Record<I>)) -> bool {
         let Some((index, _)) = self.find(sequence) else { return false };
         let Some(record) = self.record(index) else { return false };
-        // What went again because a router said so may be dropped again, but not at the moment when it left.
+        // A retransmission after a router's report may be dropped again, but not at the moment of its transmission.
         let again = record.repair == Repair::Explicit && record.sent_at < now;
         let is_new = record.state == SegmentState::InFlight && (record.repair == Repair::None || again);
         if is_new {
@@ -466,8 +469,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         is_new
     }
 
-    /// Marks all as lost; what was selectively acknowledged too where `keep_sacked` is false. Tells `lost` of each that was in
-    /// flight.
+    /// Marks all segments as lost, including selectively acknowledged ones unless `keep_sacked`. Passes each segment
+    /// that was in flight to `lost`.
     pub fn mark_all_lost(&mut self, keep_sacked: bool, mut lost: impl FnMut(&Record<I>)) {
         for index in 0..self.records.len() {
             let Some(record) = self.record(index) else { break };
@@ -484,8 +487,8 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         self.lost_from = 0;
     }
 
-    /// Nothing of what waits to be sent again was lost: it is in the network, but for the segment at `unsent`.
-    pub fn find_again(&mut self, unsent: Option<u64>) {
+    /// Returns all lost segments to the network after a spurious loss detection, except the one at `unsent`.
+    pub fn on_spurious_timeout(&mut self, unsent: Option<u64>) {
         let is_lost = |record: &Record<I>| record.state == SegmentState::Lost && Some(record.start) != unsent;
         for index in 0..self.records.len() {
             let lost = self.record(index).filter(is_lost);
@@ -494,15 +497,15 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 self.records[index].set_repair(Repair::None);
             }
         }
-        self.judged = 0;
+        self.examined = 0;
     }
 
-    /// The segments that are in the network.
+    /// Returns the segments in the network.
     pub fn in_network(&self) -> impl Iterator<Item = Record<I>> {
         self.all().filter(|record| record.state == SegmentState::InFlight)
     }
 
-    /// The first lost segment.
+    /// Returns the index of the first lost segment.
     fn first_lost(&mut self) -> Option<usize> {
         if self.lost == 0 {
             return None;
@@ -515,15 +518,15 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         Some(index)
     }
 
-    /// The length in bytes of the first lost segment.
+    /// Returns the length of the first lost segment in bytes.
     #[inline(always)]
     pub fn first_lost_len(&mut self) -> Option<u32> {
         let index = self.first_lost()?;
         Some(self.record(index)?.length)
     }
 
-    /// The first lost segment goes out again at `now`, or as much of its beginning as a segment holds today; `info` tells of one of
-    /// so many bytes what is kept with it.
+    /// Retransmits the first lost segment at `now`, or its first `segment` bytes; `info` returns the controller data
+    /// for a segment of a given length.
     pub fn resend(&mut self, now: Time, segment: u32, info: impl FnOnce(u32) -> I) -> Option<(Record<I>, P)> {
         let index = self.first_lost()?;
         let length = self.record(index)?.length;
@@ -544,12 +547,12 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         Some((self.record(index)?, payload))
     }
 
-    /// Makes two of a lost segment of `length` bytes, the first of them with `at` bytes.
+    /// Splits a lost segment of `length` bytes after `at` bytes.
     #[cold]
     fn split(&mut self, index: usize, length: u32, at: u32) {
         let kept = &mut self.records[index];
-        let whole = P::restore(&kept.payload, length);
-        let rest = kept.split(at, whole.slice(0, at).keep(), whole.slice(at, length).keep());
+        let payload = P::restore(&kept.payload, length);
+        let rest = kept.split(at, payload.slice(0, at).keep(), payload.slice(at, length).keep());
         self.records.insert(index + 1, rest);
         self.lost += 1;
     }
@@ -580,7 +583,7 @@ impl<I: Copy + Default> AckOutcome<I> {
         }
     }
 
-    /// It had been sent more than once, and is selectively acknowledged: which of the transmissions arrived is not known.
+    /// It was sent more than once and is selectively acknowledged: the transmission that arrived is unknown.
     #[cold]
     fn add_resent(&mut self, record: &Record<I>) {
         self.count(record);
@@ -591,17 +594,17 @@ impl<I: Copy + Default> AckOutcome<I> {
         self.take_newest(record);
     }
 
-    /// The time at which the newest segment was sent, but for selectively acknowledged retransmissions.
+    /// Returns the send time of the newest segment, without selectively acknowledged retransmissions.
     pub fn original(&self) -> Option<Time> {
         if self.mixed { self.original } else { self.newest.map(|(sent_at, _)| sent_at) }
     }
 
-    /// The time at which the newest segment was sent, if that tells a round-trip time.
+    /// Returns the send time of the newest segment, if it gives a round-trip time.
     pub fn measurable(&self) -> Option<Time> {
         self.original().filter(|_| self.ambiguous == 0)
     }
 
-    /// True if one of the segments was sent only once.
+    /// Returns true if one of the segments was sent only once.
     pub fn has_original(&self) -> bool {
         self.segments > self.ambiguous + self.resent
     }

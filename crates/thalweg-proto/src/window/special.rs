@@ -9,7 +9,7 @@ use crate::payload::Payload;
 /// Rarely used state of a receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Special<P: Payload> {
-    /// LEDBAT++ at the receiver, as a second limit beside the window.
+    /// LEDBAT++ at the receiver, as a second limit of the advertised window.
     pub background: Option<Background>,
     /// State of a misbehaving receiver.
     pub misbehaving: Option<Misbehaving<P>>,

@@ -9,17 +9,17 @@ const PICOS_PER_MICRO: u64 = 1_000_000;
 pub struct Timestamp(u32);
 
 impl Timestamp {
-    /// The timestamp at `now`.
+    /// Returns the timestamp at `now`.
     pub const fn of(now: Time) -> Self {
         Self((now.as_picos() / PICOS_PER_MICRO) as u32)
     }
 
-    /// The timestamp of these bits.
+    /// Creates a timestamp from its bits.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Its bits.
+    /// Returns the bits.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -31,20 +31,20 @@ impl Timestamp {
     }
 }
 
-/// A one-way delay and the unknown difference between the receiver's clock and the sender's, in microseconds modulo 2^32.
+/// A one-way delay plus the unknown offset between the receiver's clock and the sender's, in microseconds modulo 2^32.
 ///
-/// The value by itself means nothing. The difference of two is that of the delays, apart from what the clocks have drifted
-/// meanwhile: base delays should be forgotten after minutes (RFC 6817, section 2.5, and appendix A).
+/// A single value has no meaning. The difference of two values is the difference of the delays, plus the clock drift in
+/// between: base delays should expire after minutes (RFC 6817, section 2.5, and appendix A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RelativeDelay(u32);
 
 impl RelativeDelay {
-    /// The delay of these bits.
+    /// Creates a delay from its bits.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
 
-    /// Its bits.
+    /// Returns the bits.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -70,7 +70,7 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// RFC 6817, appendix A: differences of delays do not depend on how the clocks are set, nor on their wraps.
+    /// RFC 6817, appendix A: differences of delays depend neither on clock offsets nor on wraps.
     #[test]
     fn differences_need_no_common_clock() {
         for offset in [0u64, 5, 1 << 31, (1 << 32) - 10_020, (1 << 32) - 1, 1 << 40] {

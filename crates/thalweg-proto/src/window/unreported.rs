@@ -1,14 +1,14 @@
 //! Out-of-order ranges not yet reported in a SACK block.
 //!
-//! An acknowledgement has room for three ranges, the newest (RFC 2018, section 4). That is enough where each segment is
-//! answered. A host that delivers segments in batches brings more ranges than that between two acknowledgements, and a
-//! sender that learns nothing of a range retransmits it.
+//! An acknowledgement has space for three ranges, the newest (RFC 2018, section 4). That suffices where each segment is
+//! acknowledged. A host that delivers segments in batches may receive more ranges between two acknowledgements, and a
+//! sender retransmits any range that is never reported.
 
 use super::ranges::Ranges;
 use std::collections::VecDeque;
 
 /// Maximum number of remembered ranges; beyond it the oldest are dropped.
-const MOST: usize = 1 << 8;
+const MAX_UNREPORTED: usize = 1 << 8;
 
 /// Positions in ranges displaced by newer ones before an acknowledgement left, oldest first.
 #[derive(Clone, Debug, Default, Hash)]
@@ -17,7 +17,7 @@ pub(super) struct Unreported(VecDeque<u64>);
 impl Unreported {
     /// Adds the range at `position`.
     pub fn add(&mut self, position: u64) {
-        if self.0.len() == MOST {
+        if self.0.len() == MAX_UNREPORTED {
             self.0.pop_front();
         }
         self.0.push_back(position);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_of_what_is_held_oldest_first() {
+    fn unreported_ranges_come_oldest_first() {
         let mut held = Ranges::default();
         for run in 0..5 {
             held.insert(10 * run + 5, 10 * run + 6, |_, _| ());
@@ -61,11 +61,11 @@ mod tests {
     }
 
     #[test]
-    fn forgets_the_oldest_of_too_many() {
+    fn the_oldest_ranges_are_dropped_at_the_limit() {
         let mut held = Ranges::default();
         held.insert(0, 10_000, |_, _| ());
         let mut unreported = Unreported::default();
-        (0..MOST as u64 + 2).for_each(|position| unreported.add(position));
+        (0..MAX_UNREPORTED as u64 + 2).for_each(|position| unreported.add(position));
         assert_eq!(unreported.take(&held), Some([4, 3, 2]));
     }
 }

@@ -1,20 +1,19 @@
-//! PDUs of the window transport as bytes.
+//! Encoding of the PDUs of the window transport.
 //!
-//! Numbers are big-endian and of fixed length, so that full segments are all of one size, as segmentation offload wants
-//! them.
+//! Numbers are big-endian and of fixed length: all full segments have the same size, as segmentation offload requires.
 //!
 //! | bytes | segment | acknowledgement |
 //! | --- | --- | --- |
 //! | 0, upper half | 1 | 2, or 3 where it ends with a delay |
-//! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp, plus 4 where an acknowledgement is asked for at once | 1 where CE is counted, plus 2 for each SACK block, plus 8 where an arrival is told of |
+//! | 0, lower half | 1 for a retransmission, plus 2 with a timestamp, plus 4 to request an immediate acknowledgement | 1 with a CE count, plus 2 for each SACK block, plus 8 with an arrival report |
 //! | 1-8 | sequence number | cumulative |
 //! | 9-16 | payload from here, behind a timestamp (4) where there is one | window |
 //! | 17-40 | | up to three SACK blocks: start (4), end (4), counted from `cumulative` |
-//! | 5 more | | the arrival: 1 late, 2 repair, 3 needless (1); where the segment starts, counted from `cumulative`, in two's complement (4) |
-//! | 2 more | | segments that have arrived with CE, modulo 65536, where that is not 0 |
-//! | 4 more | | the delay |
+//! | 5 more | | arrival report: 1 late, 2 repair, 3 needless (1); start of the segment, counted from `cumulative`, in two's complement (4) |
+//! | 2 more | | number of segments received with CE, modulo 65536, if not 0 |
+//! | 4 more | | delay |
 //!
-//! There is neither a length nor a checksum: the layer below knows where a PDU ends and drops what was damaged.
+//! A PDU has neither a length nor a checksum: the lower layer delimits PDUs and drops damaged ones.
 
 use super::{Ack, Arrival, Pdu, RelativeDelay, SackBlock, Segment, Timestamp};
 use crate::payload::{Payload, Slice};
@@ -58,7 +57,7 @@ pub enum DecodeError {
     Arrival(u8),
     /// A segment without payload, a SACK block of no bytes, or a count of no segments.
     Empty,
-    /// A segment, or what an acknowledgement speaks of, ends beyond the last number.
+    /// A segment, or a range in an acknowledgement, ends beyond the largest number.
     Range,
 }
 
@@ -83,15 +82,15 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Appends `pdu` to `bytes`. Empty SACK blocks are left out.
+/// Appends `pdu` to `bytes`; omits empty SACK blocks.
 #[inline]
 pub fn encode(pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     match pdu {
         Pdu::Segment(segment) => {
             let again = if segment.retransmission { RETRANSMISSION } else { 0 };
-            let stamped = if segment.sent_at.is_some() { TIMESTAMP } else { 0 };
+            let timestamp_bit = if segment.sent_at.is_some() { TIMESTAMP } else { 0 };
             let now = if segment.ack_now { ACK_NOW } else { 0 };
-            bytes.push((SEGMENT << 4) | again | stamped | now);
+            bytes.push((SEGMENT << 4) | again | timestamp_bit | now);
             bytes.extend_from_slice(&segment.sequence.to_be_bytes());
             if let Some(sent_at) = segment.sent_at {
                 bytes.extend_from_slice(&sent_at.bits().to_be_bytes());
@@ -111,12 +110,12 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
         Arrival::Plain => 0,
         Arrival::Late => 1,
         Arrival::Repair => 2,
-        Arrival::Needless => 3,
+        Arrival::Spurious => 3,
     };
     let ce = if ack.ce > 0 { CE } else { 0 };
-    let told = if arrival > 0 { ARRIVAL } else { 0 };
+    let arrival_bit = if arrival > 0 { ARRIVAL } else { 0 };
     let kind = if ack.delay.is_some() { ACK_WITH_DELAY } else { ACK };
-    bytes.push((kind << 4) | (count << 1) | ce | told);
+    bytes.push((kind << 4) | (count << 1) | ce | arrival_bit);
     bytes.extend_from_slice(&ack.cumulative.to_be_bytes());
     bytes.extend_from_slice(&ack.window.to_be_bytes());
     for block in blocks {
@@ -135,11 +134,11 @@ fn encode_ack(ack: &Ack, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Reads a PDU, which must be all of `bytes`. The payload of a segment shares their memory.
+/// Decodes a PDU, which must fill `bytes`. The payload of a segment shares their memory.
 ///
 /// # Errors
 ///
-/// Whatever the bytes are, either a PDU comes out that [`encode`] writes as the same bytes, or an error.
+/// Returns an error for any bytes except those that [`encode`] writes for the decoded PDU.
 #[inline]
 pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
     let (&first, rest) = bytes.as_bytes().split_first().ok_or(DecodeError::TooShort)?;
@@ -177,7 +176,7 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
     }
 }
 
-/// The sequence number of a segment, of which the first bytes are enough; `None` of anything else.
+/// Returns the sequence number of a segment from its first bytes; `None` for any other PDU.
 pub fn sequence(bytes: &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     if first >> 4 != SEGMENT {
@@ -228,12 +227,12 @@ fn decode_ack(flags: u8, rest: &[u8]) -> Result<Ack, DecodeError> {
     Ok(ack)
 }
 
-/// Reads what an acknowledgement tells of an arrival.
+/// Decodes the arrival report of an acknowledgement.
 fn decode_arrival([kind, at @ ..]: [u8; ARRIVAL_LENGTH], ack: &mut Ack) -> Result<(), DecodeError> {
     ack.arrival = match kind {
         1 => Arrival::Late,
         2 => Arrival::Repair,
-        3 => Arrival::Needless,
+        3 => Arrival::Spurious,
         kind => return Err(DecodeError::Arrival(kind)),
     };
     ack.arrival_at = i32::from_be_bytes(at);
@@ -273,14 +272,14 @@ mod tests {
         let pdu = segment(7, b"a".to_vec(), false);
         assert_eq!(encoded(&pdu), [0x10, 0, 0, 0, 0, 0, 0, 0, 7, b'a']);
         assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + 1);
-        let Pdu::Segment(stamped) = segment(7, b"a".to_vec(), true) else { panic!("a segment") };
-        let pdu = Pdu::Segment(Segment { sent_at: Some(Timestamp::from_bits(0x0102_0304)), ..stamped });
+        let Pdu::Segment(fields) = segment(7, b"a".to_vec(), true) else { panic!("a segment") };
+        let pdu = Pdu::Segment(Segment { sent_at: Some(Timestamp::from_bits(0x0102_0304)), ..fields });
         assert_eq!(encoded(&pdu), [0x13, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3, 4, b'a']);
         assert_eq!(encoded(&pdu).len(), SEGMENT_HEADER + TIMESTAMP_LENGTH + 1);
         let mut ack = Ack { cumulative: 5, window: 9, ..Ack::default() };
         assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x20][..], &number(5), &number(9)].concat());
         assert_eq!(encoded(&Pdu::Ack(ack)).len(), ACK_LENGTH);
-        // So many segments came with CE.
+        // Number of segments received with CE.
         ack.ce = 0x0102;
         let ce = [1, 2];
         assert_eq!(encoded(&Pdu::Ack(ack)), [&[0x21][..], &number(5), &number(9), &ce].concat());
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_told_apart() {
+    fn each_error_has_its_own_variant() {
         let after = |pdu: &Pdu<Slice>, edit: fn(&mut Vec<u8>)| {
             let mut bytes = encoded(pdu);
             edit(&mut bytes);
@@ -373,7 +372,7 @@ mod tests {
                 let mut ack = Ack { cumulative, window, ce, delay, ..Ack::default() };
                 ack.sack.iter_mut().zip(blocks).for_each(|(place, block)| *place = block);
                 if let Some((kind, at)) = arrival {
-                    let kinds = [Arrival::Late, Arrival::Repair, Arrival::Needless];
+                    let kinds = [Arrival::Late, Arrival::Repair, Arrival::Spurious];
                     (ack.arrival, ack.arrival_at) = (kinds[usize::from(kind) - 1], at);
                 }
                 Pdu::Ack(ack)
@@ -382,7 +381,7 @@ mod tests {
         prop_oneof![data, ack]
     }
 
-    /// The part of a PDU that is left on the wire: its SACK blocks without the empty ones.
+    /// Returns a PDU as it is encoded: without empty SACK blocks.
     fn normal(pdu: Pdu<Slice>) -> Pdu<Slice> {
         let Pdu::Ack(mut ack) = pdu else { return pdu };
         let blocks: Vec<_> = ack.sack.into_iter().filter(|block| !block.is_empty()).collect();
@@ -393,12 +392,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(pdu in pdu()) {
+        fn pdus_round_trip_through_the_codec(pdu in pdu()) {
             let again = decode(Slice::new(encoded(&pdu))).unwrap();
             prop_assert_eq!(again, normal(pdu));
         }
 
-        /// Near-PDUs: a written one with bytes changed, cut or added. Never a panic, and what is read writes the same.
+        /// Mutations of encoded PDUs with bytes changed, removed or added: decoding never panics, and decoded PDUs
+        /// encode to the same bytes.
         #[test]
         fn any_bytes_give_a_pdu_or_an_error(
             pdu in pdu(),

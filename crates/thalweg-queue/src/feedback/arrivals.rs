@@ -52,7 +52,7 @@ impl Arrivals {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that the estimate is the mean rate of the last window, and forgets what was before it.
+    //! Tests that the estimate is the mean rate of the last window and ignores earlier arrivals.
     use super::*;
 
     const fn at(millis: u64) -> Time {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn it_is_the_mean_rate_of_the_last_window() {
-        // 100 bytes every 10 ms are 10 000 bytes a second, known after the window of 1 s; before, less.
+        // 100 bytes every 10 ms are 10 000 bytes a second after the window of 1 s; the estimate is lower before.
         let mut arrivals = Arrivals::new(Duration::from_secs(1));
         for step in 0..50 {
             arrivals.add(at(step * 10), 100);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_before_the_window_is_forgotten() {
+    fn arrivals_before_the_window_do_not_count() {
         // A burst counts for a window, and not much longer.
         let mut arrivals = Arrivals::new(Duration::from_secs(1));
         arrivals.add(at(2000), 1000);

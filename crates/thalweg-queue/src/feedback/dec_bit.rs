@@ -78,13 +78,13 @@ impl Policy for DecBit {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the average over two cycles, and what is marked because of it.
+    //! Tests the average over two cycles and the resulting marks.
     use super::super::testing::{ACK, RATE, at, data, view};
     use super::*;
 
     const SPEC: DecBitSpec = DecBitSpec { threshold: 1.0 };
 
-    /// The line was idle from this time on, or is busy until then.
+    /// Returns the view of a line that became idle at `busy_until` or is busy until then.
     fn line(millis: u64, packets: u64, busy_until: u64) -> View {
         View { now: at(millis), packets, bytes: 0, rate: RATE, busy_until: at(busy_until) }
     }
@@ -111,7 +111,7 @@ mod tests {
         depart(&mut policy, &line(300, 0, 300));
         assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
         arrive(&mut policy, &line(500, 0, 400), Outcome::InService);
-        // The first cycle is forgotten.
+        // The first cycle no longer counts.
         assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
         arrive(&mut policy, &line(550, 1, 600), Outcome::Waits);
         assert!((policy.average() - 330.0 / 350.0).abs() < 1e-12);
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_packet_that_waits_is_marked_when_the_average_is_above_one() {
-        // Two wait behind one from 0 on: the average is 3 at once, and the packets after the first are marked; one that
-        // finds the line idle is not, though the average is still above 1 then.
+        // Two packets wait behind one from 0 on: the average is 3 at once, and the packets after the first are marked.
+        // A packet that finds the line idle is not, although the average is still above 1.
         let mut policy = DecBit::new(&SPEC);
         assert!(!arrive(&mut policy, &line(0, 0, 0), Outcome::InService));
         assert!(!arrive(&mut policy, &line(0, 1, 100), Outcome::Waits));
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_threshold_is_a_parameter() {
-        // One waits behind one: the average is 2.
+        // One packet waits behind another: the average is 2.
         let marked = |threshold| {
             let mut policy = DecBit::new(&DecBitSpec { threshold });
             arrive(&mut policy, &line(0, 0, 0), Outcome::InService);

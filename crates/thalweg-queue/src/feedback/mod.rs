@@ -46,7 +46,7 @@ pub struct Source {
     /// Distance of a message to the source, in links.
     pub hops: u32,
     /// True if the packet carries the mark of a router that has notified its source.
-    pub told: bool,
+    pub is_notified: bool,
 }
 
 /// Packet that arrives at a line, leaves for it or is dropped before it.

@@ -2,21 +2,21 @@
 //!
 //! | paper, as Liang 1991 gives it | here | reason | effect |
 //! | --- | --- | --- | --- |
-//! | `T`, `U` and `R` have no units | shares of the line's rate; the ration is told as a rate | the only reading in which `T + R` and `U` can be compared | none |
-//! | `T` is not given | 90 % | must be below the 97 % from which the line counts as full | the line is used to 90 % at most |
+//! | `T`, `U` and `R` have no units | shares of the line's rate; the ration is sent as a rate | the only reading that makes `T + R` and `U` comparable | none |
+//! | `T` is not given | 90 % | must be below 97 %, the threshold of a full line | the line is used to 90 % at most |
 //! | the interval is not given | 1 s | some round trips of slow networks | how soon rations follow the load |
-//! | rations are flooded through the network | sent to the sources that use the queue | they are the ones that react to them | bandwidth grows with sources, not with nodes |
+//! | rations are flooded through the network | sent to the sources in the queue | only these react to them | bandwidth grows with sources, not with nodes |
 //! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
 
 use super::sources::Sources;
 use super::{Message, Outcome, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
-/// Utilisation from which on a line counts as full: demand beyond it cannot be measured.
+/// Minimum utilisation of a full line: demand beyond it cannot be measured.
 const FULL: f64 = 0.97;
 
-/// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals does not have that
-/// many sources.
+/// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals has fewer sources
+/// than that.
 const LEAST: f64 = 1e-6;
 
 /// Grants each source the same rate, and adjusts it at intervals to reach the target utilisation of the line.
@@ -52,7 +52,7 @@ impl Rations {
     fn update(&mut self, utilisation: f64) {
         let target = self.spec.target;
         let wanted = if utilisation < FULL { utilisation } else { utilisation.max(target + self.ration) };
-        // Of an idle line any amount is left.
+        // An idle line has any amount left.
         let next = if wanted > 0.0 { target / wanted * self.ration } else { target };
         self.ration = next.min(target).max(LEAST);
     }
@@ -113,7 +113,7 @@ impl Policy for Rations {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the rule, and who is told what.
+    //! Tests the rule and its messages.
     use super::super::testing::{ACK, RATE, at, data, view};
     use super::*;
     use thalweg_proto::units::Duration;
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_full_is_steered_to_the_target() {
-        // Three sources send 0.3 each, of a line of which 0.9 may be used: right. With 0.5 in use the ration grows by 0.9
-        // to 0.5, but not above the target; at 0.95 it shrinks by 0.9 to 0.95.
+        // Three sources send 0.3 each on a line with a target of 0.9: the ration is right. With 0.5 in use the ration
+        // grows by 0.9 to 0.5, but not above the target; at 0.95 it shrinks by 0.9 to 0.95.
         let mut policy = Rations { ration: 0.3, ..Rations::new(&SPEC) };
         policy.update(0.9);
         near(policy.ration, 0.3);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_is_told_the_same_rate_each_interval() {
+    fn every_source_gets_the_same_rate_each_interval() {
         // 8 kbit/s are 1000 bytes a second: ten packets of 100 bytes fill the line for the interval.
         let mut policy = Rations::new(&SPEC);
         let mut messages = Vec::new();

@@ -1,15 +1,15 @@
 //! The router of SEIF, synchronous control by explicit and implicit feedback (Liang 1991, chapter 3).
 //!
-//! All sources through a queue are told at once, before it overflows, so that all cut back together and share fairly.
+//! The router notifies all sources of a queue at once, before it overflows: all cut back together and share fairly.
 //!
 //! | thesis | here | reason | effect |
 //! | --- | --- | --- | --- |
 //! | the threshold is "reached" | the queue is above the threshold after an arrival was stored, and is ready again below it | reproduces its tables best | at most one packet |
-//! | the queue's length | packets that wait, without the one in service | the same | one packet |
-//! | the response time is estimated | given as a parameter, to which the time is added that waiting packets need | a router has no way to measure it | dynamic policy only |
+//! | the queue's length | queued packets, without the one in service | the same | one packet |
+//! | the response time is estimated | a parameter, plus the transmission time of queued packets | a router has no way to measure it | dynamic policy only |
 //! | the arrival rate is estimated | the mean of the last second | no method is given | dynamic policy only |
 //! | the dynamic policy's filter | ready again when the rule does not hold | the policy has no threshold | dynamic policy only |
-//! | the reacting policy's filter | drops are told to their owners always, to the others only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often the others are told |
+//! | the reacting policy's filter | owners of dropped packets are always notified, other sources only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often other sources are notified |
 
 use super::arrivals::Arrivals;
 use super::sources::Sources;
@@ -57,7 +57,7 @@ impl Seif {
     }
 
     /// Evaluates the dynamic rule (Liang 1991, section 3.2): `(lambda - mu) * dt > alpha * b`, in bytes and seconds.
-    fn more_to_come(&mut self, view: &View) -> bool {
+    fn predicts_overflow(&mut self, view: &View) -> bool {
         let (SeifPolicy::Dynamic { alpha, response, .. }, Some(arrivals)) =
             (self.spec.policy, &mut self.arrivals)
         else {
@@ -83,7 +83,7 @@ impl Seif {
         }
         let well = match self.spec.policy {
             SeifPolicy::Reacting | SeifPolicy::Static => self.excess(view) < 0.0,
-            SeifPolicy::Dynamic { .. } => !self.more_to_come(view),
+            SeifPolicy::Dynamic { .. } => !self.predicts_overflow(view),
         };
         if well {
             self.warned = false;
@@ -105,14 +105,14 @@ impl Seif {
         }
     }
 
-    /// Notifies all other sources; owners of dropped packets get their own message.
+    /// Notifies all other sources; owners of dropped packets get a separate message.
     fn warn(&mut self, now: Time, dropped: &[Passing], messages: &mut Vec<Message>) {
         self.warned = true;
         let reach = self.spec.reach;
         for (flow, known) in self.sources.iter(now) {
             let is_owner =
                 || dropped.iter().any(|packet| packet.source.is_some_and(|owner| owner.flow == flow));
-            let known_elsewhere = self.spec.mark && known.told;
+            let known_elsewhere = self.spec.mark && known.is_notified;
             if reach.is_none_or(|reach| known.hops <= reach) && !known_elsewhere {
                 known.informed = true;
                 if !is_owner() {
@@ -158,15 +158,15 @@ impl Policy for Seif {
         }
         self.forget(dropped);
         self.recover(view);
-        // A message that found room or did not is no reason for further ones.
+        // An arriving message, enqueued or dropped, causes no further messages.
         let stored = outcome == Outcome::Waits && !arrival.message;
-        let asks = match self.spec.policy {
+        let is_triggered = match self.spec.policy {
             SeifPolicy::Reacting => is_loss(dropped),
             SeifPolicy::Static => stored && self.excess(view) > 0.0,
-            SeifPolicy::Dynamic { .. } => stored && self.more_to_come(view),
+            SeifPolicy::Dynamic { .. } => stored && self.predicts_overflow(view),
         };
         self.notify_owners(dropped, messages);
-        if asks && self.may_warn() {
+        if is_triggered && self.may_warn() {
             self.warn(view.now, dropped, messages);
         }
         false

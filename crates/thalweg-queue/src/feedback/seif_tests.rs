@@ -1,15 +1,15 @@
-//! Proves each rule of SEIF's router as a trace of arrivals and departures, and what holds for any trace.
+//! Tests each rule of SEIF's router as a trace of arrivals and departures, and its invariants on any trace.
 
-use super::testing::{ACK, RATE, at, data, told, view};
+use super::testing::{ACK, RATE, at, data, messages_of, view};
 use super::*;
 use proptest::prelude::*;
 use thalweg_proto::units::Duration;
 
 /// Ten packets of 100 bytes.
-const ROOM: Limit = Limit::Bytes(1000);
+const CAPACITY: Limit = Limit::Bytes(1000);
 
 fn seif(spec: SeifSpec) -> Seif {
-    Seif::new(&spec, ROOM)
+    Seif::new(&spec, CAPACITY)
 }
 
 const fn reacting(filter: bool) -> SeifSpec {
@@ -25,15 +25,15 @@ const STATIC: SeifSpec = SeifSpec {
     mark: false,
 };
 
-type Told = Vec<(u64, Option<u64>)>;
+type SentMessages = Vec<(u64, Option<u64>)>;
 
-/// A packet of 100 bytes comes and is stored: so many wait then.
-fn arrive(policy: &mut Seif, flow: u64, waiting: u64) -> Told {
+/// Enqueues a packet of 100 bytes; `waiting` packets are queued afterwards.
+fn arrive(policy: &mut Seif, flow: u64, waiting: u64) -> SentMessages {
     let view = view(0, waiting, waiting * 100);
-    told(|messages| policy.on_arrival(&view, &data(flow, 0), Outcome::Waits, &[], messages))
+    messages_of(|messages| policy.on_arrival(&view, &data(flow, 0), Outcome::Waits, &[], messages))
 }
 
-/// One leaves.
+/// Dequeues a packet of 100 bytes; returns true if it is marked.
 fn depart(policy: &mut Seif, flow: u64, waiting: u64) -> bool {
     let view = view(0, waiting, waiting * 100);
     let mut messages = Vec::new();
@@ -42,16 +42,18 @@ fn depart(policy: &mut Seif, flow: u64, waiting: u64) -> bool {
     mark
 }
 
-/// A packet comes to the full queue, and this one is dropped.
-fn overflow(policy: &mut Seif, flow: u64, victim: Passing) -> Told {
+/// Returns the messages after a packet arrives at the full queue and `victim` is dropped.
+fn overflow(policy: &mut Seif, flow: u64, victim: Passing) -> SentMessages {
     let is_arrival = victim.source.is_some_and(|source| source.flow.0 == flow);
     let outcome = if is_arrival { Outcome::Dropped } else { Outcome::Waits };
-    told(|messages| policy.on_arrival(&view(0, 10, 1000), &data(flow, 0), outcome, &[victim], messages))
+    messages_of(|messages| {
+        policy.on_arrival(&view(0, 10, 1000), &data(flow, 0), outcome, &[victim], messages)
+    })
 }
 
 #[test]
 fn all_sources_are_warned_above_the_threshold() {
-    // 80 % of 1000 bytes are eight packets: the eighth that waits is not above, the ninth is.
+    // 80 % of 1000 bytes are eight packets: the eighth queued packet does not exceed the threshold, the ninth does.
     let mut policy = seif(STATIC);
     assert_eq!(arrive(&mut policy, 2, 7), []);
     assert_eq!(arrive(&mut policy, 1, 8), []);
@@ -63,13 +65,13 @@ fn a_buffer_that_counts_packets_has_its_threshold_in_packets() {
     let mut policy = Seif::new(&STATIC, Limit::Packets(5));
     assert_eq!(arrive(&mut policy, 1, 4), []);
     assert_eq!(arrive(&mut policy, 1, 5), [(1, None)]);
-    // One without a limit has none.
+    // A queue without a limit has no threshold.
     assert_eq!(arrive(&mut Seif::new(&STATIC, Limit::Unlimited), 1, 1 << 40), []);
 }
 
 #[test]
 fn the_filter_is_ready_again_below_the_threshold() {
-    // At the threshold is not below it.
+    // A queue at the threshold is not below it.
     let mut policy = seif(STATIC);
     assert_eq!(arrive(&mut policy, 1, 9), [(1, None)]);
     assert_eq!(arrive(&mut policy, 1, 10), []);
@@ -90,17 +92,18 @@ fn without_the_filter_every_arrival_above_the_threshold_warns() {
 }
 
 #[test]
-fn a_packet_that_goes_into_service_at_once_warns_nobody_but_is_in_the_table() {
+fn a_packet_in_immediate_service_sends_no_warning_but_registers_its_source() {
     let mut policy = seif(SeifSpec { threshold: 0.0, ..STATIC });
     let empty = view(0, 0, 0);
-    let first = told(|messages| policy.on_arrival(&empty, &data(7, 0), Outcome::InService, &[], messages));
+    let first =
+        messages_of(|messages| policy.on_arrival(&empty, &data(7, 0), Outcome::InService, &[], messages));
     assert_eq!(first, []);
     assert_eq!(arrive(&mut policy, 8, 1), [(7, None), (8, None)]);
 }
 
 #[test]
-fn a_drop_is_told_to_its_owner_and_with_a_threshold_to_nobody_else() {
-    // The filter is shut after the warning; the owner is notified of the drop all the same.
+fn with_a_threshold_a_drop_is_reported_only_to_its_source() {
+    // The filter suppresses warnings after the first; the owner is notified of the drop all the same.
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 8);
     assert_eq!(arrive(&mut policy, 2, 9), [(1, None), (2, None)]);
@@ -109,8 +112,8 @@ fn a_drop_is_told_to_its_owner_and_with_a_threshold_to_nobody_else() {
 }
 
 #[test]
-fn the_owner_of_a_drop_is_not_warned_beside() {
-    // The arrival that takes the victim's place is the first above the threshold: one message for each source.
+fn the_source_of_a_drop_gets_no_additional_warning() {
+    // The arrival that replaces the victim is the first above the threshold: one message for each source.
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 1);
     arrive(&mut policy, 2, 2);
@@ -142,20 +145,21 @@ fn a_dropped_acknowledgement_has_no_owner() {
     let mut policy = seif(reacting(true));
     arrive(&mut policy, 1, 9);
     let full = view(0, 10, 1000);
-    let messages = told(|messages| policy.on_arrival(&full, &ACK, Outcome::Dropped, &[ACK], messages));
+    let messages = messages_of(|messages| policy.on_arrival(&full, &ACK, Outcome::Dropped, &[ACK], messages));
     assert_eq!(messages, [(1, None)]);
 }
 
 #[test]
-fn messages_make_no_messages() {
-    // Neither one that is stored above the threshold nor one that is dropped.
+fn messages_cause_no_messages() {
+    // Neither a message enqueued above the threshold nor a dropped one causes messages.
     let message = Passing { message: true, ..ACK };
     let full = view(0, 10, 1000);
     for spec in [SeifSpec { filter: false, ..STATIC }, reacting(false)] {
         let mut policy = seif(spec);
         arrive(&mut policy, 1, 2);
         for (outcome, dropped) in [(Outcome::Waits, &[][..]), (Outcome::Dropped, &[message][..])] {
-            let messages = told(|messages| policy.on_arrival(&full, &message, outcome, dropped, messages));
+            let messages =
+                messages_of(|messages| policy.on_arrival(&full, &message, outcome, dropped, messages));
             assert_eq!(messages, []);
         }
     }
@@ -171,24 +175,26 @@ fn a_source_is_in_the_table_for_its_interval_or_while_it_has_packets_in_the_queu
         depart(&mut policy, flow, 1);
     }
     let later = View { now: at(12_000), ..view(0, 9, 900) };
-    let messages = told(|messages| policy.on_arrival(&later, &data(4, 0), Outcome::Waits, &[], messages));
+    let messages =
+        messages_of(|messages| policy.on_arrival(&later, &data(4, 0), Outcome::Waits, &[], messages));
     assert_eq!(messages, [(1, None), (4, None)]);
 }
 
 #[test]
-fn a_drop_from_the_queue_ends_a_sources_presence() {
-    // The only waiting packet of 1 is dropped; at the next reset 1 is forgotten.
+fn dropping_its_queued_packets_removes_a_source() {
+    // The only waiting packet of 1 is dropped; at the next reset 1 is removed from the table.
     let mut policy = seif(STATIC);
     arrive(&mut policy, 1, 1);
     assert_eq!(overflow(&mut policy, 2, data(1, 5)), [(1, Some(5)), (2, None)]);
     depart(&mut policy, 2, 1);
     let later = View { now: at(12_000), ..view(0, 9, 900) };
-    let messages = told(|messages| policy.on_arrival(&later, &data(3, 0), Outcome::Waits, &[], messages));
+    let messages =
+        messages_of(|messages| policy.on_arrival(&later, &data(3, 0), Outcome::Waits, &[], messages));
     assert_eq!(messages, [(3, None)]);
 }
 
 #[test]
-fn sources_out_of_reach_are_not_told() {
+fn sources_out_of_reach_get_no_message() {
     // All of these are three links away.
     for (reach, expected) in [(2, vec![]), (3, vec![(1, None)])] {
         let mut policy = seif(SeifSpec { reach: Some(reach), ..STATIC });
@@ -199,41 +205,43 @@ fn sources_out_of_reach_are_not_told() {
 }
 
 #[test]
-fn packets_of_warned_sources_are_marked_until_the_queue_is_all_right() {
+fn packets_of_warned_sources_are_marked_until_congestion_ends() {
     let mut policy = seif(SeifSpec { mark: true, ..STATIC });
     arrive(&mut policy, 1, 8);
     assert!(!depart(&mut policy, 1, 7));
     assert_eq!(arrive(&mut policy, 1, 9), [(1, None)]);
     assert!(depart(&mut policy, 1, 8));
     assert!(!depart(&mut policy, 2, 8), "it was not told");
-    // The packet with which the queue falls below the threshold is the last.
+    // The last marked packet takes the queue below the threshold.
     assert!(depart(&mut policy, 1, 7));
     assert!(!depart(&mut policy, 1, 6));
-    // Without the option, none is.
+    // Without the option no packet is marked.
     let mut plain = seif(STATIC);
     arrive(&mut plain, 1, 9);
     assert!(!depart(&mut plain, 1, 8));
 }
 
 #[test]
-fn sources_that_another_router_told_are_left_alone_unless_they_lose_a_packet() {
+fn sources_notified_by_another_router_get_messages_only_for_drops() {
     let marked = |flow| {
-        let source = data(flow, 9).source.map(|source| Source { told: true, ..source });
+        let source = data(flow, 9).source.map(|source| Source { is_notified: true, ..source });
         Passing { source, ..data(flow, 9) }
     };
     for (mark, expected) in [(true, vec![(2, None)]), (false, vec![(1, None), (2, None)])] {
         let mut policy = seif(SeifSpec { mark, ..STATIC });
-        told(|messages| policy.on_arrival(&view(0, 8, 800), &marked(1), Outcome::Waits, &[], messages));
+        messages_of(|messages| {
+            policy.on_arrival(&view(0, 8, 800), &marked(1), Outcome::Waits, &[], messages)
+        });
         assert_eq!(arrive(&mut policy, 2, 9), expected);
         assert_eq!(overflow(&mut policy, 2, marked(1)), [(1, Some(9))]);
     }
 }
 
 #[test]
-fn the_dynamic_rule_compares_what_is_to_come_with_what_is_free() {
-    // 1000 bytes a second leave. 1600 came in the last second, which is what the estimate says after it (in 16 steps,
-    // 1600 / 1 s). With 4 packets waiting, 400 ms of queue, and a response time of 200 ms, 360 bytes too many will have
-    // come; 600 are free: above 0.5 * 600, below 0.8 * 600.
+fn the_dynamic_rule_compares_predicted_arrivals_with_free_buffer() {
+    // 1000 bytes a second leave. 1600 arrived in the last second, and the estimate matches (in 16 steps, 1600 / 1 s).
+    // With 4 packets waiting, 400 ms of queue, and a response time of 200 ms, an excess of 360 bytes will have arrived;
+    // 600 are free: above 0.5 * 600, below 0.8 * 600.
     for (alpha, expected) in [(0.5, vec![(1, None)]), (0.8, vec![])] {
         let policy = SeifPolicy::Dynamic {
             alpha,
@@ -243,28 +251,31 @@ fn the_dynamic_rule_compares_what_is_to_come_with_what_is_free() {
         let mut policy = seif(SeifSpec { policy, ..STATIC });
         for step in 0..15 {
             let calm = View { rate: Rate::MAX, ..view(1000 + step * 62, 0, 0) };
-            let first = told(|messages| policy.on_arrival(&calm, &data(1, 0), Outcome::Waits, &[], messages));
+            let first =
+                messages_of(|messages| policy.on_arrival(&calm, &data(1, 0), Outcome::Waits, &[], messages));
             assert_eq!(first, []);
         }
         let last = View { now: at(2000), rate: RATE, ..view(0, 4, 400) };
-        let messages = told(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
+        let messages =
+            messages_of(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
         assert_eq!(messages, expected, "{alpha}");
-        // Filtered while the rule holds, whatever the length.
-        let again = told(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
+        // Filtered while the rule holds, for any queue length.
+        let again =
+            messages_of(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
         assert!(expected.is_empty() || again.is_empty());
     }
 }
 
 #[test]
-fn the_dynamic_rule_is_quiet_while_no_more_comes_than_leaves() {
-    // However full the queue is.
+fn the_dynamic_rule_is_inactive_while_arrivals_do_not_exceed_departures() {
+    // For any queue length.
     let policy =
         SeifPolicy::Dynamic { alpha: 0.1, response: Duration::from_secs(9), window: Duration::from_secs(1) };
     let mut policy = seif(SeifSpec { policy, ..STATIC });
     assert_eq!(arrive(&mut policy, 1, 10), []);
 }
 
-/// An event: a flow's packet comes (dropping the arrival or another if the queue is full), or one leaves.
+/// An event: a packet of a flow arrives (the arrival or another packet is dropped if the queue is full), or one leaves.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arrive { flow: u64, drop_other: bool },
@@ -277,8 +288,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Messages name flows that have sent, each at most once at a time; numbers are those of drops, each told once; and
-    /// with the filter on there is a time below the threshold between any two warnings.
+    /// Messages name active flows, each at most once at a time. Sequence numbers belong to drops, each reported once.
+    /// With the filter on, the queue is below the threshold at some time between any two warnings.
     #[test]
     fn no_source_is_warned_twice_without_need(steps in steps(), react in any::<bool>(), filter in any::<bool>()) {
         let policy = if react { SeifPolicy::Reacting } else { SeifPolicy::Static };
@@ -312,9 +323,9 @@ proptest! {
                 Step::Leave => {}
             }
             ready |= queue.len() < 8;
-            let told: Vec<u64> = messages.iter().filter_map(|message| message.dropped).collect();
+            let notified: Vec<u64> = messages.iter().filter_map(|message| message.dropped).collect();
             let lost: Vec<u64> = dropped.iter().filter_map(|packet| packet.sequence).collect();
-            prop_assert_eq!(told, lost);
+            prop_assert_eq!(notified, lost);
             let flows: std::collections::BTreeSet<FlowId> = messages.iter().map(|message| message.flow).collect();
             prop_assert_eq!(flows.len(), messages.len());
             prop_assert!(flows.is_subset(&seen));

@@ -1,9 +1,9 @@
-//! Source quench (RFC 792), as early as RFC 896 (Nagle 1984) asks for it.
+//! Source quench (RFC 792), as early as RFC 896 (Nagle 1984) recommends.
 
 use super::{Message, Outcome, Passing, Policy, QuenchSpec, View};
 use crate::Limit;
 
-/// Notifies the source of each packet that finds the queue filled to some share, or of each dropped packet.
+/// Notifies the source of each packet that finds the queue at or above the threshold, or of each dropped packet.
 ///
 /// RFC 792 has a gateway notify the source of a packet that it drops. RFC 896 (section "The source quench problem")
 /// asks for messages well before that; the comparisons of Liang 1991 send them when the queue is half full. There is no
@@ -68,18 +68,20 @@ impl Policy for SourceQuench {
 
 #[cfg(test)]
 mod tests {
-    //! Proves whom a quench is sent to, and when.
-    use super::super::testing::{ACK, data, told, view};
+    //! Tests the destinations and times of quenches.
+    use super::super::testing::{ACK, data, messages_of, view};
     use super::*;
 
     const EARLY: QuenchSpec = QuenchSpec { threshold: 0.5, on_drop: false };
 
     #[test]
     fn each_packet_that_finds_the_queue_half_full_is_answered() {
-        // Room for ten: the fifth that waits is answered, and every one after it, dropped or not.
+        // A limit of ten: the fifth queued packet and every later one cause a message, dropped or not.
         let mut policy = SourceQuench::new(&EARLY, Limit::Packets(10));
         let mut arrive = |packets, flow, outcome| {
-            told(|messages| policy.on_arrival(&view(0, packets, 0), &data(flow, 0), outcome, &[], messages))
+            messages_of(|messages| {
+                policy.on_arrival(&view(0, packets, 0), &data(flow, 0), outcome, &[], messages)
+            })
         };
         assert_eq!(arrive(4, 1, Outcome::Waits), []);
         assert_eq!(arrive(5, 1, Outcome::Waits), [(1, None)]);
@@ -92,16 +94,16 @@ mod tests {
     fn acknowledgements_are_not_answered() {
         let mut policy = SourceQuench::new(&EARLY, Limit::Bytes(1000));
         let full = view(0, 9, 900);
-        assert_eq!(told(|messages| policy.on_arrival(&full, &ACK, Outcome::Waits, &[], messages)), []);
+        assert_eq!(messages_of(|messages| policy.on_arrival(&full, &ACK, Outcome::Waits, &[], messages)), []);
     }
 
     #[test]
     fn the_original_answers_drops_only() {
-        // The owner of the dropped packet is notified, whatever packet arrived.
+        // The owner of the dropped packet is notified, for any arriving packet.
         let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
         let full = view(0, 10, 0);
         let mut arrive = |dropped: &[Passing]| {
-            told(|messages| policy.on_arrival(&full, &data(1, 0), Outcome::Waits, dropped, messages))
+            messages_of(|messages| policy.on_arrival(&full, &data(1, 0), Outcome::Waits, dropped, messages))
         };
         assert_eq!(arrive(&[]), []);
         assert_eq!(arrive(&[data(2, 7)]), [(2, None)]);

@@ -24,7 +24,7 @@ pub(super) struct Known {
     /// Distance, in links.
     pub hops: u32,
     /// True if its latest packet carried another router's mark.
-    pub told: bool,
+    pub is_notified: bool,
     /// True if this router has notified it during the current congestion.
     pub informed: bool,
 }
@@ -50,7 +50,7 @@ impl Sources {
         self.turn(now);
         let known = self.table.entry(source.flow).or_default();
         known.waiting += u64::from(waits);
-        (known.hops, known.told) = (source.hops, source.told);
+        (known.hops, known.is_notified) = (source.hops, source.is_notified);
     }
 
     /// Records that a packet is no longer queued.
@@ -74,7 +74,7 @@ impl Sources {
 
 #[cfg(test)]
 mod tests {
-    //! Proves when a source is in the table and when it is forgotten.
+    //! Tests the entry and expiry of sources in the table.
     use super::*;
 
     const fn at(seconds: u64) -> Time {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     const fn source(flow: u64) -> Source {
-        Source { flow: FlowId(flow), hops: 1, told: false }
+        Source { flow: FlowId(flow), hops: 1, is_notified: false }
     }
 
     fn flows(sources: &mut Sources, now: Time) -> Vec<u64> {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_forgotten_at_the_end_of_the_interval_in_which_it_sent_last() {
+    fn a_source_expires_at_the_end_of_its_last_active_interval() {
         // Intervals of 10 s from the start: 1 sends in the first, 2 in the first and the second, 3 in the second.
         let mut sources = Sources::new(Duration::from_secs(10));
         sources.arrive(at(1), source(1), false);
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_source_with_packets_in_the_queue_is_kept() {
-        // 1 has two packets waiting at the first reset and one at the second; after that has left it goes.
+        // 1 has two queued packets at the first reset and one at the second; its entry expires after that packet has
+        // left.
         let mut sources = Sources::new(Duration::from_secs(10));
         sources.arrive(at(1), source(1), true);
         sources.arrive(at(1), source(1), true);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_interval_nobody_is_forgotten() {
+    fn without_an_interval_sources_never_expire() {
         let mut sources = Sources::new(Duration::ZERO);
         sources.arrive(at(1), source(1), false);
         assert_eq!(flows(&mut sources, Time::MAX), [1]);

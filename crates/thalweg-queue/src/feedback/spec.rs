@@ -90,7 +90,7 @@ impl Default for SeifSpec {
 /// Parameters of source quench.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QuenchSpec {
-    /// Buffer share from which on sources are notified, 0 to 1.
+    /// Minimum buffer occupancy for notifications, as a share of the limit, 0 to 1.
     pub threshold: f64,
     /// Notifies only the sources of dropped packets, as in RFC 792.
     pub on_drop: bool,
@@ -189,6 +189,6 @@ impl SeifSpec {
 }
 
 fn share(what: &'static str, value: f64) -> Result<(), SpecError> {
-    // Written so that NaN fails.
+    // NaN is in no range.
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(SpecError::Share { what, value }) }
 }

@@ -1,24 +1,25 @@
-//! The data that is acknowledged at once beyond what is expected ("BBR.extra_acked").
+//! Estimator of acknowledgement aggregation: data acknowledged in a burst beyond the expected amount
+//! ("BBR.extra_acked").
 
 use super::{Acked, Bbr};
 use crate::units::Time;
 
-/// A value counts for so many round trips after its own once Startup is over (ExtraAckedFilterLen).
+/// Lifetime of a value after Startup, in round trips (ExtraAckedFilterLen).
 const ROUNDS: usize = 10;
-/// A value counts for so many in Startup.
+/// Lifetime of a value in Startup, in round trips.
 const STARTUP_ROUNDS: usize = 1;
 
-/// The degree of aggregation of acknowledgements.
+/// Degree of acknowledgement aggregation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     /// BBR.extra_acked_interval_start.
     pub since: Time,
     /// BBR.extra_acked_delivered, in bytes.
     delivered: f64,
-    /// The most of each of the last round trips, in a ring by number of the round (BBR.extra_acked_filter).
+    /// Maximum per recent round trip, in a ring by round number (BBR.extra_acked_filter).
     most: [f64; ROUNDS + 1],
     round: u64,
-    /// The most of those that count (BBR.extra_acked), in bytes.
+    /// Maximum over the valid round trips (BBR.extra_acked), in bytes.
     pub extra: f64,
 }
 
@@ -27,7 +28,8 @@ impl Aggregation {
         (round % (ROUNDS as u64 + 1)) as usize
     }
 
-    /// The bytes beyond what is expected at the rate `bw` when `acked` more are acknowledged (UpdateACKAggregation).
+    /// Returns the bytes beyond the amount expected at the rate `bw` when `acked` more are acknowledged
+    /// (UpdateACKAggregation).
     fn beyond(&mut self, now: Time, bw: f64, acked: f64) -> f64 {
         let mut expected = bw * now.since(self.since).as_secs_f64();
         if self.delivered <= expected {
@@ -37,7 +39,7 @@ impl Aggregation {
         self.delivered - expected
     }
 
-    /// A value of `round`, and all that count: those up to `rounds` round trips old.
+    /// Adds a value of `round`, and updates the maximum over the last `rounds` round trips.
     fn add(&mut self, round: u64, extra: f64, rounds: usize) {
         if round != self.round {
             for passed in (self.round + 1..=round).rev().take(ROUNDS + 1) {
@@ -54,7 +56,7 @@ impl Aggregation {
 }
 
 impl Bbr {
-    /// UpdateACKAggregation().
+    /// Implements UpdateACKAggregation().
     pub(super) fn update_aggregation(&mut self, ack: &Acked) {
         let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
         let rounds = if self.full_bw.reached { ROUNDS } else { STARTUP_ROUNDS };
@@ -67,22 +69,23 @@ mod tests {
     use super::*;
     use crate::units::Duration;
 
-    /// "BBR.extra_acked": what is acknowledged beyond bw times the interval, which begins anew when acknowledgements fall
-    /// behind. At 1000 B/s, 500 B at once are 500 B more than expected; 100 ms later 100 B were expected and 800 B came.
+    /// "BBR.extra_acked": data acknowledged beyond bw times the interval; the interval restarts when acknowledgements
+    /// fall behind. At 1000 B/s, 500 B at once exceed the expected amount by 500 B; 100 ms later 100 B were expected
+    /// and 800 B acknowledged.
     #[test]
-    fn what_comes_at_once_is_more_than_expected() {
+    fn simultaneous_acknowledgements_exceed_the_expected_amount() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
         let mut aggregation = Aggregation { since: at(0), ..Aggregation::default() };
         assert!((aggregation.beyond(at(0), 1000.0, 500.0) - 500.0).abs() < 1e-9);
         assert!((aggregation.beyond(at(100), 1000.0, 300.0) - 700.0).abs() < 1e-9);
-        // 800 B are expected within 800 ms: the interval begins anew.
+        // 800 B are expected within 800 ms: the interval restarts.
         assert!((aggregation.beyond(at(800), 1000.0, 50.0) - 50.0).abs() < 1e-9);
         assert_eq!(aggregation.since, at(800));
     }
 
     /// "BBR.extra_acked": the maximum over 1 round trip in Startup and 10 after.
     #[test]
-    fn values_count_for_ten_round_trips() {
+    fn values_expire_after_ten_round_trips() {
         let mut aggregation = Aggregation::default();
         aggregation.add(5, 700.0, ROUNDS);
         for round in 6..=15 {
@@ -97,7 +100,7 @@ mod tests {
         assert!((startup.extra - 700.0).abs() < 1e-9);
         startup.add(3, 10.0, STARTUP_ROUNDS);
         assert!((startup.extra - 10.0).abs() < 1e-9);
-        // A gap of many rounds leaves nothing behind.
+        // A gap of many rounds clears the filter.
         startup.add(1_000_000, 3.0, STARTUP_ROUNDS);
         assert!((startup.extra - 3.0).abs() < 1e-9);
     }

@@ -1,20 +1,20 @@
-//! The control parameters: pacing rate, send quantum and congestion window ("Updating Control Parameters").
+//! Control parameters: pacing rate, send quantum and congestion window ("Updating Control Parameters").
 
 use super::{Acked, Bbr, BbrState};
 use crate::units::Duration;
 
-/// The share of the estimated bandwidth that is left unused on average (PacingMarginPercent).
+/// Share of the estimated bandwidth left unused on average (PacingMarginPercent).
 const PACING_MARGIN: f64 = 0.01;
-/// A quantum takes so many seconds ("Send Quantum").
+/// Duration of a send quantum at the pacing rate, in seconds ("Send Quantum").
 const QUANTUM_SECONDS: f64 = 1e-3;
-/// The largest quantum in bytes.
+/// Maximum send quantum, in bytes.
 const MAX_QUANTUM: f64 = 65_536.0;
-/// The round-trip time before one is known, in seconds ("Pacing Rate").
+/// Assumed round-trip time before the first sample, in seconds ("Pacing Rate").
 const UNKNOWN_RTT: f64 = 1e-3;
-/// The least window in segments, with which a receiver may acknowledge every other packet (MinPipeCwnd).
+/// Minimum window, in segments; allows for delayed acknowledgements (MinPipeCwnd).
 const MIN_PIPE: f64 = 4.0;
 
-/// A record of the window being the limit in this round trip or the last (C.is_cwnd_limited).
+/// Record of the window limiting this round trip or the last (C.is_cwnd_limited).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CwndLimited {
     now: bool,
@@ -36,23 +36,23 @@ impl CwndLimited {
 }
 
 impl Bbr {
-    /// C.InitialCwnd, in bytes.
+    /// Returns C.InitialCwnd, in bytes.
     pub(super) fn initial_cwnd(&self) -> f64 {
         self.config.initial_window * self.smss
     }
 
-    /// BBR.MinPipeCwnd, in bytes.
+    /// Returns BBR.MinPipeCwnd, in bytes.
     pub(super) fn min_pipe_cwnd(&self) -> f64 {
         MIN_PIPE * self.smss
     }
 
-    /// InitPacingRate(): the initial window in a round trip, so fast that it doubles in one.
+    /// Implements InitPacingRate(): the initial window per round trip, times the Startup gain, which doubles it in one.
     pub(super) fn init_pacing_rate(&mut self, smoothed_rtt: Duration) {
         let seconds = if smoothed_rtt.is_zero() { UNKNOWN_RTT } else { smoothed_rtt.as_secs_f64() };
         self.pacing_rate = BbrState::Startup.pacing_gain() * self.initial_cwnd() / seconds;
     }
 
-    /// SetPacingRateWithGain(). Before the pipe was full for the first time, the rate only grows.
+    /// Implements SetPacingRateWithGain(). Until the pipe has been filled once, the rate only increases.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bw * (1.0 - PACING_MARGIN);
         if rate > self.pacing_rate || self.full_bw.reached && rate > 0.0 {
@@ -60,18 +60,18 @@ impl Bbr {
         }
     }
 
-    /// SetSendQuantum().
+    /// Implements SetSendQuantum().
     pub(super) fn set_send_quantum(&mut self) {
         self.send_quantum = (self.pacing_rate * QUANTUM_SECONDS).min(MAX_QUANTUM).max(2.0 * self.smss);
     }
 
-    /// UpdateMaxInflight(), in bytes.
+    /// Implements UpdateMaxInflight(); the result is in bytes.
     fn max_inflight(&self) -> f64 {
         let inflight = self.bdp_multiple(self.bw, self.state.cwnd_gain());
         self.quantization_budget(inflight + self.aggregation.extra)
     }
 
-    /// SetCwnd().
+    /// Implements SetCwnd().
     pub(super) fn set_cwnd(&mut self, ack: &Acked) {
         let max_inflight = self.max_inflight();
         let grown = self.cwnd + ack.rs.newly_acked as f64;
@@ -88,7 +88,7 @@ impl Bbr {
         self.bound_cwnd();
     }
 
-    /// BoundCwndForModel().
+    /// Implements BoundCwndForModel().
     fn bound_cwnd(&mut self) {
         let longterm = match self.state {
             BbrState::Startup | BbrState::Drain => f64::INFINITY,
@@ -99,13 +99,13 @@ impl Bbr {
         self.cwnd = self.cwnd.min(cap);
     }
 
-    /// SaveCwnd(): the last window that neither loss nor ProbeRTT made smaller.
+    /// Implements SaveCwnd(): saves the last window not reduced by loss or ProbeRTT.
     pub(super) fn save_cwnd(&mut self) {
         let is_good = !self.loss.is_in_recovery() && self.state != BbrState::ProbeRtt;
         self.prior_cwnd = if is_good { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// RestoreCwnd().
+    /// Implements RestoreCwnd().
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }

@@ -1,41 +1,42 @@
-//! The answer to losses ("Updating the Model Upon Packet Loss"), and its undoing where they were none ("Updating the Model
-//! Upon Detecting a Spurious Loss Recovery").
+//! Response to losses ("Updating the Model Upon Packet Loss"), and its reversal after spurious losses ("Updating the
+//! Model Upon Detecting a Spurious Loss Recovery").
 
 use super::delivery::Stamp;
 use super::{Acked, Bbr, BbrState};
 use crate::congestion::LostSample;
 use crate::units::Time;
 
-/// The losses of late.
+/// State of recent losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
-    /// Something was lost in this round trip (BBR.is_loss_in_round).
+    /// A loss occurred in this round trip (BBR.is_loss_in_round).
     pub in_round: bool,
-    /// The round trip of losses ends with a packet that left when so much had been delivered (BBR.loss_round_delivered).
+    /// Delivered amount that ends the loss round: it ends with a packet sent at or after this amount
+    /// (BBR.loss_round_delivered).
     pub round_delivered: u64,
-    /// One ended with this acknowledgement (BBR.loss_round_start).
+    /// A loss round ended with this acknowledgement (BBR.loss_round_start).
     pub round_start: bool,
-    /// Separate ranges of data that were lost in it.
+    /// Number of separate lost ranges in the round.
     pub ranges: u32,
-    /// Something was marked in it.
+    /// A mark occurred in the round.
     pub marked: bool,
-    /// The end of the range that was lost last.
+    /// End of the last lost range.
     range_end: u64,
-    /// The episode that is being repaired.
+    /// Current loss episode.
     episode: Option<Episode>,
 }
 
-/// An episode of loss recovery.
+/// Episode of loss recovery.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
-    /// The episode ends when all below this position in the stream is acknowledged.
+    /// Sequence number whose cumulative acknowledgement ends the episode.
     until: u64,
-    /// The retransmission timer expired in it, and when it did last.
+    /// Time of the last retransmission time-out in the episode, if any.
     timeout: Option<Time>,
 }
 
 impl Losses {
-    /// InLossRecovery().
+    /// Implements InLossRecovery().
     pub fn is_in_recovery(&self) -> bool {
         self.episode.is_some()
     }
@@ -44,7 +45,7 @@ impl Losses {
         self.episode.is_some_and(|episode| episode.timeout.is_none())
     }
 
-    /// True if this acknowledgement repairs all that was missing.
+    /// Returns true if this acknowledgement ends the recovery.
     pub fn recovers(&mut self, cumulative: u64) -> bool {
         let done = self.episode.is_some_and(|episode| cumulative >= episode.until);
         if done {
@@ -54,10 +55,10 @@ impl Losses {
     }
 }
 
-/// The state that is restored when losses turn out to have been none ("Undo State").
+/// State to restore after spurious losses ("Undo State").
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// The state that was left because of them (BBR.undo_state).
+    /// State left because of the losses (BBR.undo_state).
     pub state: Option<BbrState>,
     pub bw_shortterm: f64,
     pub inflight_shortterm: f64,
@@ -65,13 +66,13 @@ pub(super) struct Undo {
 }
 
 impl Bbr {
-    /// ResetCongestionSignals().
+    /// Implements ResetCongestionSignals().
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss.in_round = false;
         self.latest = super::model::Latest::default();
     }
 
-    /// UpdateCongestionSignals(), the maximum of bandwidth apart.
+    /// Implements UpdateCongestionSignals(), except the update of max_bw.
     pub(super) fn update_congestion_signals(&mut self) {
         if !self.loss.round_start {
             return;
@@ -91,7 +92,7 @@ impl Bbr {
         self.loss.in_round = false;
     }
 
-    /// NoteLoss(), without what it saves.
+    /// Implements NoteLoss(), without saving state.
     fn note_loss(&mut self) {
         if !self.loss.in_round {
             self.loss.round_delivered = self.sampler.delivered();
@@ -99,7 +100,7 @@ impl Bbr {
         self.loss.in_round = true;
     }
 
-    /// HandleLostPacket().
+    /// Implements HandleLostPacket().
     pub(super) fn handle_lost(&mut self, sample: &LostSample, stamp: Stamp) {
         let bytes = u64::from(sample.bytes);
         self.begin_episode(sample.path.next_sequence, None);
@@ -109,7 +110,7 @@ impl Bbr {
         if let Some(episode) = &self.loss.episode
             && episode.timeout == Some(sample.path.now)
         {
-            // Told after the time-out that found it: it had been counted as in flight.
+            // The loss is reported after its time-out: the segment was counted as in flight.
             self.cwnd = (self.cwnd - bytes as f64).max(self.smss);
         }
         if !self.cycle.is_probe_sample {
@@ -122,7 +123,7 @@ impl Bbr {
         }
     }
 
-    /// A marked acknowledgement of `newly_acked` bytes, which counts as their loss ("ECN").
+    /// Handles a marked acknowledgement of `newly_acked` bytes as their loss ("ECN").
     pub(super) fn handle_marked(&mut self, ack: &Acked) {
         self.note_loss();
         self.sampler.on_marked(ack.rs.newly_acked);
@@ -133,13 +134,13 @@ impl Bbr {
         }
     }
 
-    /// IsInflightTooHigh(): more than the threshold of a round trip's data is lost.
+    /// Implements IsInflightTooHigh(): returns true if the loss rate of a round trip exceeds the threshold.
     pub(super) fn is_inflight_too_high(&self, tx_in_flight: u64, lost: u64) -> bool {
         lost as f64 > tx_in_flight as f64 * self.config.loss_threshold
     }
 
-    /// InflightAtLoss(): how much of a packet could be lost before losses crossed the threshold, after what was in flight
-    /// before it.
+    /// Implements InflightAtLoss(): the data in flight, including the part of the packet, at which losses crossed the
+    /// threshold.
     fn inflight_at_loss(&self, tx_in_flight: f64, lost: f64, bytes: f64) -> f64 {
         let threshold = self.config.loss_threshold;
         let (in_flight_before, lost_before) = (tx_in_flight - bytes, lost - bytes);
@@ -147,7 +148,7 @@ impl Bbr {
         in_flight_before + prefix.clamp(0.0, bytes)
     }
 
-    /// HandleInflightTooHigh().
+    /// Implements HandleInflightTooHigh().
     fn handle_inflight_too_high(&mut self, now: Time, in_flight: f64, app_limited: bool) {
         self.cycle.too_high = true;
         self.cycle.is_probe_sample = false;
@@ -157,13 +158,13 @@ impl Bbr {
         if self.state == BbrState::ProbeUp {
             self.undo.state = Some(BbrState::ProbeUp);
             self.start_down(now);
-            // The acknowledgement that told of the loss has been dealt with.
+            // The acknowledgement that reported the loss has already been processed.
             self.set_pacing_rate(self.pacing_gain());
         }
     }
 
-    /// A loss recovery begins or goes on, until all below `until` is acknowledged. Only its beginning is remembered for undoing
-    /// it (SaveStateUponLoss).
+    /// Starts or continues a loss episode, which lasts until all data below `until` is acknowledged. State for undo is
+    /// saved only at its start (SaveStateUponLoss).
     pub(super) fn begin_episode(&mut self, until: u64, timeout: Option<Time>) {
         let timeout = match self.loss.episode {
             Some(episode) => timeout.or(episode.timeout),
@@ -181,14 +182,14 @@ impl Bbr {
         self.loss.episode = Some(Episode { until, timeout });
     }
 
-    /// OnEnterRTO(): one segment more than what is still in flight.
+    /// Implements OnEnterRTO(): the window becomes the data in flight plus one segment.
     pub(super) fn enter_timeout(&mut self, now: Time, until: u64, in_flight: f64) {
         self.begin_episode(until, Some(now));
         self.save_cwnd();
         self.cwnd = in_flight + self.smss;
     }
 
-    /// HandleSpuriousLossDetection().
+    /// Implements HandleSpuriousLossDetection().
     pub(super) fn handle_spurious_loss(&mut self) {
         self.loss.episode = None;
         self.restore_cwnd();

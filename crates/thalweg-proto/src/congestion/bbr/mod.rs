@@ -1,7 +1,8 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr, editor's copy of August 2026; section names are its own).
 //!
-//! BBR keeps a model of the path: how fast it delivers (`max_bw`), how long an empty one takes (`min_rtt`), and how much may be
-//! in flight before it loses. It paces at what the model says, and tests the model by sending faster and slower in turn.
+//! BBR maintains a model of the path: the delivery rate (`max_bw`), the minimum round-trip time (`min_rtt`), and the
+//! maximum data in flight without excessive loss. It paces at the rate of the model, and probes by alternately sending
+//! faster and slower.
 //!
 //! ```text
 //!   Startup -> Drain -> ProbeDown -> ProbeCruise -> ProbeRefill -> ProbeUp
@@ -11,28 +12,28 @@
 //!   every state -> ProbeRtt -> ProbeCruise, or Startup where the pipe was never full
 //! ```
 //!
-//! Two time scales bound it. `inflight_longterm` is what a probe found too much; `bw_shortterm` and `inflight_shortterm` follow
-//! losses down from round trip to round trip, and are forgotten before the next probe.
+//! Bounds apply on two time scales. `inflight_longterm` is the amount at which a probe lost too much. `bw_shortterm`
+//! and `inflight_shortterm` follow losses from round trip to round trip, and are reset before the next probe.
 //!
 //! # Differences from the specification
 //!
 //! | Draft | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | losses are marked before the acknowledgement that tells of them is dealt with ("Per-ACK Steps") | after | senders tell controllers so | what the acknowledgement itself found lost counts with the next one; the answer to a lost packet is not later |
-//! | the first pacing rate assumes a round trip of 1 ms until the next is known ("Pacing Rate" in code) | it is set anew with the first round-trip time, as the section's prose has it | a rate that only grows would pace nothing in Startup | bursts of the initial window, not of every window |
-//! | every packet is paced ("Pacing") | up to ten leave unpaced when the application goes on after all was acknowledged | RFC 9002, section 7.7 | answers of a few packets take no second round trip |
-//! | the first packet is paced | sent at once | the size of segments is known with it | none |
-//! | state is saved for undoing at the first loss of each round trip (`NoteLoss`) and on entering recovery | at the first loss of an episode | "before the loss episode"; the first loss may have ended a probe by the time that recovery is entered | an episode of several round trips is undone as a whole |
-//! | `SaveCwnd` follows the change to ProbeRTT | it precedes it | what it saves is the window before | none |
-//! | windows are restored when recovery ends, by the transport | by the cumulative acknowledgement | recovery from a time-out is told to no controller | none |
-//! | a sample without a rate counts as a round trip without growth (`CheckFullBWReached`) | it does not count | it says nothing of growth | Startup does not end for samples shorter than a round trip |
-//! | `lost_prefix` may be negative, or more than the packet (`InflightAtLoss`) | within the packet | it is a part of the packet | `inflight_longterm` is not below what was in flight before the packet |
-//! | `MaxBwFilterLen` by a windowed filter | two values, of this cycle and the last; a cycle without a sample pushes none out | the window is two cycles long | none but for cycles that are limited by the application |
-//! | the short exit by loss sets `full_bw_reached` ("Exiting Startup Based on Packet Loss") | `full_bw_now` too | the appendix' second case asks for both | none: ProbeBW_UP begins with a new estimate |
+//! | losses are marked before the acknowledgement that reveals them is processed ("Per-ACK Steps") | after | senders notify controllers in that order | losses detected by an acknowledgement count with the next one; the response to a lost packet is not later |
+//! | the first pacing rate assumes a round trip of 1 ms until the next is known ("Pacing Rate" in code) | it is recomputed at the first round-trip sample, as in the section's prose | a rate that only grows would not pace Startup | bursts of the initial window, not of every window |
+//! | every packet is paced ("Pacing") | up to ten leave unpaced when the application resumes after all data was acknowledged | RFC 9002, section 7.7 | responses of a few packets take no second round trip |
+//! | the first packet is paced | sent at once | the segment size is known only with it | none |
+//! | state is saved for undoing at the first loss of each round trip (`NoteLoss`) and on entering recovery | at the first loss of an episode | "before the loss episode"; the first loss may have ended a probe before recovery is entered | an episode of several round trips is undone as one |
+//! | `SaveCwnd` follows the change to ProbeRTT | it precedes the change | the window to save is the one before | none |
+//! | windows are restored when recovery ends, by the transport | by the cumulative acknowledgement | controllers are not notified of the end of recovery from a time-out | none |
+//! | a sample without a rate counts as a round trip without growth (`CheckFullBWReached`) | it does not count | it carries no information on growth | samples shorter than a round trip do not end Startup |
+//! | `lost_prefix` may be negative, or more than the packet (`InflightAtLoss`) | clamped to the packet | it is a part of the packet | `inflight_longterm` is not below the amount in flight before the packet |
+//! | `MaxBwFilterLen` by a windowed filter | two values, of the current and the last cycle; a cycle without a sample evicts none | the window is two cycles long | none but for application-limited cycles |
+//! | the short exit by loss sets `full_bw_reached` ("Exiting Startup Based on Packet Loss") | `full_bw_now` too | the second case of the appendix requires both | none: ProbeBW_UP begins with a new estimate |
 //! | in Drain the table bounds the window by `inflight_longterm`, `BoundCwndForModel` does not | as `BoundCwndForModel` | the table is a summary | Drain ends at the bandwidth-delay product either way |
-//! | the time between probes is drawn at random (`PickProbeWait`) | from the time and what was delivered | engines are free of hidden randomness | flows of one bottleneck still draw apart |
-//! | no answer to marks is specified, beyond that they count as congestion ("ECN") | a marked acknowledgement counts as the loss of what it acknowledges | RFC 3168 | probes end, and bounds fall, as with losses |
-//! | without selective acknowledgements any loss ends a probe | losses are always counted | senders of this project have them with BBR | none |
+//! | the time between probes is drawn at random (`PickProbeWait`) | derived from the time and the delivered amount | engines have no hidden randomness | flows of one bottleneck still draw different times |
+//! | no response to marks is specified, except that they count as congestion ("ECN") | a marked acknowledgement counts as the loss of the acknowledged data | RFC 3168 | marks end probes and lower bounds as losses do |
+//! | without selective acknowledgements any loss ends a probe | losses are always counted | BBR senders here use selective acknowledgements | none |
 
 mod aggregation;
 mod config;
@@ -56,13 +57,13 @@ use super::{
 use crate::units::{Duration, Rate, Time};
 use crate::window::MAX_WINDOW;
 
-/// BBR. Volumes are in bytes, rates in bytes a second, as the draft has them.
+/// BBR controller. Volumes are in bytes, rates in bytes per second, as in the draft.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: BbrConfig,
     sampler: Sampler,
     state: BbrState,
-    /// C.SMSS; 0 until the first packet leaves, which tells it.
+    /// C.SMSS; 0 until the first packet is sent.
     smss: f64,
     /// C.cwnd.
     cwnd: f64,
@@ -77,11 +78,11 @@ pub struct Bbr {
     max_bw: model::MaxBandwidth,
     /// BBR.bw.
     bw: f64,
-    /// BBR.bw_shortterm, infinite where nothing bounds it.
+    /// BBR.bw_shortterm; infinite if unbounded.
     bw_shortterm: f64,
-    /// BBR.inflight_shortterm, infinite where nothing bounds it.
+    /// BBR.inflight_shortterm; infinite if unbounded.
     inflight_shortterm: f64,
-    /// BBR.inflight_longterm, infinite where nothing bounds it.
+    /// BBR.inflight_longterm; infinite if unbounded.
     inflight_longterm: f64,
     latest: model::Latest,
     aggregation: aggregation::Aggregation,
@@ -97,13 +98,13 @@ pub struct Bbr {
     has_rtt: bool,
 }
 
-/// The news of an acknowledgement.
+/// Data of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Acked {
     now: Time,
     /// RS.
     rs: RateSample,
-    /// RS.delivery_rate; 0 without.
+    /// RS.delivery_rate; 0 if unknown.
     rate: f64,
     /// RS.rtt.
     rtt: Option<Duration>,
@@ -112,8 +113,8 @@ struct Acked {
 }
 
 impl Bbr {
-    /// Starts as `config` says (OnInit), but with no window that no sender follows. What depends on the path is set when the first
-    /// packet leaves.
+    /// Creates the controller described by `config` (OnInit), with a window that no sender can exceed. Path-dependent
+    /// state is set when the first packet is sent.
     pub fn new(config: &BbrConfig) -> Self {
         let initial_window = config.initial_window.clamp(1.0, MAX_WINDOW);
         Self {
@@ -144,12 +145,12 @@ impl Bbr {
         }
     }
 
-    /// The state that it is in.
+    /// Returns the current state.
     pub const fn state(&self) -> BbrState {
         self.state
     }
 
-    /// BBR.pacing_gain.
+    /// Returns BBR.pacing_gain.
     pub(super) const fn pacing_gain(&self) -> f64 {
         match self.state {
             BbrState::Drain => self.config.drain_gain,
@@ -157,12 +158,12 @@ impl Bbr {
         }
     }
 
-    /// The state is another from now on, with its gains.
+    /// Enters a state and applies its gains.
     fn enter(&mut self, state: BbrState) {
         self.state = state;
     }
 
-    /// The first packet leaves: the path is there.
+    /// Initialises path-dependent state when the first packet is sent.
     #[cold]
     fn begin(&mut self, path: &Path) {
         self.smss = f64::from(path.segment);
@@ -174,7 +175,8 @@ impl Bbr {
         self.aggregation.since = path.now;
     }
 
-    /// HandleRestartFromIdle(): at the rate that the path had, rather than from the beginning ("Restarting From Idle").
+    /// Implements HandleRestartFromIdle(): restarts at the estimated rate of the path instead of in Startup
+    /// ("Restarting From Idle").
     #[cold]
     fn restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
@@ -186,14 +188,14 @@ impl Bbr {
         }
     }
 
-    /// The first round-trip time, by which the first rate was too high or too low.
+    /// Handles the first round-trip time, which corrects the initial pacing rate.
     #[cold]
     fn first_rtt(&mut self, path: &Path) {
         self.has_rtt = true;
         self.init_pacing_rate(path.smoothed_rtt);
     }
 
-    /// UpdateModelAndState().
+    /// Implements UpdateModelAndState().
     fn update_model(&mut self, ack: &Acked) {
         self.update_latest(ack);
         self.update_max_bw(ack);
@@ -209,7 +211,7 @@ impl Bbr {
         self.bound_bw();
     }
 
-    /// UpdateControlParameters().
+    /// Implements UpdateControlParameters().
     fn update_control(&mut self, ack: &Acked) {
         self.set_pacing_rate(self.pacing_gain());
         self.set_send_quantum();
@@ -282,7 +284,7 @@ impl Controller for Bbr {
                 let in_flight = sample.path.in_flight_bytes as f64;
                 self.enter_timeout(sample.path.now, sample.path.next_sequence, in_flight);
             }
-            // Each marked acknowledgement was answered.
+            // Marks are handled per acknowledgement.
             LossKind::Mark => {}
         }
     }

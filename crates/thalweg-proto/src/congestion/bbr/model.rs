@@ -1,22 +1,22 @@
-//! The model of the path: how fast it delivers, and how much it takes ("Updating Network Path Model Parameters").
+//! Path model: delivery rate and data in flight ("Updating Network Path Model Parameters").
 
 use super::{Acked, Bbr, FilterAdvance};
 
-/// Half of the round trips of version 1's filter (BtlBwFilterLen = 10).
+/// Half the length of version 1's filter, in round trips (BtlBwFilterLen = 10).
 const HALF_OF_ROUNDS: u32 = 5;
 
-/// The highest delivery rates of this ProbeBW cycle and the one before (BBR.max_bw_filter, MaxBwFilterLen = 2), in bytes a
-/// second.
+/// Maximum delivery rates of this ProbeBW cycle and the previous one (BBR.max_bw_filter, MaxBwFilterLen = 2), in bytes
+/// per second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBandwidth {
     before: f64,
     now: f64,
-    /// Round trips since the last advance, where they count.
+    /// Round trips since the last advance, if the filter counts them.
     rounds: u32,
 }
 
 impl MaxBandwidth {
-    /// BBR.max_bw.
+    /// Returns BBR.max_bw.
     pub fn get(&self) -> f64 {
         self.before.max(self.now)
     }
@@ -25,14 +25,14 @@ impl MaxBandwidth {
         self.now = self.now.max(rate);
     }
 
-    /// A cycle ends (AdvanceMaxBwFilter). One without a sample does not push the last one out.
+    /// Ends a cycle (AdvanceMaxBwFilter). A cycle without a sample does not replace the previous one.
     pub fn advance(&mut self) {
         if self.now > 0.0 {
             (self.before, self.now) = (self.now, 0.0);
         }
     }
 
-    /// A round trip ends, of those that version 1 counts.
+    /// Ends a round trip, for the filter of version 1.
     pub fn end_round(&mut self) {
         self.rounds += 1;
         if self.rounds == HALF_OF_ROUNDS {
@@ -42,17 +42,19 @@ impl MaxBandwidth {
     }
 }
 
-/// The path's deliveries of the latest round trip ("When not Probing for Bandwidth").
+/// Deliveries of the latest round trip ("When not Probing for Bandwidth").
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
-    /// The highest delivery rate in bytes a second (BBR.bw_latest).
+    /// Maximum delivery rate, in bytes per second (BBR.bw_latest).
     pub bw: f64,
-    /// The most bytes delivered between the departure of a packet and its acknowledgement (BBR.inflight_latest).
+    /// Maximum number of bytes delivered between the departure of a packet and its acknowledgement
+    /// (BBR.inflight_latest).
     pub inflight: f64,
 }
 
 impl Bbr {
-    /// UpdateMaxBw(), its round apart: samples that the application limited count where they are higher than all.
+    /// Implements UpdateMaxBw(), without its round count: application-limited samples count only if they exceed the
+    /// maximum.
     pub(super) fn update_max_bw(&mut self, ack: &Acked) {
         if ack.rate > 0.0 && (ack.rate >= self.max_bw.get() || !ack.rs.app_limited) {
             self.max_bw.update(ack.rate);
@@ -62,7 +64,7 @@ impl Bbr {
         }
     }
 
-    /// UpdateLatestDeliverySignals().
+    /// Implements UpdateLatestDeliverySignals().
     pub(super) fn update_latest(&mut self, ack: &Acked) {
         self.latest.bw = self.latest.bw.max(ack.rate);
         self.latest.inflight = self.latest.inflight.max(ack.rs.delivered as f64);
@@ -72,25 +74,25 @@ impl Bbr {
         }
     }
 
-    /// AdvanceLatestDeliverySignals().
+    /// Implements AdvanceLatestDeliverySignals().
     pub(super) fn advance_latest(&mut self, ack: &Acked) {
         if self.loss.round_start {
             self.latest = Latest { bw: ack.rate, inflight: ack.rs.delivered as f64 };
         }
     }
 
-    /// BoundBWForModel().
+    /// Implements BoundBWForModel().
     pub(super) fn bound_bw(&mut self) {
         self.bw = self.max_bw.get().min(self.bw_shortterm);
     }
 
-    /// ResetShortTermModel().
+    /// Implements ResetShortTermModel().
     pub(super) fn reset_short_term(&mut self) {
         self.bw_shortterm = f64::INFINITY;
         self.inflight_shortterm = f64::INFINITY;
     }
 
-    /// The bandwidth-delay product at the rate `bw`, times `gain` (BDPMultiple), in bytes.
+    /// Returns the bandwidth-delay product at the rate `bw`, times `gain` (BDPMultiple), in bytes.
     pub(super) fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt.seconds {
             Some(seconds) => gain * bw * seconds,
@@ -98,29 +100,29 @@ impl Bbr {
         }
     }
 
-    /// BBR.bdp, in bytes.
+    /// Returns BBR.bdp, in bytes.
     pub(super) fn bdp(&self) -> f64 {
         self.bdp_multiple(self.bw, 1.0)
     }
 
-    /// The bytes that should be in flight to deliver at `bw` times `gain` (Inflight).
+    /// Returns the target data in flight at `bw` times `gain`, in bytes (Inflight).
     pub(super) fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantization_budget(self.bdp_multiple(bw, gain))
     }
 
-    /// QuantizationBudget(): room for hosts that batch, and for acknowledgements of every other packet.
+    /// Implements QuantizationBudget(): adds data in flight for hosts that batch, and for delayed acknowledgements.
     pub(super) fn quantization_budget(&self, inflight: f64) -> f64 {
         let offload = f64::from(self.config.offload_quanta) * self.send_quantum;
         let probe = if self.state == super::BbrState::ProbeUp { 2.0 * self.smss } else { 0.0 };
         inflight.max(offload).max(self.min_pipe_cwnd()) + probe
     }
 
-    /// The bytes that should be in flight, unless congestion cut the window (TargetInflight).
+    /// Returns the target data in flight, bounded by a window reduced by congestion (TargetInflight), in bytes.
     pub(super) fn target_inflight(&self) -> f64 {
         self.bdp().min(self.cwnd)
     }
 
-    /// The long-term bound less what is left free for others (InflightWithHeadroom), in bytes.
+    /// Returns the long-term bound minus the headroom (InflightWithHeadroom), in bytes.
     pub(super) fn inflight_with_headroom(&self) -> f64 {
         let headroom = (self.config.headroom * self.inflight_longterm).max(self.smss);
         if self.inflight_longterm.is_infinite() {

@@ -4,30 +4,30 @@ use super::{Acked, Bbr, BbrState, FilterAdvance};
 use crate::random::Stream;
 use crate::units::{Duration, Time};
 
-/// The shortest time between probes; up to one second more is drawn ("Time Scale for Bandwidth Probing").
+/// Minimum time between probes, in seconds; up to one second is added at random ("Time Scale for Bandwidth Probing").
 const MIN_WAIT: f64 = 2.0;
-/// A probe begins at the latest after so many round trips, so that CUBIC and Reno keep their share.
+/// Maximum number of round trips between probes, for coexistence with CUBIC and Reno.
 const MAX_ROUNDS: f64 = 63.0;
-/// The additive increase of the long-term bound is doubled so many times at most.
+/// Maximum number of doublings of the long-term bound's additive increase.
 const MAX_DOUBLINGS: u32 = 30;
 
-/// The meaning of acknowledgements to probing for bandwidth (BBR.ack_phase).
+/// Phase of the acknowledgements in a bandwidth probe (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
-    /// Nothing.
+    /// No probe.
     #[default]
     Init,
-    /// The pipe is being filled.
+    /// Acknowledgements of the refill phase.
     Refilling,
-    /// More is in flight, of which nothing is known yet.
+    /// The probe has started, without acknowledgements yet.
     Starting,
-    /// The fate of more in flight.
+    /// Acknowledgements of the probe's data.
     Feedback,
-    /// The fate of the last of it.
+    /// Acknowledgements of the probe's last data.
     Stopping,
 }
 
-/// The state of ProbeBW.
+/// State of ProbeBW.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub ack_phase: AckPhase,
@@ -69,7 +69,7 @@ impl Default for Cycle {
 }
 
 impl Bbr {
-    /// StartProbeBW_DOWN().
+    /// Implements StartProbeBW_DOWN().
     pub(super) fn start_down(&mut self, now: Time) {
         self.reset_congestion_signals();
         self.cycle.up_acked_per_inc = f64::INFINITY;
@@ -83,15 +83,15 @@ impl Bbr {
         self.enter(BbrState::ProbeDown);
     }
 
-    /// PickProbeWait(). What is drawn follows from what the flow has seen, to the picosecond, so that flows of one bottleneck
-    /// draw apart and a run is the same each time.
+    /// Implements PickProbeWait(). The random number is derived from the flow's own state, with picosecond resolution.
+    /// Flows of one bottleneck thus draw different values, and runs are reproducible.
     fn pick_probe_wait(&mut self, now: Time) {
         let mut stream = Stream::new(now.as_picos(), "bbr-probe-wait", self.sampler.delivered());
         self.cycle.rounds_since_up = stream.below(2) as u32;
         self.cycle.wait = Duration::from_secs_f64(MIN_WAIT + stream.unit());
     }
 
-    /// StartProbeBW_REFILL().
+    /// Implements StartProbeBW_REFILL().
     pub(super) fn start_refill(&mut self) {
         self.reset_short_term();
         self.cycle.up_rounds = 0;
@@ -102,7 +102,7 @@ impl Bbr {
         self.enter(BbrState::ProbeRefill);
     }
 
-    /// StartProbeBW_UP().
+    /// Implements StartProbeBW_UP().
     fn start_up(&mut self, ack: &Acked) {
         self.cycle.is_probe_sample = true;
         self.cycle.ack_phase = AckPhase::Starting;
@@ -112,7 +112,7 @@ impl Bbr {
         self.raise_slope();
     }
 
-    /// UpdateProbeBWCyclePhase().
+    /// Implements UpdateProbeBWCyclePhase().
     pub(super) fn update_cycle(&mut self, ack: &Acked) {
         if !self.full_bw.reached || self.adapt_long_term(ack) {
             return;
@@ -123,7 +123,7 @@ impl Bbr {
                 self.start_refill();
             }
             BbrState::ProbeDown if self.is_time_to_cruise(ack.in_flight) => self.enter(BbrState::ProbeCruise),
-            // One round trip of REFILL.
+            // REFILL lasts one round trip.
             BbrState::ProbeRefill if ack.rs.round_start => self.start_up(ack),
             BbrState::ProbeUp if goes_down => {
                 self.cycle.too_high = false;
@@ -133,32 +133,32 @@ impl Bbr {
         }
     }
 
-    /// IsTimeToProbeBW(): after the time that was drawn, or as many round trips as a Reno flow would take.
+    /// Implements IsTimeToProbeBW(): after the random wait, or after the round trips of a Reno flow.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let rounds = (self.target_inflight() / self.smss).min(MAX_ROUNDS);
         now.since(self.cycle.since) > self.cycle.wait || f64::from(self.cycle.rounds_since_up) >= rounds
     }
 
-    /// IsTimeToCruise().
+    /// Implements IsTimeToCruise().
     fn is_time_to_cruise(&self, in_flight: f64) -> bool {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw.get(), 1.0)
     }
 
-    /// IsTimeToGoDown().
+    /// Implements IsTimeToGoDown().
     fn is_time_to_go_down(&mut self, ack: &Acked) -> bool {
         if self.config.precautionary && self.cycle.too_high && ack.in_flight >= self.inflight_longterm {
             self.cycle.precautionary = true;
             return true;
         }
         if self.cwnd_limited.get() && self.cwnd >= self.inflight_longterm {
-            // What is measured is the bound, not the path.
+            // The sample measures the bound, not the path.
             self.full_bw.reset(ack.rate);
             return false;
         }
         self.full_bw.now
     }
 
-    /// AdaptLongTermModel(): true if it decided which state is next.
+    /// Implements AdaptLongTermModel(): returns true if it selected the next state.
     fn adapt_long_term(&mut self, ack: &Acked) -> bool {
         if self.cycle.ack_phase == AckPhase::Starting && ack.rs.round_start {
             self.cycle.ack_phase = AckPhase::Feedback;
@@ -186,14 +186,15 @@ impl Bbr {
         false
     }
 
-    /// RaiseInflightLongtermSlope(): in each round trip the bound grows by twice as many segments as in the one before.
+    /// Implements RaiseInflightLongtermSlope(): in each round trip the bound grows by twice as many segments as in the
+    /// previous one.
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.cycle.up_rounds);
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_acked_per_inc = (self.cwnd / growth).max(self.smss);
     }
 
-    /// ProbeInflightLongtermUpward().
+    /// Implements ProbeInflightLongtermUpward().
     fn probe_upward(&mut self, ack: &Acked) {
         if !self.cwnd_limited.get() || self.cwnd < self.inflight_longterm {
             return;

@@ -1,20 +1,20 @@
-//! The shortest round-trip time, and ProbeRTT, which shows it ("ProbeRTT").
+//! Minimum round-trip time, and the ProbeRTT state that measures it ("ProbeRTT").
 
 use super::probe_bw::AckPhase;
 use super::{Acked, Bbr, BbrState, ProbeRttBasis};
 use crate::units::{Duration, Time};
 
-/// The time for which so little is in flight at least (ProbeRTTDuration).
+/// Minimum duration of ProbeRTT at the reduced window (ProbeRTTDuration).
 const DURATION: Duration = Duration::from_millis(200);
-/// The time for which a round trip counts (MinRTTFilterLen).
+/// Lifetime of the minimum round-trip time (MinRTTFilterLen).
 const FILTER: Duration = Duration::from_secs(10);
 
-/// The shortest round-trip time, and when it is to be looked for.
+/// Minimum round-trip time, and the schedule of ProbeRTT.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     /// BBR.min_rtt.
     pub rtt: Duration,
-    /// The same in seconds; `None` before the first.
+    /// The same in seconds; `None` before the first sample.
     pub seconds: Option<f64>,
     /// BBR.min_rtt_stamp.
     pub stamp: Time,
@@ -24,13 +24,13 @@ pub(super) struct MinRtt {
     pub probe_stamp: Time,
     /// BBR.probe_rtt_expired.
     pub expired: bool,
-    /// BBR.probe_rtt_done_stamp; `None` until little enough is in flight.
+    /// BBR.probe_rtt_done_stamp; `None` until the data in flight is small enough.
     pub done: Option<Time>,
     /// BBR.probe_rtt_round_done.
     pub round_done: bool,
-    /// The shortest round-trip time in seconds as it was before the last acknowledgement, which may have expired it.
+    /// Minimum round-trip time before the last acknowledgement, which may have expired it, in seconds.
     before: Option<f64>,
-    /// That, as of the beginning of the last ProbeRTT.
+    /// The value of `before` at the start of the last ProbeRTT.
     at_entry: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ impl Default for MinRtt {
 }
 
 impl MinRtt {
-    /// UpdateMinRTT(), with the time between two ProbeRTT.
+    /// Implements UpdateMinRTT(), with a configurable ProbeRTT interval.
     pub fn update(&mut self, now: Time, rtt: Option<Duration>, interval: Duration) {
         self.expired = now.since(self.probe_stamp) > interval;
         if let Some(rtt) = rtt
@@ -69,7 +69,7 @@ impl MinRtt {
 }
 
 impl Bbr {
-    /// CheckProbeRTT().
+    /// Implements CheckProbeRTT().
     pub(super) fn check_probe_rtt(&mut self, ack: &Acked) {
         if self.state != BbrState::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd();
@@ -87,9 +87,9 @@ impl Bbr {
         }
     }
 
-    /// HandleProbeRTT().
+    /// Implements HandleProbeRTT().
     fn handle_probe_rtt(&mut self, ack: &Acked) {
-        // Rates measured meanwhile say nothing of the path.
+        // Rates measured in ProbeRTT do not reflect the path.
         self.sampler.mark_app_limited(ack.in_flight as u64);
         if self.min_rtt.done.is_some() {
             self.min_rtt.round_done |= ack.rs.round_start;
@@ -103,7 +103,7 @@ impl Bbr {
         }
     }
 
-    /// CheckProbeRTTDone().
+    /// Implements CheckProbeRTTDone().
     pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
         if self.min_rtt.done.is_some_and(|done| now > done) {
             self.min_rtt.probe_stamp = now;
@@ -112,11 +112,11 @@ impl Bbr {
         }
     }
 
-    /// ExitProbeRTT().
+    /// Implements ExitProbeRTT().
     fn exit_probe_rtt(&mut self, now: Time) {
         self.reset_short_term();
         if self.full_bw.reached {
-            // The next probe is a whole cycle away; that nothing is queued is known.
+            // The next probe is a whole cycle away, and the queue is known to be empty.
             self.start_down(now);
             self.enter(BbrState::ProbeCruise);
         } else {
@@ -124,7 +124,7 @@ impl Bbr {
         }
     }
 
-    /// ProbeRTTCwnd(), in bytes.
+    /// Returns ProbeRTTCwnd(), in bytes.
     pub(super) fn probe_rtt_cwnd(&self) -> f64 {
         let gain = BbrState::ProbeRtt.cwnd_gain();
         let before =

@@ -1,38 +1,38 @@
-//! Startup and Drain ("Startup", "Drain"), and the estimator of a full pipe, which ends ProbeBW_UP too.
+//! Startup and Drain ("Startup", "Drain"), and the full-pipe estimator, which also ends ProbeBW_UP.
 
 use super::{Acked, Bbr, BbrState};
 
-/// A delivery rate that is this much higher is growth ("Exiting Acceleration Based on Bandwidth Plateau").
+/// Minimum increase of the delivery rate that counts as growth ("Exiting Acceleration Based on Bandwidth Plateau").
 const GROWTH: f64 = 1.25;
-/// So many round trips without growth mean that the pipe is full.
+/// Round trips without growth that indicate a full pipe.
 const PLATEAU_ROUNDS: u32 = 3;
-/// So many separate ranges of data are lost in the round trip for whose losses Startup ends (BBRStartupFullLossCnt).
+/// Minimum number of separate lost ranges in a round trip that end Startup (BBRStartupFullLossCnt).
 const LOST_RANGES: u32 = 6;
-/// Drain ends after so many round trips, whatever is in flight.
+/// Maximum duration of Drain, in round trips.
 const DRAIN_ROUNDS: u64 = 3;
 
-/// The estimator of a full pipe.
+/// Full-pipe estimator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullBandwidth {
-    /// The pipe was full at some time (BBR.full_bw_reached).
+    /// The pipe has been full at some time (BBR.full_bw_reached).
     pub reached: bool,
-    /// The pipe is full since it was last asked (BBR.full_bw_now).
+    /// The pipe has been full since the last reset (BBR.full_bw_now).
     pub now: bool,
-    /// The rate from which growth is measured, in bytes a second (BBR.full_bw).
+    /// Baseline rate of the growth test, in bytes per second (BBR.full_bw).
     pub bw: f64,
     /// Round trips without growth (BBR.full_bw_count).
     pub count: u32,
 }
 
 impl FullBandwidth {
-    /// ResetFullBW(), with `bw` as what growth is measured from.
+    /// Implements ResetFullBW(), with `bw` as the baseline.
     pub fn reset(&mut self, bw: f64) {
         *self = Self { reached: self.reached, now: false, bw, count: 0 };
     }
 }
 
 impl Bbr {
-    /// CheckFullBWReached().
+    /// Implements CheckFullBWReached().
     pub(super) fn check_full_bw(&mut self, ack: &Acked) {
         if self.full_bw.now || !ack.rs.round_start || ack.rs.app_limited || ack.rate <= 0.0 {
             return;
@@ -46,7 +46,7 @@ impl Bbr {
         self.full_bw.reached |= self.full_bw.now;
     }
 
-    /// CheckStartupDone().
+    /// Implements CheckStartupDone().
     pub(super) fn check_startup_done(&mut self, ack: &Acked) {
         if self.state != BbrState::Startup {
             return;
@@ -58,7 +58,8 @@ impl Bbr {
         }
     }
 
-    /// CheckStartupHighLoss(): a whole round trip in fast recovery, with too much and enough ranges lost.
+    /// Implements CheckStartupHighLoss(): a full round trip in fast recovery, with a high loss rate and enough lost
+    /// ranges.
     fn check_startup_high_loss(&mut self, ack: &Acked) {
         if !self.loss.round_start {
             return;
@@ -78,7 +79,7 @@ impl Bbr {
         self.inflight_longterm = self.bdp().max(self.latest.inflight);
     }
 
-    /// CheckDrainDone().
+    /// Implements CheckDrainDone().
     pub(super) fn check_drain_done(&mut self, ack: &Acked) {
         if self.state == BbrState::Drain
             && (ack.in_flight <= self.inflight(self.bw, 1.0)

@@ -1,27 +1,27 @@
-//! The states of BBR, and the gains of each ("Summary of Control Behavior in the State Machine").
+//! States of BBR, and the gains of each ("Summary of Control Behavior in the State Machine").
 
-/// A state of BBR's state machine (BBR.state).
+/// State of BBR's state machine (BBR.state).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BbrState {
-    /// The rate doubles each round trip, in search of the path's.
+    /// Startup: the rate doubles each round trip, in search of the path's rate.
     #[default]
     Startup,
-    /// The queue that Startup made drains.
+    /// Drain: drains the queue built in Startup.
     Drain,
-    /// ProbeBW_DOWN: slower than the path delivers, so that queues drain and others find room.
+    /// ProbeBW_DOWN: sends below the delivery rate, which drains queues and leaves headroom to other flows.
     ProbeDown,
-    /// ProbeBW_CRUISE: as fast as the path delivers.
+    /// ProbeBW_CRUISE: sends at the delivery rate.
     ProbeCruise,
-    /// ProbeBW_REFILL: one round trip that fills the path before it is probed.
+    /// ProbeBW_REFILL: fills the pipe for one round trip before the probe.
     ProbeRefill,
-    /// ProbeBW_UP: faster than the path delivered, in search of more.
+    /// ProbeBW_UP: sends above the delivery rate, in search of bandwidth.
     ProbeUp,
-    /// Little in flight for a while, so that the round-trip time without queues shows.
+    /// ProbeRTT: reduces the data in flight, to measure the round-trip time without queues.
     ProbeRtt,
 }
 
 impl BbrState {
-    /// The name, as the draft has it in lower case.
+    /// Returns the name in the draft, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -34,12 +34,12 @@ impl BbrState {
         }
     }
 
-    /// The factor between the estimated bandwidth and the pacing rate (BBR.pacing_gain).
+    /// Returns the ratio of the pacing rate to the estimated bandwidth (BBR.pacing_gain).
     pub(super) const fn pacing_gain(self) -> f64 {
         match self {
-            // 4 ln 2: the least with which the rate doubles in a round trip (StartupPacingGain).
+            // 4 ln 2: the minimum gain that doubles the rate per round trip (StartupPacingGain).
             Self::Startup => 2.77,
-            // DrainPacingGain, unless the configuration has another.
+            // DrainPacingGain, unless configured.
             Self::Drain => 0.5,
             Self::ProbeDown => 0.9,
             Self::ProbeCruise | Self::ProbeRefill | Self::ProbeRtt => 1.0,
@@ -47,7 +47,7 @@ impl BbrState {
         }
     }
 
-    /// The factor between the estimated bandwidth-delay product and what may be in flight (BBR.cwnd_gain).
+    /// Returns the ratio of the maximum data in flight to the estimated bandwidth-delay product (BBR.cwnd_gain).
     pub(super) const fn cwnd_gain(self) -> f64 {
         match self {
             // DefaultCwndGain.
@@ -58,12 +58,12 @@ impl BbrState {
         }
     }
 
-    /// IsInAProbeBWState().
+    /// Implements IsInAProbeBWState().
     pub(super) const fn is_probe_bw(self) -> bool {
         matches!(self, Self::ProbeDown | Self::ProbeCruise | Self::ProbeRefill | Self::ProbeUp)
     }
 
-    /// IsProbingBW(): what is sent may be more than the path delivers.
+    /// Implements IsProbingBW(): returns true if the sending rate may exceed the delivery rate.
     pub(super) const fn is_accelerating(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeRefill | Self::ProbeUp)
     }

@@ -1,28 +1,29 @@
-//! Heavy losses: more than no path that works loses by itself.
+//! Heavy losses: loss rates above those of any working path.
 //!
-//! A queue that is always full, or one that drops and never delays, adds nothing to the shortest round trip: no delay bounds the window
-//! then, and losses have to.
+//! With a queue that is always full, or one that drops without delaying, the minimum round-trip time includes the full
+//! delay. Delay then does not bound the window, so losses must.
 
 use crate::units::{Duration, Time};
 
-/// The share of packets above which losses are heavy (the authors' code: 0.3).
-const HEAVY: f64 = 0.3;
-/// Round trips that are counted together (the authors' code: 2).
+/// Loss rate above which losses are heavy (the authors' code: 0.3).
+const HEAVY_LOSS_RATE: f64 = 0.3;
+/// Counting period, in round trips (the authors' code: 2).
 const ROUND_TRIPS: u64 = 2;
-/// The packets that tell no share yet (the authors' code: 20, which takes a window of few segments many round trips).
-const FEWEST: u32 = 10;
-/// Lost packets, of few, that keep a window from growing.
+/// Minimum number of packets for a loss rate (the authors' code: 20, which takes a window of few segments many round
+/// trips).
+const MIN_PACKETS: u32 = 10;
+/// Number of lost packets, out of few, that stops window growth.
 const SOME: u32 = 2;
-/// The largest share of the window that heavy losses leave (the authors' code: 0.7).
+/// Maximum share of the window that remains after heavy losses (the authors' code: 0.7).
 const LARGEST_SHARE: f64 = 0.7;
 
-/// The packets of the last round trips, and those of them that were lost. What left before the window was last cut says nothing of
-/// the window now, and does not count.
+/// Counts of packets and losses in the last round trips. Packets sent before the last window reduction are not counted,
+/// since they do not reflect the current window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
-    /// The time at which the window was last cut, for heavy losses or after a time-out.
+    /// Time of the last window reduction, for heavy losses or after a time-out.
     cut_at: Time,
-    /// The time at which heavy losses last cut it.
+    /// Time of the last reduction for heavy losses.
     heavy_at: Time,
     since: Time,
     acked: u32,
@@ -30,19 +31,19 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Counts a lost packet, which left at `sent_at`.
+    /// Counts a lost packet, sent at `sent_at`.
     pub fn on_lost(&mut self, sent_at: Time) {
         self.lost = self.lost.saturating_add(u32::from(sent_at >= self.cut_at));
     }
 
-    /// Counts acknowledged packets, of which the newest left at `sent_at`. After two round trips counting begins anew; heavy losses
-    /// give the share of the window that arrived, at most [`LARGEST_SHARE`].
+    /// Counts acknowledged packets; the newest was sent at `sent_at`. The count restarts after two round trips. After
+    /// heavy losses, returns the share of the window that arrived, at most [`LARGEST_SHARE`].
     pub fn on_ack(&mut self, now: Time, sent_at: Time, acked: u32, smoothed_rtt: Duration) -> Option<f64> {
         if sent_at < self.cut_at {
             return None;
         }
         self.acked = self.acked.saturating_add(acked);
-        if self.count() <= FEWEST || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
+        if self.count() <= MIN_PACKETS || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
             return None;
         }
         let heavy = self.are_heavy().then(|| (1.0 - self.share()).min(LARGEST_SHARE));
@@ -53,19 +54,19 @@ impl Losses {
         heavy
     }
 
-    /// True if an acknowledgement of what left at `sent_at` must not let the window grow: of the packets that were counted so far
-    /// more were lost than a path loses by itself, or it left before heavy losses cut the window.
+    /// Returns true if an acknowledgement of data sent at `sent_at` must not grow the window: the counted losses exceed
+    /// the loss rate of a working path, or the data was sent before heavy losses reduced the window.
     pub fn forbid_growth(&self, sent_at: Time) -> bool {
         self.lost >= SOME && self.are_heavy() || sent_at < self.heavy_at
     }
 
-    /// The window was cut for another reason.
+    /// Records a reduction of the window for another reason.
     pub fn on_timeout(&mut self, now: Time) {
         *self = Self { cut_at: now, since: now, acked: 0, lost: 0, ..*self };
     }
 
     fn are_heavy(&self) -> bool {
-        self.share() > HEAVY
+        self.share() > HEAVY_LOSS_RATE
     }
 
     const fn count(&self) -> u32 {
@@ -87,7 +88,7 @@ mod tests {
         Time::ZERO + RTT * round_trips
     }
 
-    /// The share that is left after `round_trips` of 50 packets each, of which so many are lost.
+    /// Returns the remaining share after `round_trips` of 50 packets each, with `lost` losses in each.
     fn left(round_trips: u64, lost: u32) -> Option<f64> {
         let mut losses = Losses::default();
         losses.on_timeout(Time::ZERO);
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn few_packets_tell_no_share() {
+    fn few_packets_yield_no_loss_rate() {
         let mut losses = Losses::default();
         (0..5).for_each(|_| losses.on_lost(at(1)));
         assert_eq!(losses.on_ack(at(10), at(9), 5, RTT), None);
@@ -122,9 +123,9 @@ mod tests {
         assert_eq!(losses.on_ack(at(20), at(19), 30, RTT), None, "counting began anew");
     }
 
-    /// A cut answers for all that left before it.
+    /// A reduction covers all data sent before it.
     #[test]
-    fn what_left_before_a_cut_does_not_count() {
+    fn losses_of_packets_sent_before_a_reduction_do_not_count() {
         let mut losses = Losses::default();
         losses.on_timeout(at(5));
         (0..50).for_each(|_| losses.on_lost(at(4)));

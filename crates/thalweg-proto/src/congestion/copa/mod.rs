@@ -1,8 +1,8 @@
-//! Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; section numbers are
-//! the paper's).
+//! Copa (Arun and Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; section
+//! numbers are the paper's).
 //!
-//! A sender with this much queueing delay ahead of it should send at `1 / (delta * delay)` packets a second, which is the best that it
-//! can do where all others do so as well. The window moves towards that rate, and the rates of all meet.
+//! A sender with the queueing delay `delay` should send at `1 / (delta * delay)` packets a second, which is optimal if
+//! all other senders do the same. The window moves towards that rate, and the rates of all senders converge.
 //!
 //! ```text
 //!   queueing delay:   standing RTT - shortest RTT of 10 s
@@ -12,23 +12,24 @@
 //!   pacing rate:      2 * window / standing RTT
 //! ```
 //!
-//! Where only senders like this one share a queue, it is nearly empty every few round trips. One that has seen no such moment for five
-//! shares it with somebody who fills it, and competes: `1 / delta` grows by one each round trip, and is halved by a loss.
+//! If only Copa senders share a queue, it is nearly empty every few round trips. A sender that has not observed a
+//! nearly empty queue for five round trips shares it with a buffer-filling sender, and competes: `1 / delta` grows by
+//! one each round trip, and is halved by a loss.
 //!
 //! # Differences from the paper
 //!
 //! | Paper | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the window is compared with that at which the newest acknowledged packet left, once per window (2.1) | with that at the start of the round trip, when it ends | a round trip ends with the first packet that left after it began, at that window | none |
-//! | the velocity holds for a whole round trip, whichever way the window goes in it (2.1) | a step the other way ends the round trip, with a velocity of 1 | it was learnt on the way that is over; mvfst does so too | without, a window of 1400 segments falls to 15 within one round trip, and again and again, where 100 Mbit/s and 100 ms meet |
-//! | the velocity is not bounded (2.1) | no segment moves the window by more than one segment | a window should not more than double, or vanish, within a round trip | none in equilibrium |
-//! | nearly empty is less than a tenth of the range of round trips (2.2) | or equal to it | without any queue both are nothing | an empty path is no competitor |
-//! | the time for which the shortest and the longest round trip count is exact | to an eighth of it | bounded memory | none to be seen |
-//! | nothing bounds the window where a queue is always full, or drops and never delays: the shortest round trip is the standing one then (2.1) | more than 0.3 of the packets of two round trips lost leave the share of the window that arrived, 0.7 at most, with a velocity of 1, and so many let it not grow | the authors' code (`ReduceOnLoss`) leaves 0.7 of it then; mvfst cuts at persistent congestion alone | without, 99.8 % of what goes through a policer is lost; a path that loses more than 0.3 by itself is not filled |
-//! | says nothing of a loss in slow start (2.1) | it ends slow start | whatever is lost, the path has no room for twice as much | less overshoot where buffers are short |
-//! | says nothing of time-outs, idle times and windows that the application does not use | two segments after a time-out, the first window after an idle time, what is left of an unused one, in slow start again | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, but for the threshold, which it does not have | none on a path that works and is used |
-//! | says nothing of marks | packets are Not-ECT | losses are no sign of congestion to it in default mode, so that marks would not be | a queue that marks drops its packets |
-//! | one-way or round-trip delays are not told apart | round trips | what is queued on the way back cannot be helped | less throughput where the way back is congested |
+//! | once per window, the window is compared with that at the transmission of the newest acknowledged packet (2.1) | compared at the end of a round trip with the window at its start | a round trip ends with the first packet sent after it began, at that window | none |
+//! | the velocity holds for a full round trip, in either direction of the window (2.1) | a step in the other direction ends the round trip, with a velocity of 1 | the velocity was learnt in the former direction; mvfst does the same | without it, a window of 1400 segments repeatedly falls to 15 within one round trip at 100 Mbit/s and 100 ms |
+//! | the velocity is not bounded (2.1) | no segment moves the window by more than one segment | a window should at most double, and not vanish, within a round trip | none in equilibrium |
+//! | nearly empty is less than a tenth of the range of round trips (2.2) | or equal to it | without a queue both are zero | an empty path is not taken for a competitor |
+//! | the minimum and maximum round-trip times expire exactly | to an eighth of it | bounded memory | none observed |
+//! | the window is unbounded if a queue is always full, or drops without delaying: the minimum then equals the standing round-trip time (2.1) | if more than 0.3 of the packets of two round trips are lost, the window falls to the delivered share, at most 0.7, with a velocity of 1; at that loss rate it does not grow | the authors' code (`ReduceOnLoss`) reduces it to 0.7 then; mvfst reduces it only at persistent congestion | without it, 99.8 % of the data sent through a policer is lost; a path with a loss rate above 0.3 is not filled |
+//! | loss in slow start: unspecified (2.1) | it ends slow start | the path cannot carry twice the window | less overshoot with short buffers |
+//! | time-outs, idle times and unused windows: unspecified | two segments after a time-out, the initial window after an idle time, the used part of an unused window; slow start in each case | RFC 5681, sections 3.1 and 4.1; RFC 2861 and RFC 7661, without ssthresh, which Copa lacks | none on a path that works and is used |
+//! | marks: unspecified | packets are Not-ECT | in default mode losses do not indicate congestion, so marks would not either | a queue that marks drops its packets |
+//! | one-way or round-trip delays: unspecified | round-trip delays | a queue on the return path is outside the sender's control | less throughput if the return path is congested |
 
 mod losses;
 mod mode;
@@ -39,29 +40,30 @@ use crate::units::{Duration, Rate, Time};
 use losses::Losses;
 use mode::Mode;
 
-/// The least window in segments.
+/// Minimum window, in segments.
 const MIN_WINDOW: f64 = 2.0;
-/// Round trips that the window must have kept its direction for until the velocity doubles (section 2.1).
+/// Round trips with a constant window direction before the velocity doubles (section 2.1).
 const STEADY: u32 = 3;
-/// The pacing rate as a multiple of a window for each standing round trip (section 2.1).
+/// Pacing rate, as a multiple of one window per standing round-trip time (section 2.1).
 const PACING_GAIN: f64 = 2.0;
-/// Round trips for which the longest of them counts (section 2.2).
+/// Length of the maximum filter, in round trips (section 2.2).
 const LONGEST: u64 = 4;
 
-/// The configuration of [`Copa`].
+/// Configuration of [`Copa`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CopaConfig {
-    /// The window at the start, in segments; at least 1.
+    /// Initial window, in segments; at least 1.
     pub initial_window: f64,
-    /// The weight of delay against throughput, above 0 (section 2.1: 0.5): each sender keeps about 1 / delta packets queued.
+    /// Weight of delay against throughput, above 0 (section 2.1: 0.5): each sender keeps about 1 / delta packets
+    /// queued.
     pub delta: f64,
-    /// Compete with senders that fill the queue (section 2.2), in place of staying with [`delta`](Self::delta).
+    /// Compete with buffer-filling senders (section 2.2), instead of keeping [`delta`](Self::delta).
     pub compete: bool,
-    /// The time for which the shortest round trip counts (section 2.1: 10 s).
+    /// Length of the minimum filter (section 2.1: 10 s).
     pub min_rtt_window: Duration,
 }
 
-/// Copa.
+/// Copa controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Copa {
     initial_window: f64,
@@ -75,25 +77,25 @@ pub struct Copa {
     velocity: f64,
     round: Round,
     losses: Losses,
-    /// Time-outs so far, and cuts for heavy losses.
+    /// Number of time-outs and of reductions for heavy losses.
     cuts: u32,
     pacing_rate: Option<Rate>,
 }
 
-/// A round trip, and where the window went in those before it.
+/// Current round trip, and the window direction in earlier ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     start: Time,
-    /// The window at its start.
+    /// Window at its start.
     window: f64,
-    /// The window grew in the last one, or shrank; `None` where that is not known.
+    /// The window grew in the last round trip; `None` if unknown.
     up: Option<bool>,
-    /// Round trips for which it has kept that direction since the one that set it.
+    /// Number of round trips in the current direction after its first one.
     same: u32,
 }
 
 impl Copa {
-    /// Starts as `config` says; values out of range are moved to the nearest that are not.
+    /// Creates the controller described by `config`; out-of-range values are clamped.
     pub fn new(config: &CopaConfig) -> Self {
         let window = config.initial_window.max(1.0);
         Self {
@@ -113,22 +115,22 @@ impl Copa {
         }
     }
 
-    /// The delta that it has now.
+    /// Returns the current delta.
     pub fn delta(&self) -> f64 {
         1.0 / self.mode.inverse_delta()
     }
 
-    /// True while it competes with senders that fill the queue.
+    /// Returns true in competitive mode.
     pub const fn is_competing(&self) -> bool {
         self.mode.is_competing()
     }
 
-    /// The segments by which a round trip moves the window, divided by 1 / delta.
+    /// Returns the velocity: the change of the window per round trip, in units of 1 / delta.
     pub const fn velocity(&self) -> f64 {
         self.velocity
     }
 
-    /// Section 2.1: the direction of the window in the round trip that ends, and the velocity that follows.
+    /// Section 2.1: determines the window direction of the round trip that ends, and updates the velocity.
     fn end_round(&mut self, now: Time) {
         let moved = self.window != self.round.window;
         let up = moved.then_some(self.window > self.round.window);
@@ -145,7 +147,7 @@ impl Copa {
         (self.round.start, self.round.window) = (now, self.window);
     }
 
-    /// Heavy losses leave `share` of the window.
+    /// Reduces the window to `share` after heavy losses.
     fn cut(&mut self, now: Time, share: f64) {
         self.cuts = self.cuts.saturating_add(1);
         self.window = (self.window * share).max(MIN_WINDOW);
@@ -154,10 +156,10 @@ impl Copa {
         self.round = Round { start: now, window: self.window, ..Round::default() };
     }
 
-    /// Section 2.1: towards the target rate, by what so many acknowledged segments are worth.
+    /// Section 2.1: moves the window towards the target rate, by the amount for `acked` segments.
     fn step(&mut self, now: Time, acked: u32, up: bool) {
         if self.velocity > 1.0 && self.round.up != Some(up) {
-            // It was learnt on the way that is over.
+            // The velocity applies to the previous direction.
             self.velocity = 1.0;
             self.round = Round { start: now, window: self.window, ..Round::default() };
         }
@@ -203,7 +205,7 @@ impl Controller for Copa {
         let queueing = standing.saturating_sub(shortest);
         let range = self.longest.get().saturating_sub(shortest);
         self.mode.update(now, smoothed_rtt, queueing, range);
-        // Section 2.1: the rate is not above the target, both multiplied by what they are divided by.
+        // Section 2.1: the rate is not above the target; both sides are multiplied by the denominators.
         let up = self.window * queueing.as_secs_f64() <= self.mode.inverse_delta() * standing.as_secs_f64();
         let grows = !up || !sample.app_limited && !self.losses.forbid_growth(sample.sent_at);
         if self.slow_start && up {
@@ -247,7 +249,7 @@ impl Controller for Copa {
     }
 
     fn on_undo(&mut self, before: Self, path: &Path) {
-        // What was measured since stays, and so does what the window did for other reasons.
+        // Measurements since then are kept, as are window changes for other reasons.
         self.mode.undo(&before.mode);
         if before.cuts < self.cuts {
             self.window = self.window.max(before.window);

@@ -2,33 +2,40 @@
 
 use crate::units::{Duration, Time};
 
-/// A queue is nearly empty below this share of the range of round trips, as its inverse (section 2.2: a tenth).
+/// Inverse of the nearly-empty threshold, as a share of the round-trip range (section 2.2: a tenth).
 const NEARLY_EMPTY: u64 = 10;
-/// Round trips without such a moment after which it competes (section 2.2).
-const PATIENCE: u64 = 5;
+/// Round trips without a nearly empty queue before competitive mode starts (section 2.2).
+const MAX_ROUNDS_WITH_QUEUE: u64 = 5;
 
-/// The mode, and the delta that comes with it.
+/// Mode, and its delta.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mode {
     /// 1 / delta of default mode.
-    usual: f64,
-    /// 1 / delta now.
+    default_inverse_delta: f64,
+    /// Current 1 / delta.
     inverse_delta: f64,
     enabled: bool,
     competing: bool,
-    /// The queue was nearly empty, or nothing was known of it yet.
+    /// Time of the last nearly empty queue, or of the first observation.
     emptied: Option<Time>,
-    /// Something was lost in this round trip.
+    /// A loss occurred in this round trip.
     lost: bool,
 }
 
 impl Mode {
     pub fn new(delta: f64, enabled: bool) -> Self {
-        let usual = 1.0 / delta.max(f64::from(f32::EPSILON));
-        Self { usual, inverse_delta: usual, enabled, competing: false, emptied: None, lost: false }
+        let default_inverse_delta = 1.0 / delta.max(f64::from(f32::EPSILON));
+        Self {
+            default_inverse_delta,
+            inverse_delta: default_inverse_delta,
+            enabled,
+            competing: false,
+            emptied: None,
+            lost: false,
+        }
     }
 
-    /// 1 / delta, in packets.
+    /// Returns 1 / delta, in packets.
     pub const fn inverse_delta(&self) -> f64 {
         self.inverse_delta
     }
@@ -37,19 +44,19 @@ impl Mode {
         self.competing
     }
 
-    /// An acknowledgement tells how long the queue is now, and how far the last four round trips were apart.
+    /// Handles an acknowledgement: the current queueing delay, and the range of the last four round trips.
     pub fn update(&mut self, now: Time, smoothed_rtt: Duration, queueing: Duration, range: Duration) {
         let emptied = self.emptied.get_or_insert(now);
         if queueing * NEARLY_EMPTY <= range {
             *emptied = now;
         }
-        self.competing = self.enabled && now.since(*emptied) > smoothed_rtt * PATIENCE;
+        self.competing = self.enabled && now.since(*emptied) > smoothed_rtt * MAX_ROUNDS_WITH_QUEUE;
         if !self.competing {
-            (self.inverse_delta, self.lost) = (self.usual, false);
+            (self.inverse_delta, self.lost) = (self.default_inverse_delta, false);
         }
     }
 
-    /// A round trip is over: without a loss 1 / delta grows by a packet, as the window of NewReno does.
+    /// Ends a round trip: without a loss, 1 / delta grows by one packet, as NewReno's window does.
     pub fn end_round(&mut self) {
         if self.competing && !self.lost {
             self.inverse_delta += 1.0;
@@ -57,15 +64,15 @@ impl Mode {
         self.lost = false;
     }
 
-    /// The first loss of an episode: half, and never less than in default mode.
+    /// Handles the first loss of an episode: halves 1 / delta, with the default value as the minimum.
     pub fn on_loss(&mut self) {
         if self.competing {
-            self.inverse_delta = (self.inverse_delta / 2.0).max(self.usual);
+            self.inverse_delta = (self.inverse_delta / 2.0).max(self.default_inverse_delta);
             self.lost = true;
         }
     }
 
-    /// The losses since it was `before` were none.
+    /// Undoes the spurious losses since the state `before`.
     pub fn undo(&mut self, before: &Self) {
         if self.competing {
             self.inverse_delta = self.inverse_delta.max(before.inverse_delta);
@@ -83,7 +90,7 @@ mod tests {
         Time::ZERO + MS(millis)
     }
 
-    /// Section 2.2: five round trips without a queue below a tenth of the range, and back at the first that is.
+    /// Section 2.2: five round trips without a queue below a tenth of the range; returns at the first such queue.
     #[test]
     fn competes_after_five_round_trips_without_an_empty_queue() {
         let mut mode = Mode::new(0.5, true);
@@ -99,7 +106,7 @@ mod tests {
             mode.end_round();
             assert_eq!(mode.inverse_delta(), f64::from(packets));
         }
-        // Multiplicative decrease, no increase in the same round trip, and no less than in default mode.
+        // Multiplicative decrease, no increase in the same round trip, and a minimum of the default value.
         mode.on_loss();
         mode.end_round();
         assert_eq!(mode.inverse_delta(), 10.0);
@@ -114,9 +121,9 @@ mod tests {
         assert_eq!(mode.inverse_delta(), 2.0);
     }
 
-    /// Without a queue there is nobody to compete with.
+    /// Without a queue there is no competing sender.
     #[test]
-    fn an_empty_path_is_no_competitor() {
+    fn an_empty_path_is_not_competing_traffic() {
         let mut mode = Mode::new(0.5, true);
         for time in (0..10_000).step_by(100) {
             mode.update(at(time), MS(100), MS(0), MS(0));
@@ -125,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_compete_unless_it_may() {
+    fn competitive_mode_requires_configuration() {
         let mut mode = Mode::new(0.5, false);
         for time in (0..10_000).step_by(100) {
             mode.update(at(time), MS(100), MS(50), MS(60));

@@ -1,19 +1,19 @@
-//! The options of Thalweg.
+//! Options of Thalweg.
 
 use super::Thalweg;
 use crate::congestion::{CeResponse, ConfigureController, FeedbackKind};
 use crate::units::Duration;
 
-/// The configuration of [`Thalweg`].
+/// Configuration of [`Thalweg`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThalwegConfig {
-    /// The window at the start, in segments; at least 1; more than RFC 6928 has, as it is paced.
+    /// Initial window, in segments; at least 1. It may exceed RFC 6928's window, as it is paced.
     pub initial_window: f64,
-    /// The queueing delay that a fast flow asks for, above what slower ones add by a rule of their rate.
+    /// Queueing-delay target of a fast flow; slower flows add a rate-dependent amount.
     pub queueing: Duration,
-    /// Share with senders that fill the queue by the rules of CUBIC, in place of leaving the path to them.
+    /// Compete with buffer-filling senders by the rules of CUBIC, instead of yielding the path to them.
     pub compete: bool,
-    /// The time for which the shortest delay counts as that of an empty path.
+    /// Lifetime of the minimum delay as the base delay.
     pub base_window: Duration,
 }
 

@@ -13,7 +13,7 @@ const MEMORY: (f64, f64) = (10.0, 4.0);
 /// Half of the time for which the minimum delay is kept beside a standing queue.
 const LASTING: Duration = Duration::from_secs(60);
 /// Multiple of the delay spread that may be chance.
-const DOUBT: f64 = 3.0;
+const UNCERTAINTY: f64 = 3.0;
 
 /// Base delay of the path, and delay of the current round trip, in seconds. One-way delays are relative to the first
 /// packet, since only their differences are meaningful.
@@ -47,7 +47,7 @@ pub(super) struct Delay {
     overflow: Overflow,
 }
 
-/// The shortest delay of a while: of this half of it, and of the last.
+/// Windowed minimum delay: minima of this half of the window and of the last half.
 #[derive(Clone, Copy, Debug)]
 struct Shortest {
     halves: [f64; 2],
@@ -66,7 +66,7 @@ impl Shortest {
         self.halves[0] = self.halves[0].min(value);
     }
 
-    /// Forgets what is older than twice `half`, once that is over.
+    /// Drops the minimum older than twice `half` at the end of each half.
     fn turn(&mut self, now: Time, half: Duration) {
         if now.since(self.turned) > half {
             *self = Self { halves: [f64::INFINITY, self.halves[0]], turned: now };
@@ -74,7 +74,7 @@ impl Shortest {
     }
 }
 
-/// Some samples.
+/// Set of samples.
 #[derive(Clone, Copy, Debug)]
 struct Samples {
     shortest: f64,
@@ -158,8 +158,8 @@ impl Delay {
     }
 
     /// Returns the part of a queueing delay that may be chance.
-    pub fn doubt(&self) -> f64 {
-        DOUBT * self.spread
+    pub fn uncertainty(&self) -> f64 {
+        UNCERTAINTY * self.spread
     }
 
     fn queueing(&self, shortest: f64) -> f64 {
@@ -167,7 +167,7 @@ impl Delay {
     }
 
     fn beyond(&self, base: f64, shortest: f64) -> f64 {
-        if shortest.is_finite() { (shortest - base - self.doubt()).max(0.0) } else { 0.0 }
+        if shortest.is_finite() { (shortest - base - self.uncertainty()).max(0.0) } else { 0.0 }
     }
 
     /// Records the loss of a packet sent at `sent_at`.
@@ -191,7 +191,7 @@ impl Delay {
     }
 
     /// Resets the base delay to the delay of the last packets.
-    pub fn begin_anew(&mut self) {
+    pub fn reset_base(&mut self) {
         for shortest in [&mut self.base, &mut self.lasting] {
             shortest.halves = [f64::INFINITY, self.last_piece];
         }
@@ -203,8 +203,8 @@ impl Delay {
         self.base.halves[0] = self.lasting.get();
     }
 
-    /// An acknowledgement came: true if a dozen in a row told of a queueing delay of more than `than` seconds. A host that sleeps makes few
-    /// wait so long, and a piece of a round trip takes longer to tell.
+    /// Records an acknowledgement; returns true if a dozen consecutive packets had a queueing delay of more than `than`
+    /// seconds. A sleeping host delays only a few packets, and a piece of a round trip takes longer to complete.
     pub fn waits(&mut self, than: f64) -> bool {
         self.waited = if self.queueing(self.newest) > than { self.waited.saturating_add(1) } else { 0 };
         self.waited >= PIECE.0
@@ -255,7 +255,8 @@ mod tests {
         tests::acked(Duration::from_micros(now), Some(Duration::from_micros(rtt)))
     }
 
-    /// So many round trips of a hundred packets with this delay in microseconds, of the packet's number: the last queueing delay.
+    /// Feeds round trips of a hundred packets, with a delay in microseconds by packet number; returns the last queueing
+    /// delay.
     fn rounds(delay: &mut Delay, from: u64, count: u64, mut rtt: impl FnMut(u64) -> u64) -> f64 {
         let mut queueing = 0.0;
         for packet in 0..count * 100 {
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_what_all_packets_wait_for() {
+    fn the_queue_is_the_delay_common_to_all_packets() {
         let mut delay = Delay::new(Duration::from_secs(10));
         assert_eq!(rounds(&mut delay, 0, 10, |_| RTT), 0.0);
         let queueing = rounds(&mut delay, 10 * RTT, 10, |_| RTT + 5_000);
@@ -277,9 +278,9 @@ mod tests {
         assert!((delay.newest() - 5e-3).abs() < 1e-6);
     }
 
-    /// Delays that scatter by 20 ms are no queue; one of 60 ms is seen in spite of them.
+    /// Delays that scatter by 20 ms are no queue; a queue of 60 ms is nevertheless detected.
     #[test]
-    fn jitter_is_no_queue() {
+    fn jitter_is_not_counted_as_a_queue() {
         let mut stream = Stream::new(5, "jitter", 0);
         let mut delay = Delay::new(Duration::from_secs(10));
         let queueing = rounds(&mut delay, 0, 40, |_| RTT + stream.below(20_000));
@@ -290,7 +291,7 @@ mod tests {
         assert!((0.02..0.07).contains(&queueing), "{queueing}");
     }
 
-    /// A dozen in a row, and none that waited less among them.
+    /// A dozen consecutive packets, none with a shorter delay.
     #[test]
     fn a_dozen_in_a_row_wait() {
         let mut delay = Delay::new(Duration::from_secs(10));
@@ -304,9 +305,9 @@ mod tests {
         assert_eq!((0..11).map(|_| wait(RTT + 3_000)).filter(|waits| *waits).count(), 0);
     }
 
-    /// A queue that grows within a round trip does not make delays scatter.
+    /// A queue that grows within a round trip does not increase the spread.
     #[test]
-    fn growth_is_no_jitter() {
+    fn growth_is_not_counted_as_jitter() {
         let mut delay = Delay::new(Duration::from_secs(10));
         rounds(&mut delay, 0, 10, |_| RTT);
         rounds(&mut delay, 10 * RTT, 3, |packet| RTT + packet * 100);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_path_is_believed_in_time() {
+    fn a_longer_path_replaces_the_base_delay_in_time() {
         let mut delay = Delay::new(Duration::from_secs(10));
         rounds(&mut delay, 0, 10, |_| RTT);
         assert!(delay.age(Time::ZERO + Duration::from_secs(3)) > Duration::from_secs(1));

@@ -4,20 +4,20 @@
 
 /// Number of packets after which the counts are halved.
 const MEMORY: f64 = 20_000.0;
-/// Standard deviations above the path's loss rate from which losses of a round trip indicate congestion.
+/// Number of standard deviations above the path's loss rate at which losses of a round trip indicate congestion.
 const DEVIATIONS: f64 = 4.0;
-/// Standard deviations below the losses at the higher rate from which a lower rate has helped.
+/// Number of standard deviations below the losses at the higher rate at which a lower rate counts as effective.
 const FEWER: f64 = 1.7;
 /// Minimum expected events for their absence to be significant.
 pub(super) const CONTROLLED: f64 = 3.0;
 /// Loss rate accepted without confirmation: multiple of the confirmed rate, and events per packet.
 const CREEP: f64 = 1.5;
 const UNCONFIRMED: f64 = 0.002;
-/// Maximum share of packets that a path loses by itself.
+/// Maximum loss rate attributed to the path.
 const MOST: f64 = 0.25;
 /// Loss events in a round trip that may be chance on a path with no known losses.
-const DOUBT: f64 = 2.0;
-/// Number of packets from which the path's loss rate is known.
+const CHANCE_EVENTS: f64 = 2.0;
+/// Minimum number of packets for an estimate of the path's loss rate.
 const KNOWN: f64 = 60.0;
 
 /// Counts of packets, lost packets and loss events.
@@ -39,7 +39,7 @@ impl Tally {
         if self.sent > 0.0 { self.events / self.sent } else { 0.0 }
     }
 
-    /// Returns true if the losses exceed those of any path by itself.
+    /// Returns true if the losses exceed those attributable to any path.
     pub fn is_hopeless(self) -> bool {
         self.share() > MOST
     }
@@ -127,7 +127,7 @@ impl PathLoss {
 
     /// Returns true if the losses significantly exceed the path's estimate, capped at the share `most`.
     pub fn exceeded_by(&self, tally: Tally, most: f64) -> bool {
-        is_exceeded(tally, self.expects(tally, most), DOUBT)
+        is_exceeded(tally, self.expects(tally, most), CHANCE_EVENTS)
     }
 
     /// Returns the same with almost no allowance for chance if the path loses nothing.
@@ -141,9 +141,9 @@ impl PathLoss {
     }
 }
 
-fn is_exceeded(tally: Tally, expected: f64, doubt: f64) -> bool {
-    let is_hopeless = tally.events > doubt && tally.is_hopeless();
-    is_hopeless || tally.events > expected + DEVIATIONS * expected.sqrt() + doubt
+fn is_exceeded(tally: Tally, expected: f64, allowance: f64) -> bool {
+    let is_hopeless = tally.events > allowance && tally.is_hopeless();
+    is_hopeless || tally.events > expected + DEVIATIONS * expected.sqrt() + allowance
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_at_a_lower_rate_too_is_the_paths() {
+    fn losses_that_persist_at_a_lower_rate_are_attributed_to_the_path() {
         let mut path = PathLoss::default();
         assert!(!path.exceeded_by(tally(800.0, 2.0), f64::INFINITY), "chance");
         assert!(path.exceeded_by(tally(800.0, 8.0), f64::INFINITY));
@@ -164,27 +164,27 @@ mod tests {
         assert!(!path.exceeded_by(tally(800.0, 8.0), f64::INFINITY));
         assert!(!path.exceeded_by(tally(800.0, 20.0), f64::INFINITY));
         assert!(path.exceeded_by(tally(800.0, 40.0), f64::INFINITY));
-        // Among rivals hardly anything is chance where the path loses nothing.
+        // Beside competing traffic, almost no loss is attributed to chance if the path loses nothing.
         assert!(PathLoss::default().exceeded_at_all_by(tally(800.0, 1.0), f64::INFINITY));
         assert!(!path.exceeded_at_all_by(tally(800.0, 9.0), f64::INFINITY));
     }
 
-    /// Round trip by round trip a little more is lost, and never enough for a trial: what is known must not creep along.
+    /// Losses increase slightly each round trip, never enough for a loss probe: the estimate must not creep along.
     #[test]
-    fn what_is_known_does_not_creep_away() {
+    fn the_loss_estimate_does_not_creep_up() {
         let mut path = PathLoss::default();
         path.learn(tally(1000.0, 10.0));
         for round in 0..1000 {
             path.refine(tally(100.0, 1.0 + f64::from(round) / 10.0));
         }
         assert!(path.share() < 0.02, "{}", path.share());
-        // A lower rate shows that it is not the path that loses.
+        // A lower rate shows that the path is not the cause.
         path.control(tally(500.0, 0.0));
         assert!(path.share() < 0.001, "{}", path.share());
     }
 
     #[test]
-    fn no_path_loses_most_of_what_is_sent() {
+    fn losing_most_packets_is_not_attributed_to_the_path() {
         let mut path = PathLoss::default();
         path.learn(tally(100.0, 60.0));
         assert_eq!(path.share(), 0.0);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn few_events_say_little() {
+    fn few_events_are_not_significant() {
         assert!(!tally(300.0, 0.0).is_fewer_than(2.0));
         assert!(tally(300.0, 0.0).is_fewer_than(3.0));
         assert!(!tally(300.0, 5.0).is_fewer_than(8.0));

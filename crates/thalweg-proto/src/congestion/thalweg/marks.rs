@@ -4,11 +4,11 @@
 //! the queue and its division among ECN flows; the delay rule would find no usable queue, or a persistent one. A flow
 //! that receives marks therefore behaves as beside competing traffic, until the marks stop.
 
-use super::rival::BETA;
+use super::competition::BETA;
 use super::{Phase, Thalweg};
 use crate::congestion::Path;
 
-/// The share of the window that a mark leaves of a start, which has doubled it since what was marked left.
+/// Share of the window kept after a mark in slow start, where the window has doubled since the marked packet was sent.
 pub(super) const OF_START: f64 = 0.5;
 
 impl Thalweg {
@@ -18,13 +18,13 @@ impl Thalweg {
             self.leave_start(path.now, OF_START * self.window);
             return;
         }
-        self.trial = None;
+        self.loss_probe = None;
         self.epoch = path.now;
-        if self.config.compete && !self.rival.is_there() {
-            self.rival.meet(path.now, self.window / self.segment);
+        if self.config.compete && !self.competition.is_there() {
+            self.competition.start_competing(path.now, self.window / self.segment);
         }
-        if self.rival.is_there() {
-            self.rival.on_loss(path.now, path.smoothed_rtt);
+        if self.competition.is_there() {
+            self.competition.on_loss(path.now, path.smoothed_rtt);
         } else {
             self.window = (self.window * BETA).max(self.least());
             self.pace.slow_down();

@@ -4,40 +4,40 @@
 //! competing traffic fills the queue. `docs/design/thalweg-scheme.md` describes the design and its reasons.
 //!
 //! ```text
-//!   Start  -- a queue stands, or more is lost than the path loses -->  Hold  -- time-out -->  Start, to half of the window
-//!                                                                           -- an outage -->  Start, to nearly all of it   (outage)
+//!   Start  -- standing queue, or losses beyond the path's -->  Hold  -- time-out -->  Start, to half of the window
+//!                                                                    -- outage ---->  Start, to nearly all  (outage)
 //!
-//!   Hold:   the window goes to where the flow has the queue that it asks for         (hold)
-//!           losses beyond the path's own: a lower rate, taken back where they go on  (trial)
-//!           and beside a queue that stays: a lower rate                              (crowd)
-//!           a queue that overflows before it is so long: half of that at most        (overflow)
-//!           a queue that stays whatever the window is: a longer path, and none       (floor)
-//!           a queue that stays longer than it asks for: some of it is given away     (give)
-//!           and one that stays much longer: the window of CUBIC                      (rival)
-//!           and a queue that marks: the same                                         (marks)
-//!           a router that says that its queue is nearly full: less of a queue        (told)
+//!   Hold:   the window converges to the flow's target queue                          (steady_state)
+//!           losses beyond the path's: a lower rate, restored if the losses continue  (loss_probe)
+//!           such losses beside a standing queue: a lower rate                        (many_flows)
+//!           a queue that overflows below the target: at most half of its length      (overflow)
+//!           a delay independent of the window: a longer path, not a queue            (base_delay_reset)
+//!           a standing queue above the target: part of the window is yielded         (yield_share)
+//!           a standing queue far above the target: the window of CUBIC               (competition)
+//!           a queue that marks: the same                                             (marks)
+//!           a router that reports a nearly full queue: a shorter target queue        (router_feedback)
 //! ```
 //!
 //! Decisions are made once per round trip, except for the end of slow start. Volumes are in bytes, rates in bytes per
 //! second and times in seconds.
 
+mod base_delay_reset;
+mod competition;
 mod config;
-mod crowd;
 mod delay;
-mod floor;
-mod give;
-mod hold;
 mod loss;
+mod loss_probe;
+mod many_flows;
 mod marks;
 mod outage;
 mod overflow;
-mod rival;
+mod router_feedback;
 mod start;
+mod steady_state;
 mod target;
 #[cfg(test)]
 mod tests;
-mod told;
-mod trial;
+mod yield_share;
 
 pub use config::ThalwegConfig;
 
@@ -47,17 +47,17 @@ use super::{
 };
 use crate::units::{Duration, Rate, Time};
 use crate::window::MAX_WINDOW;
-use crowd::ManyFlows;
+use base_delay_reset::BaseDelayReset;
+use competition::Competition;
 use delay::Delay;
-use floor::BaseDelayReset;
-use give::Yielding;
-use hold::Pace;
 use loss::{PathLoss, Tally};
+use loss_probe::LossProbe;
+use many_flows::ManyFlows;
 use outage::Outage;
-use rival::Competition;
+use router_feedback::RouterFeedback;
+use steady_state::Pace;
 use target::Target;
-use told::RouterFeedback;
-use trial::LossProbe;
+use yield_share::Yielding;
 
 /// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it
 /// only spreads the window's transmissions.
@@ -92,13 +92,13 @@ pub struct Thalweg {
     phase: Phase,
     pace: Pace,
     delay: Delay,
-    floor: BaseDelayReset,
+    base_delay_reset: BaseDelayReset,
     path_loss: PathLoss,
-    trial: Option<LossProbe>,
-    crowd: ManyFlows,
-    giving: Yielding,
-    rival: Competition,
-    told: RouterFeedback,
+    loss_probe: Option<LossProbe>,
+    many_flows: ManyFlows,
+    yielding: Yielding,
+    competition: Competition,
+    router_feedback: RouterFeedback,
     outage: Outage,
     round: Round,
     /// Reduction of the window for this round trip, to drain the queue.
@@ -108,7 +108,7 @@ pub struct Thalweg {
     rtt: f64,
     /// Sequence number after the last lost byte.
     lost_until: u64,
-    /// Start of the current window: losses of packets sent earlier say nothing about it.
+    /// Start of the current window; losses of packets sent earlier do not reflect it.
     epoch: Time,
     /// Time of the last acknowledgement.
     acked_at: Time,
@@ -178,13 +178,13 @@ impl Thalweg {
             phase: Phase::Start { until: f64::INFINITY },
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
-            floor: BaseDelayReset::default(),
+            base_delay_reset: BaseDelayReset::default(),
             path_loss: PathLoss::default(),
-            trial: None,
-            crowd: ManyFlows::default(),
-            giving: Yielding::default(),
-            rival: Competition::default(),
-            told: RouterFeedback::default(),
+            loss_probe: None,
+            many_flows: ManyFlows::default(),
+            yielding: Yielding::default(),
+            competition: Competition::default(),
+            router_feedback: RouterFeedback::default(),
             outage: Outage::default(),
             round: Round::default(),
             drain_cut: 0.0,
@@ -198,7 +198,7 @@ impl Thalweg {
 
     /// Returns true while it behaves as CUBIC because competing traffic fills the queue.
     pub fn is_competing(&self) -> bool {
-        self.rival.is_there()
+        self.competition.is_there()
     }
 
     /// Returns the estimated share of packets lost by the path itself.
@@ -231,9 +231,9 @@ impl Thalweg {
     }
 
     /// Returns the allowed window, without the reduction of a one-round drain.
-    fn usual(&self) -> f64 {
-        let window = self.rival.window().map_or(self.window, |window| window * self.segment);
-        if self.rival.is_probing() { window * (1.0 - rival::PROBE_CUT) } else { window }
+    fn window_without_drain(&self) -> f64 {
+        let window = self.competition.window().map_or(self.window, |window| window * self.segment);
+        if self.competition.is_probing() { window * (1.0 - competition::PROBE_CUT) } else { window }
     }
 
     /// Returns the initial window of a flow.
@@ -257,7 +257,7 @@ impl Thalweg {
 
     /// Returns the tally of packets sent at a reduced rate.
     fn low(&mut self) -> &mut Tally {
-        self.trial.as_mut().map_or(&mut self.round.low, |trial| &mut trial.low)
+        self.loss_probe.as_mut().map_or(&mut self.round.low, |loss_probe| &mut loss_probe.low)
     }
 
     /// Takes the round-trip time of an acknowledgement. For a retransmitted packet it uses the last transmission,
@@ -280,12 +280,17 @@ impl Thalweg {
     fn end_round(&mut self, path: &Path) {
         let now = path.now;
         let queueing = self.delay.end_round();
-        self.told.watch(queueing, self.delay.newest());
+        self.router_feedback.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
-        let windows = self.usual() / self.first_window();
-        let queueing = if self.floor.has_moved(self.delay.standing(), windows, last.tally, self.path_loss()) {
-            self.delay.begin_anew();
-            self.rival = Competition::default();
+        let windows = self.window_without_drain() / self.first_window();
+        let queueing = if self.base_delay_reset.has_moved(
+            self.delay.standing(),
+            windows,
+            last.tally,
+            self.path_loss(),
+        ) {
+            self.delay.reset_base();
+            self.competition = Competition::default();
             0.0
         } else {
             queueing
@@ -305,10 +310,10 @@ impl Thalweg {
             self.end_round_of_start(now, &last, rate, empty);
         } else if self.respond_to_losses(&last, path, last.arrives(rate) * empty) {
             // The former queue estimate no longer matters.
-        } else if let Some(window) = self.rival.window() {
+        } else if let Some(window) = self.competition.window() {
             self.window = window * self.segment;
             let is_calm = queueing < self.target(self.rate());
-            if self.rival.watch(now, rate, is_calm) {
+            if self.competition.watch(now, rate, is_calm) {
                 self.pace.slow_down();
             }
         } else if !last.app_limited {
@@ -352,14 +357,18 @@ impl Controller for Thalweg {
         self.round.app_limited |= rs.app_limited;
         if self.outage.is_over(sample) {
             self.take_rtt(sample);
-            self.delay.sample(sample, TOLERANCE * self.config.queueing.as_secs_f64(), self.rival.is_there());
+            self.delay.sample(
+                sample,
+                TOLERANCE * self.config.queueing.as_secs_f64(),
+                self.competition.is_there(),
+            );
         }
         if let Phase::Start { until } = self.phase {
             self.start(sample, &rs, until);
         }
-        self.rival.on_ack(path.now, path.smoothed_rtt, acked);
-        let is_whole = path.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
-        if rs.round_start && (is_whole || self.min_rtt.is_infinite()) {
+        self.competition.on_ack(path.now, path.smoothed_rtt, acked);
+        let is_full_round = path.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
+        if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
             self.end_round(path);
         }
     }
@@ -399,12 +408,12 @@ impl Controller for Thalweg {
             self.phase = Phase::Start { until };
             // Halve each time: if many flows start at once, their initial windows together may be too much.
             self.window = (self.window.min(self.first_window()) / 2.0).max(self.least());
-            // Packets in flight may fill the queue for as long and be lost for that: their loss says nothing about
-            // smaller windows.
+            // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
+            // windows.
             self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
             self.round.tally = Tally::default();
-            self.trial = None;
-            (self.rival, self.giving) = (Competition::default(), Yielding::default());
+            self.loss_probe = None;
+            (self.competition, self.yielding) = (Competition::default(), Yielding::default());
         }
     }
 
@@ -428,21 +437,21 @@ impl Controller for Thalweg {
 
     fn on_undo(&mut self, before: Self, _path: &Path) {
         // Measurements taken since are kept.
-        (self.window, self.phase, self.trial) = (self.window.max(before.window), before.phase, None);
+        (self.window, self.phase, self.loss_probe) = (self.window.max(before.window), before.phase, None);
     }
 
     fn decision(&self) -> Decision {
         if self.segment == 0.0 {
             return Decision::window(self.config.initial_window);
         }
-        let usual = self.usual();
-        let window = ((usual - self.drain_cut).max(self.least()) / self.segment).max(1.0);
+        let window_without_drain = self.window_without_drain();
+        let window = ((window_without_drain - self.drain_cut).max(self.least()) / self.segment).max(1.0);
         if self.rtt == 0.0 {
             return Decision::window(window);
         }
         let (gain, least) =
             if matches!(self.phase, Phase::Start { .. }) { (PACING.0, 1.0) } else { (PACING.1, BURST.0) };
-        let rate = gain * usual / self.rtt;
+        let rate = gain * window_without_drain / self.rtt;
         Decision {
             window,
             pacing_rate: Some(Rate::from_bits_per_sec((8.0 * rate).max(1.0) as u64)),

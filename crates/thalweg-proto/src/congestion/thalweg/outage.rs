@@ -1,5 +1,5 @@
 //! Outage: acknowledgements stop under a large window. The packets then in flight arrive with the delay of the outage,
-//! which says nothing about the current queue.
+//! and that delay does not reflect the current queue.
 
 use crate::congestion::AckSample;
 use crate::units::Time;
@@ -50,10 +50,10 @@ mod tests {
         tests::acked(Duration::from_millis(now), rtt.map(Duration::from_millis))
     }
 
-    /// Packets that left before the end of an outage, and those that left twice, say nothing of the path; the first that left once behind
-    /// it ends that.
+    /// Packets sent before the end of an outage, and retransmitted packets, do not measure the path; the first packet
+    /// sent once after it ends the outage.
     #[test]
-    fn an_outage_is_over_with_the_first_packet_behind_it() {
+    fn an_outage_ends_with_the_first_packet_after_it() {
         let mut outage = Outage::default();
         assert!(!outage.time_out(false), "one of many");
         assert!(outage.is_over(&acked(1, Some(900))));

@@ -1,9 +1,9 @@
 //! Losses of an overflowing queue: they occur where delays peak.
 //!
 //! A path loses packets at any delay; a full queue loses packets whose neighbours have the longest delays. So the delay
-//! around a loss is ranked among those of packets sent within a round trip of it, before and after: none of them can be
-//! a response to it. Ranks are uniform for the path's own losses, and high for a queue's. (Delays around losses also
-//! distinguish radio losses from congestion in Cen, Cosman and Voelker 2003, by thresholds.)
+//! around a loss is ranked among the delays of packets sent within a round trip before and after it. None of these
+//! packets can be a response to the loss. Ranks are uniform for the path's own losses, and high for a queue's. (Delays
+//! around losses also distinguish radio losses from congestion in Cen, Cosman and Voelker 2003, by thresholds.)
 
 use crate::units::{Duration, Time};
 
@@ -13,7 +13,7 @@ const REMEMBERED: usize = 2 * SLICES as usize + 1;
 /// Approximate number of ranks in the mean, and minimum number for a conclusion.
 const MEMORY: f32 = 32.0;
 const ENOUGH: f32 = 12.0;
-/// Mean rank from which losses are attributed to a queue: half-way from chance to always the longest.
+/// Minimum mean rank at which losses are attributed to a queue: half-way from chance to always the longest.
 const HIGH: f32 = 0.75;
 
 /// Packet delays by transmission time, with the rank of losses among them.
@@ -97,8 +97,8 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(80);
 
-    /// Sixteen thousand packets, ten in a slice, of delays that swing by 20 ms: those are lost of which `is_lost` says so, by the delay as a
-    /// share of the longest.
+    /// Sends sixteen thousand packets, ten per slice, with delays that vary by 20 ms; `is_lost` selects lost packets by
+    /// delay, as a share of the maximum.
     fn full(mut is_lost: impl FnMut(f64) -> bool) -> Option<f64> {
         let mut overflow = Overflow::NONE;
         for packet in 0..16_000u64 {
@@ -114,22 +114,22 @@ mod tests {
     }
 
     #[test]
-    fn losses_where_delays_are_longest_are_a_queues() {
+    fn losses_at_the_longest_delays_are_attributed_to_a_queue() {
         let delay = full(|share| share > 0.98).expect("a queue overflows");
         assert!((0.015..0.02).contains(&delay), "{delay}");
     }
 
     #[test]
-    fn losses_at_any_delay_are_the_paths() {
+    fn losses_at_any_delay_are_attributed_to_the_path() {
         for percent in [1, 10] {
             let mut stream = Stream::new(3, "losses", percent);
             assert_eq!(full(|_| stream.below(100) < percent), None, "{percent} %");
         }
     }
 
-    /// Delays that are all the same tell nothing, and neither do a few losses.
+    /// Constant delays reveal nothing, nor do few losses.
     #[test]
-    fn too_little_tells_nothing() {
+    fn constant_delays_and_few_losses_give_no_result() {
         let mut overflow = Overflow::NONE;
         for packet in 0..2_000u64 {
             let sent_at = Time::ZERO + Duration::from_millis(packet);

@@ -13,7 +13,8 @@ use crate::units::{Duration, Time};
 const QUEUE: f64 = 0.125;
 /// Share of the growth that remains while the queue is at its target.
 const CONSERVATIVE: f64 = 0.25;
-/// The multiple of the initial window from which on a flow is no longer one of many: who meets a queue before meets theirs.
+/// Multiple of the initial window above which a flow does not count as one of many. A flow that meets a queue at a
+/// smaller window shares it with other starting flows.
 const GROWN: f64 = 4.0;
 /// Packets and loss events in part of a round trip that suffice to end slow start.
 const ENOUGH: (f64, f64) = (16.0, 4.0);
@@ -21,17 +22,18 @@ const ENOUGH: (f64, f64) = (16.0, 4.0);
 const NEARLY: f64 = 0.9;
 /// Multiple of the data in flight beyond which the window does not double.
 const UNUSED: f64 = 4.0;
-/// The share of the growth of what was sent by which the rate grows at least where losses are the path's.
+/// Minimum growth of the delivery rate, as a share of the growth of the sending rate, for losses to be attributed to
+/// the path.
 const FOLLOWS: f64 = 0.9;
-/// The share of a first round trip's packets that a path may lose while nothing is known of it.
+/// Maximum share of packets lost in the first round trips while the path's loss rate is unknown.
 const UNKNOWN: f64 = 0.5;
-/// Packets of a round trip from which on that ends a start; below, first windows of many may be lost, and a crowd shares a queue worse where they
-/// end starts.
+/// Minimum number of packets of a round trip at which that loss rate ends slow start. With fewer packets, many flows
+/// may lose their initial windows together, and ending slow start would reduce fairness.
 const MAX_UNKNOWN: f64 = 8192.0;
 
 impl Thalweg {
-    /// An acknowledgement in slow start, until the window is `until` bytes large. What was lost makes room as what arrived does, since
-    /// losses alone are no reason to start more slowly.
+    /// Handles an acknowledgement in slow start, up to a window of `until` bytes. A lost packet permits growth like an
+    /// acknowledged one, since losses alone do not justify slower growth.
     pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
         let slows = self.is_grown() && self.delay.waits(self.target(self.rate()));
@@ -42,24 +44,24 @@ impl Thalweg {
         let now = sample.path.now;
         let queueing = self.delay.newest();
         if queueing > self.target(self.rate()).max(QUEUE * self.min_rtt) {
-            // What was in flight when this packet left, less its share in the queue.
+            // The data in flight at the departure of this packet, minus its share of the queue.
             self.leave_start(now, rs.tx_in_flight as f64 * self.min_rtt / (self.min_rtt + queueing));
         } else if self.overflows() {
             let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
             self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
         } else if self.window >= until {
-            // It is not here that the path is full, but where it was before.
+            // The path is full at the former window, not at this one.
             self.hold(now, until);
         }
     }
 
-    /// The window is several times a first one.
+    /// Returns true if the window is several times the initial one.
     pub(super) fn is_grown(&self) -> bool {
         self.window > GROWN * self.first_window()
     }
 
-    /// More of this round trip is lost already than the path loses, or, where nothing is known of it, most: an application that pauses keeps
-    /// round trips from telling more.
+    /// Returns true if the losses of this round trip already exceed the path's, or, if the path's are unknown, most of
+    /// its packets. An application that pauses keeps the estimate unknown.
     pub(super) fn overflows(&self) -> bool {
         let tally = self.round.tally;
         if tally.lost < ENOUGH.0 {
@@ -71,8 +73,8 @@ impl Thalweg {
         tally.share() > UNKNOWN && tally.sent > MAX_UNKNOWN
     }
 
-    /// A round trip of slow start ends, in which `rate` was delivered and the round trip took `rtt` without its queue. Losses are the
-    /// path's where the rate grew nevertheless as what was sent did.
+    /// Ends a round trip of slow start, with the delivery rate `rate` and the round-trip time `rtt` without its queue.
+    /// Losses are attributed to the path if the delivery rate nevertheless grew with the sending rate.
     pub(super) fn end_round_of_start(&mut self, now: Time, last: &Round, rate: f64, rtt: f64) {
         if last.before.rate == 0.0 || last.app_limited {
             return;
@@ -88,14 +90,14 @@ impl Thalweg {
     }
 
     pub(super) fn leave_start(&mut self, now: Time, window: f64) {
-        self.rival.note_peak(self.window / self.segment);
+        self.competition.note_peak(self.window / self.segment);
         self.hold(now, window);
         self.pace.ceiling = self.window;
     }
 
-    /// The window is no larger than this from now on, and the queue is held.
+    /// Limits the window to `window`, and enters steady state.
     fn hold(&mut self, now: Time, window: f64) {
-        // Until the queue has gone more may be lost of what overflowed it.
+        // Until the queue has drained, the packets that overflowed it may still be reported lost.
         self.epoch = now + Duration::from_secs_f64(self.rtt);
         self.window = window.min(self.window).max(self.least());
         self.phase = Phase::Hold;

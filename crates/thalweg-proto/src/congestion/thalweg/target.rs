@@ -1,26 +1,27 @@
 //! Queue target of a flow.
 
-/// The queueing delay that a flow of 100 Mbit/s adds, in seconds. It falls with the square root of the rate.
+/// Rate-dependent queueing delay of a flow of 100 Mbit/s, in seconds. It falls with the square root of the rate.
 const AT_REFERENCE: f64 = 1.5e-3;
-/// The rate of that flow, in bytes a second.
+/// Reference rate, in bytes per second.
 const REFERENCE: f64 = 12.5e6;
 /// Minimum queue target, in segments of the flow: a shorter queue cannot be distinguished from the packets themselves.
 const LEAST: f64 = 1.0;
-/// The share of the shortest round trip that the constant part does not exceed, but for round trips that are shorter than what hosts
-/// take for themselves, in seconds: it has the rest of that then.
+/// Maximum of the constant part, as a share of the minimum round-trip time. On paths shorter than the host delay, in
+/// seconds, the maximum is the difference of the two if that is larger.
 const SHARE: f64 = 0.125;
 const HOSTS: f64 = 1e-3;
 
-/// Rule of the queueing-delay target: slower flows target more, so that flows sharing a queue converge to equal rates,
-/// whatever their round-trip times (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
+/// Rule of the queueing-delay target: slower flows target more, and flows sharing a queue converge to equal rates for
+/// any round-trip times (as FAST TCP's packets in the queue do, and the flow scaling of Swift, section 3.5).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// The part that is the same for all, in seconds.
+    /// Constant part of the target, in seconds.
     pub constant: f64,
 }
 
 impl Target {
-    /// The queueing delay for `rate`, in bytes a second, of `segment` bytes each, on a path of this shortest round trip; in seconds.
+    /// Returns the queueing delay in seconds for `rate`, in bytes per second, with segments of `segment` bytes, at this
+    /// minimum round-trip time.
     pub fn at(self, rate: f64, segment: f64, min_rtt: f64) -> f64 {
         let constant = self.constant(min_rtt);
         let scaled = AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt();
@@ -47,23 +48,23 @@ mod tests {
     const SEGMENT: f64 = 1448.0;
 
     #[test]
-    fn slower_flows_ask_for_more() {
+    fn slower_flows_have_longer_queue_targets() {
         let at = |megabits: f64, min_rtt: f64| TARGET.at(megabits * 125e3, SEGMENT, min_rtt);
         let near = |value: f64, wanted: f64| assert!((value - wanted).abs() < 1e-6, "{value} for {wanted}");
         near(at(100.0, 0.1), 2.5e-3);
         near(at(25.0, 0.1), 4.0e-3);
         near(at(1.0, 0.1), 16e-3);
-        // A segment of a slow flow takes longer than that.
+        // On a slow flow the transmission time of a segment exceeds that.
         near(at(0.1, 0.1), 1e-3 + SEGMENT / 12.5e3);
-        // No more than three eighths of a short path.
+        // At most three eighths of the round-trip time on a short path.
         near(at(100.0, 1e-3), 0.375e-3);
-        // Nor than a millisecond and a quarter, if it is hosts that take the time.
+        // At most a millisecond and a quarter, if hosts cause the delay.
         near(at(10_000.0, 100e-6), 0.9e-3 + 25e-6);
         near(at(10_000.0, 600e-6), 0.4e-3 + 150e-6);
     }
 
     #[test]
-    fn a_queue_tells_the_rate_of_those_who_share_it() {
+    fn a_queue_gives_the_fair_rate_of_its_flows() {
         let at = |megabits: f64| TARGET.at(megabits * 125e3, SEGMENT, 0.1);
         assert!((TARGET.share(at(80.0), at(20.0), 0.1) - 0.25).abs() < 1e-9);
     }

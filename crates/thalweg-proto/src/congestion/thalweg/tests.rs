@@ -1,4 +1,4 @@
-//! The rules on one link of 100 Mbit/s and 40 ms, for a flow that always has something to send.
+//! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with a greedy flow.
 
 use super::*;
 use crate::units::Duration;
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 
 const SEGMENT: u32 = 1000;
 const RTT: Duration = Duration::from_millis(40);
-/// The time that the link takes for a segment.
+/// Transmission time of a segment on the link.
 const SERVICE: Duration = Duration::from_micros(80);
 
-/// An acknowledgement at `now` on a path of 100 ms, of a segment that was sent once if there is a round-trip time.
+/// Returns an acknowledgement at `now` on a path of 100 ms; the segment was sent once if there is a round-trip time.
 pub(super) fn acked(now: Duration, rtt: Option<Duration>) -> AckSample {
     let shortest = Duration::from_millis(100);
     let path = Path {
@@ -41,26 +41,26 @@ pub(super) fn acked(now: Duration, rtt: Option<Duration>) -> AckSample {
 struct Packet {
     number: u64,
     sent_at: Time,
-    /// Its acknowledgement comes, or that of those around it if it is lost.
-    told_at: Time,
+    /// Arrival of its acknowledgement, or, if it is lost, of those around it.
+    acked_at: Time,
     is_lost: bool,
     stamp: ThalwegStamp,
 }
 
-/// A flow alone on the link.
+/// Flow alone on the link.
 struct Flow {
     thalweg: Thalweg,
     now: Time,
-    /// The link has sent all that it has by then.
+    /// Time at which the link's queue is empty.
     busy_until: Time,
     paced_until: Time,
     packets: VecDeque<Packet>,
     sent: u64,
     smoothed: Duration,
     shortest: Duration,
-    /// The longest time for which a packet waits.
-    room: Duration,
-    /// The path loses packets of these numbers.
+    /// Maximum queueing delay of a packet.
+    max_queueing: Duration,
+    /// Returns true for packet numbers that the path loses.
     loses: fn(u64) -> bool,
 }
 
@@ -75,12 +75,12 @@ impl Flow {
             sent: 0,
             smoothed: Duration::ZERO,
             shortest: Duration::MAX,
-            room: Duration::MAX,
+            max_queueing: Duration::MAX,
             loses: |_| false,
         }
     }
 
-    /// One that has left slow start some seconds ago.
+    /// Returns a flow that left slow start some seconds ago.
     fn steady() -> Self {
         let mut flow = Self::new();
         assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
@@ -102,7 +102,7 @@ impl Flow {
         }
     }
 
-    /// The time for which a packet would wait now.
+    /// Returns the current queueing delay.
     fn queueing(&self) -> Duration {
         self.busy_until.since(self.now)
     }
@@ -110,12 +110,12 @@ impl Flow {
     fn send(&mut self) {
         let sample = SentSample { path: self.path(), bytes: SEGMENT, retransmission: false };
         let stamp = self.thalweg.on_sent(&sample);
-        let is_lost = (self.loses)(self.sent) || self.queueing() > self.room;
+        let is_lost = (self.loses)(self.sent) || self.queueing() > self.max_queueing;
         if !is_lost {
             self.busy_until = self.busy_until.max(self.now) + SERVICE;
         }
-        let told_at = self.busy_until.max(self.now) + RTT;
-        self.packets.push_back(Packet { number: self.sent, sent_at: self.now, told_at, is_lost, stamp });
+        let acked_at = self.busy_until.max(self.now) + RTT;
+        self.packets.push_back(Packet { number: self.sent, sent_at: self.now, acked_at, is_lost, stamp });
         self.sent += 1;
         if let Some(rate) = self.thalweg.decision().pacing_rate {
             let gap = Duration::from_secs_f64(8.0 * f64::from(SEGMENT) / rate.as_f64());
@@ -123,7 +123,7 @@ impl Flow {
         }
     }
 
-    fn hear(&mut self, packet: &Packet) {
+    fn deliver(&mut self, packet: &Packet) {
         let (path, sent_at) = (self.path(), packet.sent_at);
         if packet.is_lost {
             let sequence = packet.number * u64::from(SEGMENT);
@@ -154,18 +154,18 @@ impl Flow {
         self.thalweg.on_ack(&sample, packet.stamp);
     }
 
-    /// Goes on until `done`, looked at after each event; false if that is not within so many seconds.
+    /// Runs until `done` holds, which is tested after each event; returns false if it does not within `seconds`.
     fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Self) -> bool) -> bool {
         let end = self.now + Duration::from_secs(seconds);
         while self.now < end {
-            let told_at = self.packets.front().map_or(Time::MAX, |packet| packet.told_at);
+            let acked_at = self.packets.front().map_or(Time::MAX, |packet| packet.acked_at);
             let may_send = (self.packets.len() as f64) < self.thalweg.decision().window.floor();
             let send_at = if may_send { self.paced_until.max(self.now) } else { Time::MAX };
-            self.now = told_at.min(send_at);
-            if send_at < told_at {
+            self.now = acked_at.min(send_at);
+            if send_at < acked_at {
                 self.send();
             } else if let Some(packet) = self.packets.pop_front() {
-                self.hear(&packet);
+                self.deliver(&packet);
             }
             if done(self) {
                 return true;
@@ -174,11 +174,11 @@ impl Flow {
         false
     }
 
-    /// Goes on until losses were answered: the window before.
+    /// Runs until the flow responds to losses; returns the window before.
     fn run_until_cut(&mut self) -> f64 {
         let mut before = 0.0;
         let cuts = self.run_until(2, |flow| {
-            let cuts = flow.thalweg.trial.is_some();
+            let cuts = flow.thalweg.loss_probe.is_some();
             before = if cuts { before } else { flow.thalweg.window };
             cuts
         });
@@ -187,54 +187,59 @@ impl Flow {
     }
 }
 
-/// "Losses": those that go on at a lower rate are the path's. The cut is taken back, and the path is held to lose so much.
+/// "Losses": losses that continue at a lower rate are the path's. The reduction is reverted, and the estimate of the
+/// path's loss rate rises.
 #[test]
-fn a_cut_that_does_not_help_is_taken_back() {
+fn a_reduction_that_does_not_help_is_undone() {
     let mut flow = Flow::steady();
     flow.loses = |number| number % 100 == 0;
     let before = flow.run_until_cut();
     assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
-    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
     assert!(flow.thalweg.window >= before, "{} of {before}", flow.thalweg.window);
     assert!(flow.thalweg.path_loss() > 0.0);
-    // After a quarter of a million packets nothing of what was known before weighs any more.
+    // After a quarter of a million packets earlier observations have no weight.
     flow.run_until(20, |_| false);
     assert!((flow.thalweg.path_loss() - 0.01).abs() < 0.002, "{}", flow.thalweg.path_loss());
-    assert!(!flow.run_until(5, |flow| flow.thalweg.trial.is_some()), "the path loses no more than it did");
+    assert!(
+        !flow.run_until(5, |flow| flow.thalweg.loss_probe.is_some()),
+        "the path loses no more than it did"
+    );
 }
 
-/// "Losses": those that stop at a lower rate were its own. The cut stays, and hardly anything is held against the path.
+/// "Losses": losses that stop at a lower rate were the flow's own. The reduction stays, and almost no loss is
+/// attributed to the path.
 #[test]
-fn a_cut_that_helps_stays() {
+fn a_reduction_that_helps_stays() {
     let mut flow = Flow::steady();
-    flow.room = SERVICE * 8;
+    flow.max_queueing = SERVICE * 8;
     let before = flow.run_until_cut();
-    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
     assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
     assert!(flow.thalweg.path_loss() < 0.002, "{}", flow.thalweg.path_loss());
 }
 
-/// "Losses": no path loses more than a quarter. The cut stays whether it helps or not.
+/// "Losses": no path loses more than a quarter. The reduction stays whether it helps or not.
 #[test]
-fn a_cut_at_losses_of_no_path_stays() {
+fn a_reduction_at_losses_beyond_any_path_stays() {
     let mut flow = Flow::steady();
     flow.loses = |number| number % 3 == 0;
     let before = flow.run_until_cut();
-    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
     assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
     assert_eq!(flow.thalweg.path_loss(), 0.0);
 }
 
-/// "Losses": events count, not packets, since paths lose in bursts. Four in a row now and then are no reason for a cut.
+/// "Losses": events count, not packets, since paths lose in bursts. Occasional bursts of four do not cause a reduction.
 #[test]
 fn a_burst_is_one_loss() {
     let mut flow = Flow::steady();
     flow.loses = |number| number % 1500 < 4;
-    assert!(!flow.run_until(3, |flow| flow.thalweg.trial.is_some()));
+    assert!(!flow.run_until(3, |flow| flow.thalweg.loss_probe.is_some()));
 }
 
-/// "The delay": where an empty path was not seen for five seconds the flow takes more than its queue away, for a round trip. So it knows
-/// the delay of an empty path after a minute too, and its queue is as short as at the start.
+/// "The delay": if no empty path was observed for five seconds, the flow removes more than its own queue for a round
+/// trip. So it knows the base delay after a minute too, and its queue is as short as at the start.
 #[test]
 fn the_queue_is_emptied_now_and_then() {
     let mut flow = Flow::steady();
@@ -252,38 +257,38 @@ fn the_queue_is_emptied_now_and_then() {
     assert!(flow.queueing() < Duration::from_millis(5), "{}", flow.queueing());
 }
 
-/// "What is given away": half of the way to the rate at which a flow would ask for the queue that there is, after eight round trips.
+/// "Yield": half of the distance to the rate at which a flow would target the present queue, after eight round trips.
 #[test]
-fn half_of_the_way_to_the_fair_rate_is_given_away() {
+fn half_of_the_distance_to_the_fair_rate_is_yielded() {
     let mut flow = Flow::steady().thalweg;
     flow.min_rtt = 0.1;
-    (flow.window, flow.giving) = (1e6, Yielding::default());
+    (flow.window, flow.yielding) = (1e6, Yielding::default());
     let at = |megabits: f64| Target { constant: 1e-3 }.at(megabits * 125e3, 1000.0, 0.1);
-    // Five eighths of the rate are left to it, so that it gives three sixteenths.
-    let gave: Vec<bool> = (0..8).map(|_| flow.give(at(50.0), at(80.0))).collect();
+    // The fair share is five eighths of the rate, so the flow yields three sixteenths.
+    let gave: Vec<bool> = (0..8).map(|_| flow.yield_share(at(50.0), at(80.0))).collect();
     assert_eq!(gave, [false, false, false, false, false, false, false, true]);
     assert!((flow.window / 1e6 - 13.0 / 16.0).abs() < 1e-9, "{}", flow.window);
 }
 
-/// "Start": while packets wait for as long as the flow wants them to, the window grows by a quarter. A queue that is hardly longer than
-/// that loses three quarters of a bandwidth-delay product by the end of slow start, and nine tenths without.
+/// "Start": while the queueing delay is at the target, the window grows by a quarter. A queue only slightly longer
+/// loses three quarters of a bandwidth-delay product by the end of slow start, and nine tenths without this rule.
 #[test]
 fn a_start_slows_down_where_the_queue_is_long_enough() {
     let mut flow = Flow::new();
-    flow.room = Duration::from_micros(4_500);
+    flow.max_queueing = Duration::from_micros(4_500);
     let lost = |flow: &Flow| flow.packets.iter().filter(|packet| packet.is_lost).count();
     assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
     let product = RTT.as_secs_f64() / SERVICE.as_secs_f64();
     assert!((lost(&flow) as f64) < 0.8 * product, "{} of {product}", lost(&flow));
 }
 
-/// "Start": a time-out starts anew where acknowledgements have ended, by slow start from half of the initial window to half of the window of
-/// before, and to nine tenths of a large one. While they come a large window stays, as a repair that is late says nothing of the path; a
-/// start, or a small window, does not.
+/// "Start": a time-out restarts slow start if acknowledgements have ceased: from half of the initial window to half of
+/// the former window, and to nine tenths of a large one. While acknowledgements arrive a large window stays, as a late
+/// repair does not reflect the path; slow start, or a small window, is reduced.
 #[test]
 fn a_time_out_without_acknowledgements_starts_anew() {
-    let time_out = |mut flow: Flow, silence: Duration| {
-        flow.now += silence;
+    let time_out = |mut flow: Flow, ack_gap: Duration| {
+        flow.now += ack_gap;
         let (path, sent_at) = (flow.path(), flow.now - RTT);
         flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
         flow
@@ -311,9 +316,9 @@ fn a_time_out_without_acknowledgements_starts_anew() {
     assert_eq!(time_out(with_window(10.0), RTT / 2).thalweg.decision().window, 5.0);
 }
 
-/// "Outages": a start behind one is none that finds out where the path is full.
+/// "Outages": slow start after an outage does not find out the window at which the path is full.
 #[test]
-fn a_path_is_as_full_behind_an_outage_as_before() {
+fn the_window_is_restored_after_an_outage() {
     let mut flow = Flow::steady();
     let ceiling = flow.thalweg.pace.ceiling;
     flow.now += RTT * 2;
@@ -324,35 +329,37 @@ fn a_path_is_as_full_behind_an_outage_as_before() {
     assert_eq!(flow.thalweg.pace.ceiling, ceiling);
 }
 
-/// "Losses": where a cut was taken back it is not known at which window the path is full, if losses said so before.
+/// "Losses": after a reverted reduction the window at which the path is full is unknown, if losses had determined it.
 #[test]
-fn losses_of_the_path_are_no_full_path() {
+fn path_losses_do_not_indicate_a_full_path() {
     let mut flow = Flow::steady();
     flow.loses = |number| number % 100 == 0;
     flow.run_until_cut();
     assert!(flow.thalweg.pace.ceiling.is_finite());
-    assert!(flow.run_until(2, |flow| flow.thalweg.trial.is_none()), "its end");
+    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
     assert!(flow.thalweg.pace.ceiling.is_infinite());
 }
 
-/// "A crowd": on a way of a second, a queue of less than a sixteenth of that is no crowd's, however much longer it is than is asked for.
+/// "Many-flow mode": on a path of a second, a queue of less than a sixteenth of that does not indicate many flows,
+/// however much it exceeds the target.
 #[test]
-fn a_short_queue_on_a_long_way_is_no_crowds() {
-    let is_crowd = |queueing: f64| {
+fn a_short_queue_on_a_long_path_does_not_indicate_many_flows() {
+    let detects_many_flows = |queueing: f64| {
         let mut flow = Flow::steady().thalweg;
         (flow.min_rtt, flow.rtt) = (1.0, 1.0);
         assert!(queueing > 4.0 * flow.target(flow.rate()));
         flow.delay.set_standing(queueing);
         (0..3).for_each(|_| flow.detect_many_flows(Tally::default()));
-        flow.crowd.is_there()
+        flow.many_flows.is_there()
     };
-    assert!(!is_crowd(0.06));
-    assert!(is_crowd(0.07));
+    assert!(!detects_many_flows(0.06));
+    assert!(detects_many_flows(0.07));
 }
 
-/// "Start": where most of what is sent is lost a start is over, though an application that pauses kept it from learning what the path loses.
+/// "Start": if most packets are lost, slow start ends, even if an application that pauses kept the path's loss rate
+/// unknown.
 #[test]
-fn a_start_that_loses_most_is_over() {
+fn heavy_losses_end_slow_start() {
     let is_over = |sent, lost| {
         let mut thalweg = Thalweg::new(&ThalwegConfig::default());
         thalweg.round.tally = Tally { sent, lost, events: 1.0 };
@@ -363,9 +370,9 @@ fn a_start_that_loses_most_is_over() {
     assert!(!is_over(200.0, 190.0), "first windows of many");
 }
 
-/// After an outage the round trip is that of the packets that it did not hold back, as soon as one comes.
+/// After an outage the round-trip time is that of the packets not delayed by it, from the first one on.
 #[test]
-fn an_outage_is_over_with_the_first_round_trip_behind_it() {
+fn an_outage_ends_with_the_first_round_trip_after_it() {
     let mut flow = Flow::steady();
     flow.thalweg.rtt = 10.0;
     let before = flow.packets.front().unwrap().number;
@@ -373,9 +380,9 @@ fn an_outage_is_over_with_the_first_round_trip_behind_it() {
     assert!(flow.thalweg.rtt < 0.1, "{}", flow.thalweg.rtt);
 }
 
-/// A host that sleeps for a round trip has hardly anything arrive in it: the window stays where it was.
+/// A host that sleeps for a round trip has few arrivals in it: the window stays unchanged.
 #[test]
-fn a_host_that_sleeps_is_no_path_that_carries_less() {
+fn a_sleeping_host_does_not_lower_the_rate_estimate() {
     for (before, expected) in [(2e6, 2e5), (1e4, 5e4 + 4e3)] {
         let mut flow = Flow::steady().thalweg;
         flow.pace = Pace::default();
@@ -387,9 +394,9 @@ fn a_host_that_sleeps_is_no_path_that_carries_less() {
     }
 }
 
-/// "Losses", the last guard: no window is more than twice what arrives. And none grows that is not used.
+/// "Losses", the last guard: no window exceeds twice the arriving data, and an unused window does not grow.
 #[test]
-fn no_window_grows_beyond_its_use() {
+fn an_unused_window_does_not_grow() {
     let mut flow = Flow::steady().thalweg;
     flow.pace = Pace::default();
     let round = Round { in_flight: 1e5, ..Round::default() };
@@ -403,10 +410,10 @@ fn no_window_grows_beyond_its_use() {
     assert!(steer(1e5, 2e6) > 1e5, "all of it was in flight");
 }
 
-/// "Marks": one is answered at once as CUBIC answers it, and the flow does as CUBIC does from then on; nothing is held against the path.
-/// A start ends with half of its window.
+/// "Marks": the response to a mark is immediate and as CUBIC's, and the flow behaves as CUBIC from then on; no loss is
+/// attributed to the path. Slow start ends with half of its window.
 #[test]
-fn a_mark_is_no_loss_of_the_path() {
+fn a_mark_is_not_a_path_loss() {
     let mark = |flow: &mut Flow| {
         let (path, sent_at) = (flow.path(), flow.now - RTT);
         flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
@@ -415,7 +422,7 @@ fn a_mark_is_no_loss_of_the_path() {
     let before = flow.thalweg.decision().window;
     mark(&mut flow);
     let left = flow.thalweg.decision().window / before;
-    assert!((left - rival::BETA).abs() < 1e-9, "{left}");
+    assert!((left - competition::BETA).abs() < 1e-9, "{left}");
     assert!(flow.thalweg.is_competing() && flow.thalweg.path_loss() == 0.0);
     assert!(flow.run_until(60, |flow| !flow.thalweg.is_competing()), "it finds nobody");
 
@@ -429,12 +436,12 @@ fn a_mark_is_no_loss_of_the_path() {
     yielding.thalweg.config.compete = false;
     let before = yielding.thalweg.window;
     mark(&mut yielding);
-    assert_eq!(yielding.thalweg.window, rival::BETA * before);
+    assert_eq!(yielding.thalweg.window, competition::BETA * before);
     assert!(!yielding.thalweg.is_competing());
 }
 
-/// A router's message to the flow; `true` if it names the packet that the flow sent last.
-fn tell(flow: &mut Flow, names: bool) {
+/// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.
+fn send_message(flow: &mut Flow, names: bool) {
     let path = flow.path();
     let sequence = (flow.sent - 1) * u64::from(SEGMENT);
     if names {
@@ -445,37 +452,39 @@ fn tell(flow: &mut Flow, names: bool) {
     flow.thalweg.on_feedback(&FeedbackSample { path, feedback, known: false });
 }
 
-/// "Messages of routers": one ends a start with half of its window.
+/// "Messages of routers": a message ends slow start with half of its window.
 #[test]
-fn a_message_ends_a_start() {
+fn a_message_ends_slow_start() {
     let mut flow = Flow::new();
     flow.run_until(1, |flow| flow.thalweg.window > 1e5);
     let before = flow.thalweg.window;
-    tell(&mut flow, false);
+    send_message(&mut flow, false);
     assert_eq!((flow.thalweg.window, flow.thalweg.phase), (before / 2.0, Phase::Hold));
 }
 
-/// "Messages of routers": the window falls to what has half of the queue that was asked for, once a round trip; a packet that a router
-/// names is no loss of the path, and starts no trial.
+/// "Messages of routers": the window falls to the one with half of the target queue, once a round trip. A packet named
+/// by a router is not a loss of the path, and starts no loss probe.
 #[test]
-fn a_message_takes_half_of_the_queue() {
+fn a_message_halves_the_queue() {
     for names in [false, true] {
         let mut flow = Flow::steady();
         let (before, queueing) = (flow.thalweg.window, flow.queueing().as_secs_f64());
-        tell(&mut flow, names);
+        send_message(&mut flow, names);
         let left = flow.thalweg.window;
         assert!((0.5 * before..=0.95 * before).contains(&left), "{left} of {before}");
-        (0..9).for_each(|_| tell(&mut flow, names));
+        (0..9).for_each(|_| send_message(&mut flow, names));
         assert_eq!(flow.thalweg.window, left, "messages of the same round trip");
         flow.run_until(1, |_| false);
         let ratio = flow.queueing().as_secs_f64() / queueing;
         assert!((0.35..0.8).contains(&ratio), "{ratio}");
         assert!(
-            flow.thalweg.trial.is_none() && flow.thalweg.path_loss() == 0.0 && !flow.thalweg.is_competing()
+            flow.thalweg.loss_probe.is_none()
+                && flow.thalweg.path_loss() == 0.0
+                && !flow.thalweg.is_competing()
         );
-        assert_eq!(flow.thalweg.told.response_ratio, 1.0, "it is alone");
+        assert_eq!(flow.thalweg.router_feedback.response_ratio, 1.0, "it is alone");
     }
-    // One with a rate, or of what was answered, says nothing.
+    // A message with a rate, or about congestion already answered, has no effect.
     let mut flow = Flow::steady();
     let (before, path) = (flow.thalweg.window, flow.path());
     let rate = Some(Rate::from_mbits_per_sec(1));
@@ -486,17 +495,22 @@ fn a_message_takes_half_of_the_queue() {
     assert_eq!(flow.thalweg.window, before);
 }
 
-/// "Messages of routers": where the queue does not fall others fill it, and warnings are passed over; drops are answered as CUBIC does.
+/// "Messages of routers": if the queue does not fall, competing traffic fills it, and warnings are ignored; the
+/// response to drops is as CUBIC's.
 #[test]
-fn warnings_that_others_do_not_react_to_are_passed_over() {
+fn warnings_without_effect_on_the_queue_are_ignored() {
     let mut flow = Flow::steady();
-    flow.thalweg.told.response_ratio = 0.1;
+    flow.thalweg.router_feedback.response_ratio = 0.1;
     let before = flow.thalweg.window;
-    tell(&mut flow, false);
+    send_message(&mut flow, false);
     assert!(flow.thalweg.is_competing());
-    assert!(flow.thalweg.usual() >= before, "{} of {before}", flow.thalweg.usual());
-    tell(&mut flow, true);
-    let left = flow.thalweg.usual() / before;
-    assert!((left - rival::BETA).abs() < 1e-9, "{left}");
+    assert!(
+        flow.thalweg.window_without_drain() >= before,
+        "{} of {before}",
+        flow.thalweg.window_without_drain()
+    );
+    send_message(&mut flow, true);
+    let left = flow.thalweg.window_without_drain() / before;
+    assert!((left - competition::BETA).abs() < 1e-9, "{left}");
     assert_eq!(flow.thalweg.path_loss(), 0.0);
 }

@@ -1,37 +1,37 @@
-//! The source's queueing-delay control: from the rate that was probed to the rate that is used.
+//! Queueing-delay control of the source: derives the sending rate from the probed rate.
 
 use super::{Base, RateConfig};
 use crate::units::{Duration, Rate, Time};
 use crate::window::{RttConfig, RttEstimator};
 
-/// The source's rate.
+/// Sending rate of the source.
 #[derive(Clone, Debug)]
 pub struct Control {
     config: RateConfig,
-    /// In PDUs a second, as all rates here.
+    /// Sending rate in PDUs per second, the unit of all rates here.
     rate: f64,
-    /// The receiver's last rate.
+    /// Last rate reported by the receiver.
     probed: f64,
-    /// The factor by which the last step multiplied the probed rate, at most 1.
+    /// Factor that the last step applied to the probed rate, at most 1.
     factor: f64,
     rtt: RttEstimator,
     rtt_config: RttConfig,
     measured: bool,
-    /// The time of the last STAT, and what was acknowledged by then.
+    /// Time of the last STAT, and the number of PDUs acknowledged by then.
     last: Option<(Time, u64)>,
-    /// The start is over: there was a backlog.
+    /// The start-up phase is over: a backlog was observed.
     had_backlog: bool,
-    /// The time at which the queue was last seen empty.
+    /// Time of the last empty queue.
     empty_at: Time,
-    /// Steps of draining that are left.
+    /// Remaining steps of the drain.
     draining: u32,
 }
 
-/// A drain lasts so many periods: one until its effect is seen, one for the others to see it.
+/// Periods of a drain: one until its effect is visible, one for the other sources to observe it.
 const DRAIN_PERIODS: u32 = 2;
 
 impl Control {
-    /// At the starting rate.
+    /// Starts at the initial rate.
     pub fn new(config: RateConfig) -> Self {
         let rtt_config = RttConfig {
             floor: config.poll_floor,
@@ -55,28 +55,28 @@ impl Control {
         }
     }
 
-    /// The present rate.
+    /// Returns the current rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bits_per_sec((self.rate * self.config.pdu_bits()) as u64)
     }
 
-    /// The present rate in units a second.
+    /// Returns the current rate in units per second.
     pub fn rate_per_unit(&self) -> f64 {
         self.rate * self.config.pdu_bits() / f64::from(self.config.unit.bits())
     }
 
-    /// The time that a POLL waits for its answer: the smoothed round trip and four deviations, twice as long after each
-    /// one without. `None` before the first answer.
+    /// Returns the time-out of a POLL: the smoothed round-trip time plus four deviations, doubled after each POLL
+    /// without an answer. `None` before the first answer.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.measured.then(|| self.rtt.timeout())
     }
 
-    /// A POLL has got no answer.
+    /// Handles a POLL time-out.
     pub fn on_poll_timeout(&mut self) {
         self.rtt.back_off(&self.rtt_config);
     }
 
-    /// A USTAT came: its rate with the correction of the last step.
+    /// Handles a USTAT: applies its rate with the correction of the last step.
     pub fn on_ustat(&mut self, probed: Option<Rate>) {
         if let Some(probed) = probed {
             self.probed = self.in_pdus(probed);
@@ -84,7 +84,7 @@ impl Control {
         }
     }
 
-    /// A STAT came, one round trip after its POLL, when `acknowledged` PDUs had been acknowledged in all.
+    /// Handles a STAT, received one round trip after its POLL, when `acknowledged` PDUs had been acknowledged in total.
     pub fn on_stat(&mut self, now: Time, rtt: Duration, acknowledged: u64, probed: Option<Rate>) {
         if let Some(probed) = probed {
             self.probed = self.in_pdus(probed);
@@ -92,7 +92,7 @@ impl Control {
         self.rtt.sample(&self.rtt_config, rtt);
         self.measured = true;
         let last = self.last.replace((now, acknowledged));
-        // The service rate; without an earlier STAT there is no queueing delay either, which makes it unimportant.
+        // The delivery rate. Without an earlier STAT there is no queueing delay either, and the value has no effect.
         let delivered = last.map_or(self.rate, |(then, before)| {
             let span = now.since(then).as_secs_f64().max(1e-12);
             (acknowledged - before) as f64 / span
@@ -109,7 +109,7 @@ impl Control {
         self.drain(now);
     }
 
-    /// The paper's steps 4 to 6, with the amendments that the configuration asks for.
+    /// Applies steps 4 to 6 of the paper, with the configured amendments.
     fn corrected(&mut self, backlog: f64, delivered: f64, period: f64) -> f64 {
         let RateConfig { alpha, gain, growth, base, .. } = self.config;
         let probed = self.probed;
@@ -131,12 +131,12 @@ impl Control {
         base * (period - hold) / period
     }
 
-    /// Makes room now and then, if that is wanted.
+    /// Drains the queue periodically, if configured.
     fn drain(&mut self, now: Time) {
         let Some(every) = self.config.drain else { return };
         if self.draining > 0 {
             self.draining -= 1;
-            // The queue is as empty as it gets.
+            // The queue is at its minimum.
             self.empty_at = now;
         } else if self.had_backlog && now.since(self.empty_at) >= every {
             self.draining = DRAIN_PERIODS;
@@ -150,7 +150,7 @@ impl Control {
         rate.as_f64() / self.config.pdu_bits()
     }
 
-    /// At most the link's rate, at least one PDU a round trip.
+    /// Sets the rate, at most the link's rate and at least one PDU per round trip.
     fn set(&mut self, rate: f64) {
         let least = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
         let most = self.config.most.as_f64() / self.config.pdu_bits();
@@ -164,7 +164,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// PDUs of 1000 octets, so that 8 Mbit/s are 1000 a second.
+    /// PDUs of 1000 octets, so 8 Mbit/s are 1000 PDU/s.
     fn control(config: RateConfig) -> Control {
         Control::new(RateConfig {
             pdu: 1000,
@@ -174,8 +174,8 @@ mod tests {
         })
     }
 
-    /// Two STATs 100 ms apart: the first at the shortest round trip of 100 ms, the second of `rtt` with `acked` PDUs more
-    /// and a probed rate of 2000 PDU/s.
+    /// Returns the rate after two STATs 100 ms apart: the first at the minimum round-trip time of 100 ms, the second of
+    /// `rtt` with `acked` more PDUs and a probed rate of 2000 PDU/s.
     fn rate_after(config: RateConfig, rtt: u64, acked: u64) -> f64 {
         let mut control = control(config);
         let probed = Some(Rate::from_mbits_per_sec(16));
@@ -185,15 +185,15 @@ mod tests {
         control.rate
     }
 
-    /// By hand, from the rules as printed: 100 PDUs in 100 ms are 1000 PDU/s.
+    /// Expected values computed by hand from the printed rules: 100 PDUs in 100 ms are 1000 PDU/s.
     #[test]
     fn the_printed_rules() {
         let literal = RateConfig::literal();
         // No delay, no backlog: the probed rate.
         assert_eq!(rate_after(literal, 100, 100), 2000.0);
-        // 2 ms x 1000 PDU/s = 2 PDUs: one more a period of 102 ms.
+        // 2 ms x 1000 PDU/s = 2 PDUs: one more in a period of 102 ms.
         assert!((rate_after(literal, 102, 100) - (2000.0 + 1.0 / 0.102)).abs() < 1e-6);
-        // 10 PDUs: (10 - 3) / 2000 = 3.5 ms of a period of 110 ms without.
+        // 10 PDUs: (10 - 3) / 2000 = a pause of 3.5 ms in a period of 110 ms.
         assert!((rate_after(literal, 110, 100) - 2000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
         // 200 PDUs would take 98.5 ms of 300: less than half. 1000 PDUs: half.
         assert!((rate_after(literal, 300, 100) - 2000.0 * (300.0 - 98.5) / 300.0).abs() < 1e-6);
@@ -201,14 +201,14 @@ mod tests {
         assert!((rate_after(literal, 1100, 300) - 1000.0).abs() < 1e-6);
     }
 
-    /// The same with the amendments: the base is what was delivered, and half of the backlog is taken off.
+    /// The same with the amendments: the base is the delivery rate, and half of the backlog is drained.
     #[test]
     fn the_amended_rules() {
         let amended = RateConfig::amended();
         assert!((rate_after(amended, 102, 100) - (1000.0 + 1.0 / 0.102)).abs() < 1e-6);
         // (10 - 3) / 2 / 1000 = 3.5 ms.
         assert!((rate_after(amended, 110, 100) - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
-        // Before any backlog probing is free; afterwards it is bounded by 1.1 times what was delivered.
+        // Before the first backlog, probing is unbounded; afterwards the bound is 1.1 times the delivery rate.
         assert_eq!(rate_after(amended, 100, 100), 2000.0);
         let mut control = control(amended);
         let probed = Some(Rate::from_mbits_per_sec(16));
@@ -219,9 +219,9 @@ mod tests {
     }
 
     #[test]
-    fn late_answers_are_no_backlog() {
+    fn late_answers_do_not_count_as_backlog() {
         let steady = RateConfig { jitter: MS(2), ..RateConfig::amended() };
-        // As if there were no delay at all; 4 ms are as 2 ms without.
+        // 2 ms count as no delay; 4 ms count as 2 ms.
         assert_eq!(rate_after(steady, 102, 100), 2000.0);
         let more = 1.0 / 0.104;
         assert!((rate_after(steady, 104, 100) - (1000.0 + more)).abs() < 1e-6);
@@ -239,7 +239,7 @@ mod tests {
         assert!((control.rate - 1000.0 * (110.0 - 3.5) / 110.0).abs() < 1e-6);
     }
 
-    /// 100 ms and four times 50 are 300 ms.
+    /// 100 ms plus four times 50 ms are 300 ms.
     #[test]
     fn time_outs_double_up_to_the_ceiling() {
         for (ceiling, expected) in
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_comes_when_the_queue_has_not_been_empty_for_long() {
+    fn a_drain_follows_a_long_time_without_an_empty_queue() {
         let config = RateConfig { drain: Some(MS(1000)), ..RateConfig::amended() };
         let mut control = control(config);
         let probed = Some(Rate::from_mbits_per_sec(16));
@@ -267,7 +267,8 @@ mod tests {
                 halved.push(step);
             }
         }
-        // Last empty at 0.1 s: at 1.1 s for two periods, at the earliest 1 s after the end again.
+        // Last empty at 0.1 s: the drain starts at 1.1 s and lasts two periods; the next starts at least 1 s after its
+        // end.
         assert_eq!(halved, [11, 12, 23, 24]);
     }
 }

@@ -1,41 +1,42 @@
-//! The receiver's reading of what the network grants, from the spacing of arrivals.
+//! The receiver's estimate of the granted rate, from the spacing of arrivals.
 
 use super::{Probing, RateField, Unit};
 use crate::sscop::Number;
 use crate::units::{Rate, Time};
 
-/// Arrivals that are kept at most; a new one then replaces the oldest.
+/// Maximum number of stored arrivals; a new one then replaces the oldest.
 const MAX_RECORDS: usize = 4096;
 
-/// An arrival and the time since the one before.
+/// Arrival, with the time since the previous one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Record {
-    /// In units.
+    /// Size, in units.
     size: f64,
-    /// Seconds for each unit of it.
+    /// Interval in seconds per unit.
     interval: f64,
 }
 
-/// Derives rates from arrivals (section 3.2 of the paper).
+/// Estimator of rates from arrivals (section 3 of the paper).
 ///
-/// An interval is a sample unless it spans a loss or a pause of the source: the time between two POLLs without any SD.
+/// An interval is a sample unless it spans a loss or a pause of the source. A pause is the time between two POLLs
+/// without any SD.
 #[derive(Clone, Debug)]
 pub struct Estimator {
     unit: Unit,
     probing: Probing,
     keep: bool,
     records: std::collections::VecDeque<Record>,
-    /// The arrival time of the last SD, and its number; `None` after a pause.
+    /// Arrival time and number of the last SD; `None` after a pause.
     last: Option<(Time, Number)>,
     /// An SD has arrived since the last POLL.
     arrived: bool,
-    /// A loss was seen since the last POLL.
+    /// A loss was detected since the last POLL.
     lost: bool,
     rate: Option<RateField>,
 }
 
 impl Estimator {
-    /// Before the first arrival. `keep`: arrivals too few for a rate are kept for the next one.
+    /// Creates an estimator. With `keep`, arrivals too few for a rate are kept for the next report.
     pub fn new(unit: Unit, probing: Probing, keep: bool) -> Self {
         Self {
             unit,
@@ -49,7 +50,7 @@ impl Estimator {
         }
     }
 
-    /// An SD of `length` octets arrives; `gap` if others before it are missing.
+    /// Records the arrival of an SD of `length` octets; `gap` if SDs before it are missing.
     pub fn on_arrival(&mut self, now: Time, length: u32, s: Number, gap: bool) {
         self.arrived = true;
         self.lost |= gap;
@@ -66,14 +67,14 @@ impl Estimator {
         self.records.push_back(Record { size, interval: now.since(then).as_secs_f64() / size });
     }
 
-    /// A loss was seen: the rate over all arrivals since the last POLL.
+    /// Records a loss; returns the rate over all arrivals since the last POLL.
     pub fn report_loss(&mut self) -> Option<RateField> {
         self.lost = true;
         self.derive();
         self.rate
     }
 
-    /// A POLL arrived: the rate over the arrivals since the last one.
+    /// Handles a POLL; returns the rate over the arrivals since the last one.
     pub fn report(&mut self) -> Option<RateField> {
         let enough = self.derive();
         if enough || !self.keep {
@@ -86,25 +87,25 @@ impl Estimator {
         self.rate
     }
 
-    /// Derives a rate, if there are more than two arrivals.
+    /// Derives a rate if there are more than two arrivals.
     fn derive(&mut self) -> bool {
         if self.records.len() <= 2 {
             return false;
         }
         let mut records: Vec<Record> = self.records.iter().copied().collect();
-        // Of pairs all count, as Keshav's do: each is a sample of the same thing.
+        // All pairs count, as in Keshav's method: each is a sample of the same quantity.
         let share = if self.lost || self.probing == Probing::PacketPair { 1.0 } else { 1.0 / 3.0 };
         records.sort_by(|a, b| a.interval.total_cmp(&b.interval));
         let interval = lowest(&records, share);
-        // Arrivals at one moment, as on a link without end, say nothing but "fast".
+        // Simultaneous arrivals, as on a link of infinite rate, give no rate except a very high one.
         let per_second = f64::from(self.unit.bits()) / interval.max(1e-12);
         self.rate = Some(RateField::new(Rate::from_bits_per_sec(per_second as u64)));
         true
     }
 }
 
-/// The mean interval of the lowest `share` of `records`, which are sorted by interval, weighted by size; the last of them
-/// counts in part.
+/// Returns the mean interval of the lowest `share` of `records`, which are sorted by interval. It is weighted by size;
+/// the last record counts in part.
 fn lowest(records: &[Record], share: f64) -> f64 {
     let threshold = share * records.iter().map(|record| record.size).sum::<f64>();
     let (mut time, mut left) = (0.0, threshold);
@@ -124,8 +125,8 @@ mod tests {
     use super::*;
     use crate::units::Duration;
 
-    /// By hand: sizes 2, 1, 3 with intervals 4, 1, 2 s. A third of 6 is 2: all of the second, half a ... of the third:
-    /// (1 x 1 + 1 x 2) / 2 = 1.5 s. Over all (2 x 4 + 1 x 1 + 3 x 2) / 6 = 2.5 s.
+    /// By hand: sizes 2, 1, 3 with intervals 4, 1, 2 s. A third of 6 is 2: all of the second, and one unit of the
+    /// third: (1 x 1 + 1 x 2) / 2 = 1.5 s. Over all (2 x 4 + 1 x 1 + 3 x 2) / 6 = 2.5 s.
     #[test]
     fn the_lowest_third_and_the_mean() {
         let mut records =
@@ -156,7 +157,7 @@ mod tests {
             &mut estimator,
             &[(0, 1000, false), (80, 1000, false), (80, 1000, false), (80, 1000, false)],
         );
-        // The first one's interval goes back before the POLL; it is zero here, time starts again in this test.
+        // The first interval starts before the POLL; it is zero here, since the test restarts time.
         assert_eq!(mbits(estimator.report()).map(|rate| rate > 100.0), Some(true));
         let last = estimator.rate;
         assert_eq!(estimator.report(), last);
@@ -172,14 +173,14 @@ mod tests {
         assert_eq!(estimator.report_loss(), None);
         let mut estimator = Estimator::new(Unit::Bytes, Probing::Spacing, true);
         arrivals(&mut estimator, &gaps);
-        // 80, 160 and 120 us for 1000 octets: 120 us each in the mean, 66.7 Mbit/s.
+        // 80, 160 and 120 us for 1000 octets: a mean of 120 us each, 66.7 Mbit/s.
         assert_eq!(mbits(estimator.report_loss()).map(f64::round), Some(67.0));
         assert_eq!(mbits(estimator.report()).map(f64::round), Some(67.0));
     }
 
     #[test]
     fn cells_make_sizes_comparable() {
-        // 40 octets fill one cell, 136 three: 10 and 30 us are the same rate.
+        // 40 octets fill one cell, 136 fill three: 10 and 30 us are the same rate.
         let gaps = [(0, 40, false), (10, 40, false), (30, 136, false), (10, 40, false), (30, 136, false)];
         let mut estimator = Estimator::new(Unit::Cells, Probing::Spacing, false);
         arrivals(&mut estimator, &gaps);
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_no_sample() {
+    fn a_pause_yields_no_sample() {
         let mut estimator = Estimator::new(Unit::Bytes, Probing::Spacing, true);
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let mut next = 0;
@@ -199,7 +200,7 @@ mod tests {
             arrive(&mut estimator, micros);
         }
         assert_eq!(mbits(estimator.report()), Some(80.0));
-        // Nothing between two POLLs, and then again as before.
+        // Nothing between two POLLs, then arrivals as before.
         let _ = estimator.report();
         for micros in [900_000, 900_100, 900_200, 900_300] {
             arrive(&mut estimator, micros);

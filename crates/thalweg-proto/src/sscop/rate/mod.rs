@@ -1,22 +1,22 @@
 //! Rate-based flow control for SSCOP (Chen and Chen 1999).
 //!
-//! The source spaces its SDs in a pattern that probes for up to twice its rate ([`pacer`]); the receiver derives from the
-//! spacing in which they arrive what the network grants, and tells it in STAT and USTAT ([`estimator`]); the source
-//! corrects that by the queueing delay that its POLLs meet ([`control`]).
+//! The source spaces its SDs in a pattern that probes for up to twice its rate ([`pacer`]). The receiver estimates the
+//! granted rate from the spacing of arrivals, and reports it in STAT and USTAT ([`estimator`]). The source corrects
+//! that rate by the queueing delay of its POLLs ([`control`]).
 //!
 //! # Differences from the paper
 //!
-//! As printed ([`RateConfig::literal`]) the rules fill the bottleneck's queue and lose packets all the time: in a busy FIFO
-//! the probing pattern reads about 2λ/(1+λ) of the capacity, not the share λ, and the lowest third picks the luckiest
-//! pairs. [`RateConfig::amended`] has what is needed for the results that the paper reports:
+//! The printed rules ([`RateConfig::literal`]) fill the bottleneck's queue and lose packets continuously. In a busy
+//! FIFO, the probing pattern measures about 2λ/(1+λ) of the capacity instead of the share λ, and the lowest third
+//! selects the luckiest pairs. [`RateConfig::amended`] adds the amendments that reproduce the paper's results:
 //!
 //! | paper | ours | reason | effect |
 //! | --- | --- | --- | --- |
-//! | the probed rate is the base of every correction | with a backlog above 1 PDU the base is the smaller of it and the rate of acknowledged PDUs ([`Base::Delivered`]) | the probe reads too much where the link is busy; it is meant for unused capacity | the queue settles, and shares become equal |
-//! | a backlog above α is corrected in one period | half of it ([`RateConfig::gain`]) | the POLL sees a correction one round trip late | no lasting oscillation |
-//! | without backlog the rate is the probed one | after the start it grows at most to a tenth above what is delivered, or by 1 PDU a period ([`RateConfig::growth`]) | all sources double at once when the queue has emptied; with a quarter, links of 5 ms stay in a limit cycle | fewer losses after a change of capacity |
-//! | POLL at once when STAT has come | right behind the next SD ([`RateConfig::poll_behind_data`]) | a short POLL catches up with a larger SD at every hop and waits, so that long paths see a queue that is not there | long paths get their share |
-//! | fewer than three arrivals in a period give no rate | arrivals are kept until there are three ([`RateConfig::keep_records`]) | else a source at 1 PDU a round trip never gets any rate | slow sources start |
+//! | the probed rate is the base of every correction | with a backlog above 1 PDU the base is the smaller of it and the rate of acknowledged PDUs ([`Base::Delivered`]) | the probe overestimates on a busy link; it is meant for unused capacity | the queue settles, and shares become equal |
+//! | a backlog above α is corrected in one period | half of it ([`RateConfig::gain`]) | the POLL observes a correction one round trip late | no lasting oscillation |
+//! | without backlog the rate is the probed one | after the start it exceeds the delivery rate by at most a tenth, or grows by 1 PDU a period ([`RateConfig::growth`]) | all sources would double at once when the queue empties; with a quarter, links of 5 ms stay in a limit cycle | fewer losses after a change of capacity |
+//! | POLL at once when STAT has arrived | directly after the next SD ([`RateConfig::poll_behind_data`]) | a short POLL catches up with a larger SD at every hop and waits, so long paths measure a queue that does not exist | long paths get their share |
+//! | fewer than three arrivals in a period give no rate | arrivals are kept until there are three ([`RateConfig::keep_records`]) | otherwise a source at 1 PDU a round trip never gets a rate | slow sources start |
 
 pub mod control;
 pub mod estimator;
@@ -28,11 +28,11 @@ use control::Control;
 use estimator::Estimator;
 use pacer::Pacer;
 
-/// The rate in a STAT or USTAT: a floating-point number of 16 bits, 6 of exponent and 10 of mantissa.
+/// Rate in a STAT or USTAT: a floating-point number of 16 bits, 6 of exponent and 10 of mantissa.
 ///
-/// STAT and USTAT have no room for 32 bits without a change of format that a peer without rate control would take for list
-/// elements. The upper octets of W2 and W3 are reserved, and ignored by such a peer. The value is within 0.05 % of the
-/// rate; all bits 0 stand for "no rate".
+/// A 32-bit rate would change the format of STAT and USTAT, and a peer without rate control would read it as list
+/// elements. The upper octets of W2 and W3 are reserved, and ignored by such a peer. The encoded value is within 0.05 %
+/// of the rate; all bits 0 mean "no rate".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RateField(u16);
 
@@ -40,21 +40,21 @@ const MANTISSA_BITS: u32 = 10;
 const MAX_EXPONENT: u32 = 54;
 
 impl RateField {
-    /// The nearest value, at least 1 bit/s.
+    /// Returns the nearest value, at least 1 bit/s.
     pub fn new(rate: Rate) -> Self {
         let bits = rate.as_bits_per_sec().max(1);
         let shift = (64 - bits.leading_zeros()).saturating_sub(MANTISSA_BITS + 1);
         if shift == 0 && bits < 1 << MANTISSA_BITS {
             return Self(bits as u16);
         }
-        // Rounded to nearest; a carry into the exponent is right too.
+        // Rounds to nearest; a carry into the exponent is correct.
         let half = if shift == 0 { 0 } else { 1u64 << (shift - 1) };
         let mantissa = (bits.saturating_add(half) >> shift) - (1 << MANTISSA_BITS);
         let most = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
         Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(most) as u16)
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub fn rate(self) -> Rate {
         let exponent = u32::from(self.0 >> MANTISSA_BITS).min(MAX_EXPONENT);
         let mantissa = u64::from(self.0) & ((1 << MANTISSA_BITS) - 1);
@@ -74,28 +74,28 @@ impl RateField {
         (bits != 0).then_some(Self(bits))
     }
 
-    /// The 16 bits.
+    /// Returns the 16 bits.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// The field of these 16 bits; `None` for 0.
+    /// Creates a field from its 16 bits; `None` for 0.
     pub const fn from_bits(bits: u16) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
 }
 
-/// The unit in which sizes and rates are counted.
+/// Unit of sizes and rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Octets of PDUs.
     Bytes,
-    /// ATM cells of 53 octets, with AAL5's trailer in them.
+    /// ATM cells of 53 octets, including AAL5's trailer.
     Cells,
 }
 
 impl Unit {
-    /// A PDU of `length` octets in this unit.
+    /// Returns the size of a PDU of `length` octets in this unit.
     pub const fn size(self, length: u32) -> u32 {
         match self {
             Self::Bytes => length,
@@ -103,7 +103,7 @@ impl Unit {
         }
     }
 
-    /// One of this unit in bits.
+    /// Returns the size of one unit in bits.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Bytes => 8,
@@ -112,65 +112,68 @@ impl Unit {
     }
 }
 
-/// The pattern of spacings with which the source probes, and how the receiver reads it.
+/// Probing pattern of the source, and its evaluation at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Probing {
-    /// Spacings of a half and one and a half intervals in turn; the receiver takes the lowest third (Chen and Chen).
+    /// Spacings alternate between a half and one and a half intervals; the receiver uses the lowest third (Chen and
+    /// Chen).
     Spacing,
-    /// Back-to-back pairs; the receiver takes the spacing within pairs (Keshav 1991).
+    /// Back-to-back pairs; the receiver uses the spacing within pairs (Keshav 1991).
     PacketPair,
 }
 
-/// The rate from which queueing-delay control starts when there is a backlog above one PDU.
+/// Base rate of queueing-delay control at a backlog above one PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The probed rate, as printed.
     Probed,
-    /// The smaller of it and the rate at which PDUs were acknowledged.
+    /// The smaller of the probed rate and the delivery rate of acknowledged PDUs.
     Delivered,
 }
 
-/// The parameters of rate control.
+/// Parameters of rate control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateConfig {
-    /// The rate at the start.
+    /// Initial rate.
     pub start: Rate,
-    /// The largest rate: the link's.
+    /// Maximum rate: the link's.
     pub most: Rate,
-    /// The size of a full SD in octets, the "PDU" of the rules below.
+    /// Size of a full SD in octets, the "PDU" of the rules below.
     pub pdu: u32,
-    /// The unit in which sizes and rates are counted.
+    /// Unit of sizes and rates.
     pub unit: Unit,
-    /// The pattern of spacings with which the source probes.
+    /// Probing pattern of the source.
     pub probing: Probing,
-    /// The backlog that a source aims at, in PDUs (α).
+    /// Target backlog of a source, in PDUs (α).
     pub alpha: f64,
-    /// The rate that is corrected for a backlog.
+    /// Base rate of the correction for a backlog.
     pub base: Base,
-    /// The share of the backlog above α that is taken off in a period, above 0 to 1.
+    /// Share of the backlog above α that is drained per period, above 0 to 1.
     pub gain: f64,
-    /// After the first backlog a source without one grows at most to so many times what is delivered; `None` for no bound.
+    /// After the first backlog, maximum rate of a source without backlog, as a multiple of the delivery rate; `None`
+    /// for no bound.
     pub growth: Option<f64>,
-    /// POLLs leave right behind an SD.
+    /// Send a POLL immediately after an SD.
     pub poll_behind_data: bool,
-    /// Arrivals are kept over several POLLs until there are three.
+    /// Keep arrivals over several POLLs until there are three.
     pub keep_records: bool,
-    /// The shortest time-out for a POLL without answer.
+    /// Minimum time-out of a POLL.
     pub poll_floor: Duration,
-    /// The longest time-out, which doubling does not exceed. Where a quarter of all packets is lost, half of the POLLs remain
-    /// without answer, and with a long one a sender that has only to repeat a packet waits for it again and again.
+    /// Maximum time-out of a POLL, which bounds the doubling. At a loss rate of a quarter, half of the POLLs remain
+    /// unanswered; with a long time-out, a sender with only retransmissions waits for it repeatedly.
     pub poll_ceiling: Duration,
-    /// A source that has not seen an empty queue for so long sends at half its rate for two periods. All sources see the
-    /// queue empty then, and count anew: one that began on a standing queue learns the true round-trip time.
+    /// Drain interval. A source that has not observed an empty queue for this long sends at half its rate for two
+    /// periods. All sources then observe the empty queue and restart their intervals. A source that started on a
+    /// standing queue then learns the true minimum round-trip time.
     pub drain: Option<Duration>,
-    /// Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue. Hosts
-    /// answer late: at 100 Mbit/s a tenth of a millisecond is a PDU of backlog, at which a source stops to grow with what it
-    /// delivers.
+    /// Jitter tolerance. Round-trip times that exceed the minimum by no more than this, and by no more than a quarter,
+    /// count as queue-free. Hosts answer late: at 100 Mbit/s, a tenth of a millisecond is a backlog of one PDU, at
+    /// which a source no longer grows beyond its delivery rate.
     pub jitter: Duration,
 }
 
 impl RateConfig {
-    /// The rules as printed.
+    /// Returns the rules as printed.
     pub fn literal() -> Self {
         Self {
             start: Rate::from_mbits_per_sec(4),
@@ -191,7 +194,7 @@ impl RateConfig {
         }
     }
 
-    /// The rules with the amendments that make them work.
+    /// Returns the rules with the amendments that make them work.
     pub fn amended() -> Self {
         Self {
             base: Base::Delivered,
@@ -203,7 +206,7 @@ impl RateConfig {
         }
     }
 
-    /// The same with every value in its range.
+    /// Returns the configuration with every value clamped to its range.
     #[must_use]
     pub fn in_range(self) -> Self {
         let finite =
@@ -220,20 +223,20 @@ impl RateConfig {
         }
     }
 
-    /// A full SD in bits.
+    /// Returns the size of a full SD in bits.
     fn pdu_bits(&self) -> f64 {
         f64::from(self.unit.size(self.pdu)) * f64::from(self.unit.bits())
     }
 }
 
-/// Rate control of one end: what it does as a source and as a receiver.
+/// Rate control of one endpoint, as source and receiver.
 #[derive(Clone, Debug)]
 pub(super) struct RateControl {
     config: RateConfig,
     pacer: Pacer,
     control: Control,
     estimator: Estimator,
-    /// A POLL is to go out behind the next SD.
+    /// A POLL must follow the next SD.
     poll_due: bool,
 }
 
@@ -248,7 +251,7 @@ impl RateControl {
         }
     }
 
-    /// A new connection, or a new path of one.
+    /// Resets the state for a new connection or a new path.
     pub fn restart(&mut self) {
         *self = Self::new(self.config);
     }
@@ -257,7 +260,7 @@ impl RateControl {
         self.control.rate()
     }
 
-    /// The time at which the next SD may go. The first of a pair is the one with an even number.
+    /// Returns the departure time of the next SD. The first of a pair is the one with an even number.
     pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
@@ -267,7 +270,7 @@ impl RateControl {
         self.pacer.on_sent(now, self.size(length));
     }
 
-    /// The engine has been polled; an SD waits for this moment, if any does.
+    /// Records the departure time of a waiting SD, if any, after a poll of the engine.
     pub fn wait(&mut self, turn: Option<Time>) {
         self.pacer.wait(turn);
     }
@@ -276,12 +279,12 @@ impl RateControl {
         self.config.unit.size(length)
     }
 
-    /// An SD goes out: is a POLL to follow it?
+    /// Returns true if a POLL must follow the SD being sent.
     pub fn takes_poll_behind_data(&mut self) -> bool {
         core::mem::take(&mut self.poll_due)
     }
 
-    /// The answer to the last POLL has come: is the next one to go out at once?
+    /// Handles the answer to the last POLL; returns true if the next POLL must be sent at once.
     pub fn wants_poll(&mut self) -> bool {
         self.poll_due = self.config.poll_behind_data;
         !self.config.poll_behind_data
@@ -295,7 +298,7 @@ impl RateControl {
         self.control.on_poll_timeout();
     }
 
-    /// The time that a POLL waits for its answer; `otherwise` before the first round trip was measured.
+    /// Returns the time-out of a POLL; `otherwise` before the first round-trip sample.
     pub fn poll_timeout(&self, otherwise: Duration) -> Duration {
         self.control.poll_timeout().unwrap_or(otherwise)
     }
@@ -312,12 +315,12 @@ impl RateControl {
         self.estimator.on_arrival(now, length, s, gap);
     }
 
-    /// The rate for a USTAT.
+    /// Returns the rate for a USTAT.
     pub fn report_loss(&mut self) -> Option<RateField> {
         self.estimator.report_loss()
     }
 
-    /// The rate for a STAT.
+    /// Returns the rate for a STAT.
     pub fn report(&mut self) -> Option<RateField> {
         self.estimator.report()
     }
@@ -340,7 +343,7 @@ mod tests {
             assert_eq!(field.rate().as_bits_per_sec(), bits.max(1));
         }
         assert!(RateField::new(Rate::MAX).rate().as_f64() > 1.8e19);
-        // Any bits of a peer give some rate.
+        // Any bit pattern of a peer decodes to some rate.
         for bits in 1..=u16::MAX {
             let field = RateField::from_bits(bits).map(RateField::rate);
             assert!(field.is_some_and(|rate| !rate.is_zero()));

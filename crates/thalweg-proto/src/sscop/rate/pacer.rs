@@ -1,32 +1,33 @@
-//! The source's spacing of SDs, which probes the network without any packet more.
+//! Spacing of SDs at the source, which probes the network without extra packets.
 
 use super::Probing;
 use crate::lateness::Lateness;
 use crate::units::{Duration, Time};
 
-/// Spaces SDs so that their mean rate is the granted one and some of them probe for more.
+/// Pacer whose mean rate is the granted one, while some SDs probe for more.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     probing: Probing,
-    /// The units sent after long spacings less those sent after short ones.
+    /// Units sent after long spacings minus those sent after short ones.
     counter: i64,
-    /// The departure time of the last SD; `None` before the first.
+    /// Departure time of the last SD; `None` before the first.
     last: Option<Time>,
-    /// The time at which the next SD may leave, as last asked.
+    /// Earliest departure of the next SD, as last computed.
     due: Time,
     lateness: Lateness,
 }
 
 impl Pacer {
-    /// Before the first SD, which may leave at once.
+    /// Creates a pacer; the first SD may leave at once.
     pub fn new(probing: Probing) -> Self {
         Self { probing, counter: 0, last: None, due: Time::ZERO, lateness: Lateness::default() }
     }
 
-    /// The time at which an SD of `size` units may leave at `rate` units a second; `second` for the second of a pair.
+    /// Returns the earliest departure of an SD of `size` units at `rate` units per second; `second` for the second of a
+    /// pair.
     ///
-    /// The interval I is size / rate. With the paper's pattern (section 3.1) it is I/2 while more was sent after long
-    /// intervals than after short ones, and 3I/2 otherwise. Pairs leave back to back every 2I.
+    /// The interval I is size / rate. With the paper's pattern (section 3), the spacing is I/2 while more units were
+    /// sent after long intervals than after short ones, and 3I/2 otherwise. Pairs leave back to back every 2I.
     pub fn due(&mut self, size: u32, rate: f64, second: bool) -> Time {
         let Some(last) = self.last else { return Time::ZERO };
         let factor = match self.probing {
@@ -39,12 +40,12 @@ impl Pacer {
         self.due
     }
 
-    /// The engine has been polled; an SD waits for this moment, if any does.
+    /// Records the departure time of a waiting SD, if any, after a poll of the engine.
     pub fn wait(&mut self, turn: Option<Time>) {
         self.lateness.wait(turn);
     }
 
-    /// An SD of `size` units leaves, after [`Pacer::due`] was asked for it.
+    /// Records the departure of an SD of `size` units, after a call of [`Pacer::due`] for it.
     pub fn on_sent(&mut self, now: Time, size: u32) {
         self.counter += if self.counter > 0 { -i64::from(size) } else { i64::from(size) };
         self.last = Some(self.lateness.departure(self.due, now));
@@ -68,15 +69,15 @@ mod tests {
         gaps
     }
 
-    /// Section 3.1: with I = 1 ms the spacings are 1.5 and 0.5 ms in turn.
+    /// Section 3: with I = 1 ms, the spacings alternate between 1.5 and 0.5 ms.
     #[test]
     fn equal_sizes_alternate() {
         let gaps = gaps(Probing::Spacing, &[100; 6], 1e5);
-        // The first leaves at once and counts as sent after a long spacing.
+        // The first SD leaves at once and counts as sent after a long spacing.
         assert_eq!(gaps, [0.0, 0.5, 1.5, 0.5, 1.5, 0.5]);
     }
 
-    /// The counter balances sizes: what goes at half the interval is as much as what goes at one and a half.
+    /// The counter balances sizes: as many units leave after a half interval as after one and a half.
     #[test]
     fn the_mean_rate_is_the_granted_one_for_mixed_sizes() {
         let sizes: Vec<u32> = (0..10_000u32).map(|index| 40 + index * 7919 % 1460).collect();
@@ -84,7 +85,7 @@ mod tests {
         let total: f64 = sizes.iter().map(|size| f64::from(*size)).sum();
         let rate = total / (gaps.iter().sum::<f64>() / 1e3);
         assert!((rate / 1e6 - 1.0).abs() < 0.001, "{rate}");
-        // The fastest spacing is that of twice the rate.
+        // The minimum spacing is that of twice the rate.
         let fastest = gaps.iter().skip(1).zip(&sizes[1..]).map(|(gap, size)| gap / f64::from(*size));
         assert!(fastest.fold(f64::MAX, f64::min) > 0.5e-3 - 1e-9);
     }
@@ -100,7 +101,7 @@ mod tests {
         let late = Duration::from_micros(150);
         let (mut now, mut sent) = (Time::ZERO, 0);
         while now < Time::ZERO + Duration::from_millis(100) {
-            // 80 us each in the mean.
+            // A mean of 80 us each.
             let due = pacer.due(1000, 12.5e6, false);
             if due > now {
                 pacer.wait(Some(due));

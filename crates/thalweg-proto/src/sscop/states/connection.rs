@@ -82,7 +82,7 @@ impl<P: Payload> Sscop<P> {
         match pdu {
             Pdu::Bgn { sq, mr, uu } => {
                 if !self.is_repeat(sq) {
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
@@ -152,7 +152,7 @@ impl<P: Payload> Sscop<P> {
         Ok(())
     }
 
-    /// The user's own release is complete.
+    /// Reports that the user's own release is complete.
     fn released(&mut self) {
         self.timers.stop(Timer::Cc);
         self.signal(Signal::Released);

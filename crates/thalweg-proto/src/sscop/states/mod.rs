@@ -1,5 +1,5 @@
-//! The state table of Q.2110 (clause 8.2, figure 20): one function for the PDUs and one for the requests of each state,
-//! in the order of the Recommendation's sheets. Here: the actions that the tables name.
+//! State table of Q.2110 (clause 8.2, figure 20). Each state has one function for PDUs and one for requests, in the
+//! order of the Recommendation's sheets. This module holds the actions that the tables name.
 
 mod connection;
 mod ready;
@@ -12,12 +12,12 @@ use crate::payload::Payload;
 use crate::units::Time;
 
 impl<P: Payload> Sscop<P> {
-    /// Is this N(SQ) the one of the peer's last BGN, RS or ER? A new one is noted.
+    /// Returns true if N(SQ) is that of the peer's last BGN, RS or ER; stores a new one.
     fn is_repeat(&mut self, sq: u8) -> bool {
         core::mem::replace(&mut self.v.vr_sq, sq) == sq
     }
 
-    /// The data variables at the beginning of a connection.
+    /// Initialises the data variables of a connection.
     fn init_variables(&mut self) {
         let v = &mut self.v;
         (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
@@ -30,7 +30,7 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// The initial window.
+    /// Initialises the window.
     fn init_window(&mut self) {
         self.v.vr_mr = Number::new(self.config.window);
     }
@@ -55,14 +55,14 @@ impl<P: Payload> Sscop<P> {
         self.timers.start(timer, now, span);
     }
 
-    /// Stops the timers of data transfer.
+    /// Stops the data-transfer timers.
     pub(super) fn stop_data_timers(&mut self) {
         for timer in [Timer::Poll, Timer::KeepAlive, Timer::Idle, Timer::NoResponse] {
             self.timers.stop(timer);
         }
     }
 
-    /// Before a new connection: what was kept for retrieval goes.
+    /// Discards messages kept for retrieval, before a new connection.
     fn clear_transmitter(&mut self) {
         if !self.clear_buffers {
             self.queue.clear();
@@ -77,7 +77,7 @@ impl<P: Payload> Sscop<P> {
         self.received.clear();
     }
 
-    /// The connection ends or recovers: what is not kept for retrieval goes.
+    /// Discards data not kept for retrieval when the connection ends or recovers.
     pub(super) fn prepare_recovery(&mut self) {
         if self.clear_buffers {
             self.queue.clear();
@@ -86,24 +86,24 @@ impl<P: Payload> Sscop<P> {
         self.sent.clear_requests();
     }
 
-    /// The same, and what was received out of order goes too.
+    /// Does the same as `prepare_recovery`, and discards out-of-order received data.
     pub(super) fn prepare_retrieval(&mut self) {
         self.prepare_recovery();
         self.received.clear();
     }
 
-    /// Before recovery the user gets what is there, gaps or not, if it wants to keep data.
+    /// Delivers received data with gaps before recovery, if the user keeps data.
     fn deliver_all(&mut self) {
         let received = self.received.take();
         if !self.clear_buffers {
             for (place, mu) in received {
                 let s = self.v.vr_r.plus((place - self.delivered) as u32);
-                self.hand_over(s, mu);
+                self.deliver_to_user(s, mu);
             }
         }
     }
 
-    /// An error of the protocol: begin anew (state 7).
+    /// Starts recovery after a protocol error (state 7).
     pub(super) fn recover(&mut self, now: Time, code: ErrorCode) {
         self.stop_data_timers();
         self.error(code);
@@ -153,14 +153,14 @@ impl<P: Payload> Sscop<P> {
         self.send(Pdu::End { source, uu });
     }
 
-    /// END by SSCOP itself, which waits for no answer.
+    /// Sends END originated by SSCOP, which expects no answer.
     pub(super) fn send_end_by_sscop(&mut self) {
         self.repeats.source = Source::Sscop;
         self.repeats.uu = None;
         self.send_end();
     }
 
-    /// END by the user (state 4).
+    /// Sends END originated by the user (state 4).
     fn end(&mut self, now: Time, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_cc = 1;
@@ -170,7 +170,7 @@ impl<P: Payload> Sscop<P> {
         self.state = State::OutgoingDisconnection;
     }
 
-    /// RS by the user (state 5).
+    /// Sends RS originated by the user (state 5).
     fn resync(&mut self, now: Time, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_cc = 1;
@@ -182,34 +182,34 @@ impl<P: Payload> Sscop<P> {
         self.state = State::OutgoingResync;
     }
 
-    /// The connection is closed.
+    /// Closes the connection.
     pub(super) fn released_by(&mut self, source: Source, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.signal(Signal::Release { uu, source });
         self.state = State::Idle;
     }
 
-    /// The peer has closed the connection.
+    /// Handles a release by the peer.
     fn ended(&mut self, source: Source, uu: Option<P>) {
         self.send(Pdu::Endak);
         self.released_by(source, uu);
     }
 
-    /// A PDU that this state cannot expect of a peer that knows the protocol: the connection is given up.
+    /// Closes the connection after a PDU that a correct peer cannot send in this state.
     fn give_up(&mut self, code: ErrorCode) {
         self.error(code);
         self.send_end_by_sscop();
         self.released_by(Source::Sscop, None);
     }
 
-    /// ENDAK or BGREJ while there is a connection: the peer has none.
+    /// Handles ENDAK or BGREJ during a connection: the peer has no connection.
     fn lost(&mut self, code: ErrorCode) {
         self.error(code);
         self.released_by(Source::Sscop, None);
     }
 
-    /// A new BGN while there is a connection: the peer begins a new one.
-    fn begun_anew(&mut self, mr: Number, uu: Option<P>) {
+    /// Handles a new BGN during a connection: the peer starts a new one.
+    fn on_new_begin(&mut self, mr: Number, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_ms = mr;
         self.signal(Signal::Release { uu: None, source: Source::User });
@@ -217,7 +217,7 @@ impl<P: Payload> Sscop<P> {
         self.state = State::IncomingConnection;
     }
 
-    /// A new RS.
+    /// Handles a new RS.
     fn resynced(&mut self, mr: Number, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_ms = mr;
@@ -225,7 +225,7 @@ impl<P: Payload> Sscop<P> {
         self.state = State::IncomingResync;
     }
 
-    /// `Timer_CC` expired: repeat, or give up after `MaxCC` transmissions.
+    /// Handles expiry of `Timer_CC`: retransmits, or gives up after `MaxCC` transmissions.
     pub(super) fn on_cc(&mut self, now: Time) {
         if self.v.vt_cc < self.config.max_cc {
             self.v.vt_cc += 1;
@@ -252,7 +252,7 @@ impl<P: Payload> Sscop<P> {
         self.released_by(Source::Sscop, None);
     }
 
-    /// AA-RETRIEVE.request, in states 1, 3, 4, 6, 8, 9.
+    /// Handles AA-RETRIEVE.request, in states 1, 3, 4, 6, 8, 9.
     pub(super) fn retrieve(&mut self, which: Retrieve) -> Result<(), Refusal> {
         match self.state {
             State::Idle
@@ -286,7 +286,7 @@ fn refuse<P>(_request: Request<P>) -> Result<(), Refusal> {
     Err(Refusal::State)
 }
 
-/// The code for a PDU that nobody waits for.
+/// Returns the error code of an unsolicited PDU.
 fn unsolicited<P: Payload>(pdu: &Pdu<P>) -> ErrorCode {
     match pdu {
         Pdu::Bgn { .. } => ErrorCode::Bgn,
@@ -300,7 +300,7 @@ fn unsolicited<P: Payload>(pdu: &Pdu<P>) -> ErrorCode {
         Pdu::Rsak { .. } => ErrorCode::Rsak,
         Pdu::Er { .. } => ErrorCode::Er,
         Pdu::Erak { .. } => ErrorCode::Erak,
-        // END is expected everywhere; UD and MD never get here.
+        // END is valid in every state; UD and MD are handled earlier.
         Pdu::Sd { .. } | Pdu::End { .. } | Pdu::Ud { .. } | Pdu::Md { .. } => ErrorCode::Sd,
     }
 }

@@ -1,5 +1,5 @@
-//! State 10: data transfer ready. What SD, POLL, STAT and USTAT do is in [`send`](crate::sscop::send) and
-//! [`receive`](crate::sscop::receive).
+//! State 10: data transfer ready. [`send`](crate::sscop::send) and [`receive`](crate::sscop::receive) process SD, POLL,
+//! STAT and USTAT.
 
 use super::{refuse, unsolicited};
 use crate::payload::Payload;
@@ -16,18 +16,18 @@ impl<P: Payload> Sscop<P> {
             Pdu::Ustat(ustat) => self.on_ustat(now, &ustat),
             Pdu::Bgn { sq, mr, uu } => {
                 if self.is_repeat(sq) {
-                    self.peer_is_there(now);
+                    self.on_sign_of_life(now);
                     let uu = self.repeats.bgak_uu.clone();
                     self.send_bgak(uu);
                 } else {
                     self.stop_data_timers();
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                     self.prepare_retrieval();
                 }
             }
             Pdu::Rs { sq, mr, uu } => {
                 if self.is_repeat(sq) {
-                    self.peer_is_there(now);
+                    self.on_sign_of_life(now);
                     self.send(Pdu::Rsak { mr: self.v.vr_mr });
                 } else {
                     self.stop_data_timers();
@@ -37,7 +37,7 @@ impl<P: Payload> Sscop<P> {
             }
             Pdu::Er { sq, mr } => {
                 if self.is_repeat(sq) {
-                    self.peer_is_there(now);
+                    self.on_sign_of_life(now);
                     self.send(Pdu::Erak { mr: self.v.vr_mr });
                 } else {
                     self.stop_data_timers();
@@ -63,9 +63,10 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    /// The peer repeats what was answered already. In the idle phase no timer waits for it: starting `Timer_NO-RESPONSE`
-    /// then, as implementations do, would end a healthy connection before `Timer_IDLE` asks for a sign of life.
-    fn peer_is_there(&mut self, now: Time) {
+    /// Handles a repeated PDU that was already answered, as a sign of life. In the idle phase no timer waits for the
+    /// peer. Starting `Timer_NO-RESPONSE` there, as implementations do, would end a healthy connection before
+    /// `Timer_IDLE` sends the next POLL.
+    fn on_sign_of_life(&mut self, now: Time) {
         if !self.timers.is_running(Timer::Idle) {
             self.start(now, Timer::NoResponse);
         }

@@ -1,4 +1,4 @@
-//! States 7 to 9: recovery from an error of the protocol.
+//! States 7 to 9: recovery from a protocol error.
 
 use super::{refuse, unsolicited};
 use crate::payload::Payload;
@@ -25,7 +25,7 @@ impl<P: Payload> Sscop<P> {
                 if self.is_repeat(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                     self.received.clear();
                 }
             }
@@ -83,8 +83,8 @@ impl<P: Payload> Sscop<P> {
         Ok(())
     }
 
-    // State 8: recovery response pending. The peer may be in the data transfer state already, so SD and POLL are no
-    // errors; in state 9 it cannot be.
+    // State 8: recovery response pending. The peer may already be in the data transfer state, so SD and POLL are valid;
+    // in state 9 they are not.
 
     pub(in crate::sscop) fn recovery_response_pdu(&mut self, pdu: Pdu<P>) {
         match pdu {
@@ -110,7 +110,7 @@ impl<P: Payload> Sscop<P> {
                 self.forget_sent();
                 self.ready(now);
             }
-            request => return self.request_instead_of_recovery(now, request),
+            request => return self.release_or_resync(now, request),
         }
         Ok(())
     }
@@ -142,12 +142,12 @@ impl<P: Payload> Sscop<P> {
                 self.send(Pdu::Erak { mr: self.v.vr_mr });
                 self.ready(now);
             }
-            request => return self.request_instead_of_recovery(now, request),
+            request => return self.release_or_resync(now, request),
         }
         Ok(())
     }
 
-    // Both.
+    // Common to states 8 and 9.
 
     fn pdu_while_user_decides(&mut self, pdu: Pdu<P>) {
         match pdu {
@@ -155,7 +155,7 @@ impl<P: Payload> Sscop<P> {
                 if self.is_repeat(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                 }
             }
             Pdu::Rs { sq, mr, uu } => {
@@ -172,7 +172,7 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    fn request_instead_of_recovery(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
+    fn release_or_resync(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {
         match request {
             Request::Release { uu } => self.end(now, uu),
             Request::Resync { uu } => {
@@ -184,7 +184,7 @@ impl<P: Payload> Sscop<P> {
         Ok(())
     }
 
-    /// Gives up what was sent before the recovery and not retrieved, and sends what was not sent yet.
+    /// Discards messages sent before the recovery and not retrieved, and sends the messages not yet sent.
     fn forget_sent(&mut self) {
         if !self.clear_buffers {
             self.sent.clear();

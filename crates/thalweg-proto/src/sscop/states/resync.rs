@@ -33,7 +33,7 @@ impl<P: Payload> Sscop<P> {
                     self.send(Pdu::Bgak { mr: self.v.vr_mr, uu: None });
                     self.send_rs();
                 } else {
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),
@@ -67,7 +67,7 @@ impl<P: Payload> Sscop<P> {
                 if self.is_repeat(sq) {
                     self.error(ErrorCode::Bgn);
                 } else {
-                    self.begun_anew(mr, uu);
+                    self.on_new_begin(mr, uu);
                 }
             }
             Pdu::End { source, uu } => self.ended(source, uu),

@@ -1,4 +1,4 @@
-//! Two ends joined by a channel that keeps the order of PDUs and loses some; and channels that do worse.
+//! Two endpoints joined by a channel that keeps the order of PDUs and loses some, and by channels with other faults.
 
 use super::*;
 use crate::payload::{Length, Payload};
@@ -6,34 +6,34 @@ use crate::random::Stream;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// The faults of a channel.
+/// Channel faults.
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     loss: f64,
     duplicate: f64,
-    /// A PDU is passed by up to so many behind it.
+    /// Maximum number of later PDUs that overtake a PDU.
     reorder: Option<usize>,
 }
 
-/// Two ends, and what is on its way to each.
+/// Two endpoints, and the PDUs in flight to each.
 struct Pair<P: Payload> {
     ends: [Sscop<P>; 2],
-    /// The PDUs on their way to the end of that index, with their times of arrival.
+    /// PDUs in flight to the endpoint of that index, with their arrival times.
     wires: [VecDeque<(Time, Pdu<P>)>; 2],
     channel: Channel,
     delay: Duration,
     now: Time,
     stream: Stream,
-    /// The messages that each end delivered, with their numbers.
+    /// Messages delivered by each endpoint, with their numbers.
     delivered: [Vec<P>; 2],
     errors: Vec<(usize, ErrorCode)>,
-    /// SDs that the channel lost.
+    /// SDs lost by the channel.
     lost: u64,
     silent: bool,
 }
 
 impl<P: Payload> Pair<P> {
-    /// Open in both directions, the numbers of both starting at `start`.
+    /// Creates a pair open in both directions; the numbers of both start at `start`.
     fn new(config: &Config, channel: Channel, start: u32, seed: u64) -> Self {
         let config = Arc::new(config.clone());
         let mut pair = Self {
@@ -105,7 +105,7 @@ impl<P: Payload> Pair<P> {
         let _ = self.ends[end].request(self.now, answer);
     }
 
-    /// Lets time pass. False when nothing is left to happen.
+    /// Advances the clock; returns false if no event is left.
     fn run(&mut self, span: Duration) -> bool {
         let until = self.now + span;
         loop {
@@ -132,11 +132,11 @@ impl<P: Payload> Pair<P> {
         self.ends[end].request(self.now, Request::Data(mu)).expect("open");
     }
 
-    /// Until both have everything, or not in any reasonable time.
+    /// Runs until both endpoints have delivered everything; fails after an unreasonable time.
     fn finish(&mut self) {
         for _ in 0..10_000 {
             self.run(Duration::from_millis(200));
-            if self.ends.iter().all(Sscop::is_at_rest) {
+            if self.ends.iter().all(Sscop::is_drained) {
                 return;
             }
         }
@@ -144,12 +144,12 @@ impl<P: Payload> Pair<P> {
     }
 }
 
-/// A message that says where it belongs.
+/// Returns a message that contains its index.
 fn message(index: u32) -> Slice {
     Slice::new(index.to_be_bytes())
 }
 
-/// Sends so many messages each way over a channel that keeps the order, and checks all that is promised there.
+/// Sends `messages` messages each way over an order-preserving channel, and checks the guarantees.
 fn exchange(config: &Config, loss: f64, start: u32, messages: u32, seed: u64) -> Pair<Slice> {
     let mut pair = Pair::new(config, Channel { loss, ..Channel::default() }, start, seed);
     let mut gaps = Stream::new(seed, "gaps", 0);
@@ -179,7 +179,7 @@ fn exchange(config: &Config, loss: f64, start: u32, messages: u32, seed: u64) ->
     pair
 }
 
-/// A peer that answers within its patience even when most PDUs are lost.
+/// Returns a configuration whose time-outs tolerate the loss of most PDUs.
 fn patient() -> Config {
     let mut config = Config { window: 40, ..Config::default() };
     config.timers.no_response = Duration::from_secs(600);
@@ -188,7 +188,7 @@ fn patient() -> Config {
 
 /// S01.
 #[test]
-fn nothing_is_reported_where_nothing_is_lost() {
+fn no_loss_is_reported_without_losses() {
     let pair = exchange(&Config { window: 1000, ..Config::default() }, 0.0, 0, 500, 1);
     assert_eq!((pair.errors, pair.lost), (vec![], 0));
 }
@@ -196,7 +196,7 @@ fn nothing_is_reported_where_nothing_is_lost() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// S02, S07: every message once and in order; as many retransmissions as losses; no error of the protocol.
+    /// S02, S07: each message once and in order; as many retransmissions as losses; no protocol error.
     #[test]
     fn losses_are_repaired_one_for_one(
         loss in prop_oneof![Just(0.0), Just(0.05), Just(0.2), Just(0.4)],
@@ -211,15 +211,15 @@ proptest! {
         exchange(&config, loss, start, 300, seed);
     }
 
-    /// S03, S04: a channel that reorders or duplicates breaks what SSCOP relies on. The ends notice, recover and go on; no
-    /// message is delivered that is not from the peer.
+    /// S03, S04: a channel that reorders or duplicates violates SSCOP's assumptions. The endpoints detect this, recover
+    /// and continue; every delivered message is from the peer.
     #[test]
-    fn disorder_is_noticed(duplicate in prop_oneof![Just(0.0), Just(0.1)], most in 1usize..5, seed in any::<u64>()) {
+    fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], most in 1usize..5, seed in any::<u64>()) {
         let reorder = (duplicate == 0.0).then_some(most);
         let mut pair = Pair::new(&patient(), Channel { duplicate, reorder, loss: 0.0 }, 0, seed);
         for index in 0..2000 {
             for end in 0..2 {
-                // Refused while the ends recover.
+                // Refused during recovery.
                 let _ = pair.ends[end].request(pair.now, Request::Data(message(index)));
             }
             pair.run(Duration::from_micros(500));
@@ -231,15 +231,15 @@ proptest! {
     }
 }
 
-/// With old SDs ignored, a channel that only duplicates SDs already delivered does no harm.
+/// If old SDs are ignored, a channel that only duplicates delivered SDs does no harm.
 #[test]
-fn old_data_is_ignored_if_wanted() {
+fn old_data_is_ignored_if_configured() {
     let config = Config { ignore_old_data: true, ..patient() };
     let mut pair = Pair::new(&config, Channel::default(), 0xff_ff00, 1);
     for index in 0..1000 {
         pair.write(0, message(index));
         pair.run(Duration::from_millis(1));
-        // The peer gets the last SD a second time, long after the first.
+        // The peer receives the last SD again, long after the first time.
         let old = pair.ends[1].variables().vr_r.plus(Number::MODULUS - 1);
         pair.ends[1].handle(pair.now, Input::Pdu(Pdu::Sd { s: old, mu: message(7) }));
     }
@@ -249,12 +249,12 @@ fn old_data_is_ignored_if_wanted() {
 
 /// S05.
 #[test]
-fn silence_ends_the_connection_on_both_sides() {
+fn a_dead_channel_ends_the_connection_on_both_sides() {
     let mut pair = Pair::new(&Config::default(), Channel::default(), 0, 1);
     pair.write(0, message(1));
     pair.run(Duration::from_secs(1));
     pair.silent = true;
-    // The idle phase may last 15 s before anybody asks, and the patience is 7 s.
+    // The idle phase may last 15 s before a POLL, and the time-out is 7 s.
     pair.run(Duration::from_secs(23));
     assert!(pair.ends.iter().all(|end| end.state() == State::Idle));
     assert_eq!(pair.errors, [(0, ErrorCode::NoResponse), (1, ErrorCode::NoResponse)]);

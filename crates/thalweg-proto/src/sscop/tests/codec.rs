@@ -22,7 +22,7 @@ fn uu(text: &str) -> Option<Slice> {
     Some(bytes(text))
 }
 
-/// C01, C02: built by hand after the formats, and checked with tshark's dissector.
+/// C01, C02: built by hand from the formats, and checked with tshark's dissector.
 #[test]
 fn examples() {
     let message = |s, text: &str| Pdu::Sd { s: n(s), mu: bytes(text) };
@@ -60,7 +60,7 @@ fn examples() {
     for (hex, pdu) in examples {
         assert_eq!(encoded(&pdu).as_bytes(), octets(hex).as_bytes(), "{pdu:?}");
         assert_eq!(Pdu::decode(&octets(hex)).map(|pdu| show_pdu(&pdu)), Ok(show_pdu(&pdu)));
-        // Slices are equal when they are of the same octets, wherever those lie.
+        // Slices are equal if their octets are equal, wherever they are stored.
         assert_eq!(
             Pdu::decode(&octets(hex)).map(|pdu| encoded(&pdu)).unwrap().as_bytes(),
             octets(hex).as_bytes()
@@ -94,7 +94,7 @@ fn every_user_field_is_padded_to_words() {
     }
 }
 
-/// C04 to C10: lengths that are wrong, or wrong for the type.
+/// C04 to C10: invalid lengths, in general or for the type.
 #[test]
 fn wrong_lengths_are_invalid() {
     for length in [0, 1, 2, 3, 5, 6, 7] {
@@ -105,7 +105,7 @@ fn wrong_lengths_are_invalid() {
         octets[4 * words - 4] = kind;
         Pdu::decode(&Slice::new(octets)).is_ok()
     };
-    // The numbers of words, up to 5, that are right for each type.
+    // The valid numbers of words, up to 5, for each type.
     let right: [(u8, &[usize]); 16] = [
         (0x0, &[]),
         (0x1, &[2, 3, 4, 5]),
@@ -128,15 +128,15 @@ fn wrong_lengths_are_invalid() {
         let valid: Vec<usize> = (1..=5).filter(|&words| word(kind, words)).collect();
         assert_eq!(valid, right, "type {kind:x}");
     }
-    // Padding of what is not there.
+    // Padding without a user field.
     for hex in ["c8000000", "00000001 41000000"] {
         assert_eq!(Pdu::decode(&octets(hex)), Err(Invalid), "{hex}");
     }
 }
 
-/// C12, C13: reserved bits count as 0; those that hold a rate do not disturb the rest.
+/// C12, C13: reserved bits are ignored; the ones that hold a rate do not affect the rest.
 #[test]
-fn reserved_bits_are_not_looked_at() {
+fn reserved_bits_are_ignored() {
     for (plain, set) in [
         ("00000001 01000080", "ffffff01 31000080"),
         ("00000000 02000050", "ffffffff 32000050"),
@@ -154,9 +154,9 @@ fn reserved_bits_are_not_looked_at() {
     assert_eq!(encoded(&Pdu::Stat(stat)).as_bytes(), octets("12000001 34000080 0b000006").as_bytes());
 }
 
-/// C14: the longest list, and the longest PDU.
+/// C14: the longest list and the longest PDU.
 #[test]
-fn the_largest_are_taken() {
+fn the_largest_pdus_are_accepted() {
     let list: Vec<u32> = (0..MAX_ELEMENTS as u32).map(|element| 2 * element).collect();
     let frame = encoded(&stat(1, 0, 9, &list));
     assert_eq!(frame.as_bytes().len(), 65_532);
@@ -168,7 +168,7 @@ fn the_largest_are_taken() {
     assert_eq!(Pdu::decode(&Slice::new(longer)), Err(Invalid));
 }
 
-/// C15: any octets. What is a PDU is encoded again to octets that decode to the same.
+/// C15: random octets. A valid PDU is encoded again to octets that decode to the same PDU.
 #[test]
 fn any_octets_are_read_or_refused() {
     let mut stream = Stream::new(1, "octets", 0);

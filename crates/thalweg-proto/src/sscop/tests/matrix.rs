@@ -1,11 +1,13 @@
-//! Every state with every input: PDUs, requests, the timer that runs. One table a state, as in the Recommendation.
+//! Every state with every input: PDUs, requests, expiry of the running timer. One table per state, as in the
+//! Recommendation.
 //!
-//! A line is `inputs | what is done | next state`. `BGN`, `RS` and `ER` stand for both a repeated one and a new one. What a
-//! table does not name changes nothing: a PDU is ignored, a request refused. The timers that run follow from the state:
-//! `Timer_CC` where an answer is awaited (2, 4, 5, 7), `Timer_POLL` and `Timer_NO-RESPONSE` in state 10, none elsewhere.
+//! A line is `inputs | actions | next state`. `BGN`, `RS` and `ER` stand for both a repeated one and a new one. An
+//! input not in the table changes nothing: a PDU is ignored, a request refused. The running timers follow from the
+//! state: `Timer_CC` where an answer is awaited (2, 4, 5, 7), `Timer_POLL` and `Timer_NO-RESPONSE` in state 10, none
+//! elsewhere.
 //!
-//! The peer's N(MR) is 50 and its SSCOP-UU "u"; the user's SSCOP-UU is "x"; VT(SQ) is 5 before, the last N(SQ) 7. `MS` says
-//! that VT(MS) became 50, `!?` is the code for an unsolicited PDU of that kind. UD, MD, AA-UNITDATA.request and
+//! The peer's N(MR) is 50 and its SSCOP-UU "u"; the user's SSCOP-UU is "x"; VT(SQ) is 5 before, the last N(SQ) 7. `MS`
+//! means that VT(MS) became 50, `!?` is the code for an unsolicited PDU of that kind. UD, MD, AA-UNITDATA.request and
 //! MAA-UNITDATA.request are the same everywhere and tested below.
 
 use super::*;
@@ -166,7 +168,7 @@ const TABLES: [&str; 10] = [
     READY,
 ];
 
-/// An end that has come to a state as ends do. The user's SSCOP-UU on the way was "o".
+/// Returns an endpoint that reached `state` through regular events. The user's SSCOP-UU on the way was "o".
 fn in_state(state: State) -> End {
     let config = Config { max_cc: 2, ..Config::default() };
     let uu = || Some(bytes("o"));
@@ -174,7 +176,7 @@ fn in_state(state: State) -> End {
         State::Idle | State::OutgoingConnection | State::IncomingConnection => End::new(config),
         _ => End::ready(config),
     };
-    // VT(SQ) is 5 in the end, also where it is raised on the way.
+    // VT(SQ) is 5 in the end, even if it increases on the way.
     end.sscop.v.vt_sq = 5;
     let raised = matches!(
         state,
@@ -184,16 +186,16 @@ fn in_state(state: State) -> End {
     match state {
         State::Idle | State::Ready => {}
         State::OutgoingConnection => {
-            end.ask(Request::Establish { uu: uu(), clear_buffers: true });
+            end.request(Request::Establish { uu: uu(), clear_buffers: true });
         }
         State::IncomingConnection => {
             end.pdu(bgn(3, 100));
         }
         State::OutgoingDisconnection => {
-            end.ask(Request::Release { uu: uu() });
+            end.request(Request::Release { uu: uu() });
         }
         State::OutgoingResync => {
-            end.ask(Request::Resync { uu: uu() });
+            end.request(Request::Resync { uu: uu() });
         }
         State::IncomingResync => {
             end.pdu(Pdu::Rs { sq: 3, mr: n(100), uu: None });
@@ -215,7 +217,7 @@ fn in_state(state: State) -> End {
 }
 
 fn apply(end: &mut End, input: &str) -> String {
-    let (mr, uu, own) = (n(50), Some(bytes("u")), Some(bytes("x")));
+    let (mr, uu, user_uu) = (n(50), Some(bytes("u")), Some(bytes("x")));
     let sq = if input.ends_with("repeat") { 7 } else { 9 };
     let request = match input {
         "BGN repeat" | "BGN new" => return end.pdu(Pdu::Bgn { sq, mr, uu }),
@@ -238,11 +240,11 @@ fn apply(end: &mut End, input: &str) -> String {
             end.expire(Timer::Cc);
             return end.expire(Timer::Cc);
         }
-        "ESTABLISH.req" => Request::Establish { uu: own, clear_buffers: true },
-        "ESTABLISH.resp" => Request::AcceptEstablish { uu: own, clear_buffers: true },
-        "RELEASE.req" => Request::Release { uu: own },
+        "ESTABLISH.req" => Request::Establish { uu: user_uu, clear_buffers: true },
+        "ESTABLISH.resp" => Request::AcceptEstablish { uu: user_uu, clear_buffers: true },
+        "RELEASE.req" => Request::Release { uu: user_uu },
         "DATA.req" => Request::Data(bytes("d")),
-        "RESYNC.req" => Request::Resync { uu: own },
+        "RESYNC.req" => Request::Resync { uu: user_uu },
         "RESYNC.resp" => Request::AcceptResync,
         "RECOVER.resp" => Request::AcceptRecover,
         "RETRIEVE.req" => Request::Retrieve(Retrieve::Total),
@@ -255,7 +257,7 @@ fn apply(end: &mut End, input: &str) -> String {
     }
 }
 
-/// The codes of MAA-ERROR for PDUs that nobody waits for (annex A).
+/// Codes of MAA-ERROR for unsolicited PDUs (annex A).
 const UNSOLICITED: [(&str, char); 12] = [
     ("SD", 'A'),
     ("BGN", 'B'),
@@ -271,19 +273,19 @@ const UNSOLICITED: [(&str, char); 12] = [
     ("ERAK", 'M'),
 ];
 
-/// "RS" of "RS repeat".
+/// Returns "RS" for "RS repeat".
 fn kind(input: &str) -> &str {
     input.split([' ', ',']).next().unwrap_or(input)
 }
 
-/// The row of a table for an input: the actions, and the next state.
+/// Returns the table row of an input: the actions, and the next state.
 fn expected(table: &str, state: State, input: &str) -> (String, String) {
     let names = |list: &str| list.split(", ").any(|name| name == input || name == kind(input));
     let mut rows = table.lines().skip(1).filter_map(|row| {
         let [inputs, done, next] = row.splitn(3, '|').map(str::trim).collect::<Vec<_>>()[..] else {
             panic!("{row}: not three columns");
         };
-        // Only these have a comma of their own.
+        // Only these inputs contain a comma.
         let is_named = if inputs.starts_with("CC") { inputs == input } else { names(inputs) };
         is_named.then(|| (done.to_owned(), next.to_owned()))
     });
@@ -298,11 +300,11 @@ fn expected(table: &str, state: State, input: &str) -> (String, String) {
 }
 
 #[test]
-fn every_state_takes_every_input_as_the_tables_say() {
+fn every_state_handles_every_input_by_the_tables() {
     let mut cells = 0;
     for (state, table) in State::ALL.into_iter().zip(TABLES) {
         for input in INPUTS {
-            // Timer_CC runs in four states only.
+            // Timer_CC runs only in four states.
             if input.starts_with("CC") && in_state(state).running() != "C" {
                 continue;
             }
@@ -326,7 +328,7 @@ fn every_state_takes_every_input_as_the_tables_say() {
             }
             cells += 1;
         }
-        // Nothing in a table is misspelt.
+        // Every input of a table must be known.
         for row in table.lines().skip(1) {
             let inputs = row.split('|').next().unwrap_or_default().trim();
             let is_known = |name: &str| INPUTS.iter().any(|input| *input == name || kind(input) == name);
@@ -338,19 +340,19 @@ fn every_state_takes_every_input_as_the_tables_say() {
 }
 
 #[test]
-fn data_without_promise_and_frames_that_are_none_are_the_same_in_every_state() {
+fn unassured_data_and_invalid_frames_are_handled_alike_in_every_state() {
     for state in State::ALL {
         let mut end = in_state(state);
         let before = (end.sscop.variables(), end.running());
         assert_eq!(apply(&mut end, "UD"), "^UNITDATA.ind(u)");
         assert_eq!(apply(&mut end, "MD"), "^MAA-UNITDATA.ind(u)");
-        assert_eq!(end.ask(Request::UnitData(bytes("d"))), ">UD(d)");
-        assert_eq!(end.ask(Request::ManagementData(bytes("d"))), ">MD(d)");
+        assert_eq!(end.request(Request::UnitData(bytes("d"))), ">UD(d)");
+        assert_eq!(end.request(Request::ManagementData(bytes("d"))), ">MD(d)");
         end.sscop.handle(end.now, Input::Invalid);
         assert_eq!(end.drain(), ["!U"]);
-        // The layer below takes none of them while it is busy.
+        // A busy lower layer accepts none of them.
         end.sscop.handle(end.now, Input::Busy(true));
-        assert_eq!(end.ask(Request::UnitData(bytes("e"))), "");
+        assert_eq!(end.request(Request::UnitData(bytes("e"))), "");
         end.sscop.handle(end.now, Input::Busy(false));
         assert_eq!(end.drain(), [">UD(e)"]);
         assert_eq!((end.sscop.variables(), end.running(), end.sscop.state()), (before.0, before.1, state));
@@ -359,7 +361,7 @@ fn data_without_promise_and_frames_that_are_none_are_the_same_in_every_state() {
 
 /// C11: k and j count octets without padding.
 #[test]
-fn what_is_longer_than_agreed_is_no_pdu() {
+fn messages_above_the_agreed_length_are_invalid() {
     let mut end = End::ready(Config { k: 5, j: 3, ..Config::default() });
     assert_eq!(end.pdu(Pdu::Sd { s: n(0), mu: bytes("12345") }), "^0:12345");
     assert_eq!(end.pdu(Pdu::Sd { s: n(1), mu: bytes("123456") }), "!U");
@@ -371,7 +373,7 @@ fn what_is_longer_than_agreed_is_no_pdu() {
     assert_eq!((end.sscop.stats().invalid, end.sscop.stats().refused), (2, 2));
 }
 
-/// M24: END names the side that wants it.
+/// M24: END carries the originator.
 #[test]
 fn the_source_of_a_release_is_passed_on() {
     for state in [State::Ready, State::IncomingConnection, State::OutgoingResync, State::RecoveryResponse] {
@@ -381,26 +383,26 @@ fn the_source_of_a_release_is_passed_on() {
     }
 }
 
-/// M02: an end that takes any BGN.
+/// M02: an endpoint that accepts any BGN.
 #[test]
-fn any_begin_is_taken_if_wanted() {
+fn any_begin_is_accepted_if_configured() {
     let mut end = End::new(Config { accept_any_begin: true, ..Config::default() });
     assert_eq!(end.pdu(bgn(0, 50)), "^ESTABLISH.ind");
 }
 
-/// M09, M27: four BGNs with the same number, which wraps, then the end.
+/// M09, M27: four BGNs with the same number, which wraps, then the end of the attempt.
 #[test]
 fn tries_end() {
     let mut end = End::new(Config::default());
     end.sscop.v.vt_sq = 255;
-    assert_eq!(end.ask(Request::Establish { uu: None, clear_buffers: true }), ">BGN(0;128)");
+    assert_eq!(end.request(Request::Establish { uu: None, clear_buffers: true }), ">BGN(0;128)");
     for _ in 0..3 {
         assert_eq!(end.expire(Timer::Cc), ">BGN(0;128)");
     }
     assert_eq!(end.expire(Timer::Cc), "!O >END(1) ^RELEASE.ind[sscop]");
 }
 
-/// M07, and the same of resynchronisation and recovery: the late answers of a collision are ignored.
+/// M07, and the same for resynchronisation and recovery: late answers after a collision are ignored.
 #[test]
 fn late_answers_are_ignored() {
     let mut end = in_state(State::OutgoingConnection);
@@ -411,16 +413,16 @@ fn late_answers_are_ignored() {
     assert_eq!(end.sscop.v.vt_ms, n(50));
 }
 
-/// M12: the repeated END carries what the first one carried, and a repeated BGAK in state 10 too.
+/// M12: the repeated END carries the same parameters as the first one; so does a repeated BGAK in state 10.
 #[test]
 fn repeated_pdus_carry_the_same_octets() {
     let mut end = End::new(Config::default());
     end.pdu(bgn(1, 128));
     assert_eq!(
-        end.ask(Request::AcceptEstablish { uu: Some(bytes("hi")), clear_buffers: true }),
+        end.request(Request::AcceptEstablish { uu: Some(bytes("hi")), clear_buffers: true }),
         ">BGAK(128)(hi)"
     );
     assert_eq!(end.pdu(bgn(1, 128)), ">BGAK(128)(hi)");
-    end.ask(Request::Release { uu: Some(bytes("x")) });
+    end.request(Request::Release { uu: Some(bytes("x")) });
     assert_eq!(end.pdu(bgn(1, 128)), ">BGAK(128) >END(0)(x)");
 }

@@ -1,7 +1,7 @@
-//! The suite: state by input, phases, receiver, sender, credit, wrap, recovery, and two ends joined by a channel.
+//! Test suite: state by input, phases, receiver, sender, credit, wrap, recovery, and two endpoints joined by a channel.
 //!
-//! What an end does is written as text, in the notation of the state tables: `>X` sends PDU X, `^S` signals S to the user,
-//! `!X` reports error code X. PDUs are `SD(n)`, `POLL(ps,s)`, `STAT(ps;r;mr;list)`, `USTAT(r;mr;a,b)`, `BGN(sq;mr)`.
+//! Actions are written as text, in the notation of the state tables: `>X` sends PDU X, `^S` signals S to the user, `!X`
+//! reports error code X. PDUs are `SD(n)`, `POLL(ps,s)`, `STAT(ps;r;mr;list)`, `USTAT(r;mr;a,b)`, `BGN(sq;mr)`.
 
 mod channel;
 mod codec;
@@ -18,7 +18,7 @@ use crate::payload::Slice;
 use crate::units::{Duration, Time};
 use std::sync::Arc;
 
-/// One end with a clock.
+/// Endpoint with a clock.
 struct End {
     sscop: Sscop<Slice>,
     now: Time,
@@ -36,7 +36,7 @@ fn numbers(list: &[Number]) -> String {
     list.iter().map(|number| number.get().to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// A PDU in the notation of the tables.
+/// Formats a PDU in the notation of the tables.
 fn show_pdu(pdu: &Pdu<Slice>) -> String {
     let uu = show_uu(pdu.user_field());
     match pdu {
@@ -85,12 +85,12 @@ fn show_signal(signal: &Signal<Slice>) -> String {
 }
 
 impl End {
-    /// Idle.
+    /// Creates an idle endpoint.
     fn new(config: Config) -> Self {
         Self { sscop: Sscop::new(Arc::new(config)), now: Time::ZERO }
     }
 
-    /// In the data transfer state, with a window of 128 granted by the peer.
+    /// Creates an endpoint in the data transfer state, with a window of 128 granted by the peer.
     fn ready(config: Config) -> Self {
         Self::ready_with(config, true)
     }
@@ -98,12 +98,12 @@ impl End {
     fn ready_with(config: Config, clear_buffers: bool) -> Self {
         let mut end = Self::new(config);
         end.pdu(bgn(1, 128));
-        end.ask(Request::AcceptEstablish { uu: None, clear_buffers });
+        end.request(Request::AcceptEstablish { uu: None, clear_buffers });
         assert_eq!(end.sscop.state(), State::Ready);
         end
     }
 
-    /// Everything that it does now, in order.
+    /// Returns all current actions, in order.
     fn drain(&mut self) -> Vec<String> {
         let mut done = Vec::new();
         loop {
@@ -123,27 +123,27 @@ impl End {
         done
     }
 
-    /// Makes a request that is allowed.
+    /// Makes a request that must be allowed.
     #[track_caller]
-    fn ask(&mut self, request: Request<Slice>) -> String {
+    fn request(&mut self, request: Request<Slice>) -> String {
         self.sscop.request(self.now, request).expect("the request is allowed");
         let done = self.drain().join(" ");
         self.check();
         done
     }
 
-    /// Hands over messages "a", "b" ...
+    /// Sends messages "a", "b" ...
     #[track_caller]
     fn data(&mut self, messages: &str) -> String {
         messages
             .chars()
-            .map(|letter| self.ask(Request::Data(bytes(&letter.to_string()))))
+            .map(|letter| self.request(Request::Data(bytes(&letter.to_string()))))
             .filter(|done| !done.is_empty())
             .collect::<Vec<_>>()
             .join(" ")
     }
 
-    /// Lets a timer expire that runs.
+    /// Expires a running timer.
     #[track_caller]
     fn expire(&mut self, timer: Timer) -> String {
         assert!(self.sscop.is_running(timer), "{timer:?} does not run");
@@ -153,7 +153,7 @@ impl End {
         done
     }
 
-    /// The timers that run: C, P, K, I, N.
+    /// Returns the running timers: C, P, K, I, N.
     fn running(&self) -> String {
         Timer::ALL
             .into_iter()
@@ -162,7 +162,7 @@ impl End {
             .collect()
     }
 
-    /// The rules that hold at all times: which timers run in which state, and the order of the variables.
+    /// Checks the invariants: the running timers of each state, and the order of the variables.
     #[track_caller]
     fn check(&self) {
         let (state, v) = (self.sscop.state(), self.sscop.variables());

@@ -62,6 +62,6 @@ fn connection_numbers_wrap() {
     let mut end = End::new(Config::default());
     for sq in (1..=255).chain(0..=3) {
         assert_eq!(end.pdu(bgn(sq, 9)), "^ESTABLISH.ind", "{sq}");
-        assert_eq!(end.ask(Request::Release { uu: None }), ">BGREJ");
+        assert_eq!(end.request(Request::Release { uu: None }), ">BGREJ");
     }
 }

@@ -24,7 +24,7 @@ fn a_life_through_the_phases() {
     end.now += Duration::from_millis(10);
     let done = end.pdu(stat(2, 1, 129, &[]));
     step(&mut end, "", "PN", &done);
-    // NO-RESPONSE was started again, POLL was not.
+    // NO-RESPONSE was restarted, POLL was not.
     assert_eq!(end.sscop.timers.next(), before);
     end.sscop.timers.stop(Timer::Poll);
     assert_eq!(end.sscop.timers.next(), Some((end.now + Duration::from_secs(7), Timer::NoResponse)));
@@ -39,7 +39,7 @@ fn a_life_through_the_phases() {
     step(&mut end, ">POLL(5,1)", "KN", &done);
 }
 
-/// P09: a peer that never answers, in the time that the timers give: POLL at 0.75 s, then every 2 s, the end at 7 s.
+/// P09: a peer that never answers: POLL at 0.75 s, then every 2 s, the end at 7 s.
 #[test]
 fn a_silent_peer_is_given_up() {
     let mut end = End::ready(Config::default());
@@ -63,7 +63,7 @@ fn a_poll_after_max_pd() {
     assert_eq!(end.sscop.variables().vt_pd, 1);
 }
 
-/// P11: data in the transient phase leaves NO-RESPONSE as it is.
+/// P11: data in the transient phase does not affect NO-RESPONSE.
 #[test]
 fn transient_data_does_not_restart_no_response() {
     let mut end = End::ready(Config::default());
@@ -75,7 +75,7 @@ fn transient_data_does_not_restart_no_response() {
     assert_eq!(end.sscop.timers.next(), Some((Time::ZERO + Duration::from_secs(7), Timer::NoResponse)));
 }
 
-/// P12: SDs leave a running `Timer_POLL` as it is.
+/// P12: SDs do not affect a running `Timer_POLL`.
 #[test]
 fn data_does_not_restart_the_poll_timer() {
     let mut end = End::ready(Config::default());
@@ -83,7 +83,7 @@ fn data_does_not_restart_the_poll_timer() {
     end.now += Duration::from_millis(100);
     end.data("abcdef");
     assert_eq!(end.sscop.timers.next(), due);
-    // A POLL by count does.
+    // A POLL by count restarts it.
     end.data(&"x".repeat(20));
     let due = Some((end.now + Duration::from_millis(750), Timer::Poll));
     assert_eq!((end.sscop.timers.next(), end.sscop.variables().vt_ps), (due, n(1)));
@@ -91,7 +91,7 @@ fn data_does_not_restart_the_poll_timer() {
 
 /// P13.
 #[test]
-fn a_poll_after_retransmission_if_wanted() {
+fn a_poll_follows_retransmissions_if_configured() {
     let mut end = End::ready(Config { poll_after_retransmission: true, ..Config::default() });
     end.data("abcd");
     assert_eq!(end.pdu(ustat(0, 128, 0, 2)), "!V2 >SD(0) >SD(1) >POLL(1,4)");
@@ -99,22 +99,22 @@ fn a_poll_after_retransmission_if_wanted() {
 
 /// F01 to F03.
 #[test]
-fn credit_ends_and_comes_back() {
+fn credit_is_exhausted_and_restored() {
     let mut end = End::ready(Config::default());
     end.sscop.v.vt_ms = n(4);
     assert_eq!(end.data("abcdef"), ">SD(0) >SD(1) >SD(2) >SD(3)");
     assert_eq!(end.expire(Timer::Poll), ">POLL(1,4)");
     assert_eq!(end.pdu(stat(1, 4, 4, &[])), "!W");
-    // Data waits: the phase stays active.
+    // Data is waiting: the phase stays active.
     assert_eq!(end.running(), "PN");
     assert_eq!(end.expire(Timer::Poll), ">POLL(2,4)");
-    // F05: once is enough.
+    // F05: reported only once.
     assert_eq!(end.pdu(stat(2, 4, 4, &[])), "");
     assert_eq!(end.expire(Timer::Poll), ">POLL(3,4)");
     assert_eq!(end.pdu(stat(3, 4, 8, &[])), "!X >SD(4) >SD(5)");
 }
 
-/// F04: data while idle and without credit asks for some.
+/// F04: data in the idle phase without credit requests credit.
 #[test]
 fn an_idle_sender_without_credit_polls_at_once() {
     let mut end = End::ready(Config::default());
@@ -129,7 +129,7 @@ fn an_idle_sender_without_credit_polls_at_once() {
     assert_eq!(end.running(), "PN");
 }
 
-/// F06, F07: repeats need no credit; a USTAT can bring some, which is reported with the next STAT.
+/// F06, F07: retransmissions need no credit; a USTAT can grant some, which is reported with the next STAT.
 #[test]
 fn repeats_go_through_a_closed_window() {
     let mut end = End::ready(Config::default());
@@ -144,16 +144,16 @@ fn repeats_go_through_a_closed_window() {
     assert_eq!(end.pdu(stat(2, 5, 9, &[])), "!X");
 }
 
-/// Our own bound on what is kept works as a window.
+/// The local buffer limit acts as a window.
 #[test]
-fn the_buffer_bounds_what_is_outstanding() {
+fn the_buffer_limits_outstanding_data() {
     let mut end = End::ready(Config { buffer: 2, ..Config::default() });
     assert_eq!(end.data("abcd"), ">SD(0) >SD(1)");
     end.expire(Timer::Poll);
     assert_eq!(end.pdu(stat(1, 1, 129, &[])), ">SD(2)");
 }
 
-/// A repeated BGN, RS or ER in the idle phase starts nothing that could end the connection.
+/// A repeated BGN, RS or ER in the idle phase starts no timer that could end the connection.
 #[test]
 fn late_repeats_do_not_end_an_idle_connection() {
     let mut end = End::ready(Config::default());
@@ -161,7 +161,7 @@ fn late_repeats_do_not_end_an_idle_connection() {
     end.pdu(stat(1, 0, 128, &[]));
     assert_eq!(end.pdu(bgn(1, 128)), ">BGAK(128)");
     assert_eq!(end.running(), "I");
-    // While polling it is a sign of life.
+    // While polling, it is a sign of life.
     let mut end = End::ready(Config::default());
     end.now += Duration::from_millis(500);
     end.pdu(bgn(1, 128));

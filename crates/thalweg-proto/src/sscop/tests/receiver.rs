@@ -1,8 +1,8 @@
-//! The answers of a receiver to SDs and POLLs.
+//! Receiver responses to SDs and POLLs.
 
 use super::*;
 
-/// A receiver with so large a window, that slides or does not.
+/// Returns a receiver with the given window, which slides with delivery or not.
 fn receiver(window: u32, slides: bool) -> End {
     let credit = if slides { Credit::Delivery } else { Credit::User };
     End::ready(Config { window, credit, ..Config::default() })
@@ -41,7 +41,7 @@ fn a_gap_is_reported_once_and_filled() {
 
 /// R06, R07.
 #[test]
-fn what_is_beyond_the_window_is_dropped_and_reported_once() {
+fn data_beyond_the_window_is_dropped_and_reported_once() {
     let mut end = receiver(4, false);
     assert_eq!(take(&mut end, &[0, 7]), "^0:x >USTAT(1;4;1,4)");
     assert_eq!(vr(&end), (1, 4, 4));
@@ -59,9 +59,9 @@ fn a_duplicate_that_waits_is_an_error() {
     assert_eq!((end.sscop.state(), end.running().as_str()), (State::OutgoingRecovery, "C"));
 }
 
-/// R09: an SD that was delivered before looks like one far ahead, unless such are ignored.
+/// R09: an SD that was delivered before looks like one far ahead, unless old SDs are ignored.
 #[test]
-fn a_duplicate_of_the_past() {
+fn a_duplicate_of_delivered_data() {
     let mut end = receiver(8, true);
     assert_eq!(take(&mut end, &[0, 1, 0]), "^0:x ^1:x >USTAT(2;10;2,10)");
     assert_eq!(vr(&end).1, 10);
@@ -72,8 +72,8 @@ fn a_duplicate_of_the_past() {
 
 /// R10 to R13, R16: the list of a STAT.
 #[test]
-fn a_stat_lists_what_is_missing() {
-    for (numbers, asked, expected) in [
+fn a_stat_lists_missing_sds() {
+    for (numbers, poll_pdu, expected) in [
         (&[0, 1, 2, 5, 6][..], poll(2, 7), ">STAT(2;3;19;3,5,7)"),
         (&[0, 1, 2], poll(2, 5), ">STAT(2;3;19;3,5)"),
         (&[0, 1, 2], poll(2, 3), ">STAT(2;3;19;)"),
@@ -81,22 +81,22 @@ fn a_stat_lists_what_is_missing() {
     ] {
         let mut end = receiver(16, true);
         take(&mut end, numbers);
-        assert_eq!(end.pdu(asked), expected);
+        assert_eq!(end.pdu(poll_pdu), expected);
     }
     let mut end = receiver(4, false);
     take(&mut end, &[0]);
     assert_eq!((end.pdu(poll(1, 9)).as_str(), vr(&end).1), (">STAT(1;1;4;1,4)", 4));
 }
 
-/// R14, R15: lists longer than `MaxSTAT` are split where a run of missing SDs starts.
+/// R14, R15: lists longer than `MaxSTAT` are split at the start of a missing run.
 #[test]
 fn long_lists_are_split() {
     let config = Config { window: 16, max_stat: 3, ..Config::default() };
-    let stats = |asked, lists: &[&str]| {
+    let stats = |poll_pdu, lists: &[&str]| {
         let mut end = End::ready(config.clone());
         take(&mut end, &[0, 2, 4, 6]);
         let expected: Vec<String> = lists.iter().map(|list| format!(">STAT(1;1;17;{list})")).collect();
-        assert_eq!(end.pdu(asked), expected.join(" "));
+        assert_eq!(end.pdu(poll_pdu), expected.join(" "));
     };
     stats(poll(1, 9), &["1,2,3", "3,4,5", "5,6,7", "7,9"]);
     stats(poll(1, 7), &["1,2,3", "3,4,5", "5,6,7"]);
@@ -124,7 +124,7 @@ fn receiving_touches_no_timer() {
     assert_eq!(format!("{:?}", end.sscop.timers), timers);
 }
 
-/// However much the user takes, old numbers and new ones can be told apart.
+/// However many messages the user takes, old and new numbers stay distinct.
 #[test]
 fn the_window_stays_below_half_of_all_numbers() {
     let mut end = receiver(4, false);

@@ -22,7 +22,7 @@ fn each_error_leads_to_recovery() {
         assert_eq!((end.sscop.state(), end.running().as_str()), (State::OutgoingRecovery, "C"));
         // E02.
         assert_eq!(end.pdu(Pdu::Erak { mr: n(9) }), "^RECOVER.ind");
-        assert_eq!(end.ask(Request::AcceptRecover), "");
+        assert_eq!(end.request(Request::AcceptRecover), "");
         let v = end.sscop.variables();
         assert_eq!((v.vt_s, v.vt_a, v.vr_r, v.vr_h, v.vt_ms), (n(0), n(0), n(0), n(0), n(9)));
         assert_eq!(end.data("c"), ">SD(0)");
@@ -35,12 +35,12 @@ fn the_peer_recovers_too() {
     let mut end = End::ready(Config::default());
     assert_eq!(end.pdu(er(1, 40)), ">ERAK(128)", "the number of the last BGN: a repetition");
     assert_eq!(end.pdu(er(2, 40)), "^RECOVER.ind");
-    assert_eq!(end.ask(Request::AcceptRecover), ">ERAK(128)");
+    assert_eq!(end.request(Request::AcceptRecover), ">ERAK(128)");
     assert_eq!(end.pdu(er(2, 40)), ">ERAK(128)");
     assert_eq!(end.sscop.state(), State::Ready);
 }
 
-/// E04: both ends at once.
+/// E04: both endpoints at once.
 #[test]
 fn recoveries_collide() {
     let mut ends = [End::ready(Config::default()), End::ready(Config::default())];
@@ -49,12 +49,12 @@ fn recoveries_collide() {
         assert_eq!(end.pdu(er(7, 128)), ">ERAK(128) ^RECOVER.ind");
         assert_eq!(end.sscop.state(), State::RecoveryResponse);
         assert_eq!(end.pdu(Pdu::Erak { mr: n(128) }), "");
-        end.ask(Request::AcceptRecover);
+        end.request(Request::AcceptRecover);
         assert_eq!(end.sscop.state(), State::Ready);
     }
 }
 
-/// Three unacknowledged messages, two queued ones, and then an error.
+/// Returns an endpoint with three unacknowledged and two queued messages, after an error.
 fn broken(clear_buffers: bool) -> End {
     let mut end = End::ready_with(Config::default(), clear_buffers);
     end.sscop.v.vt_ms = n(3);
@@ -65,29 +65,29 @@ fn broken(clear_buffers: bool) -> End {
 
 /// E06, E07, E08.
 #[test]
-fn what_was_not_acknowledged_can_be_fetched() {
+fn unacknowledged_messages_can_be_retrieved() {
     let recover = |end: &mut End| end.pdu(Pdu::Erak { mr: n(128) });
     let all = "^RETRIEVE.ind(a) ^RETRIEVE.ind(b) ^RETRIEVE.ind(c) ^RETRIEVE.ind(d) ^RETRIEVE.ind(e) ^RETRIEVE-COMPLETE.ind";
     let mut end = broken(false);
     recover(&mut end);
-    assert_eq!(end.ask(Request::Retrieve(Retrieve::Total)), all);
-    assert_eq!(end.ask(Request::Retrieve(Retrieve::Total)), "^RETRIEVE-COMPLETE.ind");
-    assert_eq!(end.ask(Request::AcceptRecover), "");
-    // Not fetched: what was sent is gone, what was not is sent.
+    assert_eq!(end.request(Request::Retrieve(Retrieve::Total)), all);
+    assert_eq!(end.request(Request::Retrieve(Retrieve::Total)), "^RETRIEVE-COMPLETE.ind");
+    assert_eq!(end.request(Request::AcceptRecover), "");
+    // Not retrieved: sent messages are discarded, unsent messages are sent.
     let mut end = broken(false);
-    end.ask(Request::Data(bytes("f")));
+    end.request(Request::Data(bytes("f")));
     recover(&mut end);
-    assert_eq!(end.ask(Request::AcceptRecover), ">SD(0) >SD(1) >SD(2)");
-    // Buffers are not kept: everything is gone.
+    assert_eq!(end.request(Request::AcceptRecover), ">SD(0) >SD(1) >SD(2)");
+    // Buffers are not kept: all messages are discarded.
     let mut end = broken(true);
-    end.ask(Request::Data(bytes("f")));
+    end.request(Request::Data(bytes("f")));
     recover(&mut end);
-    assert_eq!(end.ask(Request::AcceptRecover), "");
+    assert_eq!(end.request(Request::AcceptRecover), "");
 }
 
-/// E09: an end that keeps data gets what has come, gaps or not; the numbers show the gaps.
+/// E09: an endpoint that keeps data delivers received messages despite gaps; the numbers show the gaps.
 #[test]
-fn what_was_received_is_delivered_before_recovery() {
+fn received_messages_are_delivered_before_recovery() {
     for (clear_buffers, expected) in [(false, "^2:x ^3:x ^RECOVER.ind"), (true, "^RECOVER.ind")] {
         let mut end = End::ready_with(Config::default(), clear_buffers);
         for s in [0, 2, 3] {
@@ -101,14 +101,14 @@ fn what_was_received_is_delivered_before_recovery() {
     assert_eq!(end.pdu(Pdu::Erak { mr: n(50) }), "^1:x ^RECOVER.ind");
 }
 
-/// E10: resynchronisation forgets everything.
+/// E10: resynchronisation discards everything.
 #[test]
 fn resynchronisation_starts_from_zero() {
     let mut end = End::ready_with(Config::default(), false);
     end.data("abc");
     end.pdu(sd(0));
     end.pdu(sd(5));
-    assert_eq!(end.ask(Request::Resync { uu: None }), ">RS(1;128)");
+    assert_eq!(end.request(Request::Resync { uu: None }), ">RS(1;128)");
     assert_eq!(end.pdu(Pdu::Rsak { mr: n(60) }), "^RESYNC.conf");
     let v = end.sscop.variables();
     assert_eq!((v.vt_s, v.vt_a, v.vt_ms, v.vr_r, v.vr_h), (n(0), n(0), n(60), n(0), n(0)));
@@ -116,7 +116,7 @@ fn resynchronisation_starts_from_zero() {
     assert_eq!(end.pdu(sd(0)), "^0:x");
 }
 
-/// E12, E13: which messages come back, in each state where they may be asked for.
+/// E12, E13: the retrieved messages, in each state that allows retrieval.
 #[test]
 fn retrieval() {
     let show = |letters: &str| {
@@ -128,7 +128,7 @@ fn retrieval() {
     type Leave = fn(&mut End);
     let cases: [(State, Leave); 5] = [
         (State::IncomingConnection, |end| drop(end.pdu(bgn(9, 9)))),
-        (State::OutgoingDisconnection, |end| drop(end.ask(Request::Release { uu: None }))),
+        (State::OutgoingDisconnection, |end| drop(end.request(Request::Release { uu: None }))),
         (State::IncomingResync, |end| drop(end.pdu(Pdu::Rs { sq: 9, mr: n(9), uu: None }))),
         (State::IncomingRecovery, |end| drop(end.pdu(er(9, 9)))),
         (State::Idle, |end| drop(end.pdu(Pdu::End { source: Source::User, uu: None }))),
@@ -147,7 +147,7 @@ fn retrieval() {
             end.data("abcde");
             leave(&mut end);
             assert_eq!(end.sscop.state(), state);
-            assert_eq!(end.ask(Request::Retrieve(which)), show(expected), "{state:?} {which:?}");
+            assert_eq!(end.request(Request::Retrieve(which)), show(expected), "{state:?} {which:?}");
         }
     }
 }
@@ -161,7 +161,7 @@ fn a_new_connection_starts_empty() {
         end.data("abcd");
         end.pdu(sd(3));
         end.pdu(Pdu::End { source: Source::User, uu: None });
-        end.ask(Request::Establish { uu: None, clear_buffers });
+        end.request(Request::Establish { uu: None, clear_buffers });
         assert_eq!(end.pdu(bgak(128)), "^ESTABLISH.conf");
         assert_eq!(end.data("e"), ">SD(0)");
         assert_eq!(end.pdu(sd(0)), "^0:x");

@@ -1,8 +1,8 @@
-//! The answers of a sender to STAT and USTAT.
+//! Sender responses to STAT and USTAT.
 
 use super::*;
 
-/// A sender that has sent so many SDs, and polled so often.
+/// Returns a sender that has sent `sent` SDs and `polls` POLLs.
 fn sender(sent: usize, polls: u32) -> End {
     let mut end = End::ready(Config::default());
     end.data(&"x".repeat(sent));
@@ -12,7 +12,7 @@ fn sender(sent: usize, polls: u32) -> End {
     end
 }
 
-/// T01 to T03: the number of the POLL tells what is under way already.
+/// T01 to T03: the POLL number identifies SDs in flight.
 #[test]
 fn a_gap_reported_twice_is_repaired_once() {
     let mut end = sender(3, 1);
@@ -32,7 +32,7 @@ fn the_first_poll_counts_too() {
 
 /// T05 to T07: N(PS).
 #[test]
-fn poll_numbers_that_cannot_be() {
+fn invalid_poll_numbers_are_errors() {
     let error = "!R >ER(1;128)";
     let mut end = sender(0, 0);
     assert_eq!(end.pdu(stat(1, 0, 128, &[])), error);
@@ -46,7 +46,7 @@ fn poll_numbers_that_cannot_be() {
 
 /// T08 to T10: N(R) and the list.
 #[test]
-fn lists_that_cannot_be() {
+fn invalid_lists_are_errors() {
     let error = "!S >ER(1;128)";
     assert_eq!(sender(5, 1).pdu(stat(1, 6, 128, &[])), error);
     for list in
@@ -58,11 +58,11 @@ fn lists_that_cannot_be() {
 
 /// T11.
 #[test]
-fn a_single_element_says_nothing() {
+fn a_list_with_a_single_element_has_no_effect() {
     assert_eq!(sender(5, 1).pdu(stat(1, 2, 128, &[4])), "");
 }
 
-/// T12, T13: what is acknowledged out of order is freed, unless it is kept for retrieval.
+/// T12, T13: selectively acknowledged SDs are freed, unless kept for retrieval.
 #[test]
 fn selective_acknowledgement() {
     for clear_buffers in [true, false] {
@@ -82,7 +82,7 @@ fn selective_acknowledgement() {
 
 /// T14.
 #[test]
-fn a_ustat_asks_acknowledges_and_grants() {
+fn a_ustat_requests_acknowledges_and_grants_credit() {
     let mut end = sender(8, 0);
     assert_eq!(end.pdu(ustat(2, 140, 3, 5)), "!V2 >SD(3) >SD(4)");
     let v = end.sscop.variables();
@@ -91,20 +91,20 @@ fn a_ustat_asks_acknowledges_and_grants() {
 
 /// T15.
 #[test]
-fn ustats_that_cannot_be() {
+fn invalid_ustats_are_errors() {
     for (r, first, end) in [(8, 8, 9), (2, 5, 5), (2, 6, 8), (2, 1, 3), (9, 10, 11), (2, 6, 5)] {
         assert_eq!(sender(8, 0).pdu(ustat(r, 128, first, end)), "!T >ER(1;128)", "{first},{end}");
     }
 }
 
-/// T16, T17: requests wait while the layer below is busy, each once; what is acknowledged meanwhile goes out of the line.
+/// T16, T17: requests wait while the lower layer is busy, each once; acknowledged SDs leave the queue.
 #[test]
-fn requests_that_wait() {
+fn queued_requests() {
     let mut end = sender(5, 1);
     end.sscop.handle(end.now, Input::Busy(true));
     assert_eq!(end.pdu(ustat(0, 128, 0, 2)), "!V2");
     assert_eq!(end.pdu(ustat(0, 128, 0, 2)), "!V2");
-    // POLLs, and what others ask for, go on.
+    // POLLs and replies continue.
     assert_eq!(end.expire(Timer::Poll), ">POLL(2,5)");
     end.sscop.handle(end.now, Input::Busy(false));
     assert_eq!(end.drain(), [">SD(0)", ">SD(1)"]);
@@ -117,10 +117,10 @@ fn requests_that_wait() {
     assert_eq!(end.drain(), [">SD(3)"]);
 }
 
-/// T18: a split list asks for the same as the whole.
+/// T18: a split list requests the same SDs as the whole list.
 #[test]
-fn split_lists_ask_for_the_same() {
-    let ask = |lists: &[&[u32]]| {
+fn split_lists_request_the_same_sds() {
+    let retransmitted = |lists: &[&[u32]]| {
         let mut end = sender(9, 1);
         end.sscop.handle(end.now, Input::Busy(true));
         for list in lists {
@@ -129,12 +129,12 @@ fn split_lists_ask_for_the_same() {
         end.sscop.handle(end.now, Input::Busy(false));
         end.drain().join(" ")
     };
-    let whole = ask(&[&[1, 2, 3, 4, 5, 6, 7, 9]]);
-    assert_eq!(whole, ">SD(1) >SD(3) >SD(5) >SD(7) >SD(8)");
-    assert_eq!(ask(&[&[1, 2, 3], &[3, 4, 5], &[5, 6, 7], &[7, 9]]), whole);
+    let unsplit = retransmitted(&[&[1, 2, 3, 4, 5, 6, 7, 9]]);
+    assert_eq!(unsplit, ">SD(1) >SD(3) >SD(5) >SD(7) >SD(8)");
+    assert_eq!(retransmitted(&[&[1, 2, 3], &[3, 4, 5], &[5, 6, 7], &[7, 9]]), unsplit);
 }
 
-/// SDs that are sent again go before new ones.
+/// Retransmissions precede new SDs.
 #[test]
 fn repeats_go_first() {
     let mut end = sender(3, 0);

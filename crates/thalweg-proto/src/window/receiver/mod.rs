@@ -1,6 +1,6 @@
 //! The receiver of the window transport.
 
-mod waiting;
+mod delayed_acks;
 
 use super::background::Background;
 use super::misbehaving::{Misbehaving, REPEATED};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// sends every other byte.
 const MAX_RANGES: usize = 1 << 13;
 
-/// The reason for a receiver's time-out.
+/// Cause of a receiver timer expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverReason {
     /// A delayed acknowledgement is due.
@@ -48,13 +48,13 @@ pub struct Receiver<P: Payload> {
     delivered: u64,
     /// First byte not yet consumed by the application.
     consumed: u64,
-    /// In-order data that bypasses the store.
+    /// In-order data that bypasses the reassembly buffer.
     ready: Option<P>,
     /// Byte ranges held out of order.
     held: Ranges,
     store: P::Store,
     /// Number of segments held out of order, and their bytes.
-    ahead: (u32, u64),
+    out_of_order_totals: (u32, u64),
     /// Positions of the newest out-of-order arrivals, newest first (RFC 2018, section 4), and the number of these
     /// ranges with data not yet acknowledged.
     recent: [u64; 3],
@@ -76,7 +76,7 @@ pub struct Receiver<P: Payload> {
     advertised: u64,
     /// Rarely used state.
     special: Option<Box<Special<P>>>,
-    // Counters of [`ReceiverStats`], placed here so that small fields share a word.
+    // Counters of [`ReceiverStats`], placed here to share a word with other small fields.
     new_segments: u64,
     duplicates: u32,
     refused: u32,
@@ -96,7 +96,7 @@ impl<P: Payload> Receiver<P> {
             ready: None,
             held: Ranges::default(),
             store: P::Store::default(),
-            ahead: (0, 0),
+            out_of_order_totals: (0, 0),
             recent: [0; 3],
             fresh: 0,
             owed: 0,
@@ -124,7 +124,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Returns the counts of data accepted in order.
     pub fn counts(&self) -> ReceiverCounts {
-        let packets = self.new_segments - u64::from(self.ahead.0);
+        let packets = self.new_segments - u64::from(self.out_of_order_totals.0);
         let misbehaving = self.special.as_ref().and_then(|special| special.misbehaving.as_ref());
         let concealed = misbehaving.map_or(0, |misbehaving| misbehaving.concealed);
         ReceiverCounts { packets, payload: self.expected - concealed, framing: 0 }
@@ -240,7 +240,7 @@ impl<P: Payload> Receiver<P> {
     fn accept(&mut self, now: Time, segment: Segment<P>, ecn: Ecn) {
         self.ce = self.ce.wrapping_add(u16::from(ecn.is_ce()));
         // A change of the CE state is acknowledged at once (RFC 8257, section 3.2).
-        let ack_now = segment.ack_now || self.was_ce != ecn.is_ce() && self.is_asked();
+        let ack_now = segment.ack_now || self.was_ce != ecn.is_ce() && self.acks_on_request();
         self.was_ce = ecn.is_ce();
         if let Some(sent_at) = segment.sent_at {
             let delay = sent_at.until(now);
@@ -250,11 +250,11 @@ impl<P: Payload> Receiver<P> {
                 background.arrive(now, end, bytes, delay, segment.retransmission);
             }
         }
-        let (start, whole) = (segment.sequence, segment.end());
+        let (start, segment_end) = (segment.sequence, segment.end());
         // Data beyond the window is trimmed and the rest accepted (RFC 9293, section 3.10.7.4); otherwise a window
         // smaller than a segment would never accept it.
-        let end = whole.min(self.limit());
-        if start == self.expected && self.held.is_empty() && end == whole && end > start {
+        let end = segment_end.min(self.limit());
+        if start == self.expected && self.held.is_empty() && end == segment_end && end > start {
             // The common case: in order, nothing missing.
             if segment.retransmission {
                 self.note(Arrival::Repair, start);
@@ -265,15 +265,15 @@ impl<P: Payload> Receiver<P> {
             self.acknowledge_in_order(now, ack_now);
             return;
         }
-        if whole <= self.expected {
+        if segment_end <= self.expected {
             self.duplicates = self.duplicates.saturating_add(1);
-            self.note(if segment.retransmission { Arrival::Needless } else { Arrival::Late }, start);
+            self.note(if segment.retransmission { Arrival::Spurious } else { Arrival::Late }, start);
             self.owed += 1;
             return;
         }
         let out_of_order = start > self.expected;
         let refused = end <= start.max(self.expected)
-            || (out_of_order && !(self.config.keep_out_of_order && self.has_room()));
+            || (out_of_order && !(self.config.keep_out_of_order && self.can_track_range()));
         if refused {
             self.refused = self.refused.saturating_add(1);
             self.owed += 1;
@@ -290,7 +290,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Returns true if one more range can be tracked. Data that fills the first hole always fits.
-    fn has_room(&self) -> bool {
+    fn can_track_range(&self) -> bool {
         self.held.len() < MAX_RANGES
     }
 
@@ -309,12 +309,13 @@ impl<P: Payload> Receiver<P> {
         });
         if new > 0 {
             self.new_segments += 1;
-            self.ahead = (self.ahead.0.saturating_add(1), self.ahead.1 + new);
+            self.out_of_order_totals =
+                (self.out_of_order_totals.0.saturating_add(1), self.out_of_order_totals.1 + new);
         } else {
             self.duplicates = self.duplicates.saturating_add(1);
         }
         if segment.retransmission {
-            self.note(if new > 0 { Arrival::Repair } else { Arrival::Needless }, segment.sequence);
+            self.note(if new > 0 { Arrival::Repair } else { Arrival::Spurious }, segment.sequence);
         } else if is_late {
             self.note(Arrival::Late, segment.sequence);
         }
@@ -330,8 +331,9 @@ impl<P: Payload> Receiver<P> {
         if self.config.sack {
             self.report(start);
         }
-        let is_reported = is_late || segment.retransmission || self.ahead.0 <= waiting::DISORDERED;
-        if !is_reported && self.config.report_arrivals && self.is_asked() {
+        let is_reported =
+            is_late || segment.retransmission || self.out_of_order_totals.0 <= delayed_acks::DISORDERED;
+        if !is_reported && self.config.report_arrivals && self.acks_on_request() {
             if self.is_due(now, ack_now) {
                 self.owed = self.owed.max(1);
             }
@@ -378,8 +380,8 @@ impl<P: Payload> Receiver<P> {
     /// Accounts for held bytes that are now in order. The number of segments among them is estimated by their share of
     /// the bytes, which is exact for segments of equal size.
     fn catch_up(&mut self, run: u64) {
-        let (segments, bytes) = self.ahead;
-        self.ahead = if self.held.is_empty() {
+        let (segments, bytes) = self.out_of_order_totals;
+        self.out_of_order_totals = if self.held.is_empty() {
             (0, 0)
         } else {
             let share = u128::from(segments) * u128::from(run) / u128::from(bytes.max(1));
@@ -403,7 +405,9 @@ impl<P: Payload> Receiver<P> {
 
     fn acknowledgement(&mut self, now: Time) -> Ack {
         self.owed -= 1;
-        if let Some(cumulative) = self.misbehaving().and_then(|own| own.untrue.pop_front()) {
+        if let Some(cumulative) =
+            self.misbehaving().and_then(|misbehaving| misbehaving.extra_acks.pop_front())
+        {
             let window = self.limit().saturating_sub(cumulative);
             return Ack { cumulative, window, ce: self.ce, ..Ack::default() };
         }
@@ -482,7 +486,7 @@ impl<P: Payload> Engine for Receiver<P> {
     type Event = Event<P>;
     type Reason = ReceiverReason;
 
-    // Drivers of any engine call it in more than one place: without a hint it would be a call for each packet.
+    // Drivers call this in several places; without the hint it would not be inlined.
     #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
@@ -563,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_of_a_segment_is_taken() {
+    fn a_segment_is_trimmed_to_the_window() {
         // RFC 9293, section 3.10.7.4: a segment is trimmed to the window. 1000 bytes meet a window of 300.
         let config = ReceiverConfig { window: 300, wait_for_consumption: true, ..ReceiverConfig::default() };
         let mut receiver = receiver::<Slice>(config);
@@ -572,7 +576,7 @@ mod tests {
         let (acks, pieces) = drain(&mut receiver);
         assert_eq!(acks, [(300, 0)]);
         assert_eq!(pieces[0].as_bytes(), &bytes[..300]);
-        // The window is closed: a repeated segment adds nothing until the application has read.
+        // The window is closed: a repeated segment adds nothing before the application reads.
         take(&mut receiver, 0, Slice::new(bytes.clone()));
         assert_eq!(drain(&mut receiver), (vec![(300, 0)], vec![]));
         assert_eq!(receiver.stats().refused, 1);
@@ -585,20 +589,20 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_opens_by_a_quarter_is_told() {
+    fn a_window_update_is_sent_after_a_quarter_of_the_window() {
         let config = ReceiverConfig { window: 4000, wait_for_consumption: true, ..ReceiverConfig::default() };
         let mut receiver = receiver::<Length>(config);
         take(&mut receiver, 0, Length(1000));
         take(&mut receiver, 1000, Length(1000));
         assert_eq!(drain(&mut receiver).0, [(2000, 2000)]);
-        // 999 bytes more are not worth a packet, the next one is; then counting begins anew.
+        // 999 bytes do not justify a window update, the next byte does; then counting restarts.
         receiver.handle(Time::ZERO, Input::Consumed(999));
         assert_eq!(drain(&mut receiver).0, []);
         receiver.handle(Time::ZERO, Input::Consumed(1));
         assert_eq!(drain(&mut receiver).0, [(2000, 3000)]);
         receiver.handle(Time::ZERO, Input::Consumed(900));
         assert_eq!(drain(&mut receiver).0, []);
-        // A closed window is announced at once.
+        // A closed window is advertised at once.
         take(&mut receiver, 2000, Length(4000));
         assert_eq!(drain(&mut receiver).0, [(5900, 0)]);
         receiver.handle(Time::ZERO, Input::Consumed(1));
@@ -606,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_made_larger_is_told_at_once() {
+    fn an_enlarged_window_is_advertised_at_once() {
         let config = ReceiverConfig { window: 1000, wait_for_consumption: true, ..ReceiverConfig::default() };
         let mut receiver = receiver::<Length>(config);
         take(&mut receiver, 0, Length(1000));
@@ -618,66 +622,66 @@ mod tests {
     }
 
     #[test]
-    fn one_acknowledgement_speaks_for_all_that_is_in_order() {
-        // Four segments come before the driver polls: three more acknowledgements would look like a loss.
+    fn one_acknowledgement_covers_all_in_order_segments() {
+        // Four segments arrive before the driver polls: three more acknowledgements would indicate a loss.
         let mut receiver = receiver::<Length>(ReceiverConfig::default());
         for sequence in [0, 1000, 2000, 3000] {
             take(&mut receiver, sequence, Length(1000));
         }
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [4000]);
-        // RFC 5681, section 4.2: each one out of order is answered ...
+        // RFC 5681, section 4.2: each out-of-order segment is acknowledged ...
         for sequence in [5000, 6000, 7000] {
             take(&mut receiver, sequence, Length(1000));
         }
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [4000; 3]);
-        // ... but once the hole is filled no further answer is due.
+        // ... but once the hole is filled no further acknowledgement is due.
         take(&mut receiver, 8000, Length(1000));
         take(&mut receiver, 4000, Length(1000));
         assert_eq!(drain(&mut receiver).0.iter().map(|ack| ack.0).collect::<Vec<_>>(), [9000]);
     }
 
-    /// A batch arrives: each range is reported, the newest last, however few acknowledgements were due.
+    /// After a batch each range is reported, the newest last, in few acknowledgements.
     #[test]
-    fn a_batch_of_runs_is_told_whole() {
+    fn all_ranges_of_a_batch_are_reported() {
         let mut receiver = receiver::<Length>(ReceiverConfig::default());
-        // Seven runs of one segment each; the first goes on after it was told of.
+        // Seven ranges of one segment each; the first grows after its report.
         take(&mut receiver, 1, Length(1));
         assert_eq!(blocks(&mut receiver), [[(1, 2)]]);
         take(&mut receiver, 2, Length(1));
         for run in 2..8 {
             take(&mut receiver, 2 * run, Length(1));
         }
-        let told = blocks(&mut receiver);
-        // The run of before and those that it stands with are repeated; the newest come last.
-        assert_eq!(told[told.len() - 1], [(14, 15), (12, 13), (10, 11)]);
-        let all: BTreeSet<_> = told.into_iter().flatten().collect();
+        let reported = blocks(&mut receiver);
+        // The earlier range and its neighbours are repeated; the newest come last.
+        assert_eq!(reported[reported.len() - 1], [(14, 15), (12, 13), (10, 11)]);
+        let all: BTreeSet<_> = reported.into_iter().flatten().collect();
         assert_eq!(all.len(), 7, "{all:?}");
         assert!(all.contains(&(1, 3)), "{all:?}");
-        // One acknowledgement is due for a batch that fills the first hole, and all runs of it are told of.
+        // A batch that fills the first hole causes one acknowledgement, and all its ranges are reported.
         for run in 10..15 {
             take(&mut receiver, 2 * run, Length(1));
         }
         take(&mut receiver, 0, Length(1));
-        let told = blocks(&mut receiver);
-        assert_eq!(told.last().unwrap()[..], [(28, 29), (26, 27), (24, 25)]);
-        let all: BTreeSet<_> = told.iter().flatten().collect();
-        assert!([(20, 21), (22, 23)].iter().all(|run| all.contains(run)), "{told:?}");
-        assert!(told.len() <= 3, "{told:?}");
-        // Without selective acknowledgements there is nothing to remember.
+        let reported = blocks(&mut receiver);
+        assert_eq!(reported.last().unwrap()[..], [(28, 29), (26, 27), (24, 25)]);
+        let all: BTreeSet<_> = reported.iter().flatten().collect();
+        assert!([(20, 21), (22, 23)].iter().all(|run| all.contains(run)), "{reported:?}");
+        assert!(reported.len() <= 3, "{reported:?}");
+        // Without selective acknowledgements nothing is stored.
         let mut plain = self::receiver::<Length>(ReceiverConfig { sack: false, ..ReceiverConfig::default() });
         (1..20).for_each(|run| take(&mut plain, 2 * run, Length(1)));
         assert!(plain.special.is_none());
-        // One at a time there is nothing to catch up with.
+        // Single arrivals leave nothing unreported.
         for run in 20..30 {
             take(&mut receiver, 2 * run, Length(1));
-            let told = blocks(&mut receiver);
-            assert_eq!((told.len(), told[0][0]), (1, (2 * run, 2 * run + 1)));
+            let reported = blocks(&mut receiver);
+            assert_eq!((reported.len(), reported[0][0]), (1, (2 * run, 2 * run + 1)));
         }
     }
 
     #[test]
     fn the_first_hole_can_always_be_filled() {
-        // Every other byte, until no further hole is kept track of: memory is bounded, and the stream still goes on.
+        // Every other byte, up to the maximum number of holes: memory is bounded, and the stream still advances.
         let mut receiver = receiver::<Length>(ReceiverConfig::default());
         for hole in 0..MAX_RANGES as u64 + 10 {
             take(&mut receiver, 2 * hole + 1, Length(1));

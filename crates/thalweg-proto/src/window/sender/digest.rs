@@ -1,7 +1,7 @@
 //! The digest of all state that determines a sender's behaviour.
 
 use super::Sender;
-use super::told::Told;
+use super::pause_and_marks::PauseAndMarks;
 use crate::congestion::Controller;
 use crate::digest::{Digest, feed, until};
 use crate::payload::Payload;
@@ -14,7 +14,7 @@ where
     C: Controller<PacketInfo: Hash> + Digest,
 {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        // Destructured by name and without `..`, so that no new field is forgotten.
+        // Destructured without `..`, to cover every new field.
         let Self {
             config,
             controller,
@@ -35,15 +35,15 @@ where
             silent,
             next_send,
             last_sent,
-            last_heard: _,
+            last_received: _,
             limits,
             signal,
             is_interrupted,
             writable,
             finishing,
             finished,
-            surrender,
-            told,
+            abort,
+            pause_and_marks,
             extensions,
             sent: _,
             retransmissions: _,
@@ -54,22 +54,23 @@ where
         controller.digest(now, into);
         let most = config.max_retransmissions;
         scoreboard.digest(now, most, into);
-        let told = told.as_deref().cloned().unwrap_or_else(|| Told::new(config.pause));
-        told.pause.digest(now, into);
+        let pause_and_marks =
+            pause_and_marks.as_deref().cloned().unwrap_or_else(|| PauseAndMarks::new(config.pause));
+        pause_and_marks.pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
         feed(into, (duplicates, limited, dupack_credit, checks, repair_now, probe_now, unpaced));
         // Expiries count only for a sender that gives up.
         feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
-        // A time in the past is due, however long ago.
+        // A time in the past is due, regardless of its age.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
-        feed(into, told.marks.state());
+        feed(into, pause_and_marks.marks.state());
         if let Some(extensions) = extensions {
-            // Only what is outstanding can be from before.
+            // Only outstanding data can predate the path change.
             let renewed = extensions.renewed;
             feed(into, renewed.since(scoreboard.oldest().unwrap_or(renewed)));
             extensions.digest(now, into);
         }
-        feed(into, (limits.own(), signal, is_interrupted, writable, finishing));
-        feed(into, (finished, surrender));
+        feed(into, (limits.underlying(), signal, is_interrupted, writable, finishing));
+        feed(into, (finished, abort));
     }
 }

@@ -1,27 +1,28 @@
-//! Forward RTO-recovery (F-RTO, RFC 5682, section 3.1, which uses selective acknowledgements): after a time-out two new segments
-//! leave before anything but the first lost one goes again, and what is acknowledged next tells whether the time-out was spurious.
+//! Forward RTO-recovery (F-RTO, RFC 5682, section 3.1, with selective acknowledgements). After a time-out the sender
+//! retransmits only the first lost segment and then sends two new segments. The next acknowledgements show whether the
+//! time-out was spurious.
 //!
 //! ```text
-//!   time-out: the first segment goes again --+
+//!   time-out: first segment retransmitted ---+
 //!                                            | new data acknowledged, but not all of it
 //!                                            v
-//!                                two new segments leave
+//!                                two new segments sent
 //!                                            |
-//!          more of what left before          | anything else: a duplicate, or one of the new segments
+//!          more of the data sent before      | anything else: a duplicate, or one of the new segments
 //!      +-------------------------------------+--------------------------------------+
 //!      v                                                                            v
-//!   spurious: nothing of it was lost, the window is what it was          what is missing goes again
+//!   spurious: nothing was lost, the window is restored                   genuine: losses repaired
 //! ```
 //!
 //! # Differences from the specification
 //!
 //! | RFC 5682 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | the selective acknowledgements of before are forgotten (section 3.1, step 1) | kept, unless the receiver went back on them | RFC 6675, section 5.1 | less goes again |
-//! | the window is 2 or 3 segments when it turns out that there was a loss (steps 2a and 3a) | what slow start from one segment has made of it | the controller's growth limits it, and the pacing of those that pace | larger where one acknowledgement counts for many |
-//! | any duplicate that tells of nothing new means a loss (step 3a) | not one that answers the needless repair of the first segment, where the receiver [says so](crate::window::Arrival) | it is the very sign of a spurious time-out | fewer wrong guesses |
-//! | what is acknowledged in step 3b must not have been acknowledged before | nor sent again before the time-out | a tail probe may have repaired it | none where there was none |
-//! | the response is not part of it (section 4 names RFC 4015) | the controller becomes what it was, as with other [undone cuts](super::undo) | one response | a burst of what the cut had taken at most |
+//! | discards previous selective acknowledgements (section 3.1, step 1) | keeps them, unless the receiver reneged | RFC 6675, section 5.1 | fewer retransmissions |
+//! | sets the window to 2 or 3 segments after a genuine loss (steps 2a and 3a) | keeps the window that slow start reached from one segment | the controller limits the growth, and pacing controllers pace | larger where one acknowledgement covers many segments |
+//! | takes any duplicate without new information for a loss (step 3a) | ignores the duplicate for the spurious retransmission of the first segment, if the receiver [reports it](crate::window::Arrival) | it indicates a spurious time-out | fewer wrong decisions |
+//! | requires that data acknowledged in step 3b was not acknowledged before | requires also that it was not retransmitted before the time-out | a tail probe may have repaired it | none without a probe |
+//! | leaves the response open (section 4 names RFC 4015) | restores the controller, as for other [undone reductions](super::undo) | one response | a burst of at most the reduction |
 
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::Controller;
@@ -37,12 +38,12 @@ const NEW_SEGMENTS: u8 = 2;
 /// Detection state of spurious time-outs.
 #[derive(Clone, Debug)]
 pub(super) struct FRto<C> {
-    doubt: Option<PendingTimeout<C>>,
+    pending: Option<PendingTimeout<C>>,
     /// Number of spurious time-outs.
     count: u32,
 }
 
-/// A time-out under examination.
+/// A time-out whose cause is not yet known.
 #[derive(Clone, Debug)]
 struct PendingTimeout<C> {
     /// Copy of the controller before the time-out.
@@ -75,7 +76,7 @@ pub(super) enum Turn {
 
 impl<C> FRto<C> {
     pub fn new() -> Self {
-        Self { doubt: None, count: 0 }
+        Self { pending: None, count: 0 }
     }
 
     /// Returns the number of spurious time-outs.
@@ -85,22 +86,22 @@ impl<C> FRto<C> {
 
     /// Declares the time-out genuine.
     pub fn give_up(&mut self) {
-        self.doubt = None;
+        self.pending = None;
     }
 
     /// Starts detection after a timer expiry (step 1); `is_open` is true for the first expiry since new data was
     /// acknowledged.
     fn begin(&mut self, before: impl FnOnce() -> C, is_open: bool) {
-        match &self.doubt {
-            _ if is_open => self.doubt = Some(PendingTimeout { before: before(), step: Step::Waiting }),
+        match &self.pending {
+            _ if is_open => self.pending = Some(PendingTimeout { before: before(), step: Step::Waiting }),
             Some(PendingTimeout { step: Step::Waiting, .. }) => {}
-            _ => self.doubt = None,
+            _ => self.pending = None,
         }
     }
 
     /// Records a transmission of the segment that starts at byte `start`.
     pub fn on_sent(&mut self, start: u64) {
-        if let Some(PendingTimeout { step: Step::Probing { recovery_point, left }, .. }) = &mut self.doubt
+        if let Some(PendingTimeout { step: Step::Probing { recovery_point, left }, .. }) = &mut self.pending
             && start >= *recovery_point
         {
             *left = left.saturating_sub(1);
@@ -111,9 +112,9 @@ impl<C> FRto<C> {
     where
         C: Digest,
     {
-        feed(into, self.doubt.as_ref().map(|doubt| doubt.step));
-        if let Some(doubt) = &self.doubt {
-            doubt.before.digest(now, into);
+        feed(into, self.pending.as_ref().map(|pending| pending.step));
+        if let Some(pending) = &self.pending {
+            pending.before.digest(now, into);
         }
     }
 }
@@ -138,7 +139,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn f_rto_turn(&mut self) -> Option<Turn> {
         let f_rto = self.extensions.as_deref()?.f_rto.as_ref()?;
-        let Some(PendingTimeout { step: Step::Probing { left, .. }, .. }) = f_rto.doubt else { return None };
+        let Some(PendingTimeout { step: Step::Probing { left, .. }, .. }) = f_rto.pending else {
+            return None;
+        };
         if left == 0 {
             return Some(Turn::Wait);
         }
@@ -154,7 +157,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         None
     }
 
-    /// Evaluates an acknowledgement for a time-out under examination.
+    /// Evaluates an acknowledgement for a time-out whose cause is not yet known.
     #[inline(never)]
     pub(super) fn resolve_timeout(
         &mut self,
@@ -166,13 +169,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     ) {
         let (phase, unacknowledged, next) = (self.phase, self.unacknowledged, self.scoreboard.next());
         let Some(f_rto) = self.f_rto() else { return };
-        let Some(doubt) = &mut f_rto.doubt else { return };
+        let Some(pending) = &mut f_rto.pending else { return };
         let Phase::Loss { until } = phase else { return f_rto.give_up() };
-        match doubt.step {
+        match pending.step {
             // Step 2a.
             _ if unacknowledged >= until => f_rto.give_up(),
             Step::Waiting if advanced => {
-                doubt.step = Step::Probing { recovery_point: next, left: NEW_SEGMENTS };
+                pending.step = Step::Probing { recovery_point: next, left: NEW_SEGMENTS };
             }
             Step::Waiting => {}
             Step::Probing { recovery_point, .. } => {
@@ -185,7 +188,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 } else if outcome.has_original() {
                     // Step 3b.
                     self.undo_timeout(now);
-                } else if duplicate && ack.arrival != Arrival::Needless {
+                } else if duplicate && ack.arrival != Arrival::Spurious {
                     f_rto.give_up();
                 }
             }
@@ -198,12 +201,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.forget_cut();
         let path = self.path(now);
         let Some(f_rto) = self.f_rto() else { return };
-        let Some(PendingTimeout { before, .. }) = f_rto.doubt.take() else { return };
+        let Some(PendingTimeout { before, .. }) = f_rto.pending.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
-        self.scoreboard.find_again(self.unsent());
+        self.scoreboard.on_spurious_timeout(self.unsent());
         let Self { extensions, scoreboard, controller, .. } = self;
         if let Some(rack) = extensions.as_deref_mut().and_then(|extensions| extensions.rack.as_mut()) {
-            rack.find_again(scoreboard);
+            rack.on_spurious_timeout(scoreboard);
         }
         if controller.undoes(&before) {
             controller.on_undo(before, &path);

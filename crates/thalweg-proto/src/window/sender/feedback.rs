@@ -13,8 +13,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.signal = Some(Signal::Feedback);
         let path = self.path(now);
         let mut known = false;
-        // After an immediate retransmission the packet would never be missed: a controller without support for feedback
-        // would learn of no loss at all.
+        // An immediate retransmission would hide the loss from a controller without support for feedback.
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
             // The retransmission waits for the window, after the controller's response (Liang 1991, section 3.3).
             let renewed = self.renewed();

@@ -13,7 +13,7 @@ pub(super) fn notify_lost<C: Controller>(
     renewed: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    tell(controller, path, renewed, record, false);
+    notify(controller, path, renewed, record, false);
 }
 
 /// Notifies a controller of a segment that a router reported as dropped.
@@ -23,10 +23,10 @@ pub(super) fn notify_dropped<C: Controller>(
     renewed: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    tell(controller, path, renewed, record, true);
+    notify(controller, path, renewed, record, true);
 }
 
-fn tell<C: Controller>(
+fn notify<C: Controller>(
     controller: &mut C,
     path: &Path,
     renewed: Time,
@@ -50,11 +50,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline]
     pub(super) fn mark_lost_below(&mut self, now: Time, edge: u64) -> Option<Time> {
         // The common case, which saves a call.
-        if self.scoreboard.is_judged(edge) { None } else { self.judge_below(now, edge) }
+        if self.scoreboard.is_examined(edge) { None } else { self.examine_below(now, edge) }
     }
 
     #[inline(never)]
-    fn judge_below(&mut self, now: Time, edge: u64) -> Option<Time> {
+    fn examine_below(&mut self, now: Time, edge: u64) -> Option<Time> {
         let path = self.path(now);
         let renewed = self.renewed();
         let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);

@@ -1,12 +1,12 @@
-//! Explicit congestion notification (RFC 3168), the sender's part.
+//! Sender side of explicit congestion notification (RFC 3168).
 //!
 //! # Differences from the specification
 //!
 //! | RFC 3168 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | ends agree on ECN when they connect (section 6.1.1) | both are told by their configuration | connections open without a handshake | none |
-//! | the receiver echoes a mark until the sender tells that it has cut its window (section 6.1.3, CWR) | every acknowledgement tells how many segments have arrived with CE, as accurate feedback does (RFC 9768, section 3.2.2.2), in 16 bits for its 3 | schemes that count marks need each (the DEC bit) | 32767 marks may be told by acknowledgements that are lost before one is missed |
-//! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the least threshold of a controller is two segments | as after a loss | many flows at a small queue keep two segments each on the way |
+//! | endpoints negotiate ECN during connection setup (section 6.1.1) | both are configured | connections open without a handshake | none |
+//! | the receiver echoes a mark until the sender confirms its window reduction (section 6.1.3, CWR) | every acknowledgement carries the count of segments received with CE, as accurate ECN feedback does (RFC 9768, section 3.2.2.2), in 16 bits instead of 3 | schemes that count marks need each (the DEC bit) | lost acknowledgements may carry up to 32767 marks before one is missed |
+//! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the minimum ssthresh of a controller is two segments | as after a loss | many flows at a small queue keep two segments each in flight |
 
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::{Controller, LossKind, LossSample, Path};
@@ -14,7 +14,7 @@ use crate::payload::Payload;
 use crate::units::Time;
 use crate::window::Ack;
 
-/// The window of data whose marks were answered last.
+/// The window of data of the last response to a mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     /// End of the data sent before the last window reduction.
@@ -92,21 +92,21 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Records a mark; returns true if it belongs to a new window of data.
     fn begins_mark(&mut self) -> bool {
         let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
-        self.told().marks.begin_mark(unacknowledged, next)
+        self.pause_and_marks().marks.begin_mark(unacknowledged, next)
     }
 
     /// Records a loss; returns true if the controller must reduce the window.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
         let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
-        !self.config.ecn || self.told().marks.begin_loss(unacknowledged, next)
+        !self.config.ecn || self.pause_and_marks().marks.begin_loss(unacknowledged, next)
     }
 
     /// Records a timer expiry, for which the controller always reduces the window.
     pub(super) fn note_timeout(&mut self) {
         if self.config.ecn {
             let until = self.scoreboard.next();
-            let marks = &mut self.told().marks;
+            let marks = &mut self.pause_and_marks().marks;
             (marks.until, marks.by_mark) = (until, false);
         }
     }

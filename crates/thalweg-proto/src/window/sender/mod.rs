@@ -1,11 +1,12 @@
 //! The sender of the window transport.
 
-mod asking;
+mod ack_requests;
 mod digest;
 mod f_rto;
 mod feedback;
 mod losses;
 mod marks;
+mod pause_and_marks;
 mod probe;
 mod prr;
 mod rack;
@@ -13,14 +14,13 @@ mod renewal;
 mod repair;
 mod shortest;
 mod timed;
-mod told;
 mod undo;
 mod validation;
 mod verify;
 
 use f_rto::Turn;
+use pause_and_marks::PauseAndMarks;
 use timed::Extensions;
-use told::Told;
 
 use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
@@ -34,7 +34,7 @@ use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Si
 use crate::units::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// The reason for a sender's time-out.
+/// The timer that expires next, or its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderReason {
     /// Retransmission timer: no acknowledgement for the retransmission time-out, or the peer's window has been closed
@@ -82,10 +82,10 @@ enum Phase {
 
 /// The state of a failed sender, which sends nothing more. The failure is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Surrender {
+enum Abort {
     None,
     Due(Failure),
-    Told,
+    Reported,
 }
 
 /// The sender's next action.
@@ -128,7 +128,7 @@ pub struct Sender<P: Payload, C: Controller> {
     /// Earliest time of the next transmission under pacing, without a burst.
     next_send: Time,
     last_sent: Time,
-    last_heard: Time,
+    last_received: Time,
     limits: LimitClock,
     signal: Option<Signal>,
     /// The driver stopped polling after a transmission: the host lacks time or buffer space for more.
@@ -136,8 +136,8 @@ pub struct Sender<P: Payload, C: Controller> {
     writable: bool,
     finishing: bool,
     finished: bool,
-    surrender: Surrender,
-    told: Option<Box<Told>>,
+    abort: Abort,
+    pause_and_marks: Option<Box<PauseAndMarks>>,
     extensions: Option<Box<Extensions<C>>>,
     sent: u64,
     retransmissions: u64,
@@ -170,15 +170,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             silent: 0,
             next_send: Time::ZERO,
             last_sent: Time::ZERO,
-            last_heard: Time::ZERO,
+            last_received: Time::ZERO,
             limits: LimitClock::default(),
             signal: None,
             is_interrupted: false,
             writable: false,
             finishing: false,
             finished: false,
-            surrender: Surrender::None,
-            told: None,
+            abort: Abort::None,
+            pause_and_marks: None,
             sent: 0,
             retransmissions: 0,
             timeouts: 0,
@@ -207,7 +207,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             timeout: self.rtt.timeout(),
             recoveries: u64::from(self.recoveries),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
-            mark_cuts: self.told.as_ref().map_or(0, |told| u64::from(told.marks.cuts())),
+            mark_cuts: self
+                .pause_and_marks
+                .as_ref()
+                .map_or(0, |pause_and_marks| u64::from(pause_and_marks.marks.cuts())),
             invalid_acks: u64::from(self.invalid_acks),
         }
     }
@@ -283,18 +286,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
-        if self.extensions.is_some() && !self.accepts(now, ack) {
-            self.invalid_acks = self.invalid_acks.saturating_add(1);
-            return;
-        }
-        if ack.cumulative > self.scoreboard.next() {
+        let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
+        if is_refused || ack.cumulative > self.scoreboard.next() {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
         }
         self.silent = 0;
-        self.last_heard = now;
-        self.limits.hear(now);
-        self.hear();
+        self.last_received = now;
+        self.limits.on_answer(now);
+        self.end_wait();
         let path = self.path(now);
         let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
@@ -338,7 +338,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.signal = Some(Signal::Mark);
             // A controller that counts receives it with the next acknowledgement of new data.
             if outcome.newest.is_some() || self.config.ecn {
-                self.told().marks.report(ack);
+                self.pause_and_marks().marks.report(ack);
             }
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
@@ -354,10 +354,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 ce,
                 one_way_delay: ack.delay,
                 recovering: matches!(self.phase, Phase::Recovery { .. })
-                    || !advanced && !self.tolerates_disorder() && !self.has_own_gap()
+                    || !advanced && !self.tolerates_disorder() && !self.has_withheld_gap()
                     || marked && self.config.ecn,
                 app_limited: matches!(
-                    self.limits.own(),
+                    self.limits.underlying(),
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
                 ) || self.is_unused(&path),
             };
@@ -400,7 +400,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Returns true while the peer's window excludes all of the first segment. The segment is then a window probe, and
-    /// a refusal says nothing about the network (RFC 9293, section 3.8.6.1).
+    /// a refusal carries no information about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
         // The first outstanding segment starts at, or contains, the first unacknowledged byte.
         !self.scoreboard.is_empty() && self.unacknowledged >= self.peer_limit
@@ -438,14 +438,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn new_length(&self) -> Option<u32> {
         let length = self.queue.len().min(u64::from(self.config.segment));
-        let room = self.peer_limit.saturating_sub(self.scoreboard.next());
-        let length = if length <= room {
+        let peer_window = self.peer_limit.saturating_sub(self.scoreboard.next());
+        let length = if length <= peer_window {
             length
         } else if self.probe_now {
             1
         } else if self.scoreboard.is_empty() {
             // Less than a segment only when nothing else will open the window (RFC 9293, section 3.8.6.2.1).
-            room
+            peer_window
         } else {
             0
         };
@@ -464,7 +464,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return wait(if self.is_paused() { Limit::Paused } else { Limit::Network });
         }
         let mut lost = self.scoreboard.first_lost_len();
-        if lost.is_some() && self.keeps_back() {
+        if lost.is_some() && self.is_withholding() {
             lost = None;
         }
         if lost.is_some()
@@ -491,7 +491,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let open = self.phase == Phase::Open;
             return wait(if open { Limit::CongestionWindow } else { Limit::Network });
         }
-        if self.goes_on() {
+        if self.is_resuming() {
             self.unpaced = UNPACED_BURST;
         }
         if let Some(rate) = decision.pacing_rate.filter(|_| !self.take_unpaced()) {
@@ -511,8 +511,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Returns true if the application has written again with no earlier data outstanding.
-    fn goes_on(&self) -> bool {
-        self.scoreboard.is_empty() && self.sent > 0 && self.limits.own() == Some(Limit::Application)
+    fn is_resuming(&self) -> bool {
+        self.scoreboard.is_empty() && self.sent > 0 && self.limits.underlying() == Some(Limit::Application)
     }
 
     /// Consumes one of the segments exempt from pacing.
@@ -607,8 +607,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.finished = true;
             return Some(Event::Finished);
         }
-        if let Surrender::Due(failure) = self.surrender {
-            self.surrender = Surrender::Told;
+        if let Abort::Due(failure) = self.abort {
+            self.abort = Abort::Reported;
             return Some(Event::Failed(failure));
         }
         None
@@ -621,7 +621,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     type Event = Event<P>;
     type Reason = SenderReason;
 
-    // Drivers of any engine call it in more than one place: without a hint it would be a call for each packet.
+    // Drivers call this in several places; without the hint it would not be inlined.
     #[inline(always)]
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
@@ -637,10 +637,10 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
                 self.finishing = true;
             }
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
-            Input::Pause => self.told().pause.begin(now),
+            Input::Pause => self.pause_and_marks().pause.begin(now),
             Input::Resume => {
                 let (timer, is_outstanding) = (self.timer, !self.scoreboard.is_empty());
-                self.timer = self.told().pause.end(now, timer, is_outstanding);
+                self.timer = self.pause_and_marks().pause.end(now, timer, is_outstanding);
             }
             // A sender receives no data.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
@@ -660,7 +660,7 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         if let Some(event) = self.next_event() {
             return Output::Event(event);
         }
-        if self.surrender != Surrender::None || self.finished {
+        if self.abort != Abort::None || self.finished {
             self.limits.change(now, None);
             return Output::Idle;
         }

@@ -1,17 +1,17 @@
 //! Tail loss probes (RFC 8985, section 7).
 //!
-//! When nothing is heard for two round trips, the last segment goes again, or a new one where there is one: what the receiver
-//! answers tells whether the end of a burst was lost, long before the retransmission timer would expire, and without its
-//! collapse of the window.
+//! If nothing is received for two round trips, the sender transmits a new segment, or retransmits the last one. The
+//! acknowledgement shows whether the end of a burst was lost, long before the retransmission timer would expire and
+//! without the collapse of the window.
 //!
 //! # Differences from the specification
 //!
 //! | RFC 8985 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | whether a probe repaired a loss is guessed by whether a DSACK comes before anything newer is acknowledged (section 7.4.2) | the receiver says so ([`Arrival`](crate::window::Arrival)); guessed where that was lost | it knows | fewer wrong guesses |
-//! | before any round trip was measured the wait is 1 s (section 7.2) | there is no probe, which section 7.3 forbids then | the retransmission timer has 1 s as well | none |
-//! | a probe is put off by new data that leaves and by acknowledgements that tell of something new (section 7.2) | by every acknowledgement | a window update is a sign of life too | later probes where windows are updated |
-//! | the answer to a single segment may be delayed by 200 ms (section 7.2) | by as much as the receiver is configured to | both ends have one configuration | earlier probes |
+//! | guesses whether a probe repaired a loss by a DSACK that precedes any newer acknowledgement (section 7.4.2) | uses the receiver's report ([`Arrival`](crate::window::Arrival)), and guesses where that was lost | it knows | fewer wrong guesses |
+//! | waits 1 s before the first round-trip measurement (section 7.2) | sends no probe then, as section 7.3 forbids it | the initial retransmission time-out is 1 s as well | none |
+//! | new transmissions, and acknowledgements with new information, postpone a probe (section 7.2) | every acknowledgement postpones it | a window update shows that the peer is alive, too | later probes where windows are updated |
+//! | the acknowledgement of a single segment may be delayed by 200 ms (section 7.2) | by the receiver's configured delay | both endpoints have one configuration | earlier probes |
 
 use super::Sender;
 use crate::congestion::{Controller, LossKind, LossSample};
@@ -94,8 +94,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer);
         let Some(rack) = self.rack().filter(|rack| rack.probe.is_postponed) else { return };
         rack.probe.is_postponed = false;
-        // Section 7.3: one at a time, and none before another round-trip measurement, so that timers are not postponed
-        // without end. A probe after zero time would be answered before it left.
+        // Section 7.3: one at a time, and none before another round-trip measurement; otherwise timers could be
+        // postponed without end. A probe after zero time would be answered before it left.
         let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();
         if rack.config.tail_probe && is_wanted && may_leave {
             let answer = if flight == 1 { rack.config.max_ack_delay } else { Duration::ZERO };
@@ -134,7 +134,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (is_of_probe, has_sack) = (ack.arrival_start() == flight.start, !ack.sack[0].is_empty());
         let repaired = match ack.arrival {
             Arrival::Repair if is_of_probe => true,
-            Arrival::Needless | Arrival::Late if is_of_probe => false,
+            Arrival::Spurious | Arrival::Late if is_of_probe => false,
             _ if ack.cumulative > flight.end => true,
             // Both copies arrived. The first answer is ambiguous; the second, or a later acknowledgement, decides.
             _ if flight.again && (advanced || has_sack) => return,

@@ -1,17 +1,17 @@
-//! Proportional rate reduction (RFC 9937, whose words these are; before it RFC 6937): while losses are repaired, what may be
-//! sent follows what is delivered.
+//! Proportional rate reduction (RFC 9937, whose terms are used here; formerly RFC 6937): during recovery the sender
+//! transmits in proportion to delivered data.
 //!
-//! Without it a sender that halves its window says nothing until half of what was in flight has left the network, and then
-//! sends as fast as acknowledgements come. With it the reduction is spread over the round trip, the window ends where the
-//! controller put it, and losses beyond what the controller took away do not make a burst.
+//! Without it a sender that halves its window is silent until half of the flight has left the network, and then sends
+//! as fast as acknowledgements arrive. PRR spreads the reduction over the round trip and ends at the controller's
+//! window. Losses beyond the controller's reduction cause no burst.
 //!
 //! # Differences from the specification
 //!
 //! | Specification | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | without selective acknowledgements a duplicate counts as a segment delivered | only with them | the scoreboard knows | `prr` needs `recovery = "sack"` |
-//! | `cwnd` is the controller's | beside it; the controller's window is `ssthresh` all the time | controllers do not know of repairs | none: it ends as `ssthresh` |
-//! | further loss indicated by an acknowledgement | found at it, be it by its blocks or by time | RFC 8985 finds losses by time | none |
+//! | without selective acknowledgements a duplicate counts as a delivered segment | works only with them | the scoreboard knows | `prr` needs `recovery = "sack"` |
+//! | changes the controller's `cwnd` | keeps a separate `cwnd`; the controller's window is `ssthresh` throughout | controllers do not know of recovery | none: it ends as `ssthresh` |
+//! | further losses are indicated by an acknowledgement | further losses are detected at an acknowledgement, by its SACK blocks or by time | RFC 8985 detects losses by time | none |
 
 use super::{Phase, Recovery, Sender};
 use crate::congestion::Controller;
@@ -20,41 +20,42 @@ use crate::payload::Payload;
 use crate::units::Time;
 use core::hash::Hasher;
 
-/// The reduction of an episode of recovery, in bytes.
+/// Window reduction of a recovery episode, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Prr {
-    /// RecoverFS: what was in flight when recovery began.
+    /// RecoverFS: flight at the start of recovery.
     recover_fs: u64,
-    /// prr_delivered: what has been delivered since.
+    /// prr_delivered: bytes delivered since then.
     delivered: u64,
-    /// prr_out: what has been sent since.
+    /// prr_out: bytes sent since then.
     out: u64,
-    /// cwnd: what may be in flight until the next acknowledgement.
+    /// cwnd: maximum flight until the next acknowledgement.
     cwnd: u64,
-    /// The time at which recovery began.
+    /// Start of recovery.
     since: Time,
-    /// The scoreboard's count of losses as of the last acknowledgement.
+    /// The scoreboard's loss count at the last acknowledgement.
     losses: u32,
 }
 
-/// The account that an acknowledgement in recovery gives.
+/// Effect of an acknowledgement during recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     /// DeliveredData, in bytes.
     pub bytes: u64,
-    /// The bytes in flight after it (`inflight`).
+    /// Bytes in flight after it (`inflight`).
     pub in_flight: u64,
-    /// SafeACK: it acknowledges new data cumulatively and no further loss was found.
+    /// SafeACK: it advances the cumulative acknowledgement and indicates no further loss.
     pub is_safe: bool,
 }
 
 impl Prr {
-    /// Recovery begins at `since`, with so much data in flight.
+    /// Starts recovery at `since`, with a flight of `recover_fs` bytes.
     pub fn new(since: Time, recover_fs: u64) -> Self {
         Self { recover_fs, delivered: 0, out: 0, cwnd: 0, since, losses: 0 }
     }
 
-    /// An acknowledgement comes; `target` is what the controller's window allows (`ssthresh`), in bytes, as is `smss`.
+    /// Handles an acknowledgement; `target` is the controller's window (`ssthresh`) in bytes, and `smss` is in bytes
+    /// too.
     pub fn on_delivered(&mut self, ack: &Delivery, target: u64, smss: u64) {
         if ack.bytes == 0 {
             return;
@@ -74,12 +75,12 @@ impl Prr {
         self.cwnd = ack.in_flight.saturating_add(send);
     }
 
-    /// So many bytes leave.
+    /// Records the transmission of `bytes` bytes.
     pub fn on_sent(&mut self, bytes: u32) {
         self.out += u64::from(bytes);
     }
 
-    /// True if a segment of `length` bytes may go beside what is in flight.
+    /// Returns true if a segment of `length` bytes may be sent with `in_flight` bytes in flight.
     pub fn allows(&self, in_flight: u64, length: u32) -> bool {
         in_flight == 0 || in_flight + u64::from(length) <= self.cwnd
     }
@@ -91,8 +92,8 @@ impl Prr {
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
-    /// Recovery begins at `now`. Only controllers with a slow-start threshold want their window at its end, and no rate of their
-    /// own.
+    /// Begins recovery at `now`, only for controllers with a slow-start threshold and without a rate: only they expect
+    /// their window to be reached at its end.
     pub(super) fn begin_prr(&mut self, now: Time) {
         let is_on = self.config.prr && self.config.recovery == Recovery::Sack;
         if is_on && self.controller.ssthresh().is_some() {
@@ -104,7 +105,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// An acknowledgement was dealt with which delivered so many bytes; `advanced` says that some of them cumulatively.
+    /// Handles an acknowledgement that delivered `bytes` bytes, after its processing; `advanced` is true if it was
+    /// cumulative.
     #[inline(never)]
     pub(super) fn advance_prr(&mut self, now: Time, bytes: u64, advanced: bool) {
         let in_recovery = matches!(self.phase, Phase::Recovery { .. });
@@ -114,7 +116,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(extensions) = self.extensions.as_deref_mut() else { return };
         extensions.prr = extensions.prr.filter(|_| in_recovery);
         if let Some(prr) = &mut extensions.prr {
-            // The acknowledgement that told of the loss is part of the episode.
+            // The acknowledgement that indicated the loss is part of the episode.
             if prr.since == now && prr.delivered == 0 {
                 prr.recover_fs += bytes;
             }
@@ -124,7 +126,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// True if the reduction lets a segment of `length` bytes go, false if not; `None` where there is none.
+    /// Returns true if PRR allows a segment of `length` bytes; `None` without PRR.
     #[inline(never)]
     pub(super) fn prr_allows(&self, length: u32) -> Option<bool> {
         let prr = self.extensions.as_deref()?.prr.filter(|_| matches!(self.phase, Phase::Recovery { .. }))?;
@@ -134,10 +136,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves the figures of RFC 6937, section 3.1, in segments of one byte.
+    //! Checks the examples of RFC 6937, section 3.1, in segments of one byte.
     use super::*;
 
-    /// Acknowledges one segment after the other, each selectively, and sends all that may go; gives what was sent at each.
+    /// Acknowledges one segment after another selectively, sends all that PRR allows, and returns the number sent at
+    /// each.
     fn run(prr: &mut Prr, target: u64, mut in_flight: u64, acks: u64) -> Vec<u64> {
         let mut sent = Vec::new();
         for _ in 0..acks {
@@ -153,26 +156,26 @@ mod tests {
         sent
     }
 
-    /// RFC 6937, section 3.1: 20 in flight, one lost, a window of 10: a segment for every other acknowledgement while more than
-    /// the window is in flight, and the window at the end.
+    /// RFC 6937, section 3.1: 20 in flight, one lost, a window of 10: one segment per two acknowledgements while the
+    /// flight exceeds the window, and the full window at the end.
     #[test]
-    fn one_loss_is_answered_by_a_segment_for_two_acknowledgements() {
+    fn after_one_loss_two_acknowledgements_release_a_segment() {
         let mut prr = Prr::new(Time::ZERO, 20);
         let sent = run(&mut prr, 10, 19, 19);
         assert_eq!(sent[..16], [1, 0].repeat(8));
         assert_eq!(prr.out, 10);
     }
 
-    /// RFC 6937, section 3.1: 20 in flight, 15 lost, a window of 10: what is in flight is below the window, so that one goes for
-    /// each that is delivered (the conservative bound), not a burst of what the losses left.
+    /// RFC 6937, section 3.1: 20 in flight, 15 lost, a window of 10: the flight is below the window, so each delivered
+    /// segment releases one (the conservative bound), without a burst.
     #[test]
-    fn a_burst_of_losses_makes_no_burst_of_repairs() {
+    fn a_burst_of_losses_causes_no_burst_of_retransmissions() {
         let mut prr = Prr::new(Time::ZERO, 20);
         assert_eq!(run(&mut prr, 10, 5, 5), [1, 1, 1, 1, 1]);
     }
 
-    /// RFC 6937, section 3 (and RFC 9937): an acknowledgement that advances and tells of no further loss lets one
-    /// more segment go, up to the window.
+    /// RFC 6937, section 3 (and RFC 9937): an acknowledgement that advances and indicates no further loss releases one
+    /// more segment, up to the window.
     #[test]
     fn safe_acknowledgements_catch_up_with_the_window() {
         let mut prr = Prr::new(Time::ZERO, 20);
@@ -182,10 +185,10 @@ mod tests {
         assert_eq!(prr.cwnd, 10);
     }
 
-    /// RFC 6937, section 3 (limit = MAX(prr_delivered - prr_out, DeliveredData) + ...): an acknowledgement lets go what it delivers,
-    /// also where more was sent than delivered before.
+    /// RFC 6937, section 3 (limit = MAX(prr_delivered - prr_out, DeliveredData) + ...): an acknowledgement releases as
+    /// much as it delivers, even if more was sent than delivered before.
     #[test]
-    fn deliveries_let_as_much_go() {
+    fn transmissions_match_deliveries() {
         let mut prr = Prr::new(Time::ZERO, 20);
         prr.on_delivered(&Delivery { bytes: 5, in_flight: 2, is_safe: false }, 10, 1);
         prr.on_sent(8);
@@ -193,17 +196,17 @@ mod tests {
         assert_eq!(prr.cwnd, 5);
     }
 
-    /// RFC 9937: nothing was sent yet, and the window has no room: one segment goes.
+    /// RFC 9937: one segment is sent if none was sent yet and the window is full.
     #[test]
-    fn a_full_window_does_not_hold_the_first_repair_back() {
+    fn a_full_window_does_not_delay_the_first_retransmission() {
         let mut prr = Prr::new(Time::ZERO, 20);
         prr.on_delivered(&Delivery { bytes: 1, in_flight: 10, is_safe: false }, 10, 1);
         assert_eq!(prr.cwnd, 11);
     }
 
-    /// RFC 9937: entering recovery always lets one segment go.
+    /// RFC 9937: entry to recovery always releases one segment.
     #[test]
-    fn the_first_repair_always_goes() {
+    fn the_first_retransmission_is_always_sent() {
         let mut prr = Prr::new(Time::ZERO, 1000);
         prr.on_delivered(&Delivery { bytes: 1, in_flight: 900, is_safe: false }, 1, 100);
         assert_eq!(prr.cwnd, 901, "a byte is due by then");

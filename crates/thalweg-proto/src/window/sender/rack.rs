@@ -1,19 +1,19 @@
-//! Losses found by time: RACK (RFC 8985, sections 5 and 6).
+//! Time-based loss detection: RACK (RFC 8985, sections 5 and 6).
 //!
-//! A segment counts as lost when one that was sent after it has arrived and a round trip with a reordering window on top has
-//! passed since it left. The window is zero where nothing has ever come late and many segments have passed the missing one,
-//! and else a quarter of the shortest round trip, more where segments were sent again needlessly.
+//! A segment counts as lost when a segment sent after it has arrived and a round trip plus a reordering window has
+//! passed since its transmission. The window is zero if no reordering was ever seen and many segments have passed the
+//! missing one. Otherwise it is a quarter of the shortest round trip, or more after spurious retransmissions.
 //!
 //! # Differences from the specification
 //!
 //! | RFC 8985 | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | a list of segments in the order of their last transmission is walked through at each acknowledgement (section 6.2, step 5) | a queue of transmissions, of which only the oldest is looked at until it is decided | constant time for each segment | none |
-//! | the reordering timer waits for the last segment that may be lost (section 6.2, step 5) | for the first | the same queue | what is lost goes again a little earlier |
-//! | whether a segment that was sent again or its first transmission is acknowledged is told by the timestamp option, or guessed by the round trip (section 6.2, step 2) | the receiver says which it was ([`Arrival`](crate::window::Arrival)); guessed by the round trip where that was lost, and where it went again more than once | there are no timestamps | fewer wrong guesses |
-//! | what left at the same time is ordered by where it starts (section 6.2, step 2) | what went again and is passed by nothing but new data of that time has a reordering window more | several acknowledgements are answered at once: a repair leaves after new data that the first of them let go | a repair lost in such a burst is found by what leaves after it, or so much later |
-//! | any DSACK widens the reordering window (section 6.2, step 4) | a segment that was sent again and brought nothing, or whose first transmission came late | copies that the network makes are no sign of reordering | none on paths that do not copy |
-//! | a lost retransmission is found as any loss is; nothing is said of the window | it cuts the window again, but not while a time-out is repaired, which has made the window one segment | RFC 5681, section 4.3 | as that asks |
+//! | walks a list of segments in the order of their last transmission at each acknowledgement (section 6.2, step 5) | keeps a queue of transmissions, and examines only the oldest until it is decided | constant time per segment | none |
+//! | the reordering timer waits for the last segment that may be lost (section 6.2, step 5) | for the first | the same queue | slightly earlier retransmissions |
+//! | attributes an acknowledgement to the original transmission or a retransmission by the timestamp option, or guesses by the round trip (section 6.2, step 2) | uses the receiver's report ([`Arrival`](crate::window::Arrival)); guesses by the round trip where that was lost, and after more than one retransmission | there are no timestamps | fewer wrong guesses |
+//! | orders transmissions of the same time by their start (section 6.2, step 2) | a retransmission passed only by new data of that time gets another reordering window | several acknowledgements are handled at once: a retransmission leaves after new data released by the first of them | a retransmission lost in such a burst is detected by later transmissions, or that much later |
+//! | any DSACK widens the reordering window (section 6.2, step 4) | only an unnecessary retransmission, or one whose original transmission arrived late | copies made by the network do not indicate reordering | none on paths that do not duplicate |
+//! | detects a lost retransmission as any loss; does not specify the window | reduces the window again, except after a time-out, which has made the window one segment | RFC 5681, section 4.3 | as that requires |
 
 use super::super::record::{Record, SegmentState};
 use super::super::scoreboard::Scoreboard;
@@ -26,59 +26,58 @@ use crate::window::{Ack, Arrival, RackConfig};
 use core::hash::Hasher;
 use std::collections::VecDeque;
 
-/// A wider window is kept for so many recoveries without a sign that it is needed (section 6.2, step 4).
+/// Number of recoveries for which a wider window is kept without a new sign of reordering (section 6.2, step 4).
 const PERSISTENCE: u8 = 16;
 
-/// So many transmissions are remembered whatever is outstanding.
+/// Minimum number of transmissions remembered.
 const MIN_SENT: usize = 16;
 
-/// The state that RACK keeps of a connection (section 5.3).
+/// RACK state of a connection (section 5.3).
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub config: RackConfig,
-    /// The time at which the newest segment that has arrived was sent, and where it ends (RACK.xmit_ts, RACK.end_seq).
+    /// Transmission time and end of the most recently sent segment that has arrived (RACK.xmit_ts, RACK.end_seq).
     newest: (Time, u64),
-    /// It had been sent before: repairs leave in their order.
+    /// True if it was a retransmission; retransmissions leave in order.
     was_repair: bool,
-    /// Its round trip (RACK.rtt).
+    /// Round-trip time of that segment (RACK.rtt).
     rtt: Duration,
-    /// The highest end of what has arrived (RACK.fack).
+    /// Highest end of received data (RACK.fack).
     highest: u64,
-    /// Something arrived after what was sent later (RACK.reordering_seen).
+    /// True once reordering was observed (RACK.reordering_seen).
     reordering: bool,
-    /// Quarters of the shortest round trip in the reordering window (RACK.reo_wnd_mult).
+    /// Reordering window in quarters of the shortest round trip (RACK.reo_wnd_mult).
     quarters: u32,
-    /// Recoveries until they are one again (RACK.reo_wnd_persist).
+    /// Recoveries until `quarters` returns to one (RACK.reo_wnd_persist).
     persistence: u8,
-    /// A needless transmission counts again when all below this is acknowledged (RACK.dsack_round).
+    /// Byte up to which data must be acknowledged before a spurious retransmission counts again (RACK.dsack_round).
     round: Option<u64>,
-    /// Transmissions in their order: when, and where the segment starts. Those that are decided are dropped when they come
-    /// to the front.
+    /// Transmissions in order: time, and start of the segment. Decided ones are dropped when they reach the front.
     sent: VecDeque<(Time, u64)>,
-    /// The time at which the oldest transmission that may be lost will count as lost.
+    /// Time at which the oldest undecided transmission will count as lost.
     due: Time,
-    /// The time at which the window was cut last.
+    /// Time of the last window reduction.
     cut_at: Time,
-    /// The shortest round trip of recent times (RACK.min_RTT).
+    /// Windowed minimum of the round-trip time (RACK.min_RTT).
     pub shortest: Shortest,
     pub probe: TailProbe,
 }
 
-/// The transmissions that were found to be lost.
+/// Transmissions detected as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The time at which the first of them had been sent.
+    /// Transmission time of the first of them.
     pub sent_at: Time,
-    /// The time at which the newest of them that carried no new data had been sent.
+    /// Transmission time of the newest retransmission among them.
     pub again: Option<Time>,
 }
 
-/// The sender's dealings with losses, for the size of the reordering window.
+/// Recovery state that determines the reordering window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Situation {
-    /// Losses are being repaired.
+pub(super) struct RecoveryState {
+    /// True during recovery.
     pub repairing: bool,
-    /// So many segments selectively acknowledged stand for reordering or loss (DupThresh).
+    /// Number of selectively acknowledged segments that indicates reordering or loss (DupThresh).
     pub threshold: u32,
     pub smoothed_rtt: Duration,
 }
@@ -103,7 +102,7 @@ impl Rack {
         }
     }
 
-    /// The segment that starts at `start` leaves, and is one of those that are outstanding.
+    /// Records the transmission of the outstanding segment that starts at byte `start`.
     pub fn on_sent<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
@@ -112,40 +111,40 @@ impl Rack {
     ) {
         self.sent.push_back((now, start));
         if self.sent.len() > 2 * scoreboard.len() as usize + MIN_SENT {
-            // No more than one of a segment counts.
+            // Only one transmission per segment counts.
             self.sent.retain(|&(at, start)| {
                 scoreboard.starting_at(start).is_some_and(|record| is_last(&record, at))
             });
         }
     }
 
-    /// A handshake measured the round trip.
+    /// Records the round-trip time of the handshake.
     pub fn on_opened(&mut self, rtt: Duration) {
         self.shortest.sample(Time::ZERO, rtt);
         self.probe.note_measured();
     }
 
-    /// The time at which the next segment will count as lost.
+    /// Returns the deadline after which the next segment counts as lost.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Something has come after what was sent later.
+    /// Returns true once reordering was observed.
     pub fn has_seen_reordering(&self) -> bool {
         self.reordering
     }
 
-    /// The window is cut at `now`.
+    /// Records a window reduction at `now`.
     pub fn note_cut(&mut self, now: Time) {
         self.cut_at = now;
     }
 
-    /// The time at which the window was cut last.
+    /// Returns the time of the last window reduction.
     pub fn cut_at(&self) -> Time {
         self.cut_at
     }
 
-    /// A segment has arrived, of which `ack` tells (section 6.2, steps 2 and 3).
+    /// Records the arrival of a segment, as reported by `ack` (section 6.2, steps 2 and 3).
     pub fn on_delivered<I>(&mut self, now: Time, record: &Record<I>, ack: &Ack, min_rtt: Duration) {
         let again = record.retransmissions > 0;
         let end = record.end();
@@ -160,7 +159,8 @@ impl Rack {
         }
     }
 
-    /// An acknowledgement says whether a transmission was `needless`, and whether it ends a recovery (section 6.2, step 4).
+    /// Adapts the reordering window to an acknowledgement: `needless` for a spurious retransmission, `recovered` at the
+    /// end of a recovery (section 6.2, step 4).
     pub fn adapt(&mut self, needless: bool, recovered: bool, unacknowledged: u64, next: u64) {
         self.round = self.round.filter(|&round| unacknowledged < round);
         if needless && self.round.is_none() {
@@ -175,16 +175,16 @@ impl Rack {
         }
     }
 
-    /// The reordering window (section 6.2, step 4).
-    fn window(&self, sacked: u32, situation: &Situation) -> Duration {
+    /// Returns the reordering window (section 6.2, step 4).
+    fn window(&self, sacked: u32, situation: &RecoveryState) -> Duration {
         if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
             return Duration::ZERO;
         }
         self.wide(situation)
     }
 
-    /// The reordering window where there is one.
-    fn wide(&self, situation: &Situation) -> Duration {
+    /// Returns the reordering window where it is not zero.
+    fn wide(&self, situation: &RecoveryState) -> Duration {
         let min_rtt = self.shortest.get();
         if min_rtt == Duration::MAX {
             return Duration::ZERO;
@@ -194,16 +194,16 @@ impl Rack {
         wide.min(situation.smoothed_rtt)
     }
 
-    /// Marks as lost what is (section 6.2, step 5), tells `lost` of each, and notes when the next will be.
+    /// Marks lost segments (section 6.2, step 5), reports each to `lost`, and schedules the next detection.
     pub fn detect<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,
-        situation: &Situation,
+        situation: &RecoveryState,
         mut lost: impl FnMut(&Record<I>),
     ) -> Option<Found> {
         self.due = Time::MAX;
-        let patience = self.rtt + self.window(scoreboard.sacked(), situation);
+        let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
         let mut found: Option<Found> = None;
         while let Some(&(at, start)) = self.sent.front() {
             let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) else {
@@ -213,10 +213,10 @@ impl Rack {
             if (at, record.end()) >= self.newest {
                 break;
             }
-            // Which of the two left first is not known.
+            // The order of the two transmissions is unknown.
             let is_beside = at == self.newest.0 && record.retransmissions > 0 && !self.was_repair;
             let deadline =
-                at + if is_beside { patience.max(self.rtt + self.wide(situation)) } else { patience };
+                at + if is_beside { loss_delay.max(self.rtt + self.wide(situation)) } else { loss_delay };
             if deadline > now {
                 self.due = deadline;
                 break;
@@ -231,13 +231,13 @@ impl Rack {
         found
     }
 
-    /// The retransmission timer expired: marks as lost the first segment and all that were sent so long ago that an answer
-    /// should be there (section 6.3).
+    /// Handles an expiry of the retransmission timer: marks the first segment as lost, and all whose acknowledgement is
+    /// overdue (section 6.3).
     pub fn expire<P: Payload, I: Copy + Default>(
         &mut self,
         now: Time,
         scoreboard: &mut Scoreboard<P, I>,
-        situation: &Situation,
+        situation: &RecoveryState,
         mut lost: impl FnMut(&Record<I>),
     ) {
         self.due = Time::MAX;
@@ -246,10 +246,10 @@ impl Rack {
             lost(&first);
             scoreboard.mark_lost(start);
         }
-        let patience = self.rtt + self.window(scoreboard.sacked(), situation);
+        let loss_delay = self.rtt + self.window(scoreboard.sacked(), situation);
         while let Some(&(at, start)) = self.sent.front() {
             if let Some(record) = scoreboard.starting_at(start).filter(|record| is_last(record, at)) {
-                if at + patience > now {
+                if at + loss_delay > now {
                     break;
                 }
                 lost(&record);
@@ -259,15 +259,15 @@ impl Rack {
         }
     }
 
-    /// Segments taken for lost are in the network after all, and what seemed to be the arrival of a repair was that of the first
-    /// transmission: what is newest is learnt anew.
-    pub fn find_again<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
+    /// Resets the newest delivered transmission after a spurious time-out: the arrival attributed to a
+    /// retransmission was that of the original.
+    pub fn on_spurious_timeout<P: Payload, I: Copy + Default>(&mut self, scoreboard: &Scoreboard<P, I>) {
         (self.newest, self.rtt) = ((Time::ZERO, 0), Duration::ZERO);
         self.sent = scoreboard.in_network().map(|record| (record.sent_at, record.start)).collect();
         self.sent.make_contiguous().sort_unstable();
     }
 
-    /// The path is another: round trips of the old one say nothing of it.
+    /// Resets the round-trip times after a path change.
     pub fn renew(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);
         self.shortest = Shortest::new();
@@ -301,27 +301,28 @@ impl Rack {
     }
 }
 
-/// True if what arrived of a segment that was sent again `rtt` ago is an earlier transmission. That a repair came says nothing of which,
-/// where there was more than one: the answer to the first may come just after the second left, and what left in between is not lost.
+/// Returns true if the arrival of a segment retransmitted `rtt` ago belongs to an earlier transmission. The receiver's
+/// report does not distinguish several retransmissions: the answer to the first may arrive just after the second was
+/// sent, and data sent in between is not lost.
 #[cold]
 fn is_of_before<I>(record: &Record<I>, rtt: Duration, ack: &Ack, min_rtt: Duration) -> bool {
-    let told = ack.arrival_start() == record.start;
+    let is_named = ack.arrival_start() == record.start;
     match ack.arrival {
-        Arrival::Late if told => true,
-        Arrival::Repair | Arrival::Needless if told && record.retransmissions == 1 => false,
+        Arrival::Late if is_named => true,
+        Arrival::Repair | Arrival::Spurious if is_named && record.retransmissions == 1 => false,
         _ => rtt < min_rtt,
     }
 }
 
-/// True if the transmission that left at `at` is the segment's last one and nothing is known of it.
+/// Returns true if the transmission at `at` is the segment's last one and is undecided.
 fn is_last<I>(record: &Record<I>, at: Time) -> bool {
     record.state == SegmentState::InFlight && record.sent_at == at
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves the size of the reordering window (RFC 8985, section 6.2, step 4), for a shortest round trip of 40 ms and a smoothed one
-    //! of 100 ms.
+    //! Checks the reordering window (RFC 8985, section 6.2, step 4) for a shortest round trip of 40 ms and a smoothed
+    //! one of 100 ms.
     use super::super::super::record::Repair;
     use super::super::super::scoreboard::AckOutcome;
     use super::*;
@@ -336,8 +337,8 @@ mod tests {
         rack
     }
 
-    fn situation(repairing: bool) -> Situation {
-        Situation { repairing, threshold: 3, smoothed_rtt: MS(100) }
+    fn situation(repairing: bool) -> RecoveryState {
+        RecoveryState { repairing, threshold: 3, smoothed_rtt: MS(100) }
     }
 
     fn record(start: u64, sent_at: u64, retransmissions: u8) -> Record<()> {
@@ -352,8 +353,8 @@ mod tests {
         }
     }
 
-    /// A segment that left again for the last time at 100 ms, of so many times, has arrived; gives what is known then. Another, above
-    /// it, arrived before.
+    /// Returns the state after the arrival of a segment that was retransmitted this many times, last at 100 ms, when a
+    /// higher segment had arrived before.
     fn repaired_again(now: u64, arrival: Arrival, retransmissions: u8) -> Rack {
         let mut rack = rack();
         rack.on_delivered(Time::ZERO + MS(60), &record(5000, 10, 0), &Ack::default(), MS(40));
@@ -366,10 +367,11 @@ mod tests {
         repaired_again(now, arrival, 1)
     }
 
-    /// RFC 8985, section 6.2, step 2: an answer sooner after the repair than any round trip is one to the first transmission, as is
-    /// one of which the receiver says so. Step 3: the arrival of a repair is no reordering.
+    /// RFC 8985, section 6.2, step 2: an answer earlier after the retransmission than the minimum round trip belongs to
+    /// the original transmission, and so does an answer attributed to it by the receiver. Step 3: the arrival of a
+    /// retransmission is no reordering.
     #[test]
-    fn answers_to_repairs_are_told_from_late_ones() {
+    fn acknowledgements_of_retransmissions_and_originals_are_distinguished() {
         let newest = |now, arrival| repaired(now, arrival).newest.0.since(Time::ZERO);
         for arrival in [Arrival::Plain, Arrival::Repair] {
             assert_eq!(newest(145, arrival), MS(100), "{arrival:?}");
@@ -379,11 +381,12 @@ mod tests {
         assert!(!repaired(145, Arrival::Repair).has_seen_reordering());
     }
 
-    /// The receiver says that a repair came, not which of two: one that comes sooner after the second than any round trip is the first.
-    /// (Taken for the second, it made all that had left in between lost.)
+    /// The receiver reports the arrival of a retransmission without its number. An arrival earlier after the second
+    /// retransmission than the minimum round trip belongs to the first. (Attributed to the second, it would mark all
+    /// data sent in between as lost.)
     #[test]
-    fn which_of_several_repairs_came_is_told_by_the_time() {
-        for arrival in [Arrival::Repair, Arrival::Needless] {
+    fn the_round_trip_time_identifies_the_acknowledged_retransmission() {
+        for arrival in [Arrival::Repair, Arrival::Spurious] {
             let newest = |now, times| repaired_again(now, arrival, times).newest.0.since(Time::ZERO);
             assert_eq!(newest(108, 2), MS(10), "{arrival:?}: of the first");
             assert_eq!(newest(145, 2), MS(100), "{arrival:?}: of the second");
@@ -391,10 +394,11 @@ mod tests {
         }
     }
 
-    /// At 100 ms one acknowledgement lets new data go, and the next shows a loss, whose repair leaves at that moment too. The arrival of the new
-    /// data says nothing of the repair for a reordering window; that of what left later does.
+    /// At 100 ms one acknowledgement releases new data, and the next indicates a loss, whose retransmission leaves at
+    /// that moment too. The arrival of the new data indicates nothing about the retransmission for a reordering window;
+    /// that of later data does.
     #[test]
-    fn a_repair_is_not_lost_since_what_left_beside_it_has_come() {
+    fn data_sent_at_the_same_time_does_not_mark_a_retransmission_lost() {
         let at = |ms| Time::ZERO + MS(ms);
         let mut rack = rack();
         let mut scoreboard = Scoreboard::<Length, ()>::new();
@@ -410,8 +414,8 @@ mod tests {
         send(&mut rack, &mut scoreboard, 2000, 101);
         let mut arrive = |rack: &mut Rack, start: u64, ms| {
             let ack = Ack::default();
-            let mut told = |record: &Record<()>| rack.on_delivered(at(ms), record, &ack, MS(40));
-            scoreboard.sack(start, start + 1000, &mut AckOutcome::new(), &mut told);
+            let mut delivered = |record: &Record<()>| rack.on_delivered(at(ms), record, &ack, MS(40));
+            scoreboard.sack(start, start + 1000, &mut AckOutcome::new(), &mut delivered);
             let found = rack.detect(at(ms), &mut scoreboard, &situation(true), |_| ());
             (found.map(|found| found.again), rack.due())
         };
@@ -423,10 +427,10 @@ mod tests {
         assert_eq!(arrive(&mut rack, 2000, 146), (Some(Some(at(100))), Time::MAX));
     }
 
-    /// RFC 8985, section 6.2, step 4: without reordering there is none during recovery, nor when three segments are selectively
-    /// acknowledged; with it there is always one.
+    /// RFC 8985, section 6.2, step 4: without reordering the window is zero during recovery and after three selectively
+    /// acknowledged segments; with reordering it is never zero.
     #[test]
-    fn recovery_does_not_wait_where_nothing_was_reordered() {
+    fn without_reordering_the_window_is_zero_in_recovery() {
         let mut rack = rack();
         assert_eq!(rack.window(0, &situation(false)), MS(10));
         assert_eq!(rack.window(2, &situation(false)), MS(10));
@@ -436,10 +440,10 @@ mod tests {
         assert_eq!(rack.window(3, &situation(true)), MS(10));
     }
 
-    /// RFC 8985, section 6.2, step 4: a quarter of the shortest round trip more for each round with a needless transmission, once a
-    /// round, and never more than the smoothed round trip.
+    /// RFC 8985, section 6.2, step 4: the window grows by a quarter of the shortest round trip per round with a
+    /// spurious retransmission, at most once a round, up to the smoothed round trip.
     #[test]
-    fn needless_transmissions_widen_it_once_a_round() {
+    fn spurious_retransmissions_widen_the_window_once_a_round() {
         let mut rack = rack();
         rack.reordering = true;
         rack.adapt(true, false, 1000, 5000);
@@ -453,7 +457,7 @@ mod tests {
         assert_eq!(rack.window(0, &situation(false)), MS(100));
     }
 
-    /// RFC 8985, section 6.2, step 4: a wider window is kept for 16 recoveries after the last sign that it is needed.
+    /// RFC 8985, section 6.2, step 4: a wider window is kept for 16 recoveries after the last sign of reordering.
     #[test]
     fn a_wider_window_is_kept_for_sixteen_recoveries() {
         let mut rack = rack();

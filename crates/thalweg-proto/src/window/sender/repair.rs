@@ -1,6 +1,6 @@
 //! Loss detection, and the phases of recovery.
 
-use super::{Path, Phase, Recovery, SegmentState, Sender, Surrender};
+use super::{Abort, Path, Phase, Recovery, SegmentState, Sender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
 use crate::transport::{Failure, Signal};
@@ -10,8 +10,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Updates the recovery phase after an acknowledgement.
     #[inline(always)]
     pub(super) fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
-        // Of what goes again with go-back-n the receiver has most, and answers with duplicates that tell of no loss.
-        // They end when something newer is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        // With go-back-n the receiver already has most of the retransmitted data and answers with duplicates, which
+        // indicate no loss. They end when newer data is acknowledged (the rule of RFC 6582, section 3.2, step 1).
         let is_echoed = self.config.recovery == Recovery::GoBackN;
         match self.phase {
             Phase::Recovery { until } | Phase::Loss { until }
@@ -33,8 +33,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     let _ = self.mark_lost_below(now, edge);
                 }
                 _ if advanced => {
-                    // RFC 6582, section 3.2, step 3: a partial acknowledgement points at the next hole. All but one of
-                    // the segments that it covers had been counted as departed.
+                    // RFC 6582, section 3.2, step 3: a partial acknowledgement indicates the next hole. All but one of
+                    // the segments that it covers are already in the dupack credit.
                     self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));
                     self.repair_now |= self.mark_first_missing(now).is_some();
                 }
@@ -44,7 +44,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Phase::Open if advanced => {
                 self.duplicates = 0;
                 self.limited = 0;
-                // Further holes may be on their way again: what was held above the first leaves the count with it.
+                // Further holes may be in retransmission: segments buffered above the first leave the credit with it.
                 self.dupack_credit = if self.config.recovery == Recovery::FastRetransmit {
                     self.dupack_credit.saturating_sub(acked.saturating_sub(1)).min(self.scoreboard.len())
                 } else {
@@ -95,7 +95,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let edge = self.scoreboard.loss_edge(threshold, self.config.segment);
             lost_sent_at = self.mark_lost_below(now, edge);
         }
-        // What limited transmit sent is not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5, step 4.2).
+        // Segments sent by limited transmit are not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5,
+        // step 4.2).
         let extra = self.limited.min(self.duplicates);
         if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
             lost_sent_at = self.mark_first_missing(now);
@@ -123,16 +124,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.begin_prr(now);
     }
 
-    /// As [`End::await_timer`](crate::end::End::await_timer): unless something else is due before the timer expires.
+    /// Sets the retransmission timer, unless another event is due before it; see
+    /// [`End::await_timer`](crate::end::End::await_timer).
     pub fn await_timer(&mut self, now: Time) {
         let is_next = self.timer < Time::MAX && self.due() >= self.timer && self.timer_runs();
         if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
-            self.limits.expire(now, self.last_sent.max(self.last_heard));
+            self.limits.expire(now, self.last_sent.max(self.last_received));
         }
     }
 
     pub(super) fn on_timer(&mut self, now: Time) {
-        self.hear();
+        self.end_wait();
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.scoreboard.first() else {
@@ -141,12 +143,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = Time::MAX;
             return;
         };
-        let (sent_at, again, fate) = (first.sent_at, first.retransmissions, first.state);
+        let (sent_at, again, state) = (first.sent_at, first.retransmissions, first.state);
         let refused = self.is_refused();
         // A peer that answers probes is alive, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
         if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
-            self.surrender = Surrender::Due(Failure::TooManyRetransmissions);
+            self.abort = Abort::Due(Failure::TooManyRetransmissions);
             self.timer = Time::MAX;
             return;
         }
@@ -155,16 +157,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
             return;
         }
-        if self.is_paused() && fate == SegmentState::Lost {
-            // It has waited since the last expiry, so that this one says nothing new.
+        if self.is_paused() && state == SegmentState::Lost {
+            // The wait since the last expiry makes this one carry no new information.
             return;
         }
         self.timeouts = self.timeouts.saturating_add(1);
-        self.limits.expire(now, self.last_sent.max(self.last_heard));
+        self.limits.expire(now, self.last_sent.max(self.last_received));
         self.signal = Some(Signal::Timeout);
         // Reneging: a receiver may discard selectively acknowledged data. SACK of the first segment proves it (RFC
         // 2018, section 8; RFC 6675, section 5.1).
-        let reneged = fate == SegmentState::Sacked;
+        let reneged = state == SegmentState::Sacked;
         self.begin_f_rto(reneged);
         let by_time = !reneged && self.expire(now);
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });

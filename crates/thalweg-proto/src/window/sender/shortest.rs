@@ -5,13 +5,13 @@ use crate::digest::feed;
 use crate::units::{Duration, Time};
 use core::hash::Hasher;
 
-/// A sample counts for this long at least, and twice as long at most: five minutes, as Linux has it.
+/// Minimum lifetime of a sample; the maximum is twice as long (five minutes, as in Linux).
 const HALF: Duration = Duration::from_secs(150);
 
-/// The shortest sample of two halves of the time that counts.
+/// Shortest sample of each half of the filter window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shortest {
-    /// The time at which the present half began.
+    /// Start of the current half.
     since: Time,
     present: Duration,
     last: Duration,
@@ -53,9 +53,9 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    /// RFC 8985, section 6.2, step 1: the shortest of recent times, not of all.
+    /// RFC 8985, section 6.2, step 1: the minimum of recent samples, not of all.
     #[test]
-    fn a_path_that_became_longer_is_learnt() {
+    fn a_longer_path_is_detected() {
         let mut shortest = Shortest::new();
         assert_eq!(shortest.get(), Duration::MAX);
         shortest.sample(at(1), MS(40));
@@ -67,10 +67,10 @@ mod tests {
             shortest.sample(at(second), MS(90));
         }
         assert_eq!(shortest.get(), MS(90));
-        // What became shorter counts at once.
+        // A shorter sample counts at once.
         shortest.sample(at(601), MS(50));
         assert_eq!(shortest.get(), MS(50));
-        // After a long silence nothing that is old is left.
+        // A long silence expires all old samples.
         shortest.sample(at(2000), MS(70));
         assert_eq!(shortest.get(), MS(70));
     }

@@ -1,14 +1,14 @@
 //! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
-use super::asking::AckRequests;
+use super::ack_requests::AckRequests;
 use super::f_rto::FRto;
 use super::losses::notify_lost;
 use super::prr::Prr;
-use super::rack::{Found, Rack, Situation};
+use super::rack::{Found, Rack, RecoveryState};
 use super::undo::Undo;
 use super::validation::Use;
 use super::verify::Verify;
-use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason, Surrender};
+use super::{Abort, AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
 use crate::payload::Payload;
@@ -28,7 +28,7 @@ pub(super) struct Extensions<C> {
     pub window_use: Option<Use>,
     /// Proportional rate reduction during recovery.
     pub prr: Option<Prr>,
-    pub asking: Option<AckRequests>,
+    pub ack_requests: Option<AckRequests>,
     /// Detection of false acknowledgements, with time-based loss detection.
     pub verify: Option<Verify>,
 }
@@ -39,15 +39,25 @@ impl<C> Extensions<C> {
     pub fn new(config: &SenderConfig, initial: f64) -> Option<Box<Self>> {
         let rack = config.rack.filter(|_| config.recovery == Recovery::Sack);
         let f_rto = config.f_rto && config.recovery == Recovery::Sack;
-        let asking = config.ack_requests.map(AckRequests::new);
-        let is_any = rack.is_some() || config.prr || f_rto || config.validation.is_some() || asking.is_some();
+        let ack_requests = config.ack_requests.map(AckRequests::new);
+        let is_any =
+            rack.is_some() || config.prr || f_rto || config.validation.is_some() || ack_requests.is_some();
         is_any.then(|| {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
             let f_rto = f_rto.then(FRto::new);
             let window_use = config.validation.map(|validation| Use::new(validation, initial));
             let verify = config.verify_acks.filter(|_| rack.is_some()).map(Verify::new);
             let rack = rack.map(Rack::new);
-            Box::new(Self { renewed: Time::ZERO, rack, undo, f_rto, window_use, prr: None, asking, verify })
+            Box::new(Self {
+                renewed: Time::ZERO,
+                rack,
+                undo,
+                f_rto,
+                window_use,
+                prr: None,
+                ack_requests,
+                verify,
+            })
         })
     }
 
@@ -60,7 +70,7 @@ impl<C> Extensions<C> {
             f_rto: None,
             window_use: None,
             prr: None,
-            asking: None,
+            ack_requests: None,
             verify: None,
         })
     }
@@ -113,8 +123,8 @@ impl<C> Extensions<C> {
         if let Some(prr) = &self.prr {
             prr.digest(now, into);
         }
-        if let Some(asking) = &self.asking {
-            asking.digest(into);
+        if let Some(ack_requests) = &self.ack_requests {
+            ack_requests.digest(into);
         }
         if let Some(verify) = &self.verify {
             verify.digest(into);
@@ -135,7 +145,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref().is_some_and(|extensions| extensions.rack.is_some())
     }
 
-    /// Returns true if the path is known to reorder, so that reordering does not indicate loss.
+    /// Returns true if the path is known to reorder: reordering then does not indicate loss.
     pub(super) fn tolerates_disorder(&self) -> bool {
         let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
         rack.is_some_and(Rack::has_seen_reordering)
@@ -156,7 +166,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn on_due(&mut self, now: Time) -> Option<Pdu<P>> {
-        if self.surrender != Surrender::None {
+        if self.abort != Abort::None {
             return None;
         }
         self.find_lost(now);
@@ -203,16 +213,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.phase == Phase::Open
     }
 
-    fn situation(&self) -> Situation {
-        Situation {
+    fn situation(&self) -> RecoveryState {
+        RecoveryState {
             repairing: !self.is_open(),
             threshold: self.config.duplicate_threshold,
             smoothed_rtt: self.rtt.smoothed(),
         }
     }
 
-    /// Takes what an acknowledgement tells of segments, lowest first: only so do they tell what came late. True if
-    /// only part of the first segment is acknowledged.
+    /// Processes the segments that an acknowledgement covers, lowest first, as late arrivals show only in that order.
+    /// Returns true if only part of the first segment is acknowledged.
     #[inline(never)]
     pub(super) fn take_outcome(
         &mut self,
@@ -253,14 +263,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn repair_by_time(&mut self, now: Time, ack: &Ack, advanced: bool) {
         self.answer_probe(now, ack, advanced);
         let was_late = ack.arrival == Arrival::Late && self.clear_suspect(ack.arrival_start());
-        let was_needless = ack.arrival == Arrival::Needless;
+        let was_needless = ack.arrival == Arrival::Spurious;
         if was_needless {
             let _ = self.clear_suspect(ack.arrival_start());
         }
         if let Some(undo) = self.undo().filter(|_| ack.arrival == Arrival::Repair) {
             undo.confirm(ack.arrival_start());
         }
-        self.undo_mistake(now);
+        self.undo_spurious_loss(now);
         let recovered = match self.phase {
             Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
                 self.end_repair(now);
@@ -283,7 +293,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Undoes the last episode if nothing of it was a loss.
-    fn undo_mistake(&mut self, now: Time) {
+    fn undo_spurious_loss(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
         self.forget_cut();
         if self.controller.undoes(&before) {
@@ -302,14 +312,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         };
         let found = rack.detect(now, scoreboard, &situation, |record| {
-            take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
+            declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &path, *renewed, record);
         });
         let Some(Found { sent_at, again }) = found else { return };
         match self.phase {
             Phase::Open => self.begin_recovery(now, sent_at),
-            // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the window
-            // has begun anew from one segment, and grows while the rest is repaired.
+            // RFC 5681, section 4.3: the loss of a retransmission is a second sign of congestion. After a time-out the
+            // window has restarted from one segment, and grows during recovery.
             Phase::Recovery { .. }
                 if self.config.cut_for_lost_repairs && again.is_some_and(|at| at >= self.cut_at()) =>
             {
@@ -353,7 +363,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.note_cut(now);
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
-            take_for_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
+            declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
             notify_lost(controller, &path, *renewed, record);
         });
         true
@@ -361,7 +371,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 }
 
 /// Declares a segment lost, and copies the controller before the first loss of an episode, as it may be spurious.
-fn take_for_lost<C: Controller>(
+fn declare_lost<C: Controller>(
     record: &Record<C::PacketInfo>,
     undo: Option<&mut Undo<C>>,
     begins: bool,

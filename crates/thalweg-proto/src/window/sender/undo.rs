@@ -1,19 +1,19 @@
 //! Undo of spurious window reductions (RFC 3522, RFC 3708, RFC 4015).
 //!
 //! The controller is copied before the first reduction of a recovery episode. Each segment declared lost is a suspect
-//! until the receiver shows that it was not lost: its first transmission came late, or its retransmission was spurious
+//! until the receiver shows that it was not lost: its first transmission arrived late, its retransmission was spurious
 //! ([`Arrival`](crate::window::Arrival)), or it was acknowledged before it was retransmitted. When no suspect is left,
-//! nothing of the episode was a loss, and the controller is restored.
+//! the episode contained no loss, and the controller is restored.
 //!
 //! # Differences from the specifications
 //!
 //! | Specification | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | RFC 3522 decides by the first acknowledgement after a repair, which timestamps attribute to the first transmission or to the repair | by a report for each segment | several segments may be taken for lost at once, of which some were | an episode with one true loss is not undone, nor one in which a segment came later than its repair |
-//! | RFC 3708, section 2, waits for DSACKs of all repairs | for those or for late first transmissions, whichever come first | the receiver tells of both | undone up to a round trip earlier |
-//! | RFC 4015, section 3.2: the window becomes what is in flight and a little, and slow start leads back to the old one | it becomes the old one at once (RFC 9438, section 4.9) | what was in flight before the cut mostly still is | a burst of what the cut had taken at most |
-//! | a spurious time-out is found by [F-RTO](super::f_rto) (RFC 5682) | without that, the receiver tells what each arrival was; what is late goes again meanwhile, as the window of a slow start allows | one answer for losses found by any sign | a mistaken time-out is undone as surely, up to a round trip later, and costs up to a window sent again |
-//! | RFC 4015, section 3.3 makes the retransmission timer more patient after a mistaken time-out | it measures round trips as ever, with an added margin | the timer's floor of 200 ms above the round trip | more than one mistaken time-out where delays jump by seconds |
+//! | RFC 3522 decides by the first acknowledgement after a retransmission, which timestamps attribute to the original transmission or to the retransmission | decides by a report for each segment | several segments may be declared lost at once, only some of them correctly | no undo of an episode with one true loss, nor of one with a segment that arrived after its retransmission |
+//! | RFC 3708, section 2, waits for DSACKs of all retransmissions | waits for DSACKs or late original transmissions, whichever come first | the receiver reports both | undo up to a round trip earlier |
+//! | RFC 4015, section 3.2: the window becomes slightly more than the flight, and slow start restores the old one | restores the old window at once (RFC 9438, section 4.9) | most of the flight before the reduction is still outstanding | a burst of at most the reduction |
+//! | [F-RTO](super::f_rto) (RFC 5682) detects a spurious time-out | without F-RTO, the receiver reports the kind of each arrival; late segments are meanwhile retransmitted as slow start allows | one response to losses found by any signal | a spurious time-out is undone as reliably, up to a round trip later, at the cost of up to a window of retransmissions |
+//! | RFC 4015, section 3.3 raises the retransmission time-out after a spurious one | measures round trips as before, with an added margin | the time-out is at least 200 ms above the round trip | more than one spurious time-out where delays jump by seconds |
 
 use crate::digest::{Digest, feed};
 use crate::units::Time;

@@ -1,19 +1,19 @@
-//! Congestion-window validation: what becomes of a window that the application does not use (RFC 2861; RFC 7661, which took its
-//! place).
+//! Congestion-window validation: reduction of a window that the application does not use (RFC 2861, replaced by RFC
+//! 7661).
 //!
-//! A window says what the path takes only as long as it is used. By RFC 2861 an unused one decays towards what is used. By RFC
-//! 7661 it is kept for five minutes, so that an application which sends by fits and starts goes on where it was, while losses cut
-//! what was used of it, not what was allowed.
+//! A window reflects the capacity of the path only while it is used. By RFC 2861 an unused window decays towards the
+//! used part. By RFC 7661 it is kept for five minutes: an application with intermittent data resumes at its old rate,
+//! while losses reduce the used part, not the allowance.
 //!
 //! # Differences from the specifications
 //!
 //! | Specification | Ours | Reason | Effect |
 //! | --- | --- | --- | --- |
-//! | RFC 2861, section 3: a window decays to one segment | to the one that it began with | RFC 5681, section 4.1, and RFC 7661, section 4.4.3 | as Linux |
-//! | RFC 7661, section 4.2: the greatest sample of the last three round trips, at least of a second | of that time and up to a quarter more | a few maxima in place of all samples, as in section 4.5.1 | a window counts as used a little longer |
-//! | RFC 7661, section 4.4.1: what is sent again is taken off once, however often it is | as often as it is sent | the count that there is | smaller where repairs are lost |
-//! | RFC 7661, section 4.4.1: half of what was used is left by a loss | the controller's share of it | CUBIC leaves 0.7 | as the controller answers any loss |
-//! | RFC 7661, section 4.4.2: bursts are to be bounded in this phase | by the controller, where it paces | window schemes have no pacing of their own | bursts of up to a window after a silence, as without |
+//! | RFC 2861, section 3: the window decays to one segment | to the initial window | RFC 5681, section 4.1, and RFC 7661, section 4.4.3 | as Linux |
+//! | RFC 7661, section 4.2: the greatest sample of the last three round trips, at least of a second | of that time and up to a quarter more | a few maxima in place of all samples, as in section 4.5.1 | a window counts as used slightly longer |
+//! | RFC 7661, section 4.4.1: each retransmitted segment is subtracted once | subtracted at each retransmission | only that counter exists | smaller where retransmissions are lost |
+//! | RFC 7661, section 4.4.1: a loss leaves half of the used part | the controller's share of it | CUBIC leaves 0.7 | as the controller answers any loss |
+//! | RFC 7661, section 4.4.2: bursts are to be bounded in this phase | by the controller, where it paces | window-based schemes do not pace | bursts of up to a window after a silence, as without validation |
 
 use super::Sender;
 use crate::congestion::{Controller, Path};
@@ -23,17 +23,17 @@ use crate::units::{Duration, Time};
 use crate::window::Validation;
 use core::hash::Hasher;
 
-/// A window that is not used is kept for so long (NVP, RFC 7661, section 4.4).
+/// Period for which an unused window is kept (NVP, RFC 7661, section 4.4).
 const NONVALIDATED_PERIOD: Duration = Duration::from_secs(300);
-/// Samples count for three round trips, and for this at least (RFC 7661, section 4.2).
+/// Minimum lifetime of samples, otherwise three round trips (RFC 7661, section 4.2).
 const MIN_PERIOD: Duration = Duration::from_secs(1);
-/// The parts of that time, and the one that is being filled.
+/// Number of parts of the sampling period, including the one being filled.
 const PARTS: usize = 5;
 
-/// The use that the application makes of the window.
+/// The application's use of the window.
 #[derive(Clone, Debug)]
 pub(super) struct Use {
-    /// The window at the start, in segments: none is made smaller than that.
+    /// Initial window in segments, and the minimum of any reduction.
     initial: f64,
     rule: Rule,
 }
@@ -44,50 +44,50 @@ enum Rule {
     PipeAck(PipeAck),
 }
 
-/// RFC 2861, section 3.
+/// State of RFC 2861, section 3.
 #[derive(Clone, Copy, Debug)]
 struct Decay {
-    /// The window was full then, or was made smaller (`T_prev`).
+    /// Time at which the window was last full or reduced (`T_prev`).
     since: Time,
-    /// The most that was outstanding since, in segments (`W_used`).
+    /// Maximum flight since then, in segments (`W_used`).
     used: u32,
 }
 
-/// RFC 7661, section 4.
+/// State of RFC 7661, section 4.
 #[derive(Clone, Copy, Debug, Default)]
 struct PipeAck {
-    /// The greatest volumes that were acknowledged in a round trip, of the parts of the sampling period, in bytes.
+    /// Greatest volume acknowledged in a round trip, per part of the sampling period, in bytes.
     greatest: [u64; PARTS],
-    /// The time at which the part that is first began.
+    /// Start of the first part.
     part_began: Time,
-    /// There is a sample since the start or since losses were repaired.
+    /// True if there is a sample since the start or the last recovery.
     is_defined: bool,
-    /// The round trip ends when the byte of this number is acknowledged.
+    /// Byte whose acknowledgement ends the round trip.
     round_end: u64,
-    /// The bytes that were acknowledged in it.
+    /// Bytes acknowledged in the round trip.
     delivered: u64,
-    /// The window has not been used since then (the nonvalidated phase).
+    /// Start of the nonvalidated phase, during which the window is not used.
     unused_since: Option<Time>,
-    /// A loss that cut an unused window is being repaired.
+    /// Reduction of an unused window whose recovery is in progress.
     cut: Option<Cut>,
 }
 
-/// A cut of an unused window.
+/// A reduction of an unused window.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
-    /// The larger of what was used and what was outstanding (LossFlightSize), in segments.
+    /// Larger of the used and the outstanding volume (LossFlightSize), in segments.
     most: f64,
-    /// The segments sent again before.
+    /// Number of retransmissions before it.
     retransmissions: u64,
 }
 
 impl PipeAck {
-    /// The greatest sample that counts (`pipeACK`), in bytes.
+    /// Returns the greatest valid sample (`pipeACK`), in bytes.
     fn get(&self) -> u64 {
         self.greatest.iter().copied().max().unwrap_or(0)
     }
 
-    /// Forgets the parts of the sampling period, of which each has this length, that are over.
+    /// Drops expired parts of the sampling period; each part lasts `part`.
     fn advance(&mut self, now: Time, part: Duration) {
         for _ in 0..PARTS {
             if now.since(self.part_began) < part {
@@ -100,7 +100,8 @@ impl PipeAck {
         self.part_began = now;
     }
 
-    /// An acknowledgement of so many bytes, all below `unacknowledged` cumulatively; what is sent next begins at `next`.
+    /// Records an acknowledgement of `bytes` bytes; all below `unacknowledged` is cumulatively acknowledged, and new
+    /// data begins at `next`.
     fn on_ack(&mut self, bytes: u64, unacknowledged: u64, next: u64) {
         self.delivered += bytes;
         if unacknowledged > self.round_end {
@@ -110,14 +111,14 @@ impl PipeAck {
         }
     }
 
-    /// Nothing is known of the use of the window.
+    /// Resets the record of the window's use.
     fn reset(&mut self) {
         *self = Self { round_end: self.round_end, part_began: self.part_began, ..Self::default() };
     }
 }
 
 impl Use {
-    /// Of a window that begins with `initial` segments.
+    /// Creates the state for an initial window of `initial` segments.
     pub fn new(validation: Validation, initial: f64) -> Self {
         let rule = match validation {
             Validation::Decay => Rule::Decay(Decay { since: Time::ZERO, used: 0 }),
@@ -126,7 +127,7 @@ impl Use {
         Self { initial, rule }
     }
 
-    /// The path is another, and so is the window.
+    /// Resets the state after a path change.
     pub fn renew(&mut self, now: Time) {
         match &mut self.rule {
             Rule::Decay(decay) => *decay = Decay { since: now, used: 0 },
@@ -153,7 +154,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         Some(&mut self.extensions.as_deref_mut()?.window_use.as_mut()?.rule)
     }
 
-    /// The window falls to so many segments, but not below the first one.
+    /// Reduces the window to `window` segments, but not below the initial one.
     fn shrink_to(&mut self, window: f64, path: &Path) {
         let initial = self.extensions.as_deref().and_then(|extensions| extensions.window_use.as_ref());
         let initial = initial.map_or(1.0, |window_use| window_use.initial);
@@ -162,7 +163,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// New data is about to leave after nothing was outstanding, and nothing was sent for more than the retransmission time-out.
+    /// Handles the transmission of new data after an idle period longer than the retransmission time-out.
     #[cold]
     #[inline(never)]
     pub(super) fn end_idleness(&mut self, now: Time) {
@@ -171,7 +172,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let restarts = self.config.idle_restart;
         match self.rule() {
             Some(Rule::Decay(decay)) => {
-                // RFC 2861, section 3: half of it for each time-out that has passed.
+                // RFC 2861, section 3: half of the window per elapsed time-out.
                 *decay = Decay { since: now, used: 0 };
                 let halvings = (idle.as_picos() / timeout.as_picos().max(1)).min(64);
                 self.shrink_to(window / (1u128 << halvings) as f64, &path);
@@ -182,7 +183,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// A segment has left: looks whether the application uses the window (RFC 2861, section 3).
+    /// Checks after a transmission whether the application uses the window (RFC 2861, section 3).
     #[inline(never)]
     pub(super) fn note_sending(&mut self, now: Time) {
         let (outstanding, window) = (self.scoreboard.len(), self.controller.decision().window);
@@ -201,7 +202,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// An acknowledgement has told of so many bytes, and the controller knows.
+    /// Records an acknowledgement of `bytes` bytes, after the controller.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, bytes: u64) {
         let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
@@ -210,7 +211,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.validate(now);
     }
 
-    /// Looks whether the window is used (RFC 7661, section 4.3), and makes one smaller that was not for long (section 4.4.3).
+    /// Checks whether the window is used (RFC 7661, section 4.3), and reduces one unused for the whole period (section
+    /// 4.4.3).
     fn validate(&mut self, now: Time) {
         let part = (self.rtt.smoothed() * 3).max(MIN_PERIOD) / (PARTS as u64 - 1);
         let window = self.controller.decision().window;
@@ -229,8 +231,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// A sign of congestion, of which the controller is about to be told: in the nonvalidated phase the window is first made as small
-    /// as what was used of it (RFC 7661, section 4.4.1). Gives the path as the controller is to see it.
+    /// Handles a sign of congestion before the controller: in the nonvalidated phase the window is first reduced to its
+    /// used part (RFC 7661, section 4.4.1). Returns the path state for the controller.
     #[inline(never)]
     pub(super) fn cut_to_use(&mut self, path: Path) -> Path {
         let (segment, retransmissions) = (u64::from(self.config.segment), self.retransmissions);
@@ -249,15 +251,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         path
     }
 
-    /// The last cut was undone.
+    /// Forgets the last reduction, which was undone.
     pub(super) fn forget_cut(&mut self) {
         if let Some(Rule::PipeAck(pipe)) = self.rule() {
             pipe.cut = None;
         }
     }
 
-    /// Losses are repaired: the window of one that was cut unused makes room for what was lost, and what is used of it is to be learnt
-    /// again (RFC 7661, section 4.4.1).
+    /// Handles the end of recovery: an unused window that was reduced shrinks by the retransmitted volume, and its use
+    /// is measured anew (RFC 7661, section 4.4.1).
     #[inline(never)]
     pub(super) fn note_repaired(&mut self, now: Time) {
         let (window, retransmissions) = (self.controller.decision().window, self.retransmissions);

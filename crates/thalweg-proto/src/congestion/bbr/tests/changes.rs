@@ -1,4 +1,4 @@
-//! The cases in which the path changes.
+//! Test cases with a change of the path.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn increasing_bandwidth_10x_and_ensuring_full_bandwidth_is_reached() {
         path.reach(BbrState::ProbeCruise);
         path.set_rate(Rate::from_mbits_per_sec(mbits * 10));
         let began = path.now;
-        // What is added to the bound in each round trip of a probe, in segments.
+        // Growth of the bound in each round trip of a probe, in segments.
         let mut rounds: Vec<(u64, f64, f64)> = Vec::new();
         let reached = path.run(Duration::from_secs(60), |path| {
             path.see(|bbr| {
@@ -32,7 +32,7 @@ fn increasing_bandwidth_10x_and_ensuring_full_bandwidth_is_reached() {
         assert!(reached, "{}", name(&path));
         let took = path.now.since(began);
         assert!(took < Duration::from_millis(3200) + path.setup.rtt * 24, "{took}: {}", name(&path));
-        // RaiseInflightLongtermSlope(): in each round trip twice as many segments as in the one before.
+        // RaiseInflightLongtermSlope(): in each round trip twice as many segments as in the previous one.
         let in_a_row: Vec<_> = rounds.windows(2).take_while(|pair| pair[1].0 == pair[0].0 + 1).collect();
         assert!(in_a_row.len() >= 4, "{rounds:?}");
         let mut before = 0.0;
@@ -61,15 +61,16 @@ fn decreasing_bandwidth_10x_and_ensuring_max_bandwidth_adapts_down() {
         assert!(fell, "{}", name(&path));
         let adapted = path.run(Duration::from_secs(60), |path| found(path) < 1.03);
         assert!(adapted, "{}", name(&path));
-        // As the loss shows, and two cycles later.
+        // Upon the loss, and two cycles later.
         assert!(short < path.setup.rtt * 12, "{short}: {}", name(&path));
         let cycles = (Duration::from_secs(3) + path.setup.rtt * 10) * 2;
         assert!(path.now.since(began) < cycles, "{}", name(&path));
     }
 }
 
-/// Not at 600 ms: ProbeRTT, every 5 s, interrupts most probes there, and as what follows counts as limited by the application,
-/// the filter of the bandwidth hardly ever advances. The rate from before the policer then stays, and 37 % are lost.
+/// Not at 600 ms: ProbeRTT, every 5 s, interrupts most probes there. The samples that follow count as
+/// application-limited, so the bandwidth filter hardly ever advances. The rate from before the policer then persists,
+/// and 37 % are lost.
 #[test]
 fn handling_token_bucket_policers() {
     for setup in paths_of(80.0).filter(|setup| setup.rtt <= Duration::from_millis(100)) {

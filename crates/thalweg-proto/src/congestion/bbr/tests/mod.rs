@@ -1,5 +1,5 @@
-//! Tests of BBR: the 22 cases of the draft's appendix ("BBR Example Test Cases") over a range of paths, each named by the title
-//! of its section.
+//! Tests of BBR: the 22 cases of the draft's appendix ("BBR Example Test Cases") over a range of paths, each named
+//! after the title of its section.
 
 mod changes;
 mod path;
@@ -14,7 +14,7 @@ use super::BbrState;
 use crate::units::{Duration, Rate, Time};
 use path::{Path, Setup};
 
-/// The paths of the cases, in Mbit/s and ms: the appendix asks for a variety.
+/// Paths of the cases, in Mbit/s and ms: the appendix asks for a variety.
 const PATHS: [(u64, u64); 12] = [
     (1, 1),
     (1, 20),
@@ -30,23 +30,23 @@ const PATHS: [(u64, u64); 12] = [
     (10_000, 600),
 ];
 
-/// All paths.
+/// Returns all paths.
 fn paths() -> impl Iterator<Item = Setup> {
     PATHS.iter().map(|&(mbits, millis)| Setup::new(mbits, millis))
 }
 
-/// Those on which at least so many segments are in flight when they are full: fewer are too coarse for rules about shares of
-/// them.
+/// Returns the paths with a bandwidth-delay product of at least `segments`: smaller ones are too coarse for rules about
+/// shares.
 fn paths_of(segments: f64) -> impl Iterator<Item = Setup> {
     paths().filter(move |setup| setup.bdp() >= segments * f64::from(setup.segment))
 }
 
-/// The estimated bandwidth as a part of the path's (BBR.max_bw).
+/// Returns the estimated bandwidth as a share of the path's (BBR.max_bw).
 fn found(path: &Path) -> f64 {
     path.see(|bbr| bbr.max_bw.get()) * 8.0 / path.setup.rate.as_f64()
 }
 
-/// Says of which path a failure is, and how BBR sees it.
+/// Describes the path and BBR's state, for failure messages.
 fn name(path: &Path) -> String {
     let bbr = path.bbr();
     format!(
@@ -69,7 +69,8 @@ fn name(path: &Path) -> String {
     )
 }
 
-/// The application offers this part of the path's rate, in writes of whole segments a quarter round trip or more apart.
+/// Limits the application to this share of the path's rate, in writes of whole segments at least a quarter round trip
+/// apart.
 fn offer(path: &mut Path, part: f64) {
     let bytes = part * path.setup.rate.as_f64() / 8.0;
     let segment = f64::from(path.setup.segment);

@@ -1,4 +1,4 @@
-//! A path for tests: a sender with BBR, a bottleneck, a receiver, and a look at all that BBR knows.
+//! Test path: a sender with BBR, a bottleneck, a receiver, and access to BBR's state.
 
 use crate::Ecn;
 use crate::congestion::bbr::{Bbr, BbrConfig, BbrState};
@@ -16,7 +16,7 @@ use crate::{Engine, Output};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// BBR where a test can see it.
+/// BBR with test access to its state.
 #[derive(Clone, Debug)]
 struct Watched(Arc<Mutex<Bbr>>);
 
@@ -56,21 +56,21 @@ impl Controller for Watched {
     }
 }
 
-/// The network of a test, with what it does to each packet.
+/// Test network, with its impairments.
 pub struct Setup {
     pub rate: Rate,
     pub rtt: Duration,
-    /// The queue of the bottleneck, in bandwidth-delay products.
+    /// Bottleneck queue, in bandwidth-delay products.
     pub buffer: f64,
     pub segment: u32,
     pub config: BbrConfig,
-    /// The receiver acknowledges every other packet.
+    /// Delayed acknowledgements: one for every other packet.
     pub delayed_acks: bool,
 }
 
 impl Setup {
-    /// A path with a queue of two bandwidth-delay products, and with segments so large that no more than 20 000 leave a second:
-    /// how long a test takes does not depend on the rate.
+    /// Creates a path with a queue of two bandwidth-delay products. Segments are large enough that at most 20 000 leave
+    /// per second, so the duration of a test does not depend on the rate.
     pub fn new(mbits: u64, millis: u64) -> Self {
         let rate = Rate::from_mbits_per_sec(mbits);
         let segment = (rate.as_bits_per_sec() / 8 / 20_000).max(1448) as u32;
@@ -92,7 +92,7 @@ impl Setup {
         Path::new(self)
     }
 
-    /// The same without ProbeRTT, which on long paths comes before ProbeBW's cycle is over.
+    /// Builds the path without ProbeRTT, which on long paths precedes the end of ProbeBW's cycle.
     pub fn build_shrinking(self) -> Path {
         let mut path = Path::new(self);
         path.shrinks = true;
@@ -101,7 +101,7 @@ impl Setup {
 }
 
 enum Event {
-    /// The first packet of the queue has left the bottleneck.
+    /// Departure of the packet at the bottleneck.
     Served,
     Segment(Segment<Length>),
     Ack(Ack),
@@ -110,12 +110,12 @@ enum Event {
     Write,
 }
 
-/// Tells of a packet, by the number of its departure, whether the path loses it.
+/// Returns true if the path loses a packet, by the number of its departure.
 type Lose = Box<dyn FnMut(u64, Time) -> bool>;
-/// Tells of a packet how much later than others it arrives.
+/// Returns the additional delay of a packet, by the number of its departure.
 type Delay = Box<dyn FnMut(u64, Time) -> Duration>;
 
-/// A path with a flow on it.
+/// Path with one flow.
 pub struct Path {
     pub now: Time,
     pub setup: Setup,
@@ -125,28 +125,28 @@ pub struct Path {
     events: BTreeMap<(Time, u64), Event>,
     order: u64,
     poll_at: Time,
-    /// Packets that wait for the bottleneck or are being sent by it, and how much later than others they arrive.
+    /// Packets queued at the bottleneck or in transmission, with their additional delays.
     queue: VecDeque<(Segment<Length>, Duration)>,
     queued: u64,
     departures: u64,
-    /// Bytes that the bottleneck let through.
+    /// Bytes forwarded by the bottleneck.
     pub through: u64,
     pub dropped: u64,
     pub sent: u64,
     pub lose: Lose,
     pub delay: Delay,
-    /// Nothing arrives before; what waits for that arrives in its order.
+    /// Arrivals are held until this time, and then released in order.
     pub held_until: Time,
-    /// The path becomes a thousandth shorter each second: round trips without a queue are always the shortest, so that there is
-    /// no ProbeRTT while there are such.
+    /// The path delay decreases by a thousandth per second: round trips without a queue are always the minimum, so
+    /// ProbeRTT does not occur while there are such round trips.
     pub shrinks: bool,
     /// Acknowledgements arrive in groups, at multiples of this time.
     pub ack_slot: Duration,
-    /// A bucket of tokens in place of a queue: the rate and the size in bytes.
+    /// Policer in place of a queue: token rate, and bucket size in bytes.
     pub policer: Option<(Rate, f64)>,
     tokens: f64,
     tokens_at: Time,
-    /// The application writes so many bytes each time; `None` has always something to send.
+    /// Write interval of the application and bytes per write; `None` for a greedy application.
     app: Option<(Duration, u32)>,
 }
 
@@ -191,12 +191,12 @@ impl Path {
         path
     }
 
-    /// A copy of BBR as it is now.
+    /// Returns a copy of BBR.
     pub fn bbr(&self) -> Bbr {
         self.bbr.lock().unwrap().clone()
     }
 
-    /// A number of what BBR knows.
+    /// Returns a value derived from BBR's state.
     pub fn see<T>(&self, of: impl FnOnce(&Bbr) -> T) -> T {
         of(&self.bbr.lock().unwrap())
     }
@@ -221,12 +221,12 @@ impl Path {
         self.sender.stats(self.now).common.timeouts
     }
 
-    /// The bottleneck has another rate from the next packet on.
+    /// Sets the bottleneck rate from the next packet on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.setup.rate = rate;
     }
 
-    /// The application writes so many bytes each `period` from now on, once what it had has been sent.
+    /// Limits the application to writes of this many bytes each `period`, once its backlog has been sent.
     pub fn limit_application(&mut self, period: Duration, bytes: u32) {
         if self.app.is_none() {
             self.at(self.now + period, Event::Write);
@@ -234,7 +234,7 @@ impl Path {
         self.app = Some((period, bytes));
     }
 
-    /// The application has always something to send again.
+    /// Makes the application greedy again.
     pub fn unlimit_application(&mut self) {
         self.app = None;
         self.feed();
@@ -279,8 +279,8 @@ impl Path {
             self.tokens -= if conforms { bytes as f64 } else { 0.0 };
             return conforms;
         }
-        let room = (self.setup.buffer * self.setup.bdp()).max(40.0 * f64::from(self.setup.segment));
-        (self.queued + bytes) as f64 <= room
+        let buffer_bytes = (self.setup.buffer * self.setup.bdp()).max(40.0 * f64::from(self.setup.segment));
+        (self.queued + bytes) as f64 <= buffer_bytes
     }
 
     fn depart(&mut self, segment: Segment<Length>) {
@@ -301,7 +301,7 @@ impl Path {
         }
     }
 
-    /// The bottleneck sends what waits first.
+    /// Transmits the first queued packet at the bottleneck.
     fn serve(&mut self) {
         let Some((segment, _)) = self.queue.front() else { return };
         let time = self.setup.rate.transmission_time(Bytes::new(u64::from(segment.payload.0)));
@@ -342,7 +342,7 @@ impl Path {
         }
     }
 
-    /// Goes on until `done` is true of the path, looked at after each event; false if it is not within `limit`.
+    /// Runs until `done` holds, which is tested after each event; returns false if it does not within `limit`.
     pub fn run(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let end = self.now + limit;
         while let Some((&(at, _), _)) = self.events.first_key_value() {
@@ -362,7 +362,7 @@ impl Path {
                 Event::Acknowledge => self.acknowledge(),
                 Event::Write => {
                     if let Some((period, bytes)) = self.app {
-                        // What waits is old by now: it is not sent later.
+                        // A backlog is stale: it is dropped.
                         if self.sender.backlog() == 0 {
                             self.sender.handle(at, Input::Write(Length(bytes)));
                         }
@@ -379,12 +379,12 @@ impl Path {
         false
     }
 
-    /// Goes on for `span`.
+    /// Runs for `span`.
     pub fn pass(&mut self, span: Duration) {
         let _ = self.run(span, |_| false);
     }
 
-    /// Goes on until BBR is in `state`, which it is within a minute and 300 round trips.
+    /// Runs until BBR is in `state`, within a minute and 300 round trips.
     pub fn reach(&mut self, state: BbrState) {
         let limit = Duration::from_secs(60) + self.setup.rtt * 300;
         assert!(
@@ -394,13 +394,13 @@ impl Path {
         );
     }
 
-    /// Goes on until BBR restarts from idle; false if it does not at once.
+    /// Runs until BBR restarts from idle; returns false if it does not at once.
     pub fn restart(&mut self) -> bool {
         self.drain();
         self.see(|bbr| bbr.idle_restart)
     }
 
-    /// Goes on until BBR has left `state`, and gives the one that follows.
+    /// Runs until BBR has left `state`; returns the next state.
     pub fn leave(&mut self, state: BbrState) -> BbrState {
         self.reach(state);
         let limit = Duration::from_secs(60) + self.setup.rtt * 300;
@@ -412,7 +412,7 @@ impl Path {
         self.state()
     }
 
-    /// Goes on until `state` begins anew.
+    /// Runs until `state` starts anew.
     pub fn reach_next(&mut self, state: BbrState) {
         if self.state() == state {
             let _ = self.leave(state);

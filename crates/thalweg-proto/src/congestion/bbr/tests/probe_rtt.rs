@@ -1,4 +1,4 @@
-//! The cases of ProbeRTT and of a restart from idle.
+//! Test cases of ProbeRTT and of a restart from idle.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn entering_and_exiting_probe_rtt() {
     for setup in paths() {
         let mut path = setup.build();
         path.reach(BbrState::ProbeCruise);
-        // "For more than 5 seconds": the stamp is that of the last round trip that was shorter than all.
+        // "For more than 5 seconds": the stamp is that of the last minimum.
         let mut stamp = Time::ZERO;
         assert!(
             path.run(Duration::from_secs(12), |path| {
@@ -39,7 +39,7 @@ fn entering_and_exiting_probe_rtt() {
         let most = Duration::from_millis(200) + path.setup.rtt * 5 + Duration::from_millis(100);
         assert!(took > Duration::from_millis(200) && took < most, "{took} {}", name(&path));
         assert!(path.see(|bbr| bbr.sampler.rounds()) > rounds);
-        // The window is what it was, and the path is full again.
+        // The window is restored, and the path is full again.
         assert!(path.window() > 0.95 * path.setup.bdp(), "{}", name(&path));
         let (through, span) = (path.through, Duration::from_secs(2));
         path.pass(span);
@@ -48,9 +48,10 @@ fn entering_and_exiting_probe_rtt() {
     }
 }
 
-/// "ProbeRTT Logic": the shortest of ten seconds, so a longer path is believed after the second ProbeRTT at the latest.
+/// "ProbeRTT Logic": the minimum of ten seconds, so a longer path is recognised after the second ProbeRTT at the
+/// latest.
 #[test]
-fn a_path_that_became_longer_is_believed() {
+fn a_longer_path_raises_the_minimum_round_trip_time() {
     let mut path = Setup::new(100, 20).build();
     path.reach(BbrState::ProbeCruise);
     path.setup.rtt = Duration::from_millis(40);
@@ -58,7 +59,7 @@ fn a_path_that_became_longer_is_believed() {
     path.pass(Duration::from_secs(17));
     let rtt = path.see(|bbr| bbr.min_rtt.rtt);
     assert!(rtt >= Duration::from_millis(40) && rtt < Duration::from_millis(45), "{}", name(&path));
-    // One that became shorter, at once.
+    // A shorter path is recognised at once.
     path.setup.rtt = Duration::from_millis(10);
     path.reach_next(BbrState::ProbeRtt);
     path.pass(Duration::from_millis(300));
@@ -81,7 +82,7 @@ fn skipping_probe_rtt_due_to_application_limited_sending() {
         assert!(path.restart(), "{}", name(&path));
         let bbr = path.bbr();
         if was_probing {
-            // "Restarting From Idle": exactly at the rate that the path had.
+            // "Restarting From Idle": exactly at the estimated rate of the path.
             assert!((bbr.pacing_rate / bbr.bw - 0.99).abs() < 1e-6, "{}", name(&path));
             assert!((bbr.cwnd - window).abs() < 1.0, "{}", name(&path));
         }

@@ -1,14 +1,14 @@
-//! The cases of ProbeBW.
+//! Test cases of ProbeBW.
 
 use super::*;
 
-/// Goes on until the next ProbeBW_UP is over.
+/// Runs until the next ProbeBW_UP is over.
 fn probe_up(path: &mut Path) -> BbrState {
     path.reach_next(BbrState::ProbeUp);
     path.leave(BbrState::ProbeUp)
 }
 
-/// Not at 600 ms, where the round trips of a probe, with the queue that it makes, take longer than ProbeRTT leaves.
+/// Not at 600 ms, where a probe with its queue takes longer than the interval between ProbeRTT phases.
 #[test]
 fn exiting_probe_up_on_bandwidth_plateau() {
     for setup in paths().filter(|setup| setup.rtt <= Duration::from_millis(100)) {
@@ -33,7 +33,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
         let mut path = setup.build_shrinking();
         path.reach(BbrState::ProbeUp);
         offer(&mut path, 0.6);
-        // The application has been the limit for a round trip, and for what is in flight.
+        // The application has been the limit for a round trip, and for the data in flight.
         path.pass(path.setup.rtt * 2);
         assert_eq!(path.state(), BbrState::ProbeUp, "{}", name(&path));
         let longterm = path.see(|bbr| bbr.inflight_longterm);
@@ -43,7 +43,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
         assert!(path.now.since(now) <= path.setup.rtt * 3, "{}", name(&path));
         let bbr = path.bbr();
         assert!(bbr.cycle.too_high && !bbr.cycle.is_probe_sample);
-        // HandleInflightTooHigh() learns no bound from what the application limited.
+        // HandleInflightTooHigh() does not set a bound from application-limited data.
         assert_eq!(bbr.inflight_longterm, longterm, "{}", name(&path));
     }
 }
@@ -61,9 +61,9 @@ fn never_exiting_probe_up_when_application_limited_with_no_loss() {
 
 #[test]
 fn exiting_probe_down_on_inflight() {
-    // At 600 ms it is always time to probe again before a tenth less than the rate has drained the queue.
+    // At 600 ms the next probe is always due before sending a tenth below the rate has drained the queue.
     for setup in paths_of(80.0).filter(|setup| setup.rtt <= Duration::from_millis(100)) {
-        // The queue of the first path loses nothing, that of the second does.
+        // The queue of the first path loses nothing; the second one loses packets.
         for buffer in [2.0, 0.5] {
             let mut path = Setup {
                 buffer,
@@ -96,7 +96,7 @@ fn exiting_probe_down_on_inflight() {
     }
 }
 
-/// With 10 % less bandwidth, as the appendix has it, sending at 89 % would still drain; with 30 % less it does not.
+/// With 10 % less bandwidth, as in the appendix, sending at 89 % would still drain; with 30 % less it does not.
 #[test]
 fn exiting_probe_down_after_max_time() {
     for setup in paths_of(80.0) {
@@ -122,7 +122,7 @@ fn achieving_expected_cruise_bandwidth_on_a_link_with_aggregation() {
         path.ack_slot = path.setup.rtt / 2;
         path.pass(path.setup.rtt * 12);
         path.reach_next(BbrState::ProbeCruise);
-        // Half a bandwidth-delay product comes at once.
+        // Half a bandwidth-delay product arrives at once.
         let extra = path.see(|bbr| bbr.aggregation.extra) / (path.setup.bdp() / 2.0);
         assert!((0.5..=2.5).contains(&extra), "{extra}: {}", name(&path));
         let (through, now) = (path.through, path.now);
@@ -164,7 +164,7 @@ fn handling_loss_during_probe_up_after_inflight_longterm_is_set() {
         path.reach(BbrState::ProbeUp);
         assert!(path.run(Duration::from_secs(60), |path| path.see(|bbr| bbr.inflight_longterm.is_finite())));
         path.setup.buffer = 4.0;
-        // A probe without loss, so that the next one is not cut short.
+        // A probe without loss, so the next one is not precautionary.
         let mut tries = 0;
         while path.see(|bbr| bbr.cycle.too_high) || path.state() != BbrState::ProbeUp {
             path.reach_next(BbrState::ProbeUp);
@@ -195,7 +195,7 @@ fn handling_application_limited_sending_during_probe_refill() {
         let next = path.leave(BbrState::ProbeRefill);
         assert_eq!(next, BbrState::ProbeUp, "{}", name(&path));
         path.pass(path.setup.rtt * 3);
-        // Nothing lower has taken the place of what was known.
+        // No lower value has replaced the estimate.
         assert!(path.see(|bbr| bbr.max_bw.get()) >= before, "{}", name(&path));
         assert!(path.see(|bbr| bbr.sampler.is_app_limited()));
         path.unlimit_application();

@@ -1,10 +1,10 @@
-//! The choices that the draft's open questions leave (pull requests 5 and 6, issue 109 of its repository).
+//! Options for the draft's open questions (pull requests 5 and 6, issue 109 of its repository).
 
 use super::*;
 use crate::congestion::bbr::{Acked, Bbr, BbrConfig, FilterAdvance, ProbeRttBasis};
 use crate::congestion::delivery::RateSample;
 
-/// A flow that knows a path of 1 MB/s and 100 ms, in segments of 1000 bytes.
+/// Returns a flow with the model of a path of 1 MB/s and 100 ms, in segments of 1000 bytes.
 fn flow(config: BbrConfig) -> Bbr {
     let mut bbr = Bbr::new(&config);
     (bbr.smss, bbr.cwnd, bbr.full_bw.reached) = (1000.0, 200_000.0, true);
@@ -24,9 +24,9 @@ fn at(seconds: u64, rtt: u64) -> Acked {
     }
 }
 
-/// Pull request 6: 0.5 or 0.35 times the estimated rate, less the margin of 1 %.
+/// Pull request 6: 0.5 or 0.35 times the estimated rate, minus the margin of 1 %.
 #[test]
-fn drain_paces_by_the_gain_that_is_asked_for() {
+fn drain_paces_by_the_configured_gain() {
     for gain in [0.5, 0.35] {
         let mut bbr = flow(BbrConfig { drain_gain: gain, ..BbrConfig::default() });
         bbr.enter(BbrState::Drain);
@@ -35,12 +35,12 @@ fn drain_paces_by_the_gain_that_is_asked_for() {
     }
 }
 
-/// Pull request 5: the filter goes on when a probe ends, or a round trip later.
+/// Pull request 5: the filter advances when a probe ends, or a round trip later.
 #[test]
-fn the_filter_goes_on_at_the_end_of_a_probe_or_after_its_feedback() {
+fn the_filter_advances_at_the_end_of_a_probe_or_after_its_feedback() {
     for (filter_advance, then) in [(FilterAdvance::AfterFeedback, 1e6), (FilterAdvance::AtDown, 5e5)] {
         let mut bbr = flow(BbrConfig { filter_advance, ..BbrConfig::default() });
-        // The cycle that knows the rate is the last one; a lower rate is all that this one has seen.
+        // The previous cycle holds the maximum; this cycle has only a lower rate.
         bbr.max_bw.advance();
         bbr.max_bw.update(5e5);
         bbr.start_down(Time::ZERO);
@@ -52,9 +52,10 @@ fn the_filter_goes_on_at_the_end_of_a_probe_or_after_its_feedback() {
     }
 }
 
-/// Version 1's filter: after five to ten round trips without a rate as high the highest is forgotten, which the draft's cycles are not.
+/// Version 1's filter: after five to ten round trips without an equal rate the maximum is forgotten; the draft's cycles
+/// keep it.
 #[test]
-fn a_filter_of_ten_round_trips_forgets() {
+fn a_filter_of_ten_round_trips_expires() {
     for (filter_advance, then) in [(FilterAdvance::TenRounds, 1e5), (FilterAdvance::AfterFeedback, 1e6)] {
         let mut bbr = flow(BbrConfig { filter_advance, ..BbrConfig::default() });
         for round in 0..11 {
@@ -66,10 +67,10 @@ fn a_filter_of_ten_round_trips_forgets() {
     }
 }
 
-/// Issue 109: where the sample that begins ProbeRTT expires the shortest round trip as well, half of the bandwidth-delay product is half of
-/// what a queue makes of it, unless the value before counts.
+/// Issue 109: if the sample that begins ProbeRTT also expires the minimum round-trip time, half of the bandwidth-delay
+/// product includes a queue, unless the previous value is used.
 #[test]
-fn an_expired_round_trip_counts_in_probe_rtt_if_asked_to() {
+fn an_expired_round_trip_counts_in_probe_rtt_if_configured() {
     for (basis, seconds, window) in [
         (ProbeRttBasis::Current, 5, 50_000.0),
         (ProbeRttBasis::Current, 10, 150_000.0),
@@ -81,7 +82,7 @@ fn an_expired_round_trip_counts_in_probe_rtt_if_asked_to() {
             BbrConfig { probe_rtt_basis: basis, probe_rtt_interval: interval, ..BbrConfig::default() };
         let mut bbr = flow(config);
         bbr.enter(BbrState::ProbeCruise);
-        // A queue of 200 ms since the beginning.
+        // A queue of 200 ms from the start.
         let late = at(seconds + 1, 300);
         bbr.min_rtt.update(late.now, late.rtt, interval);
         bbr.check_probe_rtt(&late);

@@ -1,4 +1,4 @@
-//! Rules that no case of the appendix shows, by the numbers of the draft.
+//! Rules that no case of the appendix covers, with the numbers of the draft.
 
 use super::*;
 use crate::congestion::bbr::{Acked, Bbr, BbrConfig};
@@ -6,7 +6,7 @@ use crate::congestion::delivery::RateSample;
 
 /// "Summary of Control Behavior in the State Machine": pacing gain and window gain of each state.
 #[test]
-fn gains_are_those_of_the_table() {
+fn gains_match_the_table() {
     let table = [
         (BbrState::Startup, 2.77, 2.0),
         (BbrState::Drain, 0.5, 2.0),
@@ -21,10 +21,10 @@ fn gains_are_those_of_the_table() {
     }
 }
 
-/// "When not Probing for Bandwidth": losses bring the short-term bounds down in Drain, ProbeRTT, ProbeBW_DOWN and
-/// ProbeBW_CRUISE, to the latest delivery or beta of what they were; nowhere else.
+/// "When not Probing for Bandwidth": losses reduce the short-term bounds in Drain, ProbeRTT, ProbeBW_DOWN and
+/// ProbeBW_CRUISE, to the latest delivery or beta times their value; in no other state.
 #[test]
-fn losses_bound_what_follows_only_between_probes() {
+fn losses_set_lower_bounds_only_between_probes() {
     let bounded = [BbrState::Drain, BbrState::ProbeRtt, BbrState::ProbeDown, BbrState::ProbeCruise];
     let probing = [BbrState::Startup, BbrState::ProbeRefill, BbrState::ProbeUp];
     for state in bounded.into_iter().chain(probing) {
@@ -55,10 +55,10 @@ fn a_quantum_is_a_millisecond() {
     }
 }
 
-/// "BBR.max_bw and Application-limited Delivery Rate Samples": such samples are discarded, but for those that are higher than
-/// what is known. "Tracking Time for the BBR.max_bw Max Filter": a sample counts in its cycle and the next.
+/// "BBR.max_bw and Application-limited Delivery Rate Samples": such samples are discarded unless they exceed the
+/// estimate. "Tracking Time for the BBR.max_bw Max Filter": a sample counts in its cycle and the next.
 #[test]
-fn lower_samples_that_the_application_limited_do_not_count() {
+fn lower_application_limited_samples_do_not_count() {
     let sample = |rate, app_limited| Acked {
         now: Time::ZERO,
         rs: RateSample { app_limited, ..RateSample::default() },

@@ -1,8 +1,8 @@
-//! The cases of losses that were none.
+//! Test cases of spurious losses.
 
 use super::*;
 
-/// Packets that leave within a quarter of a round trip from now come so much later.
+/// Delays packets sent within a quarter of a round trip from now by `by`.
 fn hold_up(path: &mut Path, by: Duration) {
     let until = path.now + path.setup.rtt / 4;
     path.delay = Box::new(move |_, now| if now < until { by } else { Duration::ZERO });
@@ -21,7 +21,7 @@ fn handling_spurious_fast_recovery() {
         let late = path.setup.rtt / 2;
         hold_up(&mut path, late);
         let undone = path.undone();
-        // Taken for lost, and the probe for one that went too high.
+        // Declared lost, and the probe considered too high.
         assert!(path.run(path.setup.rtt * 3, |path| path.state() == BbrState::ProbeDown), "{}", name(&path));
         let during = path.bbr();
         assert_eq!(during.undo.state, Some(BbrState::ProbeUp), "{}", name(&path));
@@ -48,7 +48,7 @@ fn handling_spurious_rto_recovery() {
         path.reach(BbrState::ProbeUp);
         path.pass(path.setup.rtt / 2);
         let before = path.bbr();
-        // Everything is held up for longer than the time-out, and then comes in order.
+        // All packets are held for longer than the time-out, and then arrive in order.
         let hold = path.setup.rtt * 3 + Duration::from_millis(600);
         path.held_until = path.now + hold;
         let undone = path.undone();

@@ -1,4 +1,4 @@
-//! The cases of Startup and Drain.
+//! Test cases of Startup and Drain.
 
 use super::*;
 
@@ -14,15 +14,15 @@ fn exiting_startup_on_bandwidth_plateau() {
         assert!((found(&path) - 1.0).abs() < 0.02, "{}", name(&path));
         let bbr = path.bbr();
         assert!(bbr.full_bw.now && bbr.full_bw.count == 3, "{}", name(&path));
-        // On a path of a few packets nothing is left to drain.
+        // On a path of a few packets there is no queue to drain.
         let drains = path.setup.bdp() > 25.0 * bbr.smss;
         assert!(bbr.state == BbrState::Drain || !drains && bbr.state.is_probe_bw(), "{}", name(&path));
         assert_eq!(bbr.undo.state, None);
     }
 }
 
-/// Three rounds without growth are counted after the last with it: the rate is that of the path from the round on in which the
-/// window first fills it.
+/// Three rounds without growth follow the last round with growth: the rate is that of the path from the round in which
+/// the window first fills it.
 #[test]
 fn startup_doubles_the_rate_each_round_trip() {
     let mut path = Setup::new(10_000, 100).build();
@@ -37,7 +37,7 @@ fn startup_doubles_the_rate_each_round_trip() {
             bbr.full_bw.reached
         })
     });
-    // "Startup Dynamics": each 25 % at least, or the search would end; twice as fast in two round trips at most.
+    // "Startup Dynamics": each 25 % at least, or Startup would end; at most a doubling in two round trips.
     let full = path.setup.rate.as_f64() / 8.0 * 0.8;
     let rising: Vec<f64> = rates.iter().copied().filter(|&rate| rate > 0.0 && rate < full).collect();
     assert!(rising.len() > 5, "{rates:?}");
@@ -67,11 +67,11 @@ fn exiting_startup_on_loss_when_application_limited() {
 
 /// Five ranges in a round trip are not six, and 1 % of a round trip is less than 2 %.
 #[test]
-fn startup_goes_on_with_few_losses() {
+fn startup_continues_with_few_losses() {
     let mut path = Setup::new(10_000, 100).build();
     offer(&mut path, 0.5);
     path.pass(path.setup.rtt * 12);
-    // Of about 500 in flight 5 are lost in a round trip.
+    // Of about 500 segments in flight, 5 are lost in a round trip.
     let mut count = 0;
     path.lose = Box::new(move |_, _| {
         count += 1;
@@ -109,11 +109,11 @@ fn exiting_drain_based_on_inflight() {
     }
 }
 
-/// With 10 % less bandwidth, as the appendix has it, half the rate would still drain the queue within three round trips; with
-/// 60 % less it does not.
+/// With 10 % less bandwidth, as in the appendix, half the rate would still drain the queue within three round trips;
+/// with 60 % less it does not.
 #[test]
 fn exiting_drain_based_on_time() {
-    // At 600 ms it is time for ProbeRTT first.
+    // At 600 ms ProbeRTT comes first.
     for setup in paths_of(25.0).filter(|setup| setup.rtt <= Duration::from_millis(100)) {
         let mut path = Setup { buffer: 20.0, ..setup }.build();
         path.reach(BbrState::Drain);
@@ -151,9 +151,9 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
             path.see(|bbr| bbr.full_bw.reached)
         });
         assert!(reached, "{}", name(&path));
-        // Acknowledgements that come together may tell of a higher rate, but not beyond what was sent.
+        // Aggregated acknowledgements may suggest a higher rate, but not beyond the sending rate.
         assert!((0.95..1.25).contains(&found(&path)), "{}", name(&path));
-        // What comes at once beyond the mean rate is about a slot's worth.
+        // The excess over the mean rate is about one slot's worth of data.
         let extra = path.see(|bbr| bbr.aggregation.extra) / (path.setup.bdp() / 4.0);
         assert!((0.5..=2.5).contains(&extra), "{extra} {}", name(&path));
         assert!(widest > 2.0 * path.setup.bdp(), "{}", name(&path));

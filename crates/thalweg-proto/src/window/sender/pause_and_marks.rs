@@ -9,12 +9,12 @@ use crate::units::Time;
 use crate::window::PauseConfig;
 
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct PauseAndMarks {
     pub pause: Pause,
     pub marks: Marks,
 }
 
-impl Told {
+impl PauseAndMarks {
     /// Creates the initial state.
     pub fn new(config: PauseConfig) -> Self {
         Self { pause: Pause::new(config), marks: Marks::default() }
@@ -23,53 +23,53 @@ impl Told {
 
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Returns the state, allocated if needed.
-    pub(super) fn told(&mut self) -> &mut Told {
+    pub(super) fn pause_and_marks(&mut self) -> &mut PauseAndMarks {
         let config = self.config.pause;
-        self.told.get_or_insert_with(|| Box::new(Told::new(config)))
+        self.pause_and_marks.get_or_insert_with(|| Box::new(PauseAndMarks::new(config)))
     }
 
     #[inline(always)]
     fn pause(&self) -> Option<&Pause> {
-        self.told.as_deref().map(|told| &told.pause)
+        self.pause_and_marks.as_deref().map(|pause_and_marks| &pause_and_marks.pause)
     }
 
-    /// [`Pause::is_on`]
+    /// Returns true during a pause; see [`Pause::is_on`].
     #[inline(always)]
     pub(super) fn is_paused(&self) -> bool {
         self.pause().is_some_and(Pause::is_on)
     }
 
-    /// [`Pause::holds`]
+    /// Returns true while the pause holds data back; see [`Pause::holds`].
     #[inline(always)]
     pub(super) fn is_held(&self) -> bool {
         self.pause().is_some_and(Pause::holds)
     }
 
-    /// [`Pause::timer_runs`]
+    /// Returns false while the retransmission timer is stopped; see [`Pause::timer_runs`].
     #[inline(always)]
     pub(super) fn timer_runs(&self) -> bool {
         self.pause().is_none_or(Pause::timer_runs)
     }
 
-    /// [`Pause::hear`]
+    /// Ends the wait after a pause; see [`Pause::end_wait`].
     #[inline(always)]
-    pub(super) fn hear(&mut self) {
-        if let Some(told) = &mut self.told {
-            told.pause.hear();
+    pub(super) fn end_wait(&mut self) {
+        if let Some(pause_and_marks) = &mut self.pause_and_marks {
+            pause_and_marks.pause.end_wait();
         }
     }
 
-    /// [`Pause::restart`]
+    /// Records a restart of the timer; see [`Pause::restart`].
     #[inline(always)]
     pub(super) fn restart(&mut self, now: Time) {
-        if let Some(told) = &mut self.told {
-            told.pause.restart(now);
+        if let Some(pause_and_marks) = &mut self.pause_and_marks {
+            pause_and_marks.pause.restart(now);
         }
     }
 
-    /// [`Marks::reported`]
+    /// Returns the reported CE count; see [`Marks::reported`].
     #[inline(always)]
     pub(super) fn reported(&self) -> u16 {
-        self.told.as_deref().map_or(0, |told| told.marks.reported())
+        self.pause_and_marks.as_deref().map_or(0, |pause_and_marks| pause_and_marks.marks.reported())
     }
 }

@@ -1,15 +1,15 @@
-//! The configurations of both ends of a connection of any family.
+//! The endpoint configurations of a connection of any family.
 
+use crate::external::ExternalFamily;
 use crate::families::families;
 use crate::family::{Family, Properties};
-use crate::own::ExternalFamily;
 use thalweg_proto::{handshake, window};
 
 macro_rules! ends {
     ($($Family:ident: $Config:ty, $Sender:ident, $Receiver:ident;)+) => {
-        /// The configurations of both ends of a scheme.
+        /// The endpoint configurations of a scheme.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum Ends {
+        pub enum EndpointConfigs {
             /// The window transport.
             Window(window::EndsConfig),
             $(
@@ -17,16 +17,16 @@ macro_rules! ends {
                 $Family($Config),
             )+
             /// A family of another crate.
-            Own(ExternalFamily),
+            External(ExternalFamily),
         }
 
-        impl Ends {
+        impl EndpointConfigs {
             /// Returns the properties of the configured family.
             pub fn properties(&self) -> &dyn Properties {
                 match self {
                     Self::Window(config) => config,
                     $(Self::$Family(config) => config,)+
-                    Self::Own(family) => family.properties(),
+                    Self::External(family) => family.properties(),
                 }
             }
 
@@ -35,13 +35,13 @@ macro_rules! ends {
                 match self {
                     Self::Window(config) => config,
                     $(Self::$Family(config) => config,)+
-                    Self::Own(family) => family.properties_mut(),
+                    Self::External(family) => family.properties_mut(),
                 }
             }
         }
 
         $(
-            impl From<$Config> for Ends {
+            impl From<$Config> for EndpointConfigs {
                 fn from(config: $Config) -> Self {
                     Self::$Family(config)
                 }
@@ -53,22 +53,22 @@ macro_rules! ends {
 }
 families!(ends);
 
-/// Each of the list is a family.
+/// Asserts at compile time that each listed type is a family.
 fn is_family<F: Family>() {}
 
-impl From<window::EndsConfig> for Ends {
+impl From<window::EndsConfig> for EndpointConfigs {
     fn from(config: window::EndsConfig) -> Self {
         Self::Window(config)
     }
 }
 
-impl From<ExternalFamily> for Ends {
+impl From<ExternalFamily> for EndpointConfigs {
     fn from(family: ExternalFamily) -> Self {
-        Self::Own(family)
+        Self::External(family)
     }
 }
 
-impl Ends {
+impl EndpointConfigs {
     /// Returns the handshake of simulated connections, if they have one. On real paths all have the same.
     pub fn handshake(&self) -> Option<handshake::Config> {
         if let Self::Window(config) = self { config.handshake } else { None }
@@ -77,8 +77,8 @@ impl Ends {
     /// Returns the name of a component that is not built in: a family, or the controller of a window sender.
     pub fn external_name(&self) -> Option<&'static str> {
         match self {
-            Self::Window(config) => config.controller.foreign().map(window::ExternalController::name),
-            Self::Own(family) => Some(family.name()),
+            Self::Window(config) => config.controller.external().map(window::ExternalController::name),
+            Self::External(family) => Some(family.name()),
             _ => None,
         }
     }

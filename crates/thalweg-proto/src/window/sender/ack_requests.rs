@@ -1,15 +1,17 @@
-//! Acknowledgement requests of the sender (ACK congestion control, RFC 5690, in spirit; draft-ietf-quic-ack-frequency).
+//! Acknowledgement requests of the sender, in the spirit of ACK congestion control (RFC 5690) and
+//! draft-ietf-quic-ack-frequency.
 //!
 //! One acknowledgement per two segments fills a return path with a fiftieth of the forward path's capacity. A sender
-//! with time-based loss detection needs a few per round trip: five, no further apart than 40 segments, or 16 without
-//! pacing, as each acknowledgement then releases a burst. More are requested while the window doubles: slow start ends
-//! by the delays of eight (RFC 9406, section 4.2), and late information makes it overshoot. During recovery every
-//! segment is acknowledged for controllers that [need it](Controller::needs_each_ack_in_repair): otherwise BBR reaches
-//! a sixth of its rate at 1 % of loss. A small flight is acknowledged as without requests.
+//! with time-based loss detection needs only a few per round trip: it requests five, no further apart than 40 segments.
+//! Without pacing the limit is 16 segments, as each acknowledgement then releases a burst. More are requested while the
+//! window doubles: slow start ends by the delays of eight samples (RFC 9406, section 4.2), and late information causes
+//! overshoot. During recovery every segment is acknowledged for controllers that [need
+//! it](Controller::needs_each_ack_in_repair): otherwise BBR reaches a sixth of its rate at 1 % loss. A small flight is
+//! acknowledged as without requests.
 //!
-//! An acknowledgement that covers twice as many segments as lie between two requests stands for another that was lost
-//! or coalesced with it, on the path or at the host. The request rate is then halved per round trip, also in recovery,
-//! and grows by a tenth per round trip without such a loss.
+//! An acknowledgement that covers twice the segments between two requests indicates that another was lost or coalesced,
+//! on the path or at the host. The request rate is then halved per round trip, also in recovery. It grows by a tenth
+//! per round trip without such a loss.
 
 use super::Sender;
 use crate::congestion::Controller;
@@ -20,12 +22,12 @@ use core::hash::Hasher;
 /// Acknowledgements per round trip: by default, and while the window doubles.
 const SHARE: (u32, u32) = (5, 64);
 /// Maximum distance between requests in segments: with pacing, and without.
-const MAX_APART: (u32, u32) = (40, 16);
-/// Window growth per round trip from which on the window counts as doubling.
+const MAX_DISTANCE: (u32, u32) = (40, 16);
+/// Minimum window growth per round trip that counts as doubling.
 const DOUBLES: f64 = 1.25;
 /// Maximum multiple of the default distance when acknowledgements are missing; at least two requests remain per round
 /// trip.
-const MAX_SPARSE: f64 = 16.0;
+const MAX_DISTANCE_FACTOR: f64 = 16.0;
 /// Factor on that multiple after a round trip without a missing acknowledgement.
 const RECOVERY: f64 = 0.9;
 
@@ -37,7 +39,7 @@ pub(super) struct AckRequests {
     /// Segments sent since the last request.
     since: u32,
     /// Distance as a multiple of the default.
-    sparse: f64,
+    distance_factor: f64,
     /// Maximum distance in this round trip and in the previous one.
     widest: [u32; 2],
     /// End of the round trip in the stream, and whether an acknowledgement was missing in it.
@@ -76,7 +78,7 @@ impl AckRequests {
         Self {
             every: every.max(1),
             since: 0,
-            sparse: 1.0,
+            distance_factor: 1.0,
             widest: [0; 2],
             round_end: 0,
             is_missing: false,
@@ -86,35 +88,36 @@ impl AckRequests {
     }
 
     /// Returns the distance from one request to the next, in segments.
-    fn apart(&self, flight: Flight) -> u32 {
-        if flight.is_repairing && self.sparse <= 1.0 {
+    fn distance(&self, flight: Flight) -> u32 {
+        if flight.is_repairing && self.distance_factor <= 1.0 {
             return 1;
         }
         let share = if self.doubles { SHARE.1 } else { SHARE.0 };
-        let most = if flight.is_paced { MAX_APART.0 } else { MAX_APART.1 };
-        let usual = (flight.segments / share).min(most);
-        let sparse = (f64::from(usual) * self.sparse) as u32;
-        sparse.min(flight.segments / 2).max(usual).max(self.every)
+        let most = if flight.is_paced { MAX_DISTANCE.0 } else { MAX_DISTANCE.1 };
+        let default_distance = (flight.segments / share).min(most);
+        let distance_factor = (f64::from(default_distance) * self.distance_factor) as u32;
+        distance_factor.min(flight.segments / 2).max(default_distance).max(self.every)
     }
 
     /// Records a new segment; returns true if it requests an acknowledgement.
-    fn asks(&mut self, flight: Flight) -> bool {
+    fn on_segment(&mut self, flight: Flight) -> bool {
         self.since += 1;
-        let apart = self.apart(flight);
-        self.widest[0] = self.widest[0].max(apart);
-        let asks = self.since >= apart || flight.is_last && self.since >= self.every;
-        if asks {
+        let distance = self.distance(flight);
+        self.widest[0] = self.widest[0].max(distance);
+        let is_requested = self.since >= distance || flight.is_last && self.since >= self.every;
+        if is_requested {
             self.since = 0;
         }
-        asks
+        is_requested
     }
 
     fn on_ack(&mut self, answer: Answer) {
         let widest = self.widest[0].max(self.widest[1]).max(self.every);
         self.is_missing |= answer.segments >= 2 * widest;
         if answer.cumulative > self.round_end {
-            let sparse = if self.is_missing { 2.0 * self.sparse } else { RECOVERY * self.sparse };
-            self.sparse = sparse.clamp(1.0, MAX_SPARSE);
+            let distance_factor =
+                if self.is_missing { 2.0 * self.distance_factor } else { RECOVERY * self.distance_factor };
+            self.distance_factor = distance_factor.clamp(1.0, MAX_DISTANCE_FACTOR);
             self.widest = [0, self.widest[0]];
             (self.round_end, self.is_missing) = (answer.next, false);
             self.doubles = answer.window > DOUBLES * self.window;
@@ -123,10 +126,19 @@ impl AckRequests {
     }
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
-        let Self { every, since, sparse, widest, round_end, is_missing, window, doubles } = self;
+        let Self { every, since, distance_factor, widest, round_end, is_missing, window, doubles } = self;
         feed(
             into,
-            (every, since, sparse.to_bits(), widest, round_end, is_missing, window.to_bits(), doubles),
+            (
+                every,
+                since,
+                distance_factor.to_bits(),
+                widest,
+                round_end,
+                is_missing,
+                window.to_bits(),
+                doubles,
+            ),
         );
     }
 }
@@ -140,17 +152,19 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             is_repairing: !self.is_open() && self.controller.needs_each_ack_in_repair(),
             is_last: self.queue.is_empty(),
         };
-        let asking = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut());
-        asking.is_some_and(|asking| asking.asks(flight))
+        let ack_requests =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.ack_requests.as_mut());
+        ack_requests.is_some_and(|ack_requests| ack_requests.on_segment(flight))
     }
 
     /// Records an acknowledgement that newly covers this many segments.
     pub(super) fn on_ack_coverage(&mut self, segments: u32) {
-        let asking = self.extensions.as_deref_mut().and_then(|extensions| extensions.asking.as_mut());
+        let ack_requests =
+            self.extensions.as_deref_mut().and_then(|extensions| extensions.ack_requests.as_mut());
         // Early return: the controller's decision is costly to compute, and most senders do not need it.
-        let Some(asking) = asking else { return };
+        let Some(ack_requests) = ack_requests else { return };
         let (cumulative, next) = (self.unacknowledged, self.scoreboard.next());
-        asking.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
+        ack_requests.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
     }
 }
 
@@ -166,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn some_five_in_a_round_trip() {
+    fn about_five_requests_per_round_trip() {
         let (steady, doubling) = (steady(), AckRequests::new(2));
         for (segments, paced, unpaced) in [
             (1, [2, 2], [2, 2]),
@@ -177,21 +191,21 @@ mod tests {
         ] {
             let paces = Flight { segments, ..PACED };
             let bursts = Flight { is_paced: false, ..paces };
-            assert_eq!([&steady, &doubling].map(|asking| asking.apart(paces)), paced);
-            assert_eq!([&steady, &doubling].map(|asking| asking.apart(bursts)), unpaced);
-            assert_eq!(steady.apart(Flight { is_repairing: true, ..paces }), 1);
+            assert_eq!([&steady, &doubling].map(|ack_requests| ack_requests.distance(paces)), paced);
+            assert_eq!([&steady, &doubling].map(|ack_requests| ack_requests.distance(bursts)), unpaced);
+            assert_eq!(steady.distance(Flight { is_repairing: true, ..paces }), 1);
         }
-        assert_eq!(AckRequests::new(100).apart(PACED), 100);
+        assert_eq!(AckRequests::new(100).distance(PACED), 100);
     }
 
     #[test]
-    fn a_window_that_doubles_is_seen_by_itself() {
-        let mut asking = AckRequests::new(2);
+    fn a_doubling_window_is_detected() {
+        let mut ack_requests = AckRequests::new(2);
         let mut seen = Vec::new();
         for (round, window) in [10.0, 20.0, 40.0, 44.0, 44.0, 22.0, 44.0].into_iter().enumerate() {
             let at = round as u64 + 1;
-            asking.on_ack(Answer { segments: 2, cumulative: at, next: at, window });
-            seen.push(asking.doubles);
+            ack_requests.on_ack(Answer { segments: 2, cumulative: at, next: at, window });
+            seen.push(ack_requests.doubles);
         }
         assert_eq!(seen, [true, true, true, false, false, false, true]);
     }
@@ -199,43 +213,49 @@ mod tests {
     /// RFC 5690, section 4.4: fewer where acknowledgements are lost, and slowly more where none is.
     #[test]
     fn fewer_where_acknowledgements_are_lost() {
-        let mut asking = steady();
+        let mut ack_requests = steady();
         let flight = Flight { segments: 120, ..PACED };
         let mut end = 120;
-        // All that leaves in a round trip is acknowledged by it, one in three times together with the one before.
-        let mut round = |asking: &mut AckRequests, flight: Flight, loses: bool| {
+        // Acknowledges each round trip's segments within it; every third acknowledgement is coalesced with the previous
+        // one.
+        let mut round = |ack_requests: &mut AckRequests, flight: Flight, loses: bool| {
             let (mut waiting, mut requests) = (0, 0);
             for _ in 0..240 {
                 end += 1;
                 waiting += 1;
-                if asking.asks(flight) {
+                if ack_requests.on_segment(flight) {
                     requests += 1;
                     if !loses || requests % 3 != 1 {
                         let segments = std::mem::take(&mut waiting);
-                        asking.on_ack(Answer { segments, cumulative: end - 120, next: end, window: 120.0 });
+                        ack_requests.on_ack(Answer {
+                            segments,
+                            cumulative: end - 120,
+                            next: end,
+                            window: 120.0,
+                        });
                     }
                 }
             }
         };
-        round(&mut asking, flight, false);
-        assert_eq!(asking.apart(flight), 24);
+        round(&mut ack_requests, flight, false);
+        assert_eq!(ack_requests.distance(flight), 24);
         for _ in 0..10 {
-            round(&mut asking, flight, true);
+            round(&mut ack_requests, flight, true);
         }
-        let fewer = asking.apart(flight);
+        let fewer = ack_requests.distance(flight);
         assert!((30..=60).contains(&fewer), "{fewer}: no more than half of a flight apart");
-        assert_eq!(asking.apart(Flight { is_repairing: true, ..flight }), fewer);
+        assert_eq!(ack_requests.distance(Flight { is_repairing: true, ..flight }), fewer);
         for _ in 0..40 {
-            round(&mut asking, flight, false);
+            round(&mut ack_requests, flight, false);
         }
-        assert_eq!(asking.apart(flight), 24);
+        assert_eq!(ack_requests.distance(flight), 24);
     }
 
-    /// The last segment that the application has written requests one, unless it is one alone.
+    /// The last written segment requests an acknowledgement, unless it is sent alone.
     #[test]
-    fn the_end_asks() {
-        let mut asking = steady();
+    fn the_last_segment_requests_an_acknowledgement() {
+        let mut ack_requests = steady();
         let flight = Flight { segments: 120, is_last: true, ..PACED };
-        assert_eq!([(); 3].map(|()| asking.asks(flight)), [false, true, false]);
+        assert_eq!([(); 3].map(|()| ack_requests.on_segment(flight)), [false, true, false]);
     }
 }

@@ -4,8 +4,8 @@
 //! A queue of this flow's own would drain, one of competing flows would vary with their windows, and a full one would
 //! lose more than the path does. A flow among many attributes their common losses to the path; its window is small.
 
-use super::crowd::MAX_PATH_LOSS;
 use super::loss::Tally;
+use super::many_flows::MAX_PATH_LOSS;
 
 /// Maximum variation of the queueing delay between round trips, as a share of it.
 const STILL: f64 = 0.1;
@@ -24,8 +24,8 @@ pub(super) struct BaseDelayReset {
 }
 
 impl BaseDelayReset {
-    /// A round trip ended with this queueing delay in seconds, window in first windows, and packets, of which the path is held to lose this
-    /// share. True if the delay is not that of a queue.
+    /// Evaluates a round trip with this queueing delay in seconds, window in initial windows, and packets, given the
+    /// path's loss rate. Returns true if the delay is not that of a queue.
     pub fn has_moved(&mut self, queueing: f64, window: f64, tally: Tally, path_loss: f64) -> bool {
         if queueing <= 0.0 || (queueing - self.queueing).abs() > STILL * self.queueing {
             *self = Self { queueing, window, ..Self::default() };
@@ -48,18 +48,18 @@ impl BaseDelayReset {
 mod tests {
     use super::*;
 
-    /// Twenty round trips of these delays and windows, of which so many of a hundred packets are lost in each, where that is held to be the
-    /// path's.
+    /// Runs twenty round trips with these delays and windows, the given number of lost packets per hundred, and the
+    /// path's assumed loss rate.
     fn moves(queueing: impl Fn(f64) -> f64, window: impl Fn(f64) -> f64, lost: f64, path_loss: f64) -> bool {
-        let mut floor = BaseDelayReset::default();
+        let mut detector = BaseDelayReset::default();
         (0..20).map(f64::from).any(|round| {
             let tally = Tally { sent: 100.0, lost, events: lost };
-            floor.has_moved(queueing(round), window(round), tally, path_loss)
+            detector.has_moved(queueing(round), window(round), tally, path_loss)
         })
     }
 
     #[test]
-    fn a_delay_that_stays_whatever_the_window_is_no_queue() {
+    fn a_delay_independent_of_the_window_resets_the_base_delay() {
         let shrinks = |round: f64| 4.0 - 0.12 * round;
         assert!(moves(|_| 0.01, shrinks, 1.0, 0.0));
         assert!(moves(|_| 0.01, shrinks, 6.0, 0.05), "so does the path");

@@ -5,16 +5,16 @@
 //! cases: random losses leave it at the flows' target.
 
 use super::Thalweg;
-use super::hold::LONG;
 use super::loss::Tally;
+use super::steady_state::LONG;
 
 /// Round trips with a long queue before it counts as persistent.
-const PATIENCE: u32 = 3;
+const MIN_QUEUE_ROUNDS: u32 = 3;
 /// Minimum queue that indicates many flows, as a share of the shortest round-trip time. A single flow on a long path
 /// causes shorter queues, and needs more than these round trips to drain them. Many flows are slow flows; twice their
 /// queue target is longer.
 const SHORTEST: f64 = 0.0625;
-/// Share of the longest queue of these round trips below which the queue drains by itself.
+/// Share of the longest queue of these round trips below which the queue counts as draining.
 const SHRINKS: f64 = 0.8;
 /// Maximum packet-loss rate attributed to the path beside such a queue, as BBR's bound for congestion losses.
 pub(super) const MAX_PATH_LOSS: f64 = 0.02;
@@ -47,7 +47,7 @@ impl ManyFlows {
 
     /// Returns true while the queue persists.
     pub fn is_there(self) -> bool {
-        self.rounds >= PATIENCE
+        self.rounds >= MIN_QUEUE_ROUNDS
     }
 
     /// Returns the minimum window in segments. Four allow loss detection by later arrivals on a lossy path; many flows
@@ -65,16 +65,16 @@ impl ManyFlows {
 impl Thalweg {
     /// Returns the minimum window in bytes.
     pub(super) fn least(&self) -> f64 {
-        self.told.least(self.crowd.least()) * self.segment
+        self.router_feedback.least(self.many_flows.least()) * self.segment
     }
 
     /// Evaluates a round trip with these losses: tests for a persistent queue against the long-term minimum delay, as
     /// the minimum of a few seconds soon includes a full queue.
     pub(super) fn detect_many_flows(&mut self, tally: Tally) {
-        self.crowd.recent.add_to_memory(tally, MEMORY);
+        self.many_flows.recent.add_to_memory(tally, MEMORY);
         let queueing = self.delay.standing();
         let is_long = queueing > (LONG * self.target(self.rate())).max(SHORTEST * self.min_rtt);
-        self.crowd.watch(queueing, is_long);
+        self.many_flows.watch(queueing, is_long);
     }
 
     /// Responds to excess losses beside a persistent queue, in a round trip that took `useful` bytes without it.
@@ -90,13 +90,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_that_goes_away_is_no_crowds() {
-        let mut crowd = ManyFlows::default();
+    fn a_draining_queue_does_not_indicate_many_flows() {
+        let mut many_flows = ManyFlows::default();
         let mut watch = |queueing: f64, is_long| {
-            crowd.watch(queueing, is_long);
-            crowd.is_there()
+            many_flows.watch(queueing, is_long);
+            many_flows.is_there()
         };
-        // As after slow start.
+        // A drain as after slow start.
         assert!(![12.0, 9.0, 7.0, 5.5, 4.0].map(|queueing| watch(queueing, true)).contains(&true));
         assert!(!watch(1.0, false));
         assert_eq!([10.0, 11.0, 10.0, 9.5].map(|queueing| watch(queueing, true)), [false, false, true, true]);
@@ -105,22 +105,22 @@ mod tests {
     }
 
     #[test]
-    fn windows_of_two_are_for_crowds() {
-        let mut crowd = ManyFlows::default();
+    fn windows_of_two_segments_require_many_flows() {
+        let mut many_flows = ManyFlows::default();
         let mut lose = |lost| {
-            crowd.recent.add_to_memory(Tally { sent: 100.0, lost, events: lost }, MEMORY);
-            crowd.least()
+            many_flows.recent.add_to_memory(Tally { sent: 100.0, lost, events: lost }, MEMORY);
+            many_flows.least()
         };
         assert_eq!([20.0, 40.0, 10.0].map(&mut lose), [4.0, 2.0, 4.0]);
-        (0..3).for_each(|_| crowd.watch(10.0, true));
-        assert_eq!(crowd.least(), 2.0);
+        (0..3).for_each(|_| many_flows.watch(10.0, true));
+        assert_eq!(many_flows.least(), 2.0);
     }
 
     #[test]
-    fn little_is_believed_beside_it() {
-        let mut crowd = ManyFlows::default();
-        assert_eq!(crowd.max_path_loss(), f64::INFINITY);
-        (0..3).for_each(|_| crowd.watch(10.0, true));
-        assert_eq!(crowd.max_path_loss(), MAX_PATH_LOSS);
+    fn small_loss_samples_are_ignored_with_many_flows() {
+        let mut many_flows = ManyFlows::default();
+        assert_eq!(many_flows.max_path_loss(), f64::INFINITY);
+        (0..3).for_each(|_| many_flows.watch(10.0, true));
+        assert_eq!(many_flows.max_path_loss(), MAX_PATH_LOSS);
     }
 }

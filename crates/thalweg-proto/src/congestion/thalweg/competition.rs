@@ -4,7 +4,7 @@ use crate::units::{Duration, Time};
 
 /// Round trips with a standing queue before it is attributed to competing traffic. A round trip with a growing queue
 /// counts twice.
-const PATIENCE: u32 = 6;
+const MIN_QUEUE_ROUNDS: u32 = 6;
 /// Share of the queue below which it counts as draining.
 const SHRINKS: f64 = 0.9;
 /// Minimum share of its window that this flow must have yielded meanwhile.
@@ -38,13 +38,13 @@ pub(super) struct Competition {
     /// Largest window since the queue was short.
     peak: f64,
     /// Largest window yielded to other flows since the queue was at its target.
-    given: f64,
+    yielded_window: f64,
     share: Option<Share>,
     /// Consecutive round trips without a queue.
     calm: u32,
     /// Round trips until the next probe.
     until_probe: u32,
-    looking: Option<f64>,
+    rate_before_probe: Option<f64>,
     alone: u32,
 }
 
@@ -73,7 +73,7 @@ impl Competition {
     }
 
     pub fn is_probing(&self) -> bool {
-        self.looking.is_some()
+        self.rate_before_probe.is_some()
     }
 
     /// Records the window, in segments, at the end of slow start; other schemes would have continued.
@@ -83,12 +83,12 @@ impl Competition {
 
     /// Records the window, in segments, before a part of it is yielded to other flows.
     pub fn note_yielded(&mut self, window: f64) {
-        self.given = self.given.max(window);
+        self.yielded_window = self.yielded_window.max(window);
     }
 
     /// Clears the yielded window: the queue is at its target.
     pub fn forget_yielded(&mut self) {
-        self.given = 0.0;
+        self.yielded_window = 0.0;
     }
 
     /// Evaluates a round trip without known competing traffic: the window in segments, the delivery rate, the queueing
@@ -107,7 +107,7 @@ impl Competition {
             return false;
         }
         if self.long == 0 || queueing < SHRINKS * self.before.2 {
-            self.before = (window.max(self.peak).max(self.given), rate, queueing);
+            self.before = (window.max(self.peak).max(self.yielded_window), rate, queueing);
             self.long = 0;
         }
         let grows = queueing > self.before.2;
@@ -116,10 +116,10 @@ impl Competition {
         let yielded = 1.0 - window / self.before.0;
         let lost = 1.0 - rate / self.before.1;
         let is_felt = yielded >= YIELDED && lost >= MIN_RATE_DROP * yielded;
-        if self.long < PATIENCE || !is_felt && !is_least {
+        if self.long < MIN_QUEUE_ROUNDS || !is_felt && !is_least {
             return false;
         }
-        self.meet(now, self.before.0);
+        self.start_competing(now, self.before.0);
         true
     }
 
@@ -133,13 +133,13 @@ impl Competition {
         // RFC 9438, section 4.4: the value of the curve one round trip from now.
         let t = (now.since(share.epoch) + rtt).as_secs_f64() - share.k;
         let target = (C * t * t * t + share.top).clamp(share.window, 1.5 * share.window);
-        let reno = ALPHA / share.window;
-        share.window += acked * ((target - share.window) / share.window).max(reno);
+        let new_reno = ALPHA / share.window;
+        share.window += acked * ((target - share.window) / share.window).max(new_reno);
     }
 
     /// Starts competing, from this window in segments.
-    pub fn meet(&mut self, now: Time, window: f64) {
-        let window = window.max(self.given);
+    pub fn start_competing(&mut self, now: Time, window: f64) {
+        let window = window.max(self.yielded_window);
         let share =
             Share { window, starting: self.peak > 0.0, last_rate: 0.0, epoch: now, top: window, k: 0.0 };
         *self = Self { share: Some(share), until_probe: PROBE_INTERVAL, ..Self::default() };
@@ -151,8 +151,8 @@ impl Competition {
         let Some(share) = &mut self.share else { return };
         let seconds = now.since(share.epoch).as_secs_f64();
         let cubic = C / (1.0 - BETA) * seconds * seconds * seconds;
-        let reno = ALPHA / (1.0 - BETA) * seconds / rtt.as_secs_f64().max(1e-6);
-        let fair = if share.starting { 0.0 } else { cubic.max(reno) };
+        let new_reno = ALPHA / (1.0 - BETA) * seconds / rtt.as_secs_f64().max(1e-6);
+        let fair = if share.starting { 0.0 } else { cubic.max(new_reno) };
         share.top = if share.window < share.top { share.window * (1.0 + BETA) / 2.0 } else { share.window };
         share.top = share.top.max(fair.min(4.0 * share.window));
         share.window *= BETA;
@@ -165,12 +165,12 @@ impl Competition {
     /// is gone.
     pub fn watch(&mut self, now: Time, rate: f64, is_calm: bool) -> bool {
         self.calm = if is_calm { self.calm + 1 } else { 0 };
-        if let Some(before) = self.looking.take() {
+        if let Some(before) = self.rate_before_probe.take() {
             let is_alone = 1.0 - rate / before < ELASTIC * PROBE_CUT;
             self.alone = if is_alone { self.alone + 1 } else { 0 };
             self.until_probe = PROBE_INTERVAL;
         } else if self.until_probe == 0 {
-            self.looking = Some(rate);
+            self.rate_before_probe = Some(rate);
         } else {
             self.until_probe -= 1;
         }
@@ -199,30 +199,30 @@ mod tests {
     /// A queue that stays while both the window and the rate shrink belongs to competing traffic; if the rate stays it
     /// is the flow's own.
     #[test]
-    fn a_rate_that_falls_with_the_window_tells_of_others() {
+    fn a_rate_that_falls_with_the_window_indicates_competing_traffic() {
         for (others, expected) in [(true, true), (false, false)] {
-            let mut rival = Competition::default();
+            let mut competition = Competition::default();
             let mut found = false;
             for round in 0..12u32 {
                 let window = 1000.0 * 0.93f64.powi(round as i32);
                 let rate = if others { window } else { 1000.0 };
                 let queueing = 0.05 + 0.001 * f64::from(round);
-                found |= rival.suspect(at(100), (window, false), rate, queueing, true);
+                found |= competition.suspect(at(100), (window, false), rate, queueing, true);
                 if found {
                     break;
                 }
             }
-            assert_eq!((found, rival.is_there()), (expected, expected));
-            assert_eq!(rival.window(), expected.then_some(1000.0), "as large as before it gave way");
+            assert_eq!((found, competition.is_there()), (expected, expected));
+            assert_eq!(competition.window(), expected.then_some(1000.0), "as large as before it gave way");
         }
     }
 
     #[test]
-    fn a_queue_that_shrinks_is_nobodys() {
-        let mut rival = Competition::default();
+    fn a_shrinking_queue_is_not_competing_traffic() {
+        let mut competition = Competition::default();
         for round in 0..40i32 {
             let part = 0.9f64.powi(round);
-            assert!(!rival.suspect(
+            assert!(!competition.suspect(
                 at(100),
                 (1000.0 * part, false),
                 1000.0 * part,
@@ -233,15 +233,15 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_to_give_does_not_fill_the_queue() {
+    fn a_flow_at_its_minimum_window_detects_competing_traffic() {
         for is_least in [true, false] {
-            let mut rival = Competition::default();
-            let found = (0..8).any(|_| rival.suspect(at(100), (4.0, is_least), 1e6, 0.05, true));
-            assert_eq!((found, rival.window()), (is_least, is_least.then_some(4.0)));
+            let mut competition = Competition::default();
+            let found = (0..8).any(|_| competition.suspect(at(100), (4.0, is_least), 1e6, 0.05, true));
+            assert_eq!((found, competition.window()), (is_least, is_least.then_some(4.0)));
         }
     }
 
-    fn met(window: f64) -> Competition {
+    fn competing(window: f64) -> Competition {
         let share = Share { window, starting: false, last_rate: 0.0, epoch: at(0), top: window, k: 0.0 };
         Competition { share: Some(share), until_probe: PROBE_INTERVAL, ..Competition::default() }
     }
@@ -249,32 +249,32 @@ mod tests {
     /// RFC 9438, section 4.2: between two losses CUBIC grows from 0.7 of a window to the full window, along a cubic
     /// curve of time. A flow with a smaller window grows to that at once.
     #[test]
-    fn the_time_between_losses_tells_what_others_have() {
-        let mut rival = met(400.0);
-        rival.on_loss(at(10_000), Duration::from_millis(100));
-        let share = rival.share.expect("there");
+    fn the_loss_interval_gives_the_window_of_competing_flows() {
+        let mut competition = competing(400.0);
+        competition.on_loss(at(10_000), Duration::from_millis(100));
+        let share = competition.share.expect("there");
         assert_eq!(share.window, 280.0);
         assert!((share.top - C / (1.0 - BETA) * 1000.0).abs() < 1.0, "{}", share.top);
         let mut now = 10_000;
         while now < 20_000 {
             now += 100;
             for _ in 0..100 {
-                let acked = rival.window().expect("there") / 100.0;
-                rival.on_ack(at(now), Duration::from_millis(100), acked);
+                let acked = competition.window().expect("there") / 100.0;
+                competition.on_ack(at(now), Duration::from_millis(100), acked);
             }
         }
-        let window = rival.window().expect("there");
+        let window = competition.window().expect("there");
         assert!((1100.0..1500.0).contains(&window), "{window}");
     }
 
     /// A probe reduces the window by a fifth: three in a row with an unchanged rate find no competing traffic.
     #[test]
-    fn looks_find_out_that_nobody_is_there() {
+    fn probes_detect_the_end_of_competing_traffic() {
         for (share, rounds) in [(1.0, Some(45)), (0.5, None)] {
-            let mut rival = met(400.0);
+            let mut competition = competing(400.0);
             let left = (0..200).find(|_| {
-                let rate = if rival.is_probing() { 1.0 - PROBE_CUT * (1.0 - share) } else { 1.0 };
-                rival.watch(at(1000), rate, false)
+                let rate = if competition.is_probing() { 1.0 - PROBE_CUT * (1.0 - share) } else { 1.0 };
+                competition.watch(at(1000), rate, false)
             });
             assert_eq!(left.is_some(), rounds.is_some(), "{share}: {left:?}");
             assert!(left.is_none_or(|left| rounds.is_some_and(|most| left < most)), "{left:?}");

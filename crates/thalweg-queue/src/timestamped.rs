@@ -1,6 +1,6 @@
 //! FIFO of packets with arrival timestamps.
 
-use crate::room::Room;
+use crate::occupancy::Occupancy;
 use crate::{Dropped, Entry, Limit};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
@@ -8,20 +8,20 @@ use thalweg_proto::units::Time;
 /// Timestamped FIFO with a separate queue for urgent packets.
 #[derive(Clone, Debug)]
 pub(crate) struct TimestampedQueue {
-    pub(crate) room: Room,
+    pub(crate) occupancy: Occupancy,
     pub(crate) urgent: VecDeque<Entry>,
     queue: VecDeque<(Entry, Time)>,
 }
 
 impl TimestampedQueue {
     pub(crate) const fn new(limit: Limit) -> Self {
-        Self { room: Room::new(limit), urgent: VecDeque::new(), queue: VecDeque::new() }
+        Self { occupancy: Occupancy::new(limit), urgent: VecDeque::new(), queue: VecDeque::new() }
     }
 
     /// Enqueues an ordinary packet, if it fits.
     pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
-        if self.room.fits(entry.size) {
-            self.room.take(&entry);
+        if self.occupancy.fits(entry.size) {
+            self.occupancy.take(&entry);
             self.queue.push_back((entry, now));
         } else {
             dropped.push(Dropped { entry, reason: crate::DropReason::Full });
@@ -30,24 +30,24 @@ impl TimestampedQueue {
 
     /// Changes the limit, and drops the latest arrivals, ordinary packets first.
     pub(crate) fn set_limit(&mut self, limit: Limit, dropped: &mut Vec<Dropped>) {
-        self.room.set_limit(limit);
-        while self.room.is_exceeded() {
+        self.occupancy.set_limit(limit);
+        while self.occupancy.is_exceeded() {
             let Some((entry, _)) = self.queue.pop_back() else { break };
-            self.room.give_back(&entry);
+            self.occupancy.give_back(&entry);
             dropped.push(Dropped { entry, reason: crate::DropReason::Full });
         }
-        self.room.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
     }
 
     /// Dequeues the first urgent packet.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry> {
-        self.room.take_urgent(&mut self.urgent)
+        self.occupancy.take_urgent(&mut self.urgent)
     }
 
     /// Dequeues the first ordinary packet with its arrival time.
     pub(crate) fn pop(&mut self) -> Option<(Entry, Time)> {
         let (entry, since) = self.queue.pop_front()?;
-        self.room.give_back(&entry);
+        self.occupancy.give_back(&entry);
         Some((entry, since))
     }
 }

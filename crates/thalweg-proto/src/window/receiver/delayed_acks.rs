@@ -1,23 +1,23 @@
-//! The segments that wait to be acknowledged together.
+//! Segments with a delayed acknowledgement.
 
 use super::Receiver;
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// Segments that are acknowledged together at most where the sender asks for acknowledgements.
+/// Maximum number of segments per acknowledgement where the sender requests acknowledgements.
 const MAX_TOGETHER: u32 = 64;
 
-/// Segments out of order that are acknowledged one by one, so that a sender learns of a loss as soon as it can be sure of it (the
-/// duplicate threshold of RFC 8985). Those behind them tell nothing that could not wait.
+/// Number of out-of-order segments acknowledged individually: a sender then detects a loss as early as possible (the
+/// duplicate threshold of RFC 8985). Later ones carry no urgent information.
 pub(super) const DISORDERED: u32 = 3;
 
 impl<P: Payload> Receiver<P> {
-    /// True if the sender asks for acknowledgements.
-    pub(super) fn is_asked(&self) -> bool {
+    /// Returns true if the sender requests acknowledgements.
+    pub(super) fn acks_on_request(&self) -> bool {
         self.config.delayed_ack.is_some_and(|rule| rule.adaptive)
     }
 
-    /// True if a segment that has come is acknowledged now, alone or with others. It waits for them otherwise.
+    /// Records a segment; returns true if an acknowledgement is due now. Otherwise the acknowledgement is delayed.
     pub(super) fn is_due(&mut self, now: Time, ack_now: bool) -> bool {
         let Some(rule) = self.config.delayed_ack else { return true };
         self.delayed += 1;
@@ -32,7 +32,7 @@ impl<P: Payload> Receiver<P> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves which segments are answered at once where the sender requests acknowledgements.
+    //! Tests which segments are acknowledged at once where the sender requests acknowledgements.
     use super::*;
     use crate::Ecn;
     use crate::engine::{Engine, Output};
@@ -51,7 +51,7 @@ mod tests {
         Receiver::new(Arc::new(config))
     }
 
-    /// The number of acknowledgements that segment `number`, of 1000 bytes each, brings about at once.
+    /// Returns the number of immediate acknowledgements for segment `number`, of 1000 bytes.
     fn answers(receiver: &mut Receiver<Length>, number: u64, ack_now: bool, ecn: Ecn) -> usize {
         let payload = Length(1000);
         let segment =
@@ -68,16 +68,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_about_is_answered_at_once() {
+    fn requested_acknowledgements_are_sent_at_once() {
         let mut receiver = receiver();
         let answered: Vec<u64> =
             (0..200).filter(|number| answers(&mut receiver, *number, *number == 9, Ecn::Ect0) > 0).collect();
-        // Without further requests one speaks for 64.
+        // Without further requests one acknowledgement covers 64 segments.
         assert_eq!(answered, [9, 73, 137]);
         assert!(matches!(receiver.poll(Time::ZERO + DELAY), Output::Transmit(_)), "the rest in time");
     }
 
-    /// RFC 8257, section 3.2: where marks begin and end.
+    /// RFC 8257, section 3.2: at the start and end of marking.
     #[test]
     fn changes_of_marks_are_answered_at_once() {
         let mut receiver = receiver();
@@ -91,7 +91,8 @@ mod tests {
         assert_eq!(answered, [5, 15]);
     }
 
-    /// A loss shows as soon as with an acknowledgement of each segment; those behind it wait, and a repair does not.
+    /// A loss is detected as early as with an acknowledgement of each segment; later segments wait, a retransmission
+    /// does not.
     #[test]
     fn a_gap_is_answered_at_once() {
         let mut receiver = receiver();

@@ -36,7 +36,7 @@ impl Head {
 
 /// Router feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RouterFeedback {
     /// Header of the packet that the feedback is about.
     pub head: Head,
     /// True if the router dropped that packet; otherwise it is any recent packet of the flow.
@@ -47,7 +47,7 @@ pub struct Told {
     pub rate: Option<Rate>,
 }
 
-impl Told {
+impl RouterFeedback {
     /// Encodes the feedback as a datagram.
     pub fn encode(&self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
@@ -89,16 +89,17 @@ mod tests {
     #[test]
     fn messages_are_as_documented() {
         let head = Head { connection: *b"12345678", number: 0x0a0b_0c0d };
-        let told = Told { head, dropped: true, queue: 7, rate: Some(Rate::from_bits_per_sec(256)) };
-        let bytes = told.encode();
+        let message =
+            RouterFeedback { head, dropped: true, queue: 7, rate: Some(Rate::from_bits_per_sec(256)) };
+        let bytes = message.encode();
         assert_eq!(bytes, *b"\x0912345678\x0a\x0b\x0c\x0d\x03\0\0\0\x07\0\0\0\0\0\0\x01\0");
-        assert_eq!(Told::decode(&bytes), Some(told));
-        let warning = Told { dropped: false, rate: None, ..told };
-        assert_eq!(Told::decode(&warning.encode()), Some(warning));
-        assert_eq!(Told::decode(&bytes[..25]), None);
+        assert_eq!(RouterFeedback::decode(&bytes), Some(message));
+        let warning = RouterFeedback { dropped: false, rate: None, ..message };
+        assert_eq!(RouterFeedback::decode(&warning.encode()), Some(warning));
+        assert_eq!(RouterFeedback::decode(&bytes[..25]), None);
         let mut other = bytes;
         other[13] = 4;
-        assert_eq!(Told::decode(&other), None);
+        assert_eq!(RouterFeedback::decode(&other), None);
         let packet = [b"\x0812345678\x0a\x0b\x0c\x0d".as_slice(), &[0; 40]].concat();
         assert_eq!(Head::read(&packet), Some(head));
         assert_eq!((Head::read(&packet[..12]), Head::read(&bytes)), (None, None));

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 /// Occupancy and limit, for disciplines with several queues under one limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Occupancy {
     limit: Limit,
     packets: u64,
     bytes: u64,
 }
 
-impl Room {
+impl Occupancy {
     /// Creates an empty occupancy.
     pub(crate) const fn new(limit: Limit) -> Self {
         Self { limit, packets: 0, bytes: 0 }

@@ -17,7 +17,7 @@ const STEP: f64 = 0.25;
 /// Shares of the target below which a queue is short, and below which it is almost empty.
 const SHORT: f64 = 0.5;
 const HARDLY: f64 = 0.25;
-/// Multiple of the target from which a queue is longer than flows of this scheme cause.
+/// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG: f64 = 2.0;
 /// Same multiple for a window within a twentieth of its minimum: such flows cannot shorten a queue.
 const LONG_FOR_LEAST: f64 = 1.15;
@@ -43,7 +43,7 @@ const REFRESH: Duration = Duration::from_secs(5);
 /// Reduction of the first drain, as a multiple of the flow's own queue, and its maximum as a share of the window.
 const DRAIN_CUT: f64 = 1.5;
 const MAX_DRAIN: f64 = 0.25;
-/// Round trips after a drain in which delays do not reflect the window.
+/// Number of round trips after a drain during which delays do not reflect the window.
 const REST: u32 = 2;
 /// Minimum reduction of a drain on a lossy path, as a share of the window, to measure losses at a lower rate.
 const CONTROL: f64 = 0.1;
@@ -54,7 +54,7 @@ pub(super) struct Pace {
     /// Multiple of the default step.
     velocity: f64,
     /// Consecutive round trips with growth away from the last full window.
-    haste: u32,
+    growth_streak: u32,
     /// Window at which the path was last full, in bytes.
     pub ceiling: f64,
     /// Reduction of the next drain, as a multiple of the flow's own queue.
@@ -65,14 +65,14 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { velocity: 1.0, haste: 0, ceiling: f64::INFINITY, drain_cut: DRAIN_CUT, rest: 0 }
+        Self { velocity: 1.0, growth_streak: 0, ceiling: f64::INFINITY, drain_cut: DRAIN_CUT, rest: 0 }
     }
 }
 
 impl Pace {
     /// Resets growth to the default step.
     pub fn slow_down(&mut self) {
-        (self.velocity, self.haste) = (1.0, 0);
+        (self.velocity, self.growth_streak) = (1.0, 0);
     }
 
     /// Starts the wait after a window is restored: packets sent under the smaller window arrive for two more round
@@ -91,8 +91,9 @@ impl Pace {
             (true, false) => 2.0 * self.velocity,
         };
         let is_far = !(NEAR.start..=BEYOND).contains(&reached);
-        self.haste = if is_far { self.haste.saturating_add(1) } else { 0 };
-        let most = FASTEST * f64::from(1u32 << (self.haste / ACCELERATION.0).min(ACCELERATION.1)) * window;
+        self.growth_streak = if is_far { self.growth_streak.saturating_add(1) } else { 0 };
+        let most =
+            FASTEST * f64::from(1u32 << (self.growth_streak / ACCELERATION.0).min(ACCELERATION.1)) * window;
         if step * self.velocity > most {
             self.velocity = (most / step).max(1.0);
         }
@@ -102,35 +103,35 @@ impl Pace {
 }
 
 impl Thalweg {
-    /// A round trip ended in which the window was `last.in_flight` full, the queueing delay was so many seconds, `rate` was delivered
-    /// and the round trip took `rtt`.
+    /// Evaluates a round trip with `last.in_flight` bytes in flight, this queueing delay in seconds, the delivery rate
+    /// `rate` and the round-trip time `rtt`.
     pub(super) fn steer(&mut self, now: Time, last: &Round, queueing: f64, rate: f64, rtt: f64) {
         if self.pace.rest > 0 {
             self.pace.rest -= 1;
             return;
         }
-        let own = self.window / rtt;
-        let target = self.target(own);
+        let flow_rate = self.window / rtt;
+        let target = self.target(flow_rate);
         let is_least = self.window < NEARLY * self.least();
         let is_long = queueing > target * if is_least { LONG_FOR_LEAST } else { LONG };
         let window = (self.window / self.segment, is_least);
-        if self.config.compete && self.rival.suspect(now, window, rate, queueing, is_long) {
+        if self.config.compete && self.competition.suspect(now, window, rate, queueing, is_long) {
             return;
         }
-        let target = self.told.target_share(now) * target;
-        if self.told.is_quiet() && self.give(queueing, target) {
+        let target = self.router_feedback.target_share(now) * target;
+        if self.router_feedback.has_recovered() && self.yield_share(queueing, target) {
             return;
         }
-        let pauses = self.giving.pauses();
+        let pauses = self.yielding.pauses();
         if queueing > SHORT * target {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
             let most = if pauses { 0.0 } else { target };
-            self.window += STEP * own * (target - queueing).min(most);
+            self.window += STEP * flow_rate * (target - queueing).min(most);
         } else {
-            let growth = self.pace.growth(self.window, STEP * own * target, queueing < HARDLY * target);
+            let growth = self.pace.growth(self.window, STEP * flow_rate * target, queueing < HARDLY * target);
             if pauses {
-                // It is left to others.
+                // The yielded part is left to other flows.
             } else if last.in_flight + self.segment > USED * self.window {
                 self.window += growth;
             } else {
@@ -143,14 +144,14 @@ impl Thalweg {
         self.refresh(now, self.window * queueing / rtt);
     }
 
-    /// Drains the queue for a round trip if no empty queue was seen for long; `own` bytes of it belong to this flow. If
-    /// that is not enough, the next drain is deeper.
-    fn refresh(&mut self, now: Time, own: f64) {
+    /// Drains the queue for a round trip if no empty queue was seen for long; `flow_queue` bytes of it belong to this flow.
+    /// If that is not enough, the next drain is deeper.
+    fn refresh(&mut self, now: Time, flow_queue: f64) {
         if self.delay.age(now) < REFRESH {
             return;
         }
         let least = if self.path_loss.share() > 0.0 { CONTROL * self.window } else { 2.0 * self.segment };
-        self.drain_cut = (self.pace.drain_cut * own).max(least).min(MAX_DRAIN * self.window);
+        self.drain_cut = (self.pace.drain_cut * flow_queue).max(least).min(MAX_DRAIN * self.window);
         self.pace.drain_cut = (2.0 * self.pace.drain_cut).min(1.0 / MAX_DRAIN);
         self.delay.accept(now);
     }
@@ -169,7 +170,7 @@ impl Thalweg {
 
     /// Returns true if the reduction is large enough to show whether losses continue at a lower rate.
     pub(super) fn is_low(&self) -> bool {
-        self.trial.is_some() || self.drain_cut >= CONTROL * self.window && self.drain_cut > 0.0
+        self.loss_probe.is_some() || self.drain_cut >= CONTROL * self.window && self.drain_cut > 0.0
     }
 }
 
@@ -177,10 +178,10 @@ impl Thalweg {
 mod tests {
     use super::*;
 
-    /// "The queue": near the window at which the path was last full growth is four steps, or a 128th of the window where these are less,
-    /// as on long ways. Beside a queue it is the usual step.
+    /// "The queue": near the window at which the path was last full, growth is four steps, or a 128th of the window if
+    /// that is more, as on long paths. Beside a queue it is the default step.
     #[test]
-    fn growth_is_careful_and_not_next_to_nothing() {
+    fn growth_is_limited_and_not_negligible() {
         let pace = Pace { ceiling: 1e6, ..Pace::default() };
         let growth = |step: f64, hardly: bool| { pace }.growth(1e6, step, hardly);
         assert_eq!(growth(5e3, true), 2e4);

@@ -25,31 +25,31 @@ impl Thalweg {
     /// determined the response.
     pub(super) fn respond_to_losses(&mut self, last: &Round, path: &Path, useful: f64) -> bool {
         self.detect_many_flows(last.tally);
-        let is_shared_by_many = self.crowd.is_there();
-        if let Some(mut trial) = self.trial.take() {
-            trial.rounds += 1;
-            let expected = trial.high.expected_in(trial.low.sent);
-            let is_over =
-                trial.rounds >= *ROUNDS.start() && expected >= CONTROLLED || trial.rounds >= *ROUNDS.end();
+        let is_shared_by_many = self.many_flows.is_there();
+        if let Some(mut loss_probe) = self.loss_probe.take() {
+            loss_probe.rounds += 1;
+            let expected = loss_probe.high.expected_in(loss_probe.low.sent);
+            let is_over = loss_probe.rounds >= *ROUNDS.start() && expected >= CONTROLLED
+                || loss_probe.rounds >= *ROUNDS.end();
             if is_over {
-                self.end_loss_probe(&trial, expected);
+                self.end_loss_probe(&loss_probe, expected);
             } else {
-                self.trial = Some(trial);
+                self.loss_probe = Some(loss_probe);
             }
             return true;
         }
-        if self.rival.is_there() {
+        if self.competition.is_there() {
             // Competing flows respond to the first loss, and so does this one.
             let most = if is_shared_by_many { 0.0 } else { f64::INFINITY };
             if !self.path_loss.exceeded_at_all_by(last.tally, most) {
                 self.refine(last);
                 return false;
             }
-            self.rival.on_loss(path.now, path.smoothed_rtt);
+            self.competition.on_loss(path.now, path.smoothed_rtt);
             self.epoch = path.now;
             return true;
         }
-        if !self.path_loss.exceeded_by(last.tally, self.crowd.max_path_loss()) {
+        if !self.path_loss.exceeded_by(last.tally, self.many_flows.max_path_loss()) {
             self.refine(last);
             return false;
         }
@@ -58,7 +58,7 @@ impl Thalweg {
             self.epoch = path.now;
             return true;
         }
-        self.trial =
+        self.loss_probe =
             Some(LossProbe { window: self.window, high: last.tally, low: Tally::default(), rounds: 0 });
         self.window = (self.window.min(useful) * (1.0 - CUT)).max(self.least());
         true
@@ -66,21 +66,21 @@ impl Thalweg {
 
     /// Attributes the losses of a round trip to the path, with little weight beside a persistent queue.
     fn refine(&mut self, last: &Round) {
-        if !self.crowd.is_there() {
+        if !self.many_flows.is_there() {
             self.path_loss.refine(last.tally);
         }
     }
 
-    fn end_loss_probe(&mut self, trial: &LossProbe, expected: f64) {
-        self.path_loss.learn(trial.low);
+    fn end_loss_probe(&mut self, loss_probe: &LossProbe, expected: f64) {
+        self.path_loss.learn(loss_probe.low);
         // A loss rate beyond any path's is congestion, even if the reduction of one flow among many has no visible
         // effect.
-        if trial.low.is_hopeless() || trial.low.is_fewer_than(expected) {
-            self.pace.ceiling = trial.window;
+        if loss_probe.low.is_hopeless() || loss_probe.low.is_fewer_than(expected) {
+            self.pace.ceiling = loss_probe.window;
             self.pace.slow_down();
         } else {
-            self.path_loss.learn(trial.high);
-            self.window = self.window.max(trial.window);
+            self.path_loss.learn(loss_probe.high);
+            self.window = self.window.max(loss_probe.window);
             if self.is_large() {
                 // The path's capacity is unknown: slow start ended too early, by these losses.
                 self.pace.ceiling = f64::INFINITY;

@@ -8,14 +8,14 @@
 
 use super::Thalweg;
 
-/// Excess of the queue over the target, as a share of the target: the start of the range is too long, and from its end
-/// on the queue belongs to competing traffic ([`rival`](super::rival)).
+/// Excess of the queue over the target, as a share of the target. The rule applies within the range; above it the queue
+/// belongs to competing traffic ([`competition`](super::competition)).
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
 /// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
 /// of a single flow, and that of starting flows, drains in them.
 const STAYS: f64 = 0.5;
 /// Minimum and maximum round trips with an excess before a yield; the maximum applies if no flow took the last yield.
-const PATIENCE: (u32, u32) = (8, 128);
+const ROUNDS_BEFORE_YIELD: (u32, u32) = (8, 128);
 /// Share of the distance to the fair rate given up, and minimum share of the window kept.
 const PART: f64 = 0.5;
 const KEPT: f64 = 0.75;
@@ -36,12 +36,12 @@ pub(super) struct Yielding {
     before: f64,
     /// Remaining round trips without growth.
     pause: u32,
-    patience: u32,
+    rounds_before_yield: u32,
 }
 
 impl Default for Yielding {
     fn default() -> Self {
-        Self { rounds: 0, most: 0.0, before: 0.0, pause: 0, patience: PATIENCE.0 }
+        Self { rounds: 0, most: 0.0, before: 0.0, pause: 0, rounds_before_yield: ROUNDS_BEFORE_YIELD.0 }
     }
 }
 
@@ -62,7 +62,11 @@ impl Yielding {
         }
         if self.before > 0.0 {
             let is_alone = window > AGAIN * self.before;
-            self.patience = if is_alone { (2 * self.patience).min(PATIENCE.1) } else { PATIENCE.0 };
+            self.rounds_before_yield = if is_alone {
+                (2 * self.rounds_before_yield).min(ROUNDS_BEFORE_YIELD.1)
+            } else {
+                ROUNDS_BEFORE_YIELD.0
+            };
             self.before = 0.0;
         }
         if excess < STAYS * self.most {
@@ -70,26 +74,26 @@ impl Yielding {
         }
         self.most = if self.rounds == 0 { excess } else { self.most.max(excess) };
         self.rounds += 1;
-        self.rounds >= self.patience
+        self.rounds >= self.rounds_before_yield
     }
 
-    fn give(&mut self, window: f64) {
+    fn yield_share(&mut self, window: f64) {
         *self = Self { rounds: 0, before: window, pause: PAUSE, ..*self };
     }
 }
 
 impl Thalweg {
     /// Yields part of the window if the queue stays above `target`; returns true if it did.
-    pub(super) fn give(&mut self, queueing: f64, target: f64) -> bool {
+    pub(super) fn yield_share(&mut self, queueing: f64, target: f64) -> bool {
         let excess = queueing / target - 1.0;
         if excess < EXCESS.start {
-            self.rival.forget_yielded();
+            self.competition.forget_yielded();
         }
-        if self.delay.doubt() > MAX_UNCERTAINTY * target || !self.giving.stays(self.window, excess) {
+        if self.delay.uncertainty() > MAX_UNCERTAINTY * target || !self.yielding.stays(self.window, excess) {
             return false;
         }
-        self.rival.note_yielded(self.window / self.segment);
-        self.giving.give(self.window);
+        self.competition.note_yielded(self.window / self.segment);
+        self.yielding.yield_share(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
         self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);
         true
@@ -100,14 +104,14 @@ impl Thalweg {
 mod tests {
     use super::*;
 
-    /// The round trips until something is given away, if the excess of one in 200 round trips is this.
-    fn until(giving: &mut Yielding, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
-        (0..200).find(|&round| giving.stays(window, excess(round)))
+    /// Returns the round trips until a yield, for this excess by round trip; at most 200.
+    fn until(yielding: &mut Yielding, window: f64, mut excess: impl FnMut(i32) -> f64) -> Option<i32> {
+        (0..200).find(|&round| yielding.stays(window, excess(round)))
     }
 
-    /// The excess that a flow alone has is gone by the time, and that of rivals is no affair of this rule.
+    /// The excess of a single flow drains in time, and that of competing traffic is outside this rule.
     #[test]
-    fn only_a_queue_that_stays_is_shared() {
+    fn only_a_standing_queue_triggers_a_yield() {
         assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.3), Some(7));
         assert_eq!(until(&mut Yielding::default(), 1e6, |round| 0.9 * 0.75f64.powi(round)), None);
         assert_eq!(until(&mut Yielding::default(), 1e6, |_| 0.09), None);
@@ -118,25 +122,25 @@ mod tests {
         );
     }
 
-    /// A flow that begins makes the queue longer than it is going to stay.
+    /// A starting flow lengthens the queue temporarily.
     #[test]
-    fn what_is_left_of_a_longer_queue_is_looked_at_anew() {
+    fn the_count_restarts_after_a_longer_queue_drains() {
         let begins = |round| if round < 3 { 0.9 } else { 0.3 };
         assert_eq!(until(&mut Yielding::default(), 1e6, begins), Some(3 + 7));
     }
 
     #[test]
-    fn who_is_alone_learns_to_wait() {
-        let mut giving = Yielding::default();
+    fn a_flow_alone_waits_longer_before_each_yield() {
+        let mut yielding = Yielding::default();
         let mut waits = Vec::new();
         for _ in 0..5 {
-            waits.push(until(&mut giving, 1e6, |_| 0.3).expect("stays") + 1);
-            giving.give(1e6);
+            waits.push(until(&mut yielding, 1e6, |_| 0.3).expect("stays") + 1);
+            yielding.yield_share(1e6);
         }
         assert_eq!(waits, [8, 16, 32, 64, 128]);
-        // Somebody took it.
-        assert_eq!(until(&mut giving, 0.8e6, |_| 0.3), Some(7));
-        giving.give(0.8e6);
-        assert_eq!((0..20).filter(|_| giving.pauses()).count(), PAUSE as usize);
+        // Another flow took the yielded part.
+        assert_eq!(until(&mut yielding, 0.8e6, |_| 0.3), Some(7));
+        yielding.yield_share(0.8e6);
+        assert_eq!((0..20).filter(|_| yielding.pauses()).count(), PAUSE as usize);
     }
 }

@@ -45,7 +45,7 @@ impl PeriodicVariationSpec {
     }
 
     /// Draws the next period of a line with that rate and delay. One stream serves all periods of a line.
-    pub fn beat(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> VariationPeriod {
+    pub fn draw_period(&self, rate: Rate, delay: Duration, stream: &mut Stream) -> VariationPeriod {
         let factor = 1.0 + self.rate_spread * (2.0 * stream.unit() - 1.0);
         let delay = delay + stream.uniform_duration(self.delay_spread);
         // An unlimited rate stays unlimited, and no rate becomes an outage.
@@ -70,21 +70,22 @@ mod tests {
 
     /// Uniform within the spread: the means are the line's rate, and its delay and half of the spread; the extremes are near.
     #[test]
-    fn beats_are_uniform_within_their_spread() {
+    fn periods_are_uniform_within_their_spread() {
         let (rate, delay) = (Rate::from_mbits_per_sec(100), Duration::from_millis(15));
         let mut stream = Stream::new(1, "rhythm", 0);
-        let beats: Vec<VariationPeriod> = (0..20_000).map(|_| SPEC.beat(rate, delay, &mut stream)).collect();
+        let periods: Vec<VariationPeriod> =
+            (0..20_000).map(|_| SPEC.draw_period(rate, delay, &mut stream)).collect();
         let mean =
-            |of: &dyn Fn(&VariationPeriod) -> f64| beats.iter().map(of).sum::<f64>() / beats.len() as f64;
-        assert!((mean(&|beat| beat.rate.as_f64()) / 1e8 - 1.0).abs() < 0.01);
-        assert!((mean(&|beat| beat.delay.as_millis_f64()) - 25.0).abs() < 0.2);
-        let rates = beats.iter().map(|beat| beat.rate.as_f64() / 1e6);
+            |of: &dyn Fn(&VariationPeriod) -> f64| periods.iter().map(of).sum::<f64>() / periods.len() as f64;
+        assert!((mean(&|period| period.rate.as_f64()) / 1e8 - 1.0).abs() < 0.01);
+        assert!((mean(&|period| period.delay.as_millis_f64()) - 25.0).abs() < 0.2);
+        let rates = periods.iter().map(|period| period.rate.as_f64() / 1e6);
         let (least, most) = rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate), b.max(rate)));
         assert!((60.0..60.1).contains(&least) && (139.9..=140.0).contains(&most), "{least} to {most}");
     }
 
     #[test]
-    fn a_rhythm_leaves_something() {
+    fn invalid_periods_are_refused() {
         assert_eq!(SPEC.check(), Ok(()));
         for bad in [
             PeriodicVariationSpec { every: Duration::ZERO, ..SPEC },
@@ -93,7 +94,7 @@ mod tests {
         ] {
             assert!(bad.check().is_err(), "{bad:?}");
         }
-        let endless = SPEC.beat(Rate::MAX, Duration::ZERO, &mut Stream::new(1, "rhythm", 0));
+        let endless = SPEC.draw_period(Rate::MAX, Duration::ZERO, &mut Stream::new(1, "rhythm", 0));
         assert_eq!(endless.rate, Rate::MAX);
     }
 }

@@ -158,19 +158,19 @@ impl<F: Open> Configured for F {
 /// A payload supported by engines of other crates: lengths in simulations, bytes on real paths.
 pub trait Carries: Carried {
     #[doc(hidden)]
-    fn own_sender(of: &ExternalFamily) -> ExternalEnd<Self>;
+    fn external_sender(of: &ExternalFamily) -> ExternalEnd<Self>;
     #[doc(hidden)]
-    fn own_receiver(of: &ExternalFamily) -> ExternalEnd<Self>;
+    fn external_receiver(of: &ExternalFamily) -> ExternalEnd<Self>;
 }
 
 macro_rules! carries {
     ($Payload:ty: $ends:ident) => {
         impl Carries for $Payload {
-            fn own_sender(of: &ExternalFamily) -> ExternalEnd<Self> {
+            fn external_sender(of: &ExternalFamily) -> ExternalEnd<Self> {
                 let (sender, _, decode) = of.0.$ends();
                 ExternalEnd::new(of.name(), sender, decode)
             }
-            fn own_receiver(of: &ExternalFamily) -> ExternalEnd<Self> {
+            fn external_receiver(of: &ExternalFamily) -> ExternalEnd<Self> {
                 let (_, receiver, decode) = of.0.$ends();
                 ExternalEnd::new(of.name(), receiver, decode)
             }
@@ -183,7 +183,7 @@ carries!(Slice: ends_of_bytes);
 /// A PDU of a family of another crate. Clones share it.
 pub struct ExternalPdu<P: Payload> {
     unit: Arc<dyn ErasedUnit<P>>,
-    /// Asked for once, while the engine that made it was being watched.
+    /// Queried once, while panics of the engine that made the PDU are caught.
     framing: u32,
     step: Option<SegmentStep>,
 }
@@ -279,9 +279,9 @@ impl<P: Payload> PartialEq for ExternalPdu<P> {
     }
 }
 
-/// Returns the result of `ask`, or that of `otherwise` if it panics.
-fn caught<R>(otherwise: impl FnOnce() -> R, ask: impl FnOnce() -> R) -> R {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| otherwise())
+/// Returns the result of `query`, or that of `otherwise` if it panics.
+fn caught<R>(otherwise: impl FnOnce() -> R, query: impl FnOnce() -> R) -> R {
+    catch_unwind(AssertUnwindSafe(query)).unwrap_or_else(|_| otherwise())
 }
 
 impl<P: Payload> ExternalPdu<P> {
@@ -311,13 +311,13 @@ impl Wire for ExternalPdu<Slice> {
         }
     }
 
-    /// Only an engine knows the family.
+    /// Only an engine can identify the family.
     fn decode(_bytes: Slice) -> Option<Self> {
         None
     }
 }
 
-/// A PDU that panics when it is asked has nothing to say of itself, and no label of its own.
+/// A PDU whose methods panic gets defaults and no label of its own.
 impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn payload(&self) -> Option<&P> {
         caught(|| None, || self.unit.payload())
@@ -374,7 +374,7 @@ where
     E: Endpoint<P, U> + Send,
 {
     fn receive(&mut self, now: Time, pdu: ExternalPdu<P>, ecn: Ecn) {
-        // Another family's is dropped.
+        // A PDU of another family is dropped.
         if let Ok(unit) = pdu.unit.into_any().downcast::<Unit<U>>() {
             let pdu = Arc::try_unwrap(unit).map_or_else(|shared| shared.0.clone(), |unit| unit.0);
             self.0.handle(now, Input::Pdu { pdu, ecn });
@@ -407,7 +407,7 @@ pub struct ExternalEnd<P: Payload> {
     end: Option<Box<dyn AnyEnd<P>>>,
     decode: Decode<P>,
     breach: Cell<Option<BreachKind>>,
-    told: bool,
+    reported: bool,
     /// The instant of the latest output, and the number of outputs at it.
     instant: Time,
     outputs: u32,
@@ -425,7 +425,7 @@ impl<P: Payload> ExternalEnd<P> {
             end,
             decode,
             breach: Cell::new(breach),
-            told: false,
+            reported: false,
             instant: Time::ZERO,
             outputs: 0,
             arrived: 0,
@@ -433,8 +433,7 @@ impl<P: Payload> ExternalEnd<P> {
         }
     }
 
-    /// Runs `act` on the engine, unless it broke its contract before. The engine's state after a panic is not used
-    /// again.
+    /// Runs `act` on the engine, unless it violated its contract before. The engine is not used again after a panic.
     fn guard<R>(&mut self, act: impl FnOnce(&mut dyn AnyEnd<P>) -> R) -> Option<R> {
         let end = self.end.as_mut().filter(|_| self.breach.get().is_none())?;
         let done = catch_unwind(AssertUnwindSafe(|| act(end.as_mut())));
@@ -445,10 +444,10 @@ impl<P: Payload> ExternalEnd<P> {
     }
 
     /// Queries the engine, unless it panicked before.
-    fn ask<R>(&self, otherwise: R, ask: impl FnOnce(&dyn End) -> R) -> R {
+    fn query<R>(&self, otherwise: R, query: impl FnOnce(&dyn End) -> R) -> R {
         let sound = self.end.as_ref().filter(|_| self.breach.get() != Some(BreachKind::Panicked));
         let Some(end) = sound else { return otherwise };
-        catch_unwind(AssertUnwindSafe(|| ask(end.as_end()))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| query(end.as_end()))).unwrap_or_else(|_| {
             self.breach.set(Some(BreachKind::Panicked));
             otherwise
         })
@@ -488,7 +487,7 @@ impl<P: Payload> ExternalEnd<P> {
             self.breach.set(Some(kind));
         }
         let Some(kind) = self.breach.get() else { return output };
-        if core::mem::replace(&mut self.told, true) {
+        if core::mem::replace(&mut self.reported, true) {
             return Output::Idle;
         }
         Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Engine, by: self.name, kind })))
@@ -514,43 +513,43 @@ impl<P: Payload> ExternalEnd<P> {
 
 impl<P: Payload> End for ExternalEnd<P> {
     fn sender_stats(&self, now: Time) -> Option<SenderStats> {
-        self.ask(None, |end| end.sender_stats(now))
+        self.query(None, |end| end.sender_stats(now))
     }
     fn take_rtt(&mut self) -> Option<Duration> {
         self.guard(|end| end.as_end_mut().take_rtt()).flatten()
     }
     fn receiver_counts(&self) -> ReceiverCounts {
-        self.ask(ReceiverCounts::default(), |end| end.receiver_counts())
+        self.query(ReceiverCounts::default(), |end| end.receiver_counts())
     }
     fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
-        self.ask(None, |end| end.segment_counts(now))
+        self.query(None, |end| end.segment_counts(now))
     }
     fn backlog(&self) -> u64 {
-        self.ask(0, |end| end.backlog())
+        self.query(0, |end| end.backlog())
     }
     fn limit(&self) -> Option<Limit> {
-        self.ask(None, |end| end.limit())
+        self.query(None, |end| end.limit())
     }
     fn mark_cuts(&self, now: Time) -> u64 {
-        self.ask(0, |end| end.mark_cuts(now))
+        self.query(0, |end| end.mark_cuts(now))
     }
     fn duplicates(&self) -> u64 {
-        self.ask(0, |end| end.duplicates())
+        self.query(0, |end| end.duplicates())
     }
     fn wants_pdus(&self) -> bool {
-        self.ask(true, |end| end.wants_pdus())
+        self.query(true, |end| end.wants_pdus())
     }
     fn takes_batches(&self) -> bool {
-        self.ask(false, |end| end.takes_batches())
+        self.query(false, |end| end.takes_batches())
     }
     fn follows_path(&self) -> bool {
-        self.ask(false, |end| end.follows_path())
+        self.query(false, |end| end.follows_path())
     }
     fn set_segment(&mut self, bytes: u32) {
         let _ = self.guard(|end| end.as_end_mut().set_segment(bytes));
     }
     fn window(&self) -> Option<u64> {
-        self.ask(None, |end| end.window())
+        self.query(None, |end| end.window())
     }
     fn set_window(&mut self, bytes: u64) {
         let _ = self.guard(|end| end.as_end_mut().set_window(bytes));

@@ -76,18 +76,18 @@ mod tests {
         Time::ZERO + Duration::from_micros(micros)
     }
 
-    /// A shaper keeps what a policer drops: the burst goes at once, the rest at the bucket's rate.
+    /// A shaper delays what a policer drops: the burst leaves at once, the rest at the bucket's rate.
     #[test]
     fn a_shaper_lets_the_burst_go_and_then_the_rate() {
         let shaper = TokenBucketSpec { rate: Rate::from_mbits_per_sec(8), burst: Bytes::new(3000) };
-        let mut onset =
+        let mut start_delay =
             StartDelay::new(&StartDelaySpec { shaper: Some(shaper), ..StartDelaySpec::default() });
-        let begins: Vec<Time> = (0..6).map(|_| onset.begin(at(0), at(0), 1000)).collect();
+        let begins: Vec<Time> = (0..6).map(|_| start_delay.begin(at(0), at(0), 1000)).collect();
         assert_eq!(begins, [0, 0, 0, 1000, 2000, 3000].map(at));
     }
 
-    /// The states of LTE as Huang et al. (MobiSys 2012) measured them: 260.1 ms to come from idle, which begins 11.6 s
-    /// after the last packet.
+    /// LTE states as measured by Huang et al. (MobiSys 2012): promotion from idle takes 260.1 ms, and idle begins 11.6
+    /// s after the last packet.
     #[test]
     fn a_sleeping_transmitter_wakes_up_first() {
         let state = |after, wake| SleepSpec {
@@ -97,8 +97,9 @@ mod tests {
         let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 260)]);
         let spec = StartDelaySpec { sleep, ..StartDelaySpec::default() };
         assert_eq!(spec.check(), Ok(()));
-        let mut onset = StartDelay::new(&spec);
-        let begins = [99_999, 100_000, 11_599_999, 11_600_000].map(|now| onset.begin(at(now), at(0), 1000));
+        let mut start_delay = StartDelay::new(&spec);
+        let begins =
+            [99_999, 100_000, 11_599_999, 11_600_000].map(|now| start_delay.begin(at(now), at(0), 1000));
         assert_eq!(begins, [99_999, 120_000, 11_619_999, 11_860_000].map(at));
         let sleep: Arc<[SleepSpec]> = Arc::new([state(100, 20), state(11_600, 20)]);
         assert_eq!(StartDelaySpec { sleep, ..StartDelaySpec::default() }.check(), Err(SpecError::Sleep));
