@@ -1,4 +1,4 @@
-//! Reads a scenario file with the files that it builds on, and puts them together.
+//! Loads a scenario file with its includes, and merges them.
 
 use super::diagnostic::Report;
 use super::source::{ReadError, Reader, Source, Span};
@@ -6,21 +6,21 @@ use super::tree::{self, Kind, Table, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a scenario's files in TOML, in all: what they are parsed into takes more than ten times as much.
-pub const LARGEST_FILE: u64 = 32 << 20;
+/// Maximum total size of a scenario's TOML files, in bytes: parsed values take more than ten times as much.
+pub const MAX_TOML_BYTES: u64 = 32 << 20;
 
-/// Files may build on each other to this depth.
-const DEEPEST: usize = 16;
+/// Maximum depth of nested includes.
+const MAX_INCLUDE_DEPTH: usize = 16;
 
-/// The most files of one scenario.
+/// Maximum number of files of one scenario.
 const MAX_FILES: usize = 256;
 
-/// Reads files and remembers where each came from.
+/// A loader of scenario files that tracks the origin of each.
 #[derive(Debug)]
 pub struct Loader {
-    /// For each source of the report, the directory that files named in it are relative to.
+    /// The base directory of relative file names, for each source of the report.
     pub directories: Vec<PathBuf>,
-    /// Files that are part of the program: they are found before those on the disk.
+    /// Built-in files, which take precedence over those on disk.
     built_in: &'static [(&'static str, &'static str)],
     files: usize,
     reader: Reader,
@@ -28,28 +28,27 @@ pub struct Loader {
 
 impl Default for Loader {
     fn default() -> Self {
-        let reader = Reader::new(LARGEST_FILE);
+        let reader = Reader::new(MAX_TOML_BYTES);
         Self { directories: Vec::new(), built_in: &[], files: 0, reader }
     }
 }
 
 impl Loader {
-    /// A loader that finds files that are part of the program.
+    /// Creates a loader with built-in files.
     pub fn with(built_in: &'static [(&'static str, &'static str)]) -> Self {
         Self { built_in, ..Self::default() }
     }
 
-    /// Reads a file and all that it includes. Without an including key, what cannot be read is reported for the
-    /// file as a whole.
+    /// Reads a file and all its includes. Without an including key, a read error is reported for the file as a whole.
     pub fn load(&mut self, path: &Path, report: &mut Report) -> Table {
         let mut open = Vec::new();
         self.load_from(path, None, &mut open, report)
     }
 
-    /// Reads a text as if it stood in a file of `directory`.
+    /// Reads a text like a file in `directory`.
     pub fn load_text(&mut self, name: &str, text: &str, directory: &Path, report: &mut Report) -> Table {
         let source = self.add(Source::new(name, text), directory, report);
-        if text.len() as u64 > LARGEST_FILE {
+        if text.len() as u64 > MAX_TOML_BYTES {
             too_large(source, report);
             return Table::default();
         }
@@ -57,7 +56,7 @@ impl Loader {
         self.merged(source, directory, &mut open, report)
     }
 
-    /// Registers a source whose file names are relative to `directory`.
+    /// Registers a source with `directory` as the base of its relative file names.
     pub fn add(&mut self, source: Source, directory: &Path, report: &mut Report) -> u32 {
         let id = report.add_source(source);
         self.directories.resize(id as usize + 1, directory.to_owned());
@@ -84,9 +83,9 @@ impl Loader {
         match self.read(path) {
             Ok(text) => {
                 let id = self.add(Source::new(name, text), &directory, report);
-                // Files are told apart by what the system says is their true path.
+                // Identify files by their canonical path.
                 let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-                if open.contains(&real) || open.len() >= DEEPEST {
+                if open.contains(&real) || open.len() >= MAX_INCLUDE_DEPTH {
                     let why = if open.contains(&real) { "includes itself" } else { "is included too deep" };
                     let message = format!("`{}` {why}", path.display());
                     report.error("scenario.include", by.unwrap_or(Span::whole(id)), message);
@@ -127,7 +126,7 @@ impl Loader {
         built_in.map_or_else(|| self.reader.text(path), |(_, text)| Ok((*text).to_owned()))
     }
 
-    /// The tables of a source over those of the files that it includes.
+    /// Merges the tables of a source over those of its includes.
     fn merged(
         &mut self,
         source: u32,
@@ -138,7 +137,7 @@ impl Loader {
         let own = tree::parse(source, report);
         let mut base = Table::default();
         if let Some(Value { kind: Kind::Array(names), .. }) = own.get("include") {
-            // What is not text is found when the key is decoded.
+            // Decoding reports elements that are not strings.
             for name in names {
                 if let Kind::String(file) = &name.kind {
                     let table = self.load_from(&directory.join(file), Some(name.span), open, report);
@@ -153,11 +152,11 @@ impl Loader {
 }
 
 fn too_large(source: u32, report: &mut Report) {
-    let message = format!("the scenario is larger than {} MiB", LARGEST_FILE >> 20);
+    let message = format!("the scenario is larger than {} MiB", MAX_TOML_BYTES >> 20);
     report.error("scenario.size", Span::whole(source), message);
 }
 
-/// Lays `over` over `base`: tables are merged key by key, lists of tables are put together, all else is replaced.
+/// Merges `over` into `base`: tables key by key, lists of tables by concatenation; all other values are replaced.
 fn merge(base: &mut Table, over: Table) {
     let places: BTreeMap<String, usize> =
         base.entries.iter().enumerate().map(|(place, (key, _))| (key.name.clone(), place)).collect();

@@ -7,19 +7,19 @@ mod bound;
 mod diagnostic;
 mod expand;
 mod explain;
-mod given;
+mod explicit;
 pub mod import;
 mod include;
-mod instead;
 mod keys;
-mod known_paths;
 mod lint;
+mod named_paths;
 mod network;
 mod path;
 mod quantity;
 mod reference;
 mod resolve;
 mod schema;
+mod scheme_override;
 mod set;
 mod source;
 mod sweep;
@@ -31,16 +31,17 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
-pub use instead::{Fate, ReplacedOption, SchemeOverride};
 pub use keys::{host_table, hosts};
-pub use known_paths::{PATHS, PathDescription, known_path};
 pub use lint::{Memory, is_random, memory};
+pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use schema::{schema, schema_with};
+pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{
-    Drawn, List, Listed, MAX_REPS, Placed, Range, SweepFile, Values, Varied, Way, read_sweep, read_sweep_text,
+    Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
+    read_sweep_text,
 };
 pub use threads::threads;
 pub use writer::text as toml_text;
@@ -240,12 +241,12 @@ pub fn load_with(path: &Path, sets: &[String], registry: &Arc<Registry>) -> Resu
 pub fn load_with_override(
     path: &Path,
     sets: &[String],
-    instead: Option<SchemeOverride<'_>>,
+    scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load(path, &mut report);
-    finish(table, sets, instead, path.parent().unwrap_or(Path::new("")), report, loader)
+    finish(table, sets, scheme_override, path.parent().unwrap_or(Path::new("")), report, loader)
 }
 
 /// Parses a scenario from a text. `name` identifies it in messages; file names in it are relative to `directory`.
@@ -284,12 +285,12 @@ pub fn load_text_with_override(
     text: &str,
     directory: &Path,
     sets: &[String],
-    instead: Option<SchemeOverride<'_>>,
+    scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::default());
     let table = loader.load_text(name, text, directory, &mut report);
-    finish(table, sets, instead, directory, report, loader)
+    finish(table, sets, scheme_override, directory, report, loader)
 }
 
 /// Loads the built-in scenario `name` from `files`, which may include each other.
@@ -312,12 +313,12 @@ pub fn load_built_in_with_override(
     name: &str,
     files: &'static [(&'static str, &'static str)],
     sets: &[String],
-    instead: Option<SchemeOverride<'_>>,
+    scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
     let table = loader.load(Path::new(name), &mut report);
-    finish(table, sets, instead, Path::new(""), report, loader)
+    finish(table, sets, scheme_override, Path::new(""), report, loader)
 }
 
 /// Checks a host from the command line, written as the value of `host`. `name` identifies it in messages.
@@ -362,18 +363,18 @@ const MAX_NAMES: usize = 20;
 fn finish(
     mut table: tree::Table,
     sets: &[String],
-    instead: Option<SchemeOverride<'_>>,
+    scheme_override: Option<SchemeOverride<'_>>,
     directory: &Path,
     mut report: Report,
     mut loader: Loader,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     set::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
-    let replaced = instead.map(|instead| {
-        let former = instead.former(&table);
-        set::apply(&instead.sets(), sets.len() + 1, &mut table, directory, &mut loader, &mut report);
+    let replaced = scheme_override.map(|scheme_override| {
+        let former = scheme_override.former(&table);
+        set::apply(&scheme_override.sets(), sets.len() + 1, &mut table, directory, &mut loader, &mut report);
         former
     });
-    let replaced = replaced.map(|former| instead::decode(former, &mut report)).unwrap_or_default();
+    let replaced = replaced.map(|former| scheme_override::decode(former, &mut report)).unwrap_or_default();
     let whole = Span::whole(0);
     let links = table.get("link").map_or(0, |value| match &value.kind {
         tree::Kind::Array(items) => items.len(),

@@ -56,8 +56,8 @@ impl GroupPath {
         self.bottleneck_hop
     }
 
-    /// The line to which the flows of the group offer most, by its rate, and the number of those that cross it: where they go many
-    /// ways, one that most of them cross; else the slowest, which all do.
+    /// Returns the link direction with the highest load from the group, relative to its rate, as the number of flows on
+    /// it and its rate. With a single path, that is the slowest link, which all flows cross.
     pub fn most_loaded_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
         let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction(spec, hop)));
         let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
@@ -90,7 +90,7 @@ pub fn packet_sizes(transport: &TransportSpec) -> (u32, u32) {
 impl Paths {
     /// Finds the paths of all groups.
     pub fn new(spec: &Spec) -> Self {
-        let ways = all_paths(spec);
+        let flow_paths = all_paths(spec);
         let mut paths = Self {
             groups: Vec::with_capacity(spec.groups.len()),
             link_rtt: vec![Duration::ZERO; spec.links.len()],
@@ -99,7 +99,7 @@ impl Paths {
             bottleneck: vec![false; spec.links.len() * 2],
         };
         for group in &spec.groups {
-            let path = paths.add(spec, group, &ways);
+            let path = paths.add(spec, group, &flow_paths);
             paths.groups.push(path);
         }
         paths
@@ -110,14 +110,14 @@ impl Paths {
         &mut self,
         spec: &Spec,
         group: &GroupSpec,
-        ways: &BTreeMap<(NodeId, NodeId), FlowPaths>,
+        flow_paths: &BTreeMap<(NodeId, NodeId), FlowPaths>,
     ) -> Option<GroupPath> {
         let (data, ack) = packet_sizes(&group.transport);
         let mut slowest: Option<GroupPath> = None;
         let mut loads = [Vec::new(), Vec::new()];
         let mut is_single = group.ends().len() == 1;
         for (pair, [from, to]) in group.ends().enumerate() {
-            let (there, back) = ways.get(&(from, to)).zip(ways.get(&(to, from)))?;
+            let (there, back) = flow_paths.get(&(from, to)).zip(flow_paths.get(&(to, from)))?;
             let path = measure(spec, group, [from, to], &there.path, &back.path);
             is_single &= there.shares.len() == there.path.len() && back.shares.len() == back.path.len();
             let flows = f64::from(group.flows_of_pair(pair));

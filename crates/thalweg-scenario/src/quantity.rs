@@ -1,4 +1,4 @@
-//! Values that a key can have: quantities with units, counts, names, and lists of them.
+//! Types of values: quantities with units, counts, names, and lists of them.
 
 use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError};
 pub use thalweg_proto::units::{Packets, Segments, Share};
 
-/// The text of a value that may be a quantity: text as it is, a bare number as its digits.
+/// Returns the text of a possible quantity: a string as it is, a bare number as its digits.
 fn quantity_text(kind: &Kind) -> Option<&str> {
     match kind {
         Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => Some(text),
@@ -20,7 +20,7 @@ fn quantity_text(kind: &Kind) -> Option<&str> {
     }
 }
 
-/// Decodes text of the form that `T` parses, with `T`'s own account of what is wrong.
+/// Decodes text in the form that `T` parses; reports `T`'s own errors.
 pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     value: &Value,
     report: &mut Report,
@@ -43,7 +43,7 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
     }
 }
 
-/// The quantity of a number without a unit, which computing may have left with more digits than mean something.
+/// Parses a quantity from a number without a unit, rounding digits beyond its resolution that come from computation.
 fn plain<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T, UnitError> {
     match format!("{number} {}", unit.name).parse() {
         Err(UnitError::TooFine { base }) => {
@@ -55,7 +55,7 @@ fn plain<T: FromStr<Err = UnitError>>(number: &str, unit: PlainUnit) -> Result<T
     }
 }
 
-/// So large are numbers that are meant without a prefix.
+/// Minimum number that is likely meant in the base unit, without a prefix.
 const LARGE: f64 = 1e5;
 
 fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) {
@@ -63,7 +63,7 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
         UnitError::NoUnit { number, suggestion } => {
             let message = format!("`{number}` has no unit");
             let is_large = number.parse().is_ok_and(|number: f64| number >= LARGE);
-            let label = match (T::USUAL_UNITS, T::PLAIN.filter(|_| is_large)) {
+            let label = match (T::COMMON_UNITS, T::PLAIN.filter(|_| is_large)) {
                 (_, Some(unit)) => format!("did you mean \"{number} {}\"?", unit.name),
                 ([], None) => format!("did you mean \"{suggestion}\"?"),
                 (units, None) => {
@@ -87,7 +87,7 @@ fn unit_error<T: Decode>(value: &Value, error: &UnitError, report: &mut Report) 
     }
 }
 
-/// A schema of text with a number and one of these units.
+/// Returns a schema of text with a number and one of these units.
 fn unit_schema(units: &str, example: &str) -> serde_json::Value {
     json!({
         "anyOf": [
@@ -99,18 +99,18 @@ fn unit_schema(units: &str, example: &str) -> serde_json::Value {
     })
 }
 
-/// A pattern of text with a real number and this unit.
+/// Returns a pattern of text with a real number and this unit.
 fn real_pattern(unit: &str) -> String {
     format!("^\\s*[+]?[0-9._]+([eE][-+]?[0-9]+)?\\s*{unit}\\s*$")
 }
 
-/// The units of spans of time, as a regular expression.
+/// The units of time, as a regular expression.
 const TIME_UNITS: &str = "ps|ns|us|µs|ms|s|min|h|d";
-/// The units of amounts of data.
+/// The units of data amounts, as a regular expression.
 const SIZE_UNITS: &str = "[kMGT]?B|[KMGT]iB";
 
 impl Decode for Duration {
-    const USUAL_UNITS: &'static [&'static str] = &["ms", "s"];
+    const COMMON_UNITS: &'static [&'static str] = &["ms", "s"];
     const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "s", rounded_to: ("ps", 1e12) });
 
     fn expected() -> String {
@@ -139,7 +139,7 @@ impl Decode for Rate {
 }
 
 impl Decode for Bytes {
-    const USUAL_UNITS: &'static [&'static str] = &["B", "kB"];
+    const COMMON_UNITS: &'static [&'static str] = &["B", "kB"];
     const PLAIN: Option<PlainUnit> = Some(PlainUnit { name: "B", rounded_to: ("B", 1.0) });
 
     fn expected() -> String {
@@ -178,7 +178,7 @@ impl Decode for Packets {
 }
 
 impl Decode for Segments {
-    const USUAL_UNITS: &'static [&'static str] = &["seg", "wa"];
+    const COMMON_UNITS: &'static [&'static str] = &["seg", "wa"];
 
     fn expected() -> String {
         "a number of segments, such as \"58 seg\" or \"2.5 wa\"".to_owned()
@@ -198,11 +198,11 @@ impl Decode for Segments {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Probability(pub f64);
 
-/// Reads a number from 0 to 1 or a percentage; `what` is what it is called.
+/// Decodes a number from 0 to 1 or a percentage; `what` names it in messages.
 fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
     let (parsed, bare) = match &value.kind {
         Kind::Integer(text) | Kind::Float(text) => (Some(text.parse::<units::Share>()), true),
-        // Other text is no number in TOML.
+        // Other strings are not numbers in TOML.
         Kind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
         _ => (None, false),
     };
@@ -283,7 +283,7 @@ impl Decode for Number {
         };
         match parsed.filter(|number| number.is_finite()) {
             Some(number) => Some(Self(number)),
-            // `nan` and `inf` are numbers to TOML.
+            // TOML accepts `nan` and `inf` as numbers.
             None if parsed.is_some() => {
                 report.error("scenario.range", value.span, "expected a finite number");
                 None
@@ -305,7 +305,7 @@ plain! {
     Share, f64: |share| share.0, |number| format!("{number:?}");
 }
 
-/// Reads a whole number from 0 to `most`.
+/// Decodes a whole number from 0 to `most`.
 fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, most: &T, report: &mut Report) -> Option<T> {
     let Kind::Integer(text) = &value.kind else {
         wrong_type::<T>(value, report);
@@ -379,16 +379,15 @@ impl Decode for String {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub String);
 
-/// The longest name.
-pub(super) const LONGEST_NAME: usize = 64;
+/// Maximum length of a name, in characters.
+pub(super) const MAX_NAME_LENGTH: usize = 64;
 
-/// The reason for which a text is no name, if it is none. Names go into file names and `--set` paths, so they have
-/// no dots.
+/// Returns the error in a name, if it is invalid. Names are used in file names and `--set` paths, so they have no dots.
 pub(super) fn name_fault(text: &str) -> Option<&'static str> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ' ' | '+' | ':' | '#');
     if text.is_empty() {
         Some("a name is empty")
-    } else if text.chars().count() > LONGEST_NAME {
+    } else if text.chars().count() > MAX_NAME_LENGTH {
         Some("a name has more than 64 characters")
     } else if !text.chars().all(fits) {
         Some("a name has only letters, digits, spaces and - _ / + : #")
@@ -401,10 +400,10 @@ pub(super) fn name_fault(text: &str) -> Option<&'static str> {
     }
 }
 
-/// The reason for which a text is no name of a scheme: a name, or one with options, as in `cubic:beta=0.5`.
+/// Returns the error in a scheme's name, if it is invalid: a name, or one with options, as in `cubic:beta=0.5`.
 pub(super) fn scheme_name_fault(text: &str) -> Option<&'static str> {
     match split_options(text) {
-        Some(_) if text.chars().count() > LONGEST_OPTIONS => {
+        Some(_) if text.chars().count() > MAX_OPTIONS_LENGTH => {
             Some("a scheme with options has more than 256 characters")
         }
         Some(_) if text.chars().any(char::is_control) => Some("a scheme with options has control characters"),
@@ -413,15 +412,15 @@ pub(super) fn scheme_name_fault(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A scheme's name and its options, where a text has some.
+/// Splits a text into a scheme's name and its options, if it has options.
 pub fn split_options(text: &str) -> Option<(&str, &str)> {
     text.split_once(':')
         .filter(|(_, options)| options.contains('='))
         .map(|(name, options)| (name.trim(), options))
 }
 
-/// The longest name of a scheme with options.
-const LONGEST_OPTIONS: usize = 256;
+/// Maximum length of a scheme's name with options.
+const MAX_OPTIONS_LENGTH: usize = 256;
 
 impl Decode for Name {
     fn expected() -> String {
@@ -436,22 +435,24 @@ impl Decode for Name {
         Some(Self(text))
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        definitions
-            .named("name", || json!({ "type": "string", "maxLength": LONGEST_NAME, "pattern": NAME_PATTERN }))
+        definitions.named(
+            "name",
+            || json!({ "type": "string", "maxLength": MAX_NAME_LENGTH, "pattern": NAME_PATTERN }),
+        )
     }
 }
 
-/// Names in the dialect of regular expressions that JavaScript and Python share, which has no classes of letters: all that is not
-/// ASCII passes here, and is looked at when the file is read.
+/// The pattern of names in the regular-expression dialect shared by JavaScript and Python, without character classes
+/// for letters: all non-ASCII characters pass, and are checked when the file is read.
 const NAME_PATTERN: &str = concat!(
     r#"^[^\x00-"$-*,-.;-@\[-^`{-\x9f]"#,
     r#"([^\x00-\x1f!-"$-*,.;-@\[-^`{-\x9f]*[^\x00-"$-*,.;-@\[-^`{-\x9f])?$"#
 );
 
-/// The most elements that a list may have.
-pub const LONGEST_LIST: usize = 1 << 20;
+/// Maximum number of elements of a list.
+pub const MAX_LIST_LENGTH: usize = 1 << 20;
 
-/// The name in the header of a table that is written `[name]`.
+/// Returns the name in a table header written as `[name]`.
 fn single_header(value: &Value, report: &Report) -> Option<String> {
     let Kind::Table(_) = value.kind else { return None };
     let text = report.source(value.span.source).text();
@@ -487,15 +488,15 @@ impl<T: Decode> Decode for Vec<At<T>> {
             }
             return None;
         };
-        if items.len() > LONGEST_LIST {
+        if items.len() > MAX_LIST_LENGTH {
             report.error(
                 "scenario.range",
                 value.span,
-                format!("the list has more than {LONGEST_LIST} elements"),
+                format!("the list has more than {MAX_LIST_LENGTH} elements"),
             );
             return None;
         }
-        // What is wrong with an element is in the report; the others are still looked at.
+        // Invalid elements are reported; the others are still decoded.
         Some(items.iter().filter_map(|item| decode_entry(item, report)).collect())
     }
     fn schema(definitions: &mut Definitions) -> serde_json::Value {

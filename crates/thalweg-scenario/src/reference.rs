@@ -1,4 +1,4 @@
-//! The reference of all keys of a scenario file, made from the descriptions of its tables.
+//! The reference of all keys of a scenario file, generated from the descriptions of its tables.
 
 use super::keys::Common;
 use super::schema::{TableDoc, sentence, tables};
@@ -6,20 +6,20 @@ use super::table::Field;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// All tables with their keys, as Markdown.
+/// Formats all tables with their keys as Markdown.
 pub fn reference() -> String {
     let mut out = String::new();
     let mut shown = BTreeSet::new();
     let shared = Common::fields();
     for table in tables() {
-        // A kind that also stands by itself is described once.
+        // Print a table that is also used on its own only once.
         if !shown.insert(table.name.clone()) {
             continue;
         }
         let own = table.fields.len().saturating_sub(shared.len());
         let is_window =
             shared.iter().map(|field| field.key).eq(table.fields[own..].iter().map(|field| field.key));
-        // What all window schemes have is described once, before the first of them.
+        // Print the keys shared by all window schemes once, before the first of them.
         if is_window && shown.insert(Common::NAME.to_owned()) {
             let _ = writeln!(out, "## {}\n\n{}\n", Common::NAME, sentence(Common::ABOUT));
             rows(&shared, &mut out);
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_has_a_line() {
+    fn every_key_has_a_row_in_the_reference() {
         let text = reference();
         for table in tables() {
             for field in &table.fields {

@@ -1,14 +1,14 @@
-//! The JSON Schema of scenario files, for editors, made from the descriptions of their tables.
+//! The JSON Schema of scenario files, for editors, generated from the descriptions of their tables.
 
 use super::table::{Decode, Field, Fields};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 
-/// Makes the schema of one kind of a choice: from the key that tells the kind, and its value.
+/// A generator for the schema of one kind of a choice, from the tag key and its value.
 pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
 
-/// The parts of a schema that are referred to by name, and the tables described on the way.
+/// The named definitions of a schema, and the tables described so far.
 #[derive(Debug, Default)]
 pub struct Definitions {
     parts: Map<String, Value>,
@@ -16,53 +16,53 @@ pub struct Definitions {
     registry: Arc<Registry>,
 }
 
-/// A table for the reference.
+/// The documentation of a table for the reference.
 #[derive(Clone, Debug)]
 pub struct TableDoc {
     /// The name of the table.
     pub name: String,
     /// The purpose of the table, in sentences.
     pub about: String,
-    /// The key that tells its kind, and the value for this one.
+    /// The tag key and its value, for a table that is one kind of a choice.
     pub tag: Option<(String, String)>,
-    /// Its keys.
+    /// The table's keys.
     pub fields: Vec<Field>,
 }
 
 impl Definitions {
-    /// The schemes and disciplines that there are.
+    /// Returns the available schemes and disciplines.
     pub const fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// Refers to the part `name`, which is made if it is not there yet.
+    /// Returns a reference to the definition `name`; creates it if it is missing.
     pub fn named(&mut self, name: &str, make: impl FnOnce() -> Value) -> Value {
         self.nested(name, |_| make())
     }
 
-    /// The same, for a part that needs other parts.
+    /// Returns a reference to a definition that may need other definitions.
     pub fn nested(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
         let name = part_name(name);
         if !self.parts.contains_key(&name) {
-            self.parts.insert(name.clone(), Value::Null); // A part that contains itself ends here.
+            self.parts.insert(name.clone(), Value::Null); // Ends the recursion of a definition that contains itself.
             let part = make(self);
             self.parts.insert(name.clone(), part);
         }
         json!({ "$ref": format!("#/$defs/{name}") })
     }
 
-    /// The schema of a table.
+    /// Returns the schema of a table.
     pub fn table<T: Fields>(&mut self) -> Value {
         self.nested(T::NAME, |definitions| object::<T>(None, definitions))
     }
 
-    /// The schema of a table that is described.
+    /// Returns the schema of a table with a description.
     pub fn described(&mut self, table: TableDoc) -> Value {
         let name = table.name.clone();
         self.nested(&name, |definitions| document(table, definitions))
     }
 
-    /// The schema of a table that is one of several, each described.
+    /// Returns the schema of a choice of described tables.
     pub fn choice_of(&mut self, name: &str, about: &str, tables: Vec<TableDoc>) -> Value {
         self.nested(name, |definitions| {
             let kinds: Vec<Value> = tables.into_iter().map(|table| document(table, definitions)).collect();
@@ -70,7 +70,7 @@ impl Definitions {
         })
     }
 
-    /// The schema of a table whose key `tag` tells its kind.
+    /// Returns the schema of a choice with the tag key `tag`.
     pub fn choice(&mut self, name: &str, about: &str, tag: &str, variants: &[(&str, Variant)]) -> Value {
         self.nested(name, |definitions| {
             let kinds: Vec<Value> =
@@ -79,7 +79,7 @@ impl Definitions {
         })
     }
 
-    /// The part `of` under another name, with a key `name` more in each of its kinds.
+    /// Copies the definition `of` under another name, and adds the key `name` to each of its kinds.
     pub fn with_name(&mut self, name: &str, of: &str) -> Value {
         let mut part = self.parts.get(of).cloned().unwrap_or(Value::Null);
         for kind in part["oneOf"].as_array_mut().into_iter().flatten() {
@@ -89,7 +89,7 @@ impl Definitions {
         self.named(name, || part)
     }
 
-    /// The kind `kind` of the choice `of`, in which the key that tells the kind may be missing.
+    /// Returns the kind `kind` of the choice `of` with an optional tag key.
     pub fn without_tag(&self, kind: &str, of: &str, tag: &str) -> Value {
         let kinds = self.parts.get(of).and_then(|part| part["oneOf"].as_array());
         let mut found = kinds
@@ -105,12 +105,12 @@ impl Definitions {
     }
 }
 
-/// References are URIs, which have no spaces.
+/// Replaces spaces: references are URIs.
 fn part_name(name: &str) -> String {
     name.replace(' ', "-")
 }
 
-/// One kind of a choice.
+/// Returns the schema of one kind of a choice.
 pub(super) fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> Value {
     object::<T>(Some((tag, value)), definitions)
 }
@@ -125,7 +125,7 @@ fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -
     document(table, definitions)
 }
 
-/// The schema of a table, which is noted for the reference.
+/// Returns the schema of a table, and records the table for the reference.
 fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
     definitions.tables.push(table.clone());
     let mut properties = Map::new();
@@ -156,29 +156,29 @@ fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
     })
 }
 
-/// A description on one line.
+/// Joins a description into one line.
 pub(super) fn sentence(about: &str) -> String {
     about.lines().map(str::trim).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// A default as JSON, where it is a plain value.
+/// Converts a default to JSON, if it is a plain value.
 fn default_value(toml: &str) -> Option<Value> {
     serde_json::from_str(toml).ok()
 }
 
-/// All tables of a scenario file, the whole file first.
+/// Returns all tables of a scenario file, the top-level table first.
 pub(super) fn tables() -> Vec<TableDoc> {
     let mut definitions = Definitions::default();
     let _ = super::keys::Document::schema(&mut definitions);
     definitions.tables
 }
 
-/// The JSON Schema (draft 2020-12) of a scenario file.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file.
 pub fn schema() -> Value {
     schema_with(&Arc::default())
 }
 
-/// The same of scenario files that may use what `registry` has.
+/// Returns the JSON Schema of scenario files with the schemes and disciplines of `registry`.
 pub fn schema_with(registry: &Arc<Registry>) -> Value {
     let mut definitions = Definitions { registry: Arc::clone(registry), ..Definitions::default() };
     let top = super::keys::Document::schema(&mut definitions);
@@ -187,7 +187,7 @@ pub fn schema_with(registry: &Arc<Registry>) -> Value {
         "title": "Thalweg scenario",
     });
     let names: Vec<&str> = registry.schemes().iter().map(|scheme| scheme.name).collect();
-    // By itself, or with options: `cubic:beta=0.8`.
+    // A bare name, or a name with options: `cubic:beta=0.8`.
     let with_options = json!({ "type": "string", "pattern": format!("^({}):", names.join("|")) });
     let listed = json!({ "anyOf": [{ "enum": names }, with_options] });
     definitions.parts.insert("listed-scheme".to_owned(), listed);
@@ -199,14 +199,14 @@ pub fn schema_with(registry: &Arc<Registry>) -> Value {
     root
 }
 
-/// The rule that a flow's scheme is one of the list, unless the file has or includes schemes of its own.
+/// Returns the rule that a flow's scheme must be listed, unless the file defines schemes or has includes.
 fn listed_schemes() -> Value {
     let scheme = json!({
         "description": "A listed scheme, or a table with `base`.",
         "anyOf": [{ "type": "object" }, { "$ref": "#/$defs/listed-scheme" }]
     });
     let flow = json!({ "properties": { "scheme": scheme } });
-    let told = |about: &str, part: Value| {
+    let described = |about: &str, part: Value| {
         let mut part = part;
         part["description"] = Value::from(about);
         part
@@ -215,9 +215,9 @@ fn listed_schemes() -> Value {
         "if": { "not": { "anyOf": [{ "required": ["scheme"] }, { "required": ["include"] }] } },
         "then": {
             "properties": {
-                "flow": told("Flows of listed schemes.", json!({ "items": flow })),
-                "defaults": told("Defaults with a listed scheme.", json!({
-                    "properties": { "flow": told("What flows share.", flow) }
+                "flow": described("Flows of listed schemes.", json!({ "items": flow })),
+                "defaults": described("Defaults with a listed scheme.", json!({
+                    "properties": { "flow": described("What flows share.", flow) }
                 })),
             }
         }

@@ -7,7 +7,7 @@ use super::tree::{self, Key, Kind, Table, Value};
 use std::path::Path;
 
 /// Maximum number of `--set` arguments.
-const MOST: usize = 1000;
+const MAX_SETS: usize = 1000;
 
 /// Applies arguments of the form `KEY=VALUE` to a scenario's tables.
 ///
@@ -24,8 +24,8 @@ pub fn apply(
     for (number, argument) in (first..).zip(sets) {
         let source = Source::argument(format!("--set {number}"), argument.clone());
         let id = loader.add(source, directory, report);
-        if number > MOST {
-            report.error("scenario.set", Span::whole(id), format!("there are more than {MOST} changes"));
+        if number > MAX_SETS {
+            report.error("scenario.set", Span::whole(id), format!("there are more than {MAX_SETS} changes"));
             return;
         }
         set(argument, id, table, report);

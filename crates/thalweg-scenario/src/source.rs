@@ -92,7 +92,7 @@ impl Span {
     /// The span of a default, which appears in no file.
     pub const DEFAULT: Self = Self { source: u32::MAX, start: 0, end: 0 };
 
-    /// The bytes `start..end` of source `source`.
+    /// Returns the span of the bytes `start..end` in source `source`.
     pub fn new(source: u32, range: Range<usize>) -> Self {
         let clip = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { source, start: clip(range.start), end: clip(range.end) }
@@ -263,7 +263,7 @@ mod tests {
 
     /// Files share one limit, and an endless file stops at the limit.
     #[test]
-    fn a_limit_is_for_all_files_together() {
+    fn the_size_limit_applies_to_all_files_together() {
         let folder = std::env::temp_dir().join(format!("thalweg-reader-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (small, broken) = (folder.join("small"), folder.join("broken"));

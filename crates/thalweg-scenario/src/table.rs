@@ -1,8 +1,8 @@
-//! One visible description for each table of a scenario file.
+//! Declarations of the tables of a scenario file.
 //!
-//! [`table!`](crate::table::table) lists a table's keys once, with their types, defaults and meaning. From that list come decoding,
-//! the keys that are allowed, inheritance of defaults, the JSON Schema and the reference. [`choice!`](crate::table::choice) does the same
-//! for tables of which one key says what kind they are.
+//! [`table!`](crate::table::table) lists a table's keys once, with their types, defaults and documentation. Decoding,
+//! key validation, inheritance of defaults, the JSON Schema and the reference derive from this list.
+//! [`choice!`](crate::table::choice) does the same for tagged unions of tables.
 
 use super::diagnostic::Report;
 use super::schema::Definitions;
@@ -10,12 +10,12 @@ use super::source::Span;
 use super::tree::{Key, Kind, Table, Value};
 use std::ops::Deref;
 
-/// Something decoded, with the place that it was read from.
+/// A decoded value with its source position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Its place.
+    /// The source position.
     pub span: Span,
 }
 
@@ -26,67 +26,67 @@ impl<T> Deref for At<T> {
     }
 }
 
-/// The unit of numbers that programs write without one.
+/// The implied unit of numbers that programs write without one.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainUnit {
     /// The unit.
     pub name: &'static str,
-    /// The unit to whose whole multiples values are rounded, and how many of it are one of the other.
+    /// The finer unit that values are rounded to, and its count in one of the implied unit.
     pub rounded_to: (&'static str, f64),
 }
 
-/// A type that a value of a scenario file can have.
+/// A type of values in scenario files.
 pub trait Decode: Sized {
-    /// Units to suggest for a bare number, for kinds that have several as usual as each other.
-    const USUAL_UNITS: &'static [&'static str] = &[];
+    /// Suggested units for a bare number, for types with several equally common ones.
+    const COMMON_UNITS: &'static [&'static str] = &[];
 
-    /// The unit of numbers without one, where these are taken.
+    /// The implied unit of bare numbers, if they are accepted.
     const PLAIN: Option<PlainUnit> = None;
 
-    /// The values that are expected, for messages and the reference; in the form `a duration, such as "50 ms"`.
+    /// Describes the expected values, for messages and the reference, in the form `a duration, such as "50 ms"`.
     fn expected() -> String;
 
-    /// Reads a value; what is wrong goes to the report, and then the result is `None`.
+    /// Decodes a value; reports errors and then returns `None`.
     fn decode(value: &Value, report: &mut Report) -> Option<Self>;
 
-    /// Its JSON Schema.
+    /// Returns the JSON Schema of the type.
     fn schema(definitions: &mut Definitions) -> serde_json::Value;
 }
 
-/// One key of a table, as documents describe it.
+/// The documentation of one key of a table.
 #[derive(Clone, Debug)]
 pub struct Field {
     /// The key.
     pub key: &'static str,
-    /// The meaning, in sentences.
+    /// The description, in sentences.
     pub about: &'static str,
-    /// The value that holds without the key, in TOML.
+    /// The default, in TOML.
     pub default: Option<String>,
-    /// It must be given.
+    /// Required key.
     pub required: bool,
-    /// The values that the key takes.
+    /// The accepted values.
     pub takes: Takes,
 }
 
-/// The values that a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
-    /// Those that a type decodes.
+    /// The values that a type decodes.
     Type {
-        /// The expected values in words: [`Decode::expected`] of the type.
+        /// The description of the expected values: [`Decode::expected`] of the type.
         expected: fn() -> String,
-        /// Its JSON Schema.
+        /// The JSON Schema of the type.
         schema: fn(&mut Definitions) -> serde_json::Value,
-        /// True if a text in TOML is a value of the key.
+        /// A check that a TOML text decodes.
         #[cfg(test)]
         decodes: fn(&str) -> bool,
     },
-    /// Those that a description tells.
+    /// The values of a kind in the catalog.
     Described(thalweg_catalog::Kind),
 }
 
 impl Takes {
-    /// The values that `T` decodes.
+    /// Returns the values that `T` decodes.
     pub const fn of<T: Decode>() -> Self {
         Self::Type {
             expected: T::expected,
@@ -98,45 +98,45 @@ impl Takes {
 }
 
 impl Field {
-    /// A key without a default.
+    /// Creates a key without a default.
     pub const fn of<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
         Self { key, about, default: None, required, takes: Takes::of::<T>() }
     }
 
-    /// A key of a description.
+    /// Creates a key from its description in the catalog.
     pub fn described(key: &thalweg_catalog::Key) -> Self {
-        let usual = if key.usual.is_empty() { None } else { key.kind.read(key.usual).ok() };
-        // As it is written there: `1514 B`, not `1.514 kB`.
+        let default = if key.default.is_empty() { None } else { key.kind.read(key.default).ok() };
+        // The default as written in the catalog: `1514 B`, not `1.514 kB`.
         let text = |value: thalweg_catalog::Value| {
-            if value.is_bare() { key.usual.to_owned() } else { format!("\"{}\"", key.usual) }
+            if value.is_bare() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
         };
         Self {
             key: key.short_name(),
             about: key.about,
-            default: usual.map(text),
+            default: default.map(text),
             required: key.required,
             takes: Takes::Described(key.kind),
         }
     }
 
-    /// The values that are expected, in words.
+    /// Describes the expected values.
     pub fn expected(&self) -> String {
         match &self.takes {
             Takes::Type { expected, .. } => expected(),
-            Takes::Described(kind) => super::given::expected(kind),
+            Takes::Described(kind) => super::explicit::expected(kind),
         }
     }
 
-    /// Its JSON Schema.
+    /// Returns the JSON Schema of the values.
     pub fn schema(&self, definitions: &mut Definitions) -> serde_json::Value {
         match &self.takes {
             Takes::Type { schema, .. } => schema(definitions),
-            Takes::Described(kind) => super::given::schema(kind, definitions),
+            Takes::Described(kind) => super::explicit::schema(kind, definitions),
         }
     }
 }
 
-/// The keys of a table, or a part of them that several tables share.
+/// The keys of a table, or a group of keys shared by several tables.
 pub trait Fields: Sized + Default + 'static {
     /// The table's name in the schema and the reference.
     const NAME: &'static str;
@@ -146,28 +146,28 @@ pub trait Fields: Sized + Default + 'static {
     /// Appends all keys.
     fn list(fields: &mut Vec<Field>);
 
-    /// Decodes one entry; false if the table has no such key.
+    /// Decodes one entry; returns false for an unknown key.
     fn accept(&mut self, key: &Key, value: &Value, report: &mut Report) -> bool;
 
-    /// Takes from `other` every key that this table does not have itself.
+    /// Inherits from `other` all keys that are not set here.
     fn inherit(&mut self, other: &Self);
 
-    /// Takes from `other` what this table does not have itself, without the keys of parts that other tables share.
-    fn inherit_own(&mut self, other: &Self);
+    /// Inherits from `other` the keys that are not set here, except shared groups.
+    fn inherit_fields(&mut self, other: &Self);
 
-    /// The values that hold for keys that are given nowhere.
+    /// Returns the defaults.
     fn defaults() -> &'static Self;
 
-    /// All keys, made once.
+    /// Returns all keys; created once.
     fn fields() -> &'static [Field];
 
-    /// The position of a key among them.
+    /// Returns the position of a key in the table.
     fn position(key: &str) -> Option<usize> {
         Self::fields().iter().position(|field| field.key == key)
     }
 }
 
-/// Decodes a table whose keys are `T`'s, apart from those in `beside`. `None` if a required key is missing.
+/// Decodes a table with the keys of `T`, except those in `beside`. Returns `None` if a required key is missing.
 pub fn decode_fields<T: Fields>(
     table: &Table,
     span: Span,
@@ -193,29 +193,29 @@ pub fn decode_fields<T: Fields>(
     complete.then_some(decoded)
 }
 
-/// Decodes the value of an entry, with its place.
+/// Decodes the value of an entry, with its position.
 pub fn decode_entry<T: Decode>(value: &Value, report: &mut Report) -> Option<At<T>> {
     T::decode(value, report).map(|decoded| At { value: decoded, span: value.span })
 }
 
-/// Says that the table `title` needs a key.
+/// Reports a missing key of the table `title`.
 pub fn missing(title: &str, key: &str, expected: &str, span: Span, report: &mut Report) {
     let message = format!("{title} needs `{key}`");
     report.error("scenario.missing", span, message).help(format!("`{key}`: {expected}"));
 }
 
-/// Says that a value is of the wrong kind.
+/// Reports a value of the wrong type.
 pub fn wrong_type<T: Decode>(value: &Value, report: &mut Report) {
     wrong_kind(&T::expected(), value, report);
 }
 
-/// Says that a value is of the wrong kind, where no type has the kind that is expected.
+/// Reports a value of the wrong type, from a description of the expected values.
 pub fn wrong_kind(expected: &str, value: &Value, report: &mut Report) {
     let message = format!("expected {expected}, found {}", value.kind.name());
     report.error("scenario.type", value.span, message);
 }
 
-/// The text of a default, decoded. A test makes sure that all defaults decode.
+/// Decodes a default. A test checks all defaults.
 pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
     let mut report = Report::default();
     let source = report.add_source(super::source::Source::new("default", text));
@@ -224,7 +224,7 @@ pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
     decoded.map(|value| At { value, span: Span::DEFAULT })
 }
 
-/// The table of a value, or an error that it is none.
+/// Returns the table of a value; reports an error if it is not a table.
 pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<&'v Table> {
     match &value.kind {
         Kind::Table(table) => Some(table),
@@ -235,9 +235,9 @@ pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<
     }
 }
 
-/// Describes a table: `field: Type = "key"`, then `or "TOML"` for a default or `(required)`; after the keys, parts that
-/// are tables of their own in the code but not in the file: `..part: Type`. A table may be `for` a structure or a variant of a
-/// specification; `=> field` [binds](super::bound) a key to one of its fields.
+/// Declares a table: `field: Type = "key"`, then `or "TOML"` for a default or `(required)`; after the keys,
+/// `..part: Type` for shared groups of keys, which are separate structures in the code only. A table may be `for` a
+/// structure or a variant of a specification; `=> field` [binds](super::bound) a key to one of its fields.
 macro_rules! table {
     (
         $(#[doc = $about:literal])+
@@ -265,7 +265,7 @@ macro_rules! table {
                 /// Keys shared with other tables.
                 pub $part: $Part,
             )*
-            /// A key was given, but not understood; so nothing follows from its absence.
+            /// A key has an invalid value; its absence implies nothing then.
             pub broken: bool,
         }
 
@@ -314,11 +314,11 @@ macro_rules! table {
             }
 
             fn inherit(&mut self, other: &Self) {
-                self.inherit_own(other);
+                self.inherit_fields(other);
                 $(self.$part.inherit(&other.$part);)*
             }
 
-            fn inherit_own(&mut self, other: &Self) {
+            fn inherit_fields(&mut self, other: &Self) {
                 $(if self.$field.is_none() {
                     self.$field.clone_from(&other.$field);
                 })*
@@ -357,33 +357,33 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// The half of [`table!`] that binds keys.
+/// The part of [`table!`] that binds keys.
 macro_rules! bind {
-    // A table that is for nothing.
+    // A table without a specification.
     ($Name:ident [] $fields:tt) => {};
 
-    // One for a structure, of which it fills some fields.
+    // A table for a structure, with some of its fields.
     ($Name:ident [$Spec:ident] [$({ $field:ident $Type:ty = $key:literal [$($place:ident).*] })*]) => {
         impl $Name {
-            /// Puts what is said here into the fields that the keys are bound to.
+            /// Sets the bound fields from the keys.
             pub fn fill(&self, spec: &mut $Spec) {
                 $($crate::table::bind!(@fill (self) spec $field $Type [$($place).*]);)*
             }
 
-            /// True if a key is given that is bound to a field.
+            /// Returns true if a bound key is set.
             #[allow(dead_code, reason = "few tables are asked")]
-            pub fn says_any(&self) -> bool {
-                [$($crate::table::bind!(@said (self) $field [$($place).*])),*].contains(&true)
+            pub fn sets_any(&self) -> bool {
+                [$($crate::table::bind!(@is_set (self) $field [$($place).*])),*].contains(&true)
             }
 
-            /// Writes the fields that keys are bound to under their keys.
+            /// Writes the bound fields under their keys.
             pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) {
                 $($crate::table::bind!(@write (spec.$($place).*) entries $Type, $key, [$($place).*]);)*
             }
         }
     };
 
-    // One for a variant of an enumeration, of which it has all fields.
+    // A table for a variant of an enumeration, with all its fields.
     ($Name:ident [$Spec:ident :: $Variant:ident] [$({ $field:ident $Type:ty = $key:literal [$($place:ident)?] })*]) => {
         $crate::table::bind! {
             @variant $Name $Spec { $Spec::$Variant { $($($place,)?)* } }
@@ -398,18 +398,18 @@ macro_rules! bind {
     };
     (@variant $Name:ident $Spec:ident { $($variant:tt)+ } [$({ $place:ident $field:ident $Type:ty = $key:literal })*]) => {
         impl $Name {
-            /// The variant with the fields that are said here or are usual; `None` where one lacks.
+            /// Returns the variant, with defaults for unset keys; `None` if a field is missing.
             pub fn spec(&self) -> Option<$Spec> {
-                let usual = <Self as $crate::table::Fields>::defaults();
+                let default = <Self as $crate::table::Fields>::defaults();
                 $(
-                    let given = self.$field.as_deref().or(usual.$field.as_deref());
+                    let given = self.$field.as_deref().or(default.$field.as_deref());
                     let $place = $crate::bound::FieldOf::<$Type>::of(given)?;
                 )*
-                let _ = usual;
+                let _ = default;
                 Some($($variant)+)
             }
 
-            /// Writes the fields of this variant under their keys; false for another variant.
+            /// Writes the fields of this variant under their keys; returns false for another variant.
             pub fn write(spec: &$Spec, entries: &mut $crate::writer::Entries) -> bool {
                 let $($variant)+ = spec else { return false };
                 $($crate::table::bind!(@write (*$place) entries $Type, $key, [$place]);)*
@@ -418,8 +418,8 @@ macro_rules! bind {
         }
     };
 
-    (@said ($this:expr) $field:ident []) => { false };
-    (@said ($this:expr) $field:ident [$($place:ident).+]) => { $this.$field.is_some() };
+    (@is_set ($this:expr) $field:ident []) => { false };
+    (@is_set ($this:expr) $field:ident [$($place:ident).+]) => { $this.$field.is_some() };
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty []) => {};
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty [$($place:ident).+]) => {
         if let Some(value) = $crate::bound::FieldOf::<$Type>::of($this.$field.as_deref()) {
@@ -435,19 +435,19 @@ macro_rules! bind {
 }
 pub(crate) use bind;
 
-/// The part of [`choice!`] that is for an enumeration: each kind for a variant.
+/// The part of [`choice!`] that binds an enumeration: one kind per variant.
 macro_rules! bind_kinds {
     ($Name:ident $tag:literal [] $kinds:tt) => {};
     ($Name:ident $tag:literal [$Spec:ident] [$($value:literal => $Variant:ident($Table:ty),)+]) => {
         impl $Name {
-            /// The variant that the table is for, with the fields that are said or usual; `None` where one lacks.
+            /// Returns the variant, with defaults for unset keys; `None` if a field is missing.
             pub fn spec(&self) -> Option<$Spec> {
                 match self {
                     $(Self::$Variant(table) => table.spec(),)+
                 }
             }
 
-            /// A variant under the keys of its kind; nothing where no kind is for it.
+            /// Writes a variant under the keys of its kind; returns no entries if there is no such kind.
             pub fn write(spec: &$Spec) -> $crate::writer::Entries {
                 $(
                     let mut entries = $crate::writer::Entries::default();
@@ -463,8 +463,8 @@ macro_rules! bind_kinds {
 }
 pub(crate) use bind_kinds;
 
-/// Describes a table of which one key says what kind it is: `"kind" => Variant(Table)`. It may be `for` an enumeration of a
-/// specification, each table for one of its variants.
+/// Declares a tagged union of tables: `"kind" => Variant(Table)`. It may be `for` an enumeration of a specification,
+/// with one table per variant.
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
@@ -484,10 +484,10 @@ macro_rules! choice {
         }
 
         impl $Name {
-            /// The values of the key that tells the kinds apart.
+            /// The values of the tag key.
             pub const KINDS: &'static [&'static str] = &[$($value),+];
 
-            /// Decodes a table of the kind `kind`; `None` also for a kind that there is not.
+            /// Decodes a table of the kind `kind`; returns `None` also for an unknown kind.
             pub fn decode_kind(
                 kind: &str,
                 table: &$crate::tree::Table,
@@ -526,7 +526,7 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// The key that tells what kind a table is.
+/// Decodes the tag key of a table.
 pub fn decode_tag<'v>(
     table: &'v Table,
     span: Span,
@@ -560,12 +560,12 @@ pub fn decode_tag<'v>(
     Some(kind)
 }
 
-/// The only element of a list that has one or none.
+/// Returns the only element of a list with at most one.
 pub const fn first(list: &[&'static str]) -> Option<&'static str> {
     if list.is_empty() { None } else { Some(list[0]) }
 }
 
-/// True for a list without elements.
+/// Returns true for an empty list.
 pub const fn is_empty(list: &[&'static str]) -> bool {
     list.is_empty()
 }

@@ -1,9 +1,9 @@
-//! The gain of several threads in one run, in words.
+//! Description of the speed-up of parallel execution.
 
-use thalweg_sim::cut::{Bound, SpeedupEstimate, estimate_speedup};
+use thalweg_sim::partition::{Bound, SpeedupEstimate, estimate_speedup};
 use thalweg_sim::spec::Spec;
 
-/// Says how much faster a run of `spec` is on some numbers of threads, and what bounds that.
+/// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
 pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
     let outlooks: Vec<(usize, SpeedupEstimate)> =
         numbers.into_iter().zip(estimate_speedup(spec, numbers)).collect();
@@ -71,7 +71,7 @@ mod tests {
     use crate::load_text;
     use std::path::Path;
 
-    fn said(text: &str) -> String {
+    fn described(text: &str) -> String {
         let loaded = load_text("threads.toml", text, Path::new(""), &[]).unwrap();
         super::threads(loaded.spec(), [4, 16])
     }
@@ -79,37 +79,40 @@ mod tests {
     const LINK: &str =
         "duration = \"10 s\"\n[[link]]\nname = \"core\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Gbit/s\"\n";
 
-    /// The sentence names the link, the flows or the delay that keeps threads apart.
+    /// The description names the link, the flows or the delay that limits the speed-up.
     #[test]
     fn the_bound_is_named() {
-        let apart =
+        let flows =
             "count = 100\nfrom = \"a\"\nto = \"b\"\naccess = { rate = \"1 Gbit/s\", delay = \"1 ms\" }\n";
-        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\n{apart}"));
+        let text = described(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\n{flows}"));
         assert!(
             text.starts_with("a run is about 2.") && text.contains("on 16: `core` from a to b"),
             "{text}"
         );
         let text =
-            said(&format!("{LINK}delay = \"0 s\"\n[[flow]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n"));
+            described(&format!("{LINK}delay = \"0 s\"\n[[flow]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n"));
         assert!(text.starts_with("one alone, as") && text.contains("100 % of the work"), "{text}");
         let tree = "duration = \"1 s\"\nnetwork = \"fat-tree k=4 rate=10 Gbit/s delay=1 ms\"\n";
         let random = "workload = { kind = \"poisson\", load = \"50 %\", size = \"1 MB\" }\n";
         let all = "[[flow]]\nname = \"g\"\nfrom = \"h*\"\nto = \"h*\"\npattern = \"permutation\"\n";
-        // Transfers that arrive at random are cut like any others, unless handshakes have both ends open and close together.
-        let text = said(&format!("{tree}{all}{random}"));
+        // Transfers with random arrivals can be partitioned like others, except with handshakes, which open and close
+        // both ends together.
+        let text = described(&format!("{tree}{all}{random}"));
         assert!(text.contains("times as fast on 16") && !text.contains("of the work"), "{text}");
         let text =
-            said(&format!("{tree}{all}scheme = {{ base = \"cubic\", handshake = \"tcp\" }}\n{random}"));
+            described(&format!("{tree}{all}scheme = {{ base = \"cubic\", handshake = \"tcp\" }}\n{random}"));
         assert!(text.contains("transfers of `g` arrive at random"), "{text}");
-        let text = said(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{apart}"));
+        let text =
+            described(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{flows}"));
         assert!(text.contains("the queue of `core` from a to b tells sources"), "{text}");
         let gate = "[node.a]\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
         let plain = "[[flow]]\ncount = 10\nfrom = \"a\"\nto = \"b\"\n";
-        let text = said(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
+        let text = described(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
         assert!(text.contains("the gate of `a` acts at once"), "{text}");
-        let short = said(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", apart.replace("1 ms", "1 ns")));
+        let short =
+            described(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", flows.replace("1 ms", "1 ns")));
         assert!(short.contains("delays of 1 ns"), "{short}");
-        let empty = said(&format!("{LINK}delay = \"1 ms\"\n"));
+        let empty = described(&format!("{LINK}delay = \"1 ms\"\n"));
         assert!(!empty.contains("of the work"), "{empty}");
     }
 }

@@ -1,50 +1,50 @@
-//! A scenario's tables and values before they are understood, each with the place that it stands at.
+//! The parsed tables and values of a scenario before decoding, with source positions.
 
 use super::diagnostic::Report;
 use super::source::Span;
 use toml::de::{DeTable, DeValue};
 
-/// Tables and arrays inside each other to at most this depth; no description needs more than seven.
-const DEEPEST: usize = 24;
+/// Maximum nesting depth of tables and arrays; no description needs more than seven.
+const MAX_NESTING: usize = 24;
 
-/// Up to this size all syntax errors of a file are listed; in a larger one reading ends at the first.
+/// Maximum size of a file, in bytes, for listing all syntax errors; parsing a larger one stops at the first.
 const LISTS_ALL_ERRORS: usize = 256 << 10;
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The value itself, by its type.
+    /// The value.
     pub kind: Kind,
-    /// Its place: for a table with a header of its own, the header.
+    /// The position; for a table with a header, that of the header.
     pub span: Span,
 }
 
-/// A value by its type in TOML.
+/// A value by its TOML type.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Quoted text.
+    /// A string.
     String(String),
-    /// A whole number, as digits of the decimal system where it was written so.
+    /// A whole number, as its decimal digits if it was written in decimal.
     Integer(String),
-    /// A number with a point or an exponent.
+    /// A number with a decimal point or an exponent.
     Float(String),
     /// `true` or `false`.
     Boolean(bool),
-    /// A date or time; no key takes one.
+    /// A date or time; not accepted by any key.
     Datetime,
-    /// An array, also one of tables.
+    /// An array, including arrays of tables.
     Array(Vec<Value>),
     /// A table.
     Table(Table),
 }
 
 impl Kind {
-    /// The name of the type in messages.
+    /// Returns the name of the type in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::String(_) => "text",
             Self::Integer(_) => "a whole number",
-            // TOML has `nan` and `inf`.
+            // TOML accepts `nan` and `inf`.
             Self::Float(digits) if digits.ends_with(['n', 'f']) => "a number that is not finite",
             Self::Float(digits) if digits.starts_with('-') => "a number below zero",
             Self::Float(digits) if digits.contains('.') => "a number with a fraction",
@@ -56,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// The same in JSON. Numbers too large for it, and dates, become null.
+    /// Converts the value to JSON. Numbers that do not fit, and dates, become null.
     pub fn into_json(self) -> serde_json::Value {
         match self {
             Self::String(text) => text.into(),
@@ -75,29 +75,29 @@ impl Kind {
     }
 }
 
-/// A key with its place.
+/// A key with its position.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Its place.
+    /// The position.
     pub span: Span,
 }
 
-/// Keys with values, in the order of the file.
+/// Keys with values, in file order.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// The entries; no key occurs twice.
+    /// The entries, without duplicate keys.
     pub entries: Vec<(Key, Value)>,
 }
 
 impl Table {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
-    /// The text value of a key.
+    /// Returns the string value of a key.
     pub fn text(&self, name: &str) -> Option<&str> {
         match &self.get(name)?.kind {
             Kind::String(text) => Some(text),
@@ -106,7 +106,7 @@ impl Table {
     }
 }
 
-/// Reads source `source` as TOML; syntax errors go to the report, and what could be read is returned.
+/// Parses source `source` as TOML; reports syntax errors and returns the valid remainder.
 pub fn parse(source: u32, report: &mut Report) -> Table {
     let text = std::sync::Arc::clone(report.source(source));
     let text = text.text();
@@ -126,7 +126,7 @@ pub fn parse(source: u32, report: &mut Report) -> Table {
     convert_table(table.into_inner(), source, 0, report)
 }
 
-/// Reads source `source` as a single TOML value.
+/// Parses source `source` as a single TOML value.
 pub fn parse_value(source: u32, report: &mut Report) -> Option<Value> {
     let text = std::sync::Arc::clone(report.source(source));
     let value = DeValue::parse(text.text()).ok()?;
@@ -144,11 +144,15 @@ fn convert_table(table: DeTable<'_>, source: u32, depth: usize, report: &mut Rep
     for (key, value) in table {
         let span = Span::new(source, value.span());
         let key = Key { span: Span::new(source, key.span()), name: key.into_inner().into_owned() };
-        if depth >= DEEPEST {
-            report.error("scenario.depth", key.span, format!("tables are nested more than {DEEPEST} deep"));
+        if depth >= MAX_NESTING {
+            report.error(
+                "scenario.depth",
+                key.span,
+                format!("tables are nested more than {MAX_NESTING} deep"),
+            );
             break;
         }
-        // A value that recovery from a syntax error made up has been complained about already.
+        // The parser's error recovery may invent a value; its syntax error has already been reported.
         if let Some(kind) = convert(value.into_inner(), span, depth + 1, report) {
             entries.push((key, Value { kind, span }));
         }
@@ -169,8 +173,12 @@ fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) ->
         DeValue::Boolean(value) => Kind::Boolean(value),
         DeValue::Datetime(_) => Kind::Datetime,
         DeValue::Array(items) => {
-            if depth >= DEEPEST {
-                report.error("scenario.depth", span, format!("lists are nested more than {DEEPEST} deep"));
+            if depth >= MAX_NESTING {
+                report.error(
+                    "scenario.depth",
+                    span,
+                    format!("lists are nested more than {MAX_NESTING} deep"),
+                );
                 return None;
             }
             let mut values = Vec::with_capacity(items.len());

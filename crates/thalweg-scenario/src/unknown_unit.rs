@@ -1,9 +1,9 @@
-//! The answer to a wrong unit.
+//! Diagnostics of unknown units.
 
 use super::diagnostic::Report;
 use super::tree::{Kind, Value};
 
-/// Says that there is no such unit here, which one was probably meant, and which there are (`all`, in words).
+/// Reports an unknown unit, with the probably intended one and a description of the valid ones (`all`).
 pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {
     if let Some(text) = with_a_point(value, unit) {
         let message = "the decimal sign is a point, not a comma";
@@ -11,21 +11,21 @@ pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str,
         return;
     }
     let found = report.error("scenario.unit", value.span, format!("unknown unit `{unit}`"));
-    let found = match usual_unit(unit, known) {
+    let found = match canonical_unit(unit, known) {
         Some(meant) => found.label(format!("did you mean `{meant}`?")),
         None => found.names(unit, known.iter().copied()),
     };
     found.help(format!("units here: {all}"));
 }
 
-/// The text with a decimal point, where it has a decimal comma, before which the number seemed to end.
+/// Returns the text with a decimal point in place of a decimal comma, if parsing of the number stopped at one.
 fn with_a_point(value: &Value, rest: &str) -> Option<String> {
     let digits = rest.strip_prefix(',')?;
     let Kind::String(text) = &value.kind else { return None };
     digits.starts_with(|first: char| first.is_ascii_digit()).then(|| text.replacen(',', ".", 1))
 }
 
-/// Units as others write them. The nearest name is often wrong by a factor of 8 here.
+/// Common synonyms of units. The nearest name is often wrong by a factor of 8 here.
 const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
     ("bit/s", &["bps", "b/s", "bits/s", "bit/sec"]),
     ("kbit/s", &["kbps", "Kbps", "kb/s", "Kb/s", "Kbit/s", "kbits/s", "kbit"]),
@@ -51,8 +51,8 @@ const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
     ("KiB", &["kiB", "kib", "KIB"]),
 ];
 
-/// The unit that is written as `unit` elsewhere, if it is among the `known` ones.
-fn usual_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
+/// Returns the unit commonly written as `unit`, if it is among the `known` ones.
+fn canonical_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
     let found =
         OTHER_SPELLINGS.iter().find(|(meant, spellings)| spellings.contains(&unit) && known.contains(meant));
     found.map(|(meant, _)| *meant)
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
     use thalweg_proto::units::{Bytes, Duration, Rate};
 
-    /// The answer to a wrong unit: label and help.
-    fn told<T: Decode>(text: &str) -> (String, String) {
+    /// Returns label and help of the diagnostic.
+    fn diagnosed<T: Decode>(text: &str) -> (String, String) {
         let mut report = Report::default();
         let source = report.add_source(Source::new("test", format!("\"{text}\"")));
         let value = super::super::tree::parse_value(source, &mut report).unwrap();
@@ -81,12 +81,12 @@ mod tests {
     #[track_caller]
     fn meant<T: Decode>(pairs: &[(&str, &str)]) {
         for (text, unit) in pairs {
-            assert_eq!(told::<T>(text).0, format!("did you mean `{unit}`?"), "{text}");
+            assert_eq!(diagnosed::<T>(text).0, format!("did you mean `{unit}`?"), "{text}");
         }
     }
 
     #[test]
-    fn units_as_others_write_them_are_understood_as_meant() {
+    fn common_unit_spellings_are_suggested_correctly() {
         meant::<Rate>(&[
             ("20 Mbps", "Mbit/s"),
             ("1 Gbps", "Gbit/s"),
@@ -118,15 +118,15 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_comma_is_told() {
-        assert_eq!(told::<Duration>("0,5 ms").0, "did you mean \"0.5 ms\"?");
-        assert_eq!(told::<Rate>("1,5 Mbit/s").0, "did you mean \"1.5 Mbit/s\"?");
+    fn a_decimal_comma_is_reported() {
+        assert_eq!(diagnosed::<Duration>("0,5 ms").0, "did you mean \"0.5 ms\"?");
+        assert_eq!(diagnosed::<Rate>("1,5 Mbit/s").0, "did you mean \"1.5 Mbit/s\"?");
     }
 
     #[test]
-    fn a_capacity_in_an_unknown_unit_is_told_all_units() {
+    fn an_unknown_capacity_unit_is_reported_with_all_valid_units() {
         for text in ["10 parsecs", "10 fooB", "10 elephant"] {
-            let help = told::<Capacity>(text).1;
+            let help = diagnosed::<Capacity>(text).1;
             assert!(help.contains("pkt, B, kB") && help.contains("bdp"), "{text}: {help}");
         }
     }

@@ -1,4 +1,4 @@
-//! Keys and values as TOML text.
+//! Formatting of keys and values as TOML.
 
 use std::fmt::{Display, Write as _};
 use thalweg_catalog::{Key, Value};
@@ -13,24 +13,24 @@ impl Entries {
         self.0.push((key, value.into()));
     }
 
-    /// Adds a key with a quantity, which prints with its unit.
+    /// Adds a key with a quantity, formatted with its unit.
     pub fn quantity(&mut self, key: &'static str, quantity: impl Display) {
         self.put(key, format!("\"{quantity}\""));
     }
 
-    /// Adds a number that reads back as the same.
+    /// Adds a key with a number, formatted without loss.
     pub fn number(&mut self, key: &'static str, number: f64) {
         self.put(key, format!("{number:?}"));
     }
 
-    /// Adds values of keys, those of tables of keys in tables.
+    /// Adds values of keys, with key tables as tables.
     pub fn values(&mut self, values: &[(&'static Key, Value)]) {
         let mut tables: Vec<(&'static str, Self)> = Vec::new();
         for (key, value) in values {
             match key.name.split_once('.') {
                 None => self.put(key.name, value.to_toml()),
                 Some((table, short)) => {
-                    // The table stands where its first key does, and in place of a switch.
+                    // The table takes the position of its first key, and replaces its switch.
                     if tables.iter().all(|(name, _)| *name != table) {
                         tables.push((table, Self::default()));
                         self.0.retain(|(name, _)| *name != table);
@@ -49,18 +49,18 @@ impl Entries {
         }
     }
 
-    /// The same keys in another order: by their positions, those without one first.
+    /// Sorts the keys by their positions, those without one first.
     pub fn in_order(mut self, position: impl Fn(&str) -> Option<usize>) -> Self {
         self.0.sort_by_cached_key(|(key, _)| position(key));
         self
     }
 
-    /// Adds all of `other`.
+    /// Appends all entries of `other`.
     pub fn append(&mut self, other: &Self) {
         self.0.extend(other.0.iter().cloned());
     }
 
-    /// One line for each.
+    /// Formats the entries, one per line.
     pub fn lines(&self) -> String {
         self.0.iter().fold(String::new(), |mut out, (key, value)| {
             let _ = writeln!(out, "{key} = {value}");
@@ -68,14 +68,14 @@ impl Entries {
         })
     }
 
-    /// All in one table on one line.
+    /// Formats the entries as an inline table.
     pub fn inline(&self) -> String {
         let entries: Vec<String> = self.0.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         format!("{{ {} }}", entries.join(", "))
     }
 }
 
-/// A text as TOML.
+/// Formats a text as a TOML string.
 pub fn text(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
@@ -94,7 +94,7 @@ pub fn text(text: &str) -> String {
     out
 }
 
-/// A key as TOML, in quotes where it needs them.
+/// Formats a key in TOML, quoted if necessary.
 pub fn key(name: &str) -> String {
     let bare =
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));

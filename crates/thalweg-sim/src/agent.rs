@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::describe::key;
 use thalweg_catalog::schemes::window::{SACK, custom_scheme, keys};
-use thalweg_catalog::{Ends, Key, Kind, Range, SchemeDescription, Values};
+use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
@@ -85,7 +85,7 @@ impl ConfigureController for AgentConfig {
     }
 
     fn ce_response(&self) -> CeResponse {
-        if self.l4s { CeResponse::Own(Ecn::Ect1) } else { CeResponse::AsToLoss }
+        if self.l4s { CeResponse::ControllerSpecific(Ecn::Ect1) } else { CeResponse::AsToLoss }
     }
 }
 
@@ -100,7 +100,7 @@ struct AgentState {
     /// A round trip has ended since the last decision.
     due: AtomicBool,
     /// Set when a round trip of any flow of the run ends; `None` where no agent decides per round trip.
-    asks: Option<Arc<AtomicBool>>,
+    decision_due: Option<Arc<AtomicBool>>,
 }
 
 impl AgentState {
@@ -137,9 +137,9 @@ impl Controller for Agent {
 
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         let round_ends = self.0.seen().on_ack(sample, stamp);
-        if let Some(asks) = self.0.asks.as_ref().filter(|_| round_ends) {
+        if let Some(decision_due) = self.0.decision_due.as_ref().filter(|_| round_ends) {
             self.0.due.store(true, Ordering::Relaxed);
-            asks.store(true, Ordering::Relaxed);
+            decision_due.store(true, Ordering::Relaxed);
         }
     }
 
@@ -231,7 +231,7 @@ struct Pending {
 pub struct Episode {
     run: Box<EventLoop<Untraced>>,
     step: Step,
-    asks: Arc<AtomicBool>,
+    decision_due: Arc<AtomicBool>,
     /// Shared state and flow number of each agent.
     agents: Vec<(Arc<AgentState>, u32)>,
     /// Delayed decisions, in order of time.
@@ -250,12 +250,12 @@ impl Episode {
         if length.is_zero() {
             return Err(EpisodeError::NoStep);
         }
-        let asks = Arc::new(AtomicBool::new(false));
+        let decision_due = Arc::new(AtomicBool::new(false));
         let mut spec = spec.clone();
         let (mut agents, mut flow) = (Vec::new(), 0);
         for group in &mut spec.groups {
-            let asks = matches!(step, Step::RoundTrip(_)).then(|| Arc::clone(&asks));
-            if let Some(seat) = take_seat(group, asks)? {
+            let decision_due = matches!(step, Step::RoundTrip(_)).then(|| Arc::clone(&decision_due));
+            if let Some(seat) = take_seat(group, decision_due)? {
                 agents.push((seat, flow));
             }
             flow += group.count;
@@ -264,7 +264,7 @@ impl Episode {
             return Err(EpisodeError::NoAgent);
         }
         let run = Box::new(crate::build::build(&spec, Untraced).map_err(EpisodeError::Spec)?);
-        Ok(Self { run, step, asks, agents, pending: Vec::new(), stopped_at: Time::ZERO })
+        Ok(Self { run, step, decision_due, agents, pending: Vec::new(), stopped_at: Time::ZERO })
     }
 
     /// Returns the number of agents.
@@ -301,17 +301,17 @@ impl Episode {
         for (seat, _) in &self.agents {
             seat.due.store(false, Ordering::Relaxed);
         }
-        self.asks.store(false, Ordering::Relaxed);
+        self.decision_due.store(false, Ordering::Relaxed);
         let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
         let latest = self.stopped_at + length;
         loop {
             let until = self.pending.first().map_or(latest, |pending| pending.at.min(latest));
-            match self.run.advance_until(until, &self.asks) {
+            match self.run.advance_until(until, &self.decision_due) {
                 Status::Finished => return self.stop(Stop::Finished),
                 Status::Broken => return self.stop(Stop::Broken),
                 Status::Running => {}
             }
-            if self.asks.load(Ordering::Relaxed) {
+            if self.decision_due.load(Ordering::Relaxed) {
                 return self.stop(Stop::DecisionDue);
             }
             while let Some(&Pending { agent, decision, .. }) =
@@ -375,7 +375,7 @@ impl Episode {
 /// Sets the ECN codepoint of all agents' packets, overriding the scenario.
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
-        let Ends::Window(ends) = &mut group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &mut group.transport.ends else { continue };
         let ControllerConfig::Custom(custom) = &ends.controller else { continue };
         let Some(config) = custom.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
@@ -387,9 +387,9 @@ pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
 /// Gives the flow of a group its own shared state if an agent controls it.
 fn take_seat(
     group: &mut GroupSpec,
-    asks: Option<Arc<AtomicBool>>,
+    decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
-    let Ends::Window(ends) = &mut group.transport.ends else { return Ok(None) };
+    let EndpointConfigs::Window(ends) = &mut group.transport.ends else { return Ok(None) };
     let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
     let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
     let has_several =
@@ -397,7 +397,7 @@ fn take_seat(
     if group.count != 1 || has_several {
         return Err(EpisodeError::NotOne { group: group.name.clone() });
     }
-    let seat = Arc::new(AgentState { asks, ..AgentState::default() });
+    let seat = Arc::new(AgentState { decision_due, ..AgentState::default() });
     let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
     ends.controller = ControllerConfig::Custom(ExternalController::new(config));
     Ok(Some(seat))

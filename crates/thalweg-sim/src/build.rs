@@ -5,6 +5,7 @@ use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::{Histogram, Recorder};
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
+use crate::parts::connection_ids::{Numbers, opens};
 use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageRoutes;
 use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
@@ -12,7 +13,6 @@ use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
-use crate::parts::numbers::{Numbers, opens};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::rounds::Rounds;
@@ -37,19 +37,20 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
 
-/// Returns the changes of a periodic variation until the end of the run; `beat` computes the next one.
-fn beats(
-    rhythm: &PeriodicVariationSpec,
+/// Returns the changes of a periodic variation until the end of the run; `next_period` computes the next one.
+fn variation_changes(
+    periodic_variation: &PeriodicVariationSpec,
     duration: Duration,
-    mut beat: impl FnMut() -> VariationPeriod,
+    mut next_period: impl FnMut() -> VariationPeriod,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    for number in 1..=duration.as_picos() / rhythm.every.as_picos().max(1) {
-        let (at, VariationPeriod { rate, delay }) = (Time::ZERO + rhythm.every * number, beat());
-        let now = if rhythm.outage.is_zero() { rate } else { Rate::ZERO };
+    for number in 1..=duration.as_picos() / periodic_variation.every.as_picos().max(1) {
+        let (at, VariationPeriod { rate, delay }) =
+            (Time::ZERO + periodic_variation.every * number, next_period());
+        let now = if periodic_variation.outage.is_zero() { rate } else { Rate::ZERO };
         changes.push(Change { rate: Some(now), delay: Some(delay), ..Change::at(at) });
-        if !rhythm.outage.is_zero() {
-            changes.push(Change { rate: Some(rate), ..Change::at(at + rhythm.outage) });
+        if !periodic_variation.outage.is_zero() {
+            changes.push(Change { rate: Some(rate), ..Change::at(at + periodic_variation.outage) });
         }
     }
     changes
@@ -98,8 +99,8 @@ impl<'a> Builder<'a> {
         };
         let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
         let mut table = RouteTable::new(spec);
-        let (of_flows_routes, forks) =
-            (core::mem::take(&mut table.routes), core::mem::take(&mut table.forks));
+        let (of_flows_routes, ecmp_groups) =
+            (core::mem::take(&mut table.routes), core::mem::take(&mut table.ecmp_groups));
         let mut builder = Self {
             spec,
             routes: Routes::new(spec),
@@ -111,7 +112,7 @@ impl<'a> Builder<'a> {
                 directions: Vec::new(),
                 speeds: Vec::new(),
                 routes: of_flows_routes,
-                forks,
+                ecmp_groups,
                 names: Names::new(spec.seed),
                 changes: Vec::new(),
                 in_service: BTreeMap::new(),
@@ -174,10 +175,10 @@ impl<'a> Builder<'a> {
             self.network.port_states.push(PortState::new(spec, |purpose| names.stream(purpose, number)));
         }
         self.network.transmitters.push(transmitter);
-        let changes = match &spec.rhythm {
-            Some(rhythm) => {
+        let changes = match &spec.periodic_variation {
+            Some(periodic_variation) => {
                 let mut stream = names.stream("rhythm", number);
-                let first = rhythm.beat(spec.rate, spec.delay, &mut stream);
+                let first = periodic_variation.draw_period(spec.rate, spec.delay, &mut stream);
                 let port_state = self
                     .network
                     .port_states
@@ -186,8 +187,8 @@ impl<'a> Builder<'a> {
                 if let Some(extra) = port_state {
                     (extra.rate, extra.delay) = (first.rate, first.delay);
                 }
-                let beat = || rhythm.beat(spec.rate, spec.delay, &mut stream);
-                let mut changes = beats(rhythm, self.spec.duration, beat);
+                let next_period = || periodic_variation.draw_period(spec.rate, spec.delay, &mut stream);
+                let mut changes = variation_changes(periodic_variation, self.spec.duration, next_period);
                 changes.extend(spec.schedule.iter().cloned());
                 Cow::Owned(changes)
             }
@@ -283,7 +284,7 @@ impl<'a> Builder<'a> {
             epoch: 0,
             control: control_route,
             has_access: group.access.is_some(),
-            overhead: (overhead_links > 0).then(|| group.own_links() - overhead_links),
+            overhead: (overhead_links > 0).then(|| group.links_per_flow() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
             opening: opens(group).then_some(self.opening.len() as u32),
@@ -424,7 +425,7 @@ impl<'a> Builder<'a> {
             expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
-            border: None,
+            boundary: None,
             outside: None,
             tracing,
         };

@@ -18,18 +18,18 @@ impl Spec {
             }
         }
         let is_plain = routing.paths == Multipath::One && routing.failures.is_empty();
-        let told = self
+        let feedback_link = self
             .links
             .iter()
             .find(|link| link.forward.feedback.is_some() || link.backward.feedback.is_some());
-        if let Some(link) = told.filter(|_| !is_plain) {
+        if let Some(link) = feedback_link.filter(|_| !is_plain) {
             return Some((
                 link.name.clone(),
                 "routers that tell sources must know their one route: no several paths, and no failures",
             ));
         }
         for group in self.groups.iter().filter(|group| !group.pairs.is_empty()) {
-            if told.is_some() {
+            if feedback_link.is_some() {
                 return Some((
                     group.name.clone(),
                     "routers that tell sources want a group for each pair of nodes",

@@ -5,22 +5,22 @@
 //! and independently of how the run is advanced.
 
 pub mod agent;
+mod buffered_record;
 mod build;
 mod change;
 mod check;
-pub mod cut;
 mod error;
 mod event;
 mod event_loop;
 mod failures;
 pub mod fairness;
-mod kept;
 pub mod live;
 mod matching;
 mod measure;
 mod messages;
 mod middlebox;
 mod parallel;
+pub mod partition;
 mod parts;
 mod prefetch;
 mod processing;

@@ -1,7 +1,8 @@
 //! A network for real packets: the links and queues of a simulation, driven by an external clock.
 //!
-//! The owner passes in each packet at the current time, and gets it back with the time at which it reaches the end of
-//! its path. In between, packets are handled exactly as simulated packets are.
+//! The owner passes in each packet at the current time, and receives it with its arrival time at the end of the path.
+//! In
+//! between, packets are handled exactly as simulated packets are.
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
@@ -58,7 +59,7 @@ impl Live {
             Some((name, priority)) => (name.to_owned(), priority),
             None => (format!("{} -> {}", name(from), name(to)), LOWEST_PRIORITY),
         };
-        let mut ways_back = Vec::new();
+        let mut return_paths = Vec::new();
         for &link in path {
             let spec = &self.spec.links[link as usize / 2];
             let (line, router) =
@@ -66,10 +67,10 @@ impl Live {
             if line.feedback.is_some()
                 && let Some(back) = shortest_path(&self.spec, router, from)
             {
-                ways_back.push((link, back));
+                return_paths.push((link, back));
             }
         }
-        self.run.outside_flow(path, ways_back, name, priority)
+        self.run.outside_flow(path, return_paths, name, priority)
     }
 
     /// Registers a connection with data to send at a node, with this priority. If the node has a gate, the gate may
@@ -187,45 +188,45 @@ impl Live {
 /// Merges the results of a network that several [`Live`]s shared; each of its flows is a group. `owners` gives, for
 /// each link direction, the position in `parts` of the run that owned it. `parts` must not be empty.
 pub fn join(parts: Vec<RunResult>, owners: &[usize]) -> RunResult {
-    let mut whole = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
+    let mut merged = RunResult { ended: Time::ZERO, complete: true, ..RunResult::default() };
     // In order of their start, as a single run would list them.
     let mut flows = Vec::new();
     let mut links: Vec<Option<LinkResult>> = vec![None; owners.len()];
     let mut series = Vec::new();
     for (number, part) in parts.into_iter().enumerate() {
-        (whole.seed, whole.warmup) = (part.seed, part.warmup);
-        whole.ended = whole.ended.max(part.ended);
-        whole.complete &= part.complete;
-        whole.events += part.events;
-        whole.hops += part.hops;
-        whole.fingerprint = whole.fingerprint.wrapping_add(part.fingerprint);
-        whole.conservation.add(&part.conservation);
-        let own = |link: usize| owners.get(link) == Some(&number);
-        for (place, link) in part.links.into_iter().enumerate().filter(|(place, _)| own(*place)) {
+        (merged.seed, merged.warmup) = (part.seed, part.warmup);
+        merged.ended = merged.ended.max(part.ended);
+        merged.complete &= part.complete;
+        merged.events += part.events;
+        merged.hops += part.hops;
+        merged.fingerprint = merged.fingerprint.wrapping_add(part.fingerprint);
+        merged.conservation.add(&part.conservation);
+        let owns = |link: usize| owners.get(link) == Some(&number);
+        for (place, link) in part.links.into_iter().enumerate().filter(|(place, _)| owns(*place)) {
             links[place] = Some(link);
         }
         flows.extend(
             part.flows.into_iter().zip(part.groups).zip(0..).map(|(both, flow)| (number, flow, both)),
         );
         let kept = part.series.into_iter();
-        let kept = kept.filter(|series| series.quantity.is_of_flow() || own(series.subject as usize));
+        let kept = kept.filter(|series| series.quantity.is_of_flow() || owns(series.subject as usize));
         series.extend(kept.map(|series| (number, series)));
     }
-    whole.links = links.into_iter().flatten().collect();
+    merged.links = links.into_iter().flatten().collect();
     flows.sort_by_key(|(number, flow, (result, _))| (result.start, *number, *flow));
     let places: BTreeMap<(usize, u32), u32> =
         (0..).zip(&flows).map(|(place, (number, flow, _))| ((*number, *flow), place)).collect();
     for (place, (.., (flow, group))) in (0..).zip(flows) {
-        whole.flows.push(FlowResult { group: place, ..flow });
-        whole.groups.push(group);
+        merged.flows.push(FlowResult { group: place, ..flow });
+        merged.groups.push(group);
     }
     for (number, mut one) in series {
         if one.quantity.is_of_flow() {
             let Some(place) = places.get(&(number, one.subject)) else { continue };
             one.subject = *place;
         }
-        whole.series.push(one);
+        merged.series.push(one);
     }
-    whole.series.sort_by_key(|series| (series.quantity.is_of_flow(), series.subject));
-    whole
+    merged.series.sort_by_key(|series| (series.quantity.is_of_flow(), series.subject));
+    merged
 }

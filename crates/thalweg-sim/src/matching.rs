@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_fit_by_either_port() {
+    fn packets_match_by_either_port() {
         let of =
             |text: &str, protocol, ports, dscp| text.parse::<Match>().unwrap().fits(protocol, ports, dscp);
         assert!(of("udp 5060", 17, [40_000, 5060], 0) && of("udp 5060", 17, [5060, 40_000], 9));

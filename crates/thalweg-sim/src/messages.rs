@@ -31,8 +31,8 @@ pub(crate) fn message_paths(spec: &Spec, routes: &mut Routes<'_>) -> Vec<Message
     }
     for (number, group) in (0..).zip(&spec.groups) {
         let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
-        let ways = [(group.from, group.to, false), (group.to, group.from, true)];
-        for (home, sink, reply) in ways.into_iter().filter(|way| !way.2 || answers) {
+        let paths = [(group.from, group.to, false), (group.to, group.from, true)];
+        for (home, sink, reply) in paths.into_iter().filter(|ends| !ends.2 || answers) {
             for queue in routes.path(home, sink).unwrap_or_default() {
                 let link = &spec.links[queue as usize / 2];
                 let is_forward = queue.is_multiple_of(2);
@@ -47,10 +47,10 @@ pub(crate) fn message_paths(spec: &Spec, routes: &mut Routes<'_>) -> Vec<Message
     }
     // Searches once per router, and adds one route for all of its queues.
     wanted.sort_unstable();
-    let ways = wanted.chunk_by(|(a, _), (b, _)| a == b).filter_map(|same| {
+    let paths = wanted.chunk_by(|(a, _), (b, _)| a == b).filter_map(|same| {
         let (router, home, has_access) = same.first()?.0;
         let path = routes.path(router, home)?;
         Some(MessagePath { path, has_access, of: same.iter().map(|&(_, telling)| telling).collect() })
     });
-    ways.collect()
+    paths.collect()
 }

@@ -1,14 +1,14 @@
 //! One run on several threads (conservative parallel simulation).
 //!
-//! Each thread runs one partition. In a round it handles the events before the time from which other partitions may
-//! still send it something, delivers outgoing packets, and waits for the others. That time follows from the clocks of
+//! Each thread runs one partition. In a round it handles the events before the earliest time of a packet or notice from
+//! another partition, delivers outgoing packets, and waits for the others. That time follows from the clocks of
 //! all partitions and the distances between them. A partition never receives anything for its past, hence its events
 //! have the same order as on one thread.
 
-use crate::cut::Cut;
+use crate::buffered_record::BufferedRecord;
 use crate::event_loop::{EventLoop, Status};
-use crate::kept::BufferedRecord;
-use crate::parts::border::Outbox;
+use crate::partition::Cut;
+use crate::parts::boundary::Outbox;
 use crate::recording::Merge;
 use crate::result::RunResult;
 use crate::spec::Spec;
@@ -65,7 +65,8 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
 
     /// Returns the events so far; events common to several partitions count once.
     pub fn events(&self) -> u64 {
-        let of = |part: &EventLoop<T>| part.events - part.border.as_ref().map_or(0, |border| border.doubled);
+        let of =
+            |part: &EventLoop<T>| part.events - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled);
         self.parts.iter().map(of).sum()
     }
 
@@ -117,26 +118,26 @@ struct PartitionStatus {
 const WORDS: usize = 16;
 
 /// Arrival time without any message.
-const NO_MAIL: u64 = u64::MAX;
+const NO_MESSAGE: u64 = u64::MAX;
 /// Arrival time of messages without packets.
-const NO_PACKETS: u64 = NO_MAIL - 1;
+const NO_PACKETS: u64 = NO_MESSAGE - 1;
 
 /// Shared state of the partitions. It exists twice: while one partition reads the values of this round, another may
 /// already write those of the next.
 struct SharedState {
     notices: Vec<CachePadded<PartitionStatus>>,
     /// Packets in transit between partitions: those from i to j at `i * parts + j`.
-    mail: Vec<CachePadded<Mutex<Outbox>>>,
+    in_transit: Vec<CachePadded<Mutex<Outbox>>>,
 }
 
 impl SharedState {
     fn new(parts: usize) -> Self {
-        let words = || CachePadded([const { AtomicU64::new(NO_MAIL) }; WORDS]);
+        let words = || CachePadded([const { AtomicU64::new(NO_MESSAGE) }; WORDS]);
         let sent = || (0..parts.div_ceil(WORDS)).map(|_| words()).collect();
         let notice = || CachePadded(PartitionStatus { sent: sent(), ..PartitionStatus::default() });
         Self {
             notices: (0..parts).map(|_| notice()).collect(),
-            mail: (0..parts * parts).map(|_| CachePadded::default()).collect(),
+            in_transit: (0..parts * parts).map(|_| CachePadded::default()).collect(),
         }
     }
 
@@ -151,9 +152,9 @@ impl SharedState {
         &self.notices[from].0.sent[to / WORDS].0[to % WORDS]
     }
 
-    fn mail(&self, from: usize, to: usize) -> MutexGuard<'_, Outbox> {
-        let mail = &self.mail[from * self.notices.len() + to].0;
-        mail.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_transit(&self, from: usize, to: usize) -> MutexGuard<'_, Outbox> {
+        let in_transit = &self.in_transit[from * self.notices.len() + to].0;
+        in_transit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,18 +168,18 @@ struct Threads<'a> {
     enough: u64,
     /// Number of polls before a thread yields its processor.
     spins: u32,
-    /// Set if a thread has panicked: nobody must wait for it.
+    /// Set after a panic of a thread: the others must not wait for it.
     is_broken: AtomicBool,
     /// Emptied lists of records, for reuse.
-    told: Mutex<Vec<Vec<BufferedRecord>>>,
+    spare_lists: Mutex<Vec<Vec<BufferedRecord>>>,
 }
 
 /// Number of buffered records at which partitions deliver them.
 const MANY_KEPT: u64 = 1 << 15;
 /// Maximum number of events of a partition in one round of a recorded run: limits the memory of records.
 const MAX_IN_ROUND: u64 = 1 << 14;
-/// Maximum number of record lists by which a partition may be ahead of the tracer.
-const LISTS_AHEAD: usize = 2;
+/// Maximum number of record lists of a partition queued for the tracer.
+const MAX_QUEUED_LISTS: usize = 2;
 
 /// Records of a partition, and the time before which they are complete.
 type List = (Vec<BufferedRecord>, Time);
@@ -192,7 +193,7 @@ impl<'a> Threads<'a> {
             enough,
             spins: spins(cut.parts),
             is_broken: AtomicBool::new(false),
-            told: Mutex::default(),
+            spare_lists: Mutex::default(),
         }
     }
 
@@ -213,32 +214,38 @@ impl<'a> Threads<'a> {
         std::thread::scope(|scope| {
             let _guard = Guard(&self.is_broken);
             let begin = |(number, part)| {
-                let (sender, receiver) = sync_channel::<List>(LISTS_AHEAD);
-                let hand_over = move |part: &mut EventLoop<T>, before| self.hand_over(part, before, &sender);
-                scope.spawn(move || self.work(number, part, hand_over));
+                let (sender, receiver) = sync_channel::<List>(MAX_QUEUED_LISTS);
+                let deliver_records =
+                    move |part: &mut EventLoop<T>, before| self.deliver_records(part, before, &sender);
+                scope.spawn(move || self.work(number, part, deliver_records));
                 receiver
             };
             let receivers: Vec<Receiver<List>> = parts.iter_mut().enumerate().map(begin).collect();
             loop {
-                let mut told = Time::MAX;
+                let mut complete_before = Time::MAX;
                 for (part, receiver) in receivers.iter().enumerate() {
                     // All threads end in the same round, unless one has panicked.
                     let Ok((list, before)) = receiver.recv() else { return };
                     merge.add(part, list);
-                    told = told.min(before);
+                    complete_before = complete_before.min(before);
                 }
-                merge.tell_before(told, |mut list| {
+                merge.deliver_before(complete_before, |mut list| {
                     list.clear();
-                    self.told.lock().unwrap_or_else(PoisonError::into_inner).push(list);
+                    self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
                 });
             }
         });
     }
 
-    /// Delivers the buffered records of a partition. Returns false if nobody receives them.
-    fn hand_over<T: Tracing>(&self, part: &mut EventLoop<T>, before: Time, to: &SyncSender<List>) -> bool {
+    /// Delivers the buffered records of a partition. Returns false without a receiver.
+    fn deliver_records<T: Tracing>(
+        &self,
+        part: &mut EventLoop<T>,
+        before: Time,
+        to: &SyncSender<List>,
+    ) -> bool {
         let Some(kept) = part.tracing.kept() else { return true };
-        let empty = self.told.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let empty = self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner).pop();
         to.send((core::mem::replace(kept, empty.unwrap_or_default()), before)).is_ok()
     }
 
@@ -248,7 +255,7 @@ impl<'a> Threads<'a> {
         &self,
         number: usize,
         part: &mut EventLoop<T>,
-        hand_over: impl Fn(&mut EventLoop<T>, Time) -> bool,
+        deliver_records: impl Fn(&mut EventLoop<T>, Time) -> bool,
     ) {
         let _guard = Guard(&self.is_broken);
         let parts = self.cut.parts;
@@ -263,13 +270,14 @@ impl<'a> Threads<'a> {
             if !self.wait(round, board) {
                 return;
             }
-            for from in (0..parts).filter(|&from| board.sent(from, number).load(Ordering::Relaxed) != NO_MAIL)
+            for from in
+                (0..parts).filter(|&from| board.sent(from, number).load(Ordering::Relaxed) != NO_MESSAGE)
             {
-                part.admit(from, &mut board.mail(from, number));
+                part.admit(from, &mut board.in_transit(from, number));
             }
             let (first, until) = self.until(number, board);
             let is_due = T::KEEPS && (until.is_none() || board.sum(|of| &of.kept) >= MANY_KEPT);
-            if is_due && !hand_over(part, Time::from_picos(first)) {
+            if is_due && !deliver_records(part, Time::from_picos(first)) {
                 return;
             }
             let Some(until) = until else { return };
@@ -298,17 +306,17 @@ impl<'a> Threads<'a> {
 
     /// Delivers a partition's outgoing packets, and publishes for each other partition when the first arrives, if any.
     fn send<T: Tracing>(number: usize, part: &mut EventLoop<T>, board: &SharedState) {
-        let Some(border) = part.border.as_deref_mut() else { return };
-        for (to, outbox) in border.outboxes.iter_mut().enumerate() {
+        let Some(boundary) = part.boundary.as_deref_mut() else { return };
+        for (to, outbox) in boundary.outboxes.iter_mut().enumerate() {
             let arrives = match outbox.earliest() {
                 Some(time) => time.as_picos(),
-                None if outbox.is_empty() => NO_MAIL,
+                None if outbox.is_empty() => NO_MESSAGE,
                 None => NO_PACKETS,
             };
             board.sent(number, to).store(arrives, Ordering::Relaxed);
             // The previous content has been taken.
-            if arrives != NO_MAIL {
-                core::mem::swap(&mut *board.mail(number, to), outbox);
+            if arrives != NO_MESSAGE {
+                core::mem::swap(&mut *board.in_transit(number, to), outbox);
             }
         }
     }

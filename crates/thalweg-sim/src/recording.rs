@@ -4,8 +4,8 @@
 //! from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time that
 //! all partitions have reached.
 
-use crate::kept::{BufferedRecord, What};
-use crate::parts::numbers::Numbers;
+use crate::buffered_record::{BufferedRecord, What};
+use crate::parts::connection_ids::Numbers;
 use crate::parts::packet::copy;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
@@ -162,14 +162,14 @@ impl Merge {
 
     /// Passes the records before a time to the tracer; all of them must have been delivered. Used-up lists go to
     /// `done`.
-    pub fn tell_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
+    pub fn deliver_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
         while let Some((part, next)) = self.first_two(end) {
             while let Some(kept) = self.streams[part].first() {
                 let is_after = |next: &Place| kept.place.order(next, self.ties) == Ordering::Greater;
                 if kept.place.time >= end || next.as_ref().is_some_and(is_after) {
                     break;
                 }
-                tell(&mut self.tracer, &mut self.connections, kept);
+                deliver_record(&mut self.tracer, &mut self.connections, kept);
                 self.streams[part].pass().into_iter().for_each(&mut done);
             }
         }
@@ -200,7 +200,7 @@ impl Merge {
 }
 
 /// Passes one record to a tracer.
-fn tell(tracer: &mut Traced, connections: &mut Connections, kept: &BufferedRecord) {
+fn deliver_record(tracer: &mut Traced, connections: &mut Connections, kept: &BufferedRecord) {
     let BufferedRecord { place, what } = kept;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {

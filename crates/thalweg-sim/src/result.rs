@@ -391,7 +391,7 @@ pub struct LinkResult {
     pub packets: u64,
     /// Bytes transmitted.
     pub bytes: Bytes,
-    /// Share of the counted time in which the transmitter was busy, 0 to 1.
+    /// Fraction of the counted time with a busy transmitter, 0 to 1.
     pub utilisation: f64,
     /// Token rate of a policer, and the transmitted bytes as a share of the tokens generated in the counted time: above
     /// 1 after an admitted burst.

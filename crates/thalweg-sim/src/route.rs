@@ -35,12 +35,12 @@ pub(crate) struct ShortestPathDag {
     /// For a node with a single neighbour, that neighbour and the direction from it: the rest then leads to the
     /// neighbour.
     last: Option<(NodeId, [DirectionId; 1])>,
-    /// Directions by which best paths leave each node.
+    /// Directions of the best paths at each node.
     leaving: Rc<Vec<Vec<DirectionId>>>,
 }
 
 impl ShortestPathDag {
-    /// Returns the directions by which best paths leave a node; empty without a path, and at the destination. Each
+    /// Returns the first directions of the best paths from a node; empty without a path, and at the destination. Each
     /// leads to a node with fewer links to go, hence there are no loops.
     pub fn leaving(&self, node: NodeId) -> &[DirectionId] {
         match &self.last {
@@ -102,20 +102,20 @@ impl<'a> Routes<'a> {
     /// Returns the cost of a path extended by a direction.
     fn and(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
         let link = &self.spec.links[direction as usize / 2];
-        let (way, weight) = if direction.is_multiple_of(2) {
+        let (line, weight) = if direction.is_multiple_of(2) {
             (&link.forward, link.weight)
         } else {
             (&link.backward, link.reverse_weight.unwrap_or(link.weight))
         };
         let more = match self.spec.routing.metric {
-            Metric::Delay => way.delay.as_picos(),
+            Metric::Delay => line.delay.as_picos(),
             Metric::Hops => 1,
             Metric::Weight => weight.into(),
         };
         (cost.saturating_add(more), hops + 1)
     }
 
-    /// Runs Dijkstra's algorithm: returns the direction by which each node is reached.
+    /// Runs Dijkstra's algorithm: returns the direction that reaches each node.
     fn search(&self, root: NodeId) -> Vec<Option<DirectionId>> {
         let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
         let mut arrived_by = vec![None; self.spec.nodes.len()];
@@ -148,7 +148,7 @@ impl<'a> Routes<'a> {
         ShortestPathDag { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
     }
 
-    /// Returns the directions by which best paths to a node leave each other node, by Dijkstra's algorithm.
+    /// Returns the first directions of the best paths from each node to `root`, by Dijkstra's algorithm.
     fn best_leaving(&self, root: NodeId) -> Vec<Vec<DirectionId>> {
         let mut best = vec![(u64::MAX, u32::MAX); self.spec.nodes.len()];
         let mut frontier = BinaryHeap::from([Reverse((0, 0, root.0))]);
@@ -196,7 +196,7 @@ pub struct FlowPaths {
 /// of failures are omitted.
 pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
     let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
-    let mut ways: BTreeMap<(NodeId, NodeId), FlowPaths> = BTreeMap::new();
+    let mut paths: BTreeMap<(NodeId, NodeId), FlowPaths> = BTreeMap::new();
     let wanted: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
     let epochs = spec.routing.epochs();
     let several = epochs.len() > 1;
@@ -207,7 +207,7 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
             // By source node, as the search is per node.
             for &(from, to) in &wanted {
                 let Some(path) = routes.path(from, to) else { continue };
-                let of = ways.entry((from, to)).or_default();
+                let of = paths.entry((from, to)).or_default();
                 if spec.routing.paths == Multipath::One {
                     of.add(path.windows(2).map(|pair| (pair[0], pair[1])), &path[..], is_first);
                     of.first.extend(path.first());
@@ -223,13 +223,13 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
             let mut spreading = Spreading::new(spec.nodes.len());
             for &(to, from) in &back {
                 let web = routes.web(to);
-                if let Some(of) = ways.get_mut(&(from, to)) {
+                if let Some(of) = paths.get_mut(&(from, to)) {
                     spreading.add(&routes, &web, from, of, is_first);
                 }
             }
         }
     }
-    for of in ways.values_mut() {
+    for of in paths.values_mut() {
         for list in [&mut of.first, &mut of.last] {
             list.sort_unstable();
             list.dedup();
@@ -240,7 +240,7 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
             of.steps.dedup();
         }
     }
-    ways
+    paths
 }
 
 impl FlowPaths {
@@ -358,7 +358,8 @@ mod tests {
     }
 
     proptest! {
-        /// A node with a single link has the paths of its neighbour: those that a search of its own finds, of equal ones the same.
+        /// A node with a single link has the paths of its neighbour: a search from the node itself finds the same, also
+        /// among equal costs.
         #[test]
         fn hosts_have_the_paths_of_their_switch(
             links in prop::collection::vec((0..NODES, 0..NODES, 1_u64..3), 1..14),

@@ -1,9 +1,9 @@
 //! The public interface of a run.
 
-use crate::cut::cut;
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
 use crate::parallel::Parallel;
+use crate::partition::cut;
 use crate::recording::Recording;
 use crate::result::RunResult;
 use crate::spec::Spec;

@@ -12,7 +12,7 @@ pub use crate::sizes::SizeSpec;
 pub use crate::thread::HostSpec;
 
 use std::sync::Arc;
-use thalweg_catalog::{Ends, Properties};
+use thalweg_catalog::{EndpointConfigs, Properties};
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
@@ -57,7 +57,7 @@ pub struct Spec {
 pub enum Ties {
     /// Random order, by a hash of the time and the entity concerned. It favours no flow.
     #[default]
-    Lot,
+    Hash,
     /// Links, flows and endpoints in the order of the specification: the first of equal flows always wins. Meant for
     /// symmetric experiments without randomness.
     Order,
@@ -158,11 +158,11 @@ pub struct DirectionSpec {
     /// Link-layer framing of each packet.
     pub framing: Framing,
     /// Token bucket in front of the transmitter, and its wake-up delay after idle time.
-    pub onset: StartDelaySpec,
+    pub start_delay: StartDelaySpec,
     /// Aggregation: packets arrive in batches.
     pub aggregation: Option<AggregationSpec>,
     /// Periodic variation of rate and delay around those of this direction.
-    pub rhythm: Option<PeriodicVariationSpec>,
+    pub periodic_variation: Option<PeriodicVariationSpec>,
     /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
     /// Removal of superseded acknowledgements of the window transport from the queue; FIFO queues only.
@@ -346,7 +346,7 @@ impl GroupSpec {
     }
 
     /// Returns the number of links of each flow: for access, control channels and host overhead.
-    pub(crate) fn own_links(&self) -> u32 {
+    pub(crate) fn links_per_flow(&self) -> u32 {
         let access = if self.access.is_some() { 4 } else { 0 };
         let channels = if self.control_channel.is_some() { self.senders() } else { 0 };
         access + channels + self.overhead_links()
@@ -409,7 +409,7 @@ pub struct TransportSpec {
     /// Name of the scheme in results.
     pub scheme: String,
     /// Configuration of both endpoints.
-    pub ends: Ends,
+    pub ends: EndpointConfigs,
     /// Overhead of a data packet on the wire, in bytes, without packet-dependent parts.
     pub header: u32,
     /// Size of a packet without payload on the wire, in bytes, without packet-dependent parts.
@@ -418,7 +418,7 @@ pub struct TransportSpec {
 
 impl TransportSpec {
     /// Returns the scheme of that name, with these endpoint configurations and sizes.
-    pub fn new(scheme: &str, ends: impl Into<Ends>, header: u32, control: u32) -> Self {
+    pub fn new(scheme: &str, ends: impl Into<EndpointConfigs>, header: u32, control: u32) -> Self {
         Self { scheme: scheme.to_owned(), ends: ends.into(), header, control }
     }
 
@@ -612,7 +612,7 @@ impl DirectionSpec {
         } else {
             self.rate
         };
-        self.onset.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
+        self.start_delay.shaper.map_or(rate, |shaper| rate.min(shaper.rate))
     }
 
     /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
@@ -629,9 +629,9 @@ impl DirectionSpec {
             schedule: Vec::new(),
             capacity: None,
             framing: Framing::None,
-            onset: StartDelaySpec::default(),
+            start_delay: StartDelaySpec::default(),
             aggregation: None,
-            rhythm: None,
+            periodic_variation: None,
             ecn: EcnTreatment::Kept,
             ack_filter: AckFilter::None,
         }
@@ -673,12 +673,12 @@ impl DirectionSpec {
         if let Some(why) = self.variation.as_ref().and_then(|variation| variation.fault()) {
             return Err(format!("its random delay: {why}"));
         }
-        self.onset.check().map_err(|error| error.to_string())?;
+        self.start_delay.check().map_err(|error| error.to_string())?;
         if let Some(aggregation) = &self.aggregation {
             aggregation.check().map_err(|error| error.to_string())?;
         }
-        if let Some(rhythm) = &self.rhythm {
-            rhythm.check().map_err(|error| error.to_string())?;
+        if let Some(periodic_variation) = &self.periodic_variation {
+            periodic_variation.check().map_err(|error| error.to_string())?;
             if self.capacity.is_some()
                 || self.schedule.iter().any(|change| change.rate.is_some() || change.delay.is_some())
             {

@@ -3,17 +3,17 @@
 //! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
-use crate::cut::Cut;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::Recorder;
-use crate::parts::border::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::partition::Cut;
+use crate::parts::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::parts::connection_ids::opens;
 use crate::parts::endpoint::Endpoint;
 use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::network::Network;
-use crate::parts::numbers::opens;
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
 use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
@@ -66,10 +66,10 @@ pub(crate) fn split<T: Tracing + Clone>(
     }
     let mut has_flows = vec![false; cut.parts];
     // Queues with feedback need the flows of their sources.
-    let speaks = |line: &DirectionSpec| line.feedback.is_some();
+    let sends_feedback = |line: &DirectionSpec| line.feedback.is_some();
     let lines = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]).zip(&owners.links);
-    let speakers = lines.filter(|(line, _)| speaks(line)).map(|(_, part)| part);
-    let having = owners.sources.iter().chain(&owners.sinks).chain(speakers);
+    let feedback_senders = lines.filter(|(line, _)| sends_feedback(line)).map(|(_, part)| part);
+    let having = owners.sources.iter().chain(&owners.sinks).chain(feedback_senders);
     having.for_each(|&part| has_flows[usize::from(part)] = true);
     let network = &mut whole.network;
     let port_states = core::mem::take(&mut network.port_states);
@@ -80,7 +80,7 @@ pub(crate) fn split<T: Tracing + Clone>(
     let transmitters = core::mem::take(&mut network.transmitters);
     let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
     let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::placeholder);
-    for flow in owners.apart() {
+    for flow in owners.split_flows() {
         // Delays are measured at the receiver.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
         flows[sink][flow].delay = flows[source][flow].delay.take();
@@ -112,7 +112,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 directions: network.directions.clone(),
                 speeds: network.speeds.clone(),
                 routes: network.routes.clone(),
-                forks: network.forks.clone(),
+                ecmp_groups: network.ecmp_groups.clone(),
                 names: network.names.clone(),
                 changes: network.changes.clone(),
                 in_service: BTreeMap::new(),
@@ -142,7 +142,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
-            border: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
+            boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
             outside: None,
             tracing: whole.tracing.clone(),
         });
@@ -203,7 +203,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
         let group = &spec.groups[flow.group as usize];
         let of_sink = u32::from(group.control_channel.is_some());
-        links.extend((0..group.own_links()).map(|own| if own < of_sink { sink } else { source }));
+        links.extend((0..group.links_per_flow()).map(|own| if own < of_sink { sink } else { source }));
     }
     let group = |flow: u32| &spec.groups[whole.flows[flow as usize].group as usize];
     let mut starts: Vec<u32> = (0..whole.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
@@ -281,7 +281,7 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
     whole.gates = gather(each(&mut parts, |part| &mut part.gates), &gates);
     let mut sinks = Vec::new();
-    for flow in owners.apart() {
+    for flow in owners.split_flows() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];
         let placeholder = sink.placeholder();
         sinks.push((flow, core::mem::replace(sink, placeholder)));
@@ -294,15 +294,15 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     let mut left_out = 0;
     let mut ended: Vec<(Moment, Transfer)> = Vec::new();
     for part in &mut parts {
-        let Some(border) = &mut part.border else { continue };
+        let Some(boundary) = &mut part.boundary else { continue };
         let (kept, more) = core::mem::take(&mut part.transfers).finish();
         left_out += more;
-        ended.extend(core::mem::take(&mut border.transfers).into_iter().zip(kept));
-        for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut border.far) {
+        ended.extend(core::mem::take(&mut boundary.transfers).into_iter().zip(kept));
+        for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut boundary.far) {
             left_out += more;
             ended.extend(kept);
         }
-        for Ended { connection, moment, is_listed } in core::mem::take(&mut border.ended) {
+        for Ended { connection, moment, is_listed } in core::mem::take(&mut boundary.ended) {
             let transfer = whole.end_near(connection, is_listed);
             ended.extend(transfer.map(|transfer| (moment, transfer)));
         }
@@ -321,11 +321,11 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
         whole.network.in_service.append(&mut part.network.in_service);
         whole.segment_times.append(&mut part.segment_times);
         whole.groups.iter_mut().zip(&part.groups).for_each(|(group, of_part)| group.add(of_part));
-        let Some(border) = part.border else { continue };
-        whole.events -= border.doubled;
-        for (connection, fates) in border.into_fates() {
+        let Some(boundary) = part.boundary else { continue };
+        whole.events -= boundary.doubled;
+        for (connection, flow_counts) in boundary.into_flow_counts() {
             let flow = whole.flow_of(connection);
-            whole.flows[flow as usize].counts.add(&fates);
+            whole.flows[flow as usize].counts.add(&flow_counts);
         }
     }
     *whole

@@ -1,6 +1,6 @@
 //! The route table of packets, built before the run from the paths between the endpoints of its flows.
 
-use crate::parts::forks::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
+use crate::parts::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::parts::network::{END, EXIT};
 use crate::route::{DirectionId, Routes, ShortestPathDag};
 use crate::routing::Multipath;
@@ -16,7 +16,7 @@ type Ends = (NodeId, NodeId, bool);
 pub(crate) struct RouteTable {
     /// Transmitters and ECMP groups, each route ended by [`END`].
     pub routes: Vec<u32>,
-    pub forks: EcmpGroups,
+    pub ecmp_groups: EcmpGroups,
     /// Times of route changes, without the start of the run.
     pub changes: Vec<Time>,
     /// Start positions by epoch.
@@ -34,7 +34,7 @@ impl RouteTable {
                 group.ends().flat_map(move |[from, to]| [(from, to, exits), (to, from, exits)])
             })
             .collect();
-        let mut maker = Maker { routes: Vec::new(), forks: Vec::new(), branches: Vec::new() };
+        let mut maker = Maker { routes: Vec::new(), ecmp_groups: Vec::new(), branches: Vec::new() };
         let mut starts = Vec::new();
         let epochs = spec.routing.epochs();
         for (_, failed) in &epochs {
@@ -47,7 +47,7 @@ impl RouteTable {
         let by_packet = spec.routing.paths == Multipath::Packet;
         Self {
             routes: maker.routes,
-            forks: EcmpGroups::new(spec.seed, by_packet, maker.forks, maker.branches),
+            ecmp_groups: EcmpGroups::new(spec.seed, by_packet, maker.ecmp_groups, maker.branches),
             changes: epochs.iter().skip(1).map(|(at, _)| *at).collect(),
             starts,
         }
@@ -71,7 +71,7 @@ const LONGEST_COPY: usize = 8;
 /// Builder of the route table.
 struct Maker {
     routes: Vec<u32>,
-    forks: Vec<(u32, u32)>,
+    ecmp_groups: Vec<(u32, u32)>,
     branches: Vec<Branch>,
 }
 
@@ -144,8 +144,8 @@ impl Maker {
                 }
                 // The position of the next hops is not known yet, but their node is.
                 self.branches.extend(leaving.iter().map(|&link| Branch { link, next: next(link).0 }));
-                self.routes.push(FIRST_ECMP_GROUP + self.forks.len() as u32);
-                self.forks.push((node.0, self.branches.len() as u32));
+                self.routes.push(FIRST_ECMP_GROUP + self.ecmp_groups.len() as u32);
+                self.ecmp_groups.push((node.0, self.branches.len() as u32));
                 left.extend(leaving.iter().map(|&link| next(link)));
             }
         }

@@ -104,7 +104,7 @@ mod tests {
         for (p, reno) in [(1e-2, 12.0), (1e-3, 38.0), (1e-4, 120.0), (1e-6, 1200.0)] {
             near(mathis_window(p, 1.0), reno * 1.5f64.sqrt() / 1.2, 0.002);
         }
-        // 0.1^0.75 x 1.054 / 1e-6^0.75: the tables say 5926 for p = 1e-6 and 100 ms, 1054 for 10 ms.
+        // 0.1^0.75 x 1.054 / 1e-6^0.75: the tables have 5926 for p = 1e-6 and 100 ms, 1054 for 10 ms.
         near(cubic_window(1e-6, 0.1, 0.4, 0.7), 5926.0, 0.001);
         near(cubic_window(1e-6, 0.01, 0.4, 0.7), 1054.0, 0.001);
         near(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outside_the_domain_has_no_value() {
+    fn arguments_outside_the_domain_have_no_value() {
         assert_eq!(
             (mathis_window(0.0, 1.0), mathis_window(1.5, 1.0), mathis_window(f64::NAN, 1.0)),
             (None, None, None)

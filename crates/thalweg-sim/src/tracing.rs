@@ -1,6 +1,6 @@
 //! Packet tracing, chosen at compile time of the event loop: an untraced run does not pay for it.
 
-use crate::kept::BufferedRecord;
+use crate::buffered_record::BufferedRecord;
 use crate::trace::{Record, Step, Tracer};
 use crate::wheel::Place;
 use core::fmt;

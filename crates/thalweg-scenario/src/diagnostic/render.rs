@@ -1,10 +1,10 @@
-//! Draws diagnostics as text for a terminal.
+//! Rendering of diagnostics as text for a terminal.
 
 use super::Diagnostic;
 use std::fmt::Write as _;
 
 /// Maximum width of a source line; longer ones are truncated around the position.
-const WIDEST: usize = 100;
+const MAX_LINE_WIDTH: usize = 100;
 
 impl Diagnostic {
     /// Renders the diagnostic with its position: file, line and column, the line itself, a caret below it, and the
@@ -47,8 +47,8 @@ impl Diagnostic {
 /// position.
 fn window(chars: &[char], at: usize, length: usize) -> (String, usize, usize) {
     let at = at.min(chars.len());
-    let from = if chars.len() <= WIDEST { 0 } else { at.saturating_sub(WIDEST / 4) };
-    let to = chars.len().min(from + WIDEST);
+    let from = if chars.len() <= MAX_LINE_WIDTH { 0 } else { at.saturating_sub(MAX_LINE_WIDTH / 4) };
+    let to = chars.len().min(from + MAX_LINE_WIDTH);
     let mut shown = String::new();
     let (mut before, mut width) = (0, 0);
     if from > 0 {

@@ -38,7 +38,7 @@ impl Draft<'_> {
     /// Suggests the nearest valid name, or else lists the valid names.
     pub fn names<'a>(self, name: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         if self.0.is_none() {
-            return self; // Not kept, so not worth a search.
+            return self; // Not stored: skip the search.
         }
         let valid: Vec<&str> = valid.into_iter().collect();
         // Keys are too many to list; names are few enough.
@@ -170,7 +170,7 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
     let many: Vec<Vec<usize>> = alike.into_values().filter(|places| places.len() > MAX_ALIKE).collect();
     let mut gone = BTreeSet::new();
     for places in many {
-        // Defaults are written once for all.
+        // Shared defaults have one position.
         let lines: BTreeSet<usize> = places.iter().map(|&at| found[at].line()).collect();
         let lines: Vec<String> = lines.iter().skip(1).take(MAX_ALIKE).map(usize::to_string).collect();
         let first = &mut found[places[0]];
@@ -193,7 +193,7 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
 /// Maximum number of warnings of one kind shown individually.
 const MAX_ALIKE: usize = 4;
 
-/// Names for a message: all of them while they are few.
+/// Lists names for a message: all of them if they are few.
 fn list(names: &[&str]) -> String {
     const SHOWN: usize = 40;
     let mut text = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Feedback of routers to sources, as TOML.
+//! Router feedback as TOML.
 
 use super::super::keys::{AudienceName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;
@@ -6,7 +6,7 @@ use super::super::writer::{Entries, text};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 
-/// A queue's feedback as TOML.
+/// Formats a queue's feedback as TOML.
 pub fn value(feedback: Option<&FeedbackSpec>) -> String {
     let Some(feedback) = feedback else { return text("none") };
     let mut entries = Entries::default();

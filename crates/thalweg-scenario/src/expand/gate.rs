@@ -5,7 +5,7 @@ use super::super::writer::{Entries, text};
 use thalweg_proto::gate::{Ageing, GateConfig};
 use thalweg_sim::spec::GateSpec;
 
-/// All keys of a gate.
+/// Returns all keys of a gate.
 pub fn gate(gate: &GateSpec) -> Entries {
     let mut entries = Entries::default();
     let ageing = match &gate.config {

@@ -1,4 +1,4 @@
-//! One direction of a line.
+//! Keys of one link direction.
 
 use super::super::keys::{
     ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry,
@@ -13,7 +13,7 @@ use thalweg_queue::delay::VariationSpec;
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec, JitterChange};
 
-/// All keys of a line.
+/// Returns all keys of a link direction.
 pub fn entries(direction: &DirectionSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     match &direction.capacity {
@@ -69,7 +69,8 @@ fn impairment(impairment: &ImpairmentSpec, entries: &mut Entries) {
     entries.put("reorder", reorder.inline());
 }
 
-/// The changes, each an inline table. A traced line has no rate, so its stops and starts are outages again.
+/// Formats each change as an inline table. A trace-driven direction has no rate, so its stops and starts become outages
+/// again.
 fn schedule(changes: &[Change], traced: bool) -> Vec<String> {
     let mut written = Vec::new();
     for (number, change) in changes.iter().enumerate() {
@@ -102,7 +103,7 @@ fn schedule(changes: &[Change], traced: bool) -> Vec<String> {
     written
 }
 
-/// A trace in the largest unit of time that divides all its times.
+/// Returns the keys of a trace, in the largest time unit that divides all its times.
 fn capacity(trace: &CapacityTrace) -> Entries {
     let times = trace.opportunities.iter().map(|at| at.as_picos());
     let tick = times.clone().fold(trace.period.as_picos(), gcd).max(1);

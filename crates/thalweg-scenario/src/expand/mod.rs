@@ -1,4 +1,4 @@
-//! Writes a scenario out in full: defaults filled in, files put together, nothing left to be looked up elsewhere.
+//! Expands a scenario into one self-contained file: defaults filled in, includes merged, external files inlined.
 
 mod feedback;
 mod gate;
@@ -16,7 +16,7 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
-/// The scenario as a file that needs no other file and reads back to the same specification.
+/// Formats the scenario as a self-contained file that parses to the same specification.
 pub fn expand(scenario: &Scenario) -> String {
     let (spec, registry) = (&scenario.spec, &*scenario.registry);
     let mut top = Entries::default();
@@ -91,10 +91,10 @@ fn section(out: &mut String, header: &str, entries: &Entries) {
     out.push_str(&entries.lines());
 }
 
-/// The tables of schemes by name, each with what it is of.
+/// The scheme tables by name, each with its transport.
 type Schemes<'g> = BTreeMap<&'g str, (&'g TransportSpec, Entries)>;
 
-/// One table for each scheme's name. Of several schemes under one name the first has the table.
+/// Returns one table per scheme name. Of several schemes under one name, the first has the table.
 fn schemes<'g>(groups: &'g [GroupSpec], registry: &Registry) -> Schemes<'g> {
     let mut schemes = BTreeMap::new();
     for GroupSpec { transport, .. } in groups {
@@ -120,7 +120,7 @@ fn flow(spec: &Spec, group: &GroupSpec, schemes: &Schemes<'_>, registry: &Regist
     entries.put("to", ends(1));
     let name = group.transport.scheme.as_str();
     let table = schemes.get(name);
-    // Most flows have the very scheme that the table is of.
+    // Fast path: most flows use the scheme of the table unchanged.
     if table.is_some_and(|(of, _)| **of == group.transport) {
         entries.put("scheme", text(name));
     } else {

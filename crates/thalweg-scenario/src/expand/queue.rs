@@ -1,11 +1,11 @@
-//! Queues with their disciplines.
+//! Keys of queues and their disciplines.
 
 use super::super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};
 
-/// All keys of a queue.
+/// Returns all keys of a queue.
 pub fn queue(queue: &DisciplineSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     let described = registry.discipline_of(queue);
@@ -14,12 +14,12 @@ pub fn queue(queue: &DisciplineSpec, registry: &Registry) -> Entries {
     }
     entries.put("capacity", text(&capacity(queue.limit())));
     if let Some((_, values)) = &described {
-        entries.values(values.said());
+        entries.values(values.explicit_values());
     }
     entries
 }
 
-/// A capacity as scenarios write it.
+/// Formats a capacity as in scenarios.
 pub fn capacity(limit: Limit) -> String {
     match limit {
         Limit::Packets(packets) => format!("{packets} pkt"),

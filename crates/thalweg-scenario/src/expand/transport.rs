@@ -1,10 +1,10 @@
-//! A scheme with all its parameters.
+//! Keys of a scheme.
 
 use super::super::writer::{Entries, text};
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::TransportSpec;
 
-/// All keys of the scheme.
+/// Returns all keys of the scheme.
 pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     let mut entries = Entries::default();
     let Some((description, mut values)) = registry.scheme_of(&transport.ends) else {
@@ -19,11 +19,11 @@ pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
         }
     }
     entries.put("base", text(description.name));
-    // First what is the scheme's own, then how large its packets are, then what others have too.
+    // The scheme's own keys first, then packet sizes, then shared keys.
     let rank = |name: &str| {
-        let is_own = description.keys.own.iter().any(|key| key.name == name);
+        let is_scheme_key = description.keys.own.iter().any(|key| key.name == name);
         match (description.traits.is_window, name) {
-            (true, _) if is_own => 0,
+            (true, _) if is_scheme_key => 0,
             (true, "ecn") => 1,
             (true, "segment") => 2,
             (true, "header") => 3,
@@ -32,8 +32,8 @@ pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
             (false, _) => 0,
         }
     };
-    let mut said = values.said().to_vec();
-    said.sort_by_key(|(key, _)| rank(key.name));
-    entries.values(&said);
+    let mut explicit_values = values.explicit_values().to_vec();
+    explicit_values.sort_by_key(|(key, _)| rank(key.name));
+    entries.values(&explicit_values);
     entries
 }

@@ -1,10 +1,10 @@
-//! Workloads of applications, as TOML.
+//! Workloads as TOML.
 
 use super::super::keys::{ReadingEntry, ReadingTable, WorkloadTable};
 use super::super::writer::{Entries, text};
 use thalweg_sim::spec::{ReadingSpec, WorkloadSpec};
 
-/// A workload as TOML.
+/// Formats a workload as TOML.
 pub fn value(workload: &WorkloadSpec) -> String {
     match workload {
         WorkloadSpec::Bulk => text("bulk"),
@@ -13,7 +13,7 @@ pub fn value(workload: &WorkloadSpec) -> String {
     }
 }
 
-/// The pace at which an application reads, as TOML.
+/// Formats an application's read rate as TOML.
 pub fn reading(reading: Option<&ReadingSpec>) -> String {
     let Some(spec) = reading else { return text("unlimited") };
     let mut entries = Entries::default();

@@ -1,4 +1,4 @@
-//! A scenario in words: its paths, links and what follows from them.
+//! Explanation of a scenario as text: its paths, its links and their consequences.
 
 mod routing;
 
@@ -55,7 +55,7 @@ pub fn explain(loaded: &Loaded) -> String {
     out
 }
 
-/// Writes the nodes that stop flows, and the rule of each.
+/// Describes the nodes with gates, and the rule of each.
 fn gates(spec: &Spec, out: &mut String) {
     if spec.nodes.iter().all(|node| node.gate.is_none()) {
         return;
@@ -109,8 +109,8 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     }
     let pairs = group.ends().len();
     if pairs > 1 {
-        let ways = if path.is_single { "" } else { "; the way with the longest round trip" };
-        let _ = writeln!(out, "    between {pairs} pairs of nodes{ways}");
+        let note = if path.is_single { "" } else { "; the way with the longest round trip" };
+        let _ = writeln!(out, "    between {pairs} pairs of nodes{note}");
     } else if !path.is_single {
         let _ = writeln!(out, "    by several ways, of which one");
     }
@@ -223,7 +223,7 @@ fn workload(workload: &WorkloadSpec) -> String {
     }
 }
 
-/// The hosts of a group, in words.
+/// Describes the hosts of a group.
 fn hosts(host: &HostSpec) -> String {
     let mut text = format!(
         "hosts: woken {} late (one in a hundred {}), {} a call, {} and {} a byte for each packet",
@@ -243,8 +243,8 @@ fn reading(spec: &ReadingSpec) -> String {
     };
     let mut text = format!("the sink reads {}", rate(spec.rate));
     for change in &spec.changes {
-        let told = if change.announced { " and says so" } else { "" };
-        let _ = write!(text, ", from {} {}{told}", change.at, rate(change.rate));
+        let described = if change.announced { " and says so" } else { "" };
+        let _ = write!(text, ", from {} {}{described}", change.at, rate(change.rate));
     }
     text
 }
@@ -266,18 +266,22 @@ fn sizes(size: &SizeSpec) -> String {
     }
 }
 
-/// The nodes on a way: of a long one the ends.
+/// Lists the nodes of a path; of a long one only the ends.
 fn shown(stops: &[&str]) -> String {
-    const MOST: usize = 12;
+    const MAX_LISTED_NODES: usize = 12;
     match stops {
-        [first @ .., _, _] if stops.len() > MOST => {
-            format!("{} -> ... -> {}", first[..MOST - 2].join(" -> "), stops[stops.len() - 2..].join(" -> "))
+        [first @ .., _, _] if stops.len() > MAX_LISTED_NODES => {
+            format!(
+                "{} -> ... -> {}",
+                first[..MAX_LISTED_NODES - 2].join(" -> "),
+                stops[stops.len() - 2..].join(" -> ")
+            )
         }
         _ => stops.join(" -> "),
     }
 }
 
-/// A random delay in words.
+/// Describes a random delay.
 fn varies(variation: &VariationSpec) -> String {
     let cut = |max: &Option<Duration>| max.map_or_else(String::new, |max| format!(", {max} at most"));
     let (time, kind) = match &variation.distribution {
@@ -317,12 +321,12 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
     }
 }
 
-/// More links than this are told of together where the same is said of them.
+/// Maximum number of links described individually; in larger networks links with equal descriptions are grouped.
 const MAX_LINKS: usize = 64;
 
-/// The links of a large network, those of which the same is said together.
+/// Describes the links of a large network, grouped by equal descriptions.
 fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
-    let mut told: Vec<(String, String, usize)> = Vec::new();
+    let mut described: Vec<(String, String, usize)> = Vec::new();
     let mut place: BTreeMap<String, usize> = BTreeMap::new();
     for (number, link) in spec.links.iter().enumerate() {
         let mut lines = line(spec, paths, number, false);
@@ -330,14 +334,14 @@ fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
         if back != lines {
             let _ = write!(lines, "\n    back: {back}");
         }
-        let at = *place.entry(lines.clone()).or_insert(told.len());
-        match told.get_mut(at) {
+        let at = *place.entry(lines.clone()).or_insert(described.len());
+        match described.get_mut(at) {
             Some((.., count)) => *count += 1,
-            None => told.push((link.name.clone(), lines, 1)),
+            None => described.push((link.name.clone(), lines, 1)),
         }
     }
-    let kinds = told.len();
-    for (name, lines, count) in told.into_iter().take(MAX_LINKS) {
+    let kinds = described.len();
+    for (name, lines, count) in described.into_iter().take(MAX_LINKS) {
         let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         let _ = writeln!(out, "  {name}{more}: {lines}");
     }
@@ -394,12 +398,12 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         }
     }
     if let Some(feedback) = &line.feedback {
-        let _ = write!(text, "; {}", tells(feedback));
+        let _ = write!(text, "; {}", describe_feedback(feedback));
     }
     match &line.impairment.loss {
         LossSpec::None => {}
         LossSpec::Uniform { probability } => {
-            // A hundred times 0.07 is not 7.
+            // Rounding: 100 times 0.07 is not 7 in floating point.
             let _ = write!(text, "; loses {} %", (probability * 1e10).round() / 1e8);
         }
         LossSpec::GilbertElliott { .. } => text.push_str("; loses packets in bursts"),
@@ -428,21 +432,21 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
     text
 }
 
-/// The shaper of a line, and whatever else it does to rate and delay, in words.
+/// Describes the shaper of a link direction, and other effects on its rate and delay.
 fn beside(line: &DirectionSpec) -> String {
     let mut text = String::new();
-    if let Some(TokenBucketSpec { rate, burst }) = line.onset.shaper {
+    if let Some(TokenBucketSpec { rate, burst }) = line.start_delay.shaper {
         let _ = write!(text, ", shaped to {rate} after bursts of {burst}");
     }
-    for state in line.onset.sleep.iter() {
+    for state in line.start_delay.sleep.iter() {
         let _ = write!(text, ", {} to wake after {} of nothing", state.wake, state.after);
     }
     if let Some(batch) = line.aggregation {
         let most = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
         let _ = write!(text, ", in batches{most} every {}", batch.every);
     }
-    if let Some(rhythm) = line.rhythm {
-        let _ = write!(text, ", another rate and delay every {}", rhythm.every);
+    if let Some(periodic_variation) = line.periodic_variation {
+        let _ = write!(text, ", another rate and delay every {}", periodic_variation.every);
     }
     if line.ecn != EcnTreatment::Kept {
         let _ = write!(text, ", ECN \"{}\"", line.ecn.name());
@@ -455,8 +459,8 @@ fn beside(line: &DirectionSpec) -> String {
     text
 }
 
-/// The feedback that a router gives to sources, in words.
-fn tells(feedback: &FeedbackSpec) -> String {
+/// Describes a router's feedback to sources.
+fn describe_feedback(feedback: &FeedbackSpec) -> String {
     let whom = match feedback.audience {
         Audience::Listening => "",
         Audience::All => " of all flows",
@@ -507,13 +511,13 @@ fn tells(feedback: &FeedbackSpec) -> String {
     }
 }
 
-/// A load in percent of a rate, to three digits.
+/// Formats a load in percent of a rate, to three digits.
 fn percent_of(load: f64, rate: Rate) -> String {
     let percent = load / rate.as_f64().max(1.0) * 100.0;
     if percent < 10.0 { format!("{percent:.2}") } else { format!("{percent:.0}") }
 }
 
-/// An amount in packets.
+/// Formats an amount in packets.
 fn packets(size: Bytes, packet: u32) -> String {
     let packets = size.get() as f64 / f64::from(packet);
     let digits = usize::from(packets < 100.0);

@@ -1,13 +1,13 @@
-//! Routes and failures in words.
+//! Description of routes and failures.
 
 use std::fmt::Write as _;
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{Metric, Multipath, RoutingSpec, Spec};
 
-/// The most failures that are told of one by one.
-const MOST: usize = 12;
+/// Maximum number of failures listed individually.
+const MAX_LISTED_FAILURES: usize = 12;
 
-/// Says how packets find their way, where that is not as usual.
+/// Describes the routing, unless it is the default.
 pub(super) fn explain(spec: &Spec, out: &mut String) {
     let routing = &spec.routing;
     if *routing == RoutingSpec::default() {
@@ -24,15 +24,15 @@ pub(super) fn explain(spec: &Spec, out: &mut String) {
         Multipath::Packet => "of several that are as good a hash of each packet chooses at each router",
     };
     let _ = writeln!(out, "\nRoutes: paths of {cost}; {several}.");
-    for failure in routing.failures.iter().take(MOST) {
+    for failure in routing.failures.iter().take(MAX_LISTED_FAILURES) {
         let name = spec.links.get(failure.link as usize).map_or("", |link| link.name.as_str());
         let lasts =
             failure.until.map_or("for good".to_owned(), |until| format!("for {}", until.since(failure.at)));
         let at = failure.at.since(Time::ZERO);
         let _ = writeln!(out, "  {name} fails at {at} {lasts}");
     }
-    if routing.failures.len() > MOST {
-        let _ = writeln!(out, "  ... and {} failures more", routing.failures.len() - MOST);
+    if routing.failures.len() > MAX_LISTED_FAILURES {
+        let _ = writeln!(out, "  ... and {} failures more", routing.failures.len() - MAX_LISTED_FAILURES);
     }
     if !routing.failures.is_empty() {
         let _ = writeln!(out, "  routes know of failures, and of their ends, after {}", routing.reroute);

@@ -1,3 +1,3 @@
-//! Experiments that were written for other simulators.
+//! Import of experiments written for other simulators.
 
 pub mod c4;

@@ -1,4 +1,4 @@
-//! Keys of feedback: messages and marks by which routers tell sources of the congestion of a queue.
+//! Keys of router feedback: messages and marks that notify sources of congestion at a queue.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Packets, Share};
@@ -13,26 +13,26 @@ use thalweg_proto::units::{Bytes, Duration};
 use thalweg_queue::feedback::Audience;
 
 words! {
-    /// Whom a router tells.
+    /// The sources that a router notifies.
     AudienceName: Audience {
         "listening" => Audience::Listening,
         "all" => Audience::All,
     }
 }
 
-/// The occasion on which SEIF tells all sources.
+/// The condition under which SEIF notifies all sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeifRule {
-    /// Above a threshold.
+    /// The queue is above a threshold.
     Static,
-    /// On a drop.
+    /// A packet was dropped.
     Reacting,
-    /// On arrivals for which there is no room.
+    /// The expected arrivals exceed the free buffer.
     Dynamic,
 }
 
 words! {
-    /// The occasion on which SEIF tells all sources, by its word.
+    /// The condition under which SEIF notifies all sources, by name.
     SeifRuleName: SeifRule {
         "static" => SeifRule::Static,
         "reacting" => SeifRule::Reacting,
@@ -41,69 +41,76 @@ words! {
 }
 
 table! {
-    /// What all feedback by messages has.
+    /// Keys shared by all feedback that is sent as messages.
     Messages "messages" {
-        /// The size of a message on the wire.
+        /// The wire size of a feedback message.
         message: Bytes = "message" or r#""50 B""#;
-        /// Who is told: "listening" for flows whose scheme listens to this kind, or "all". Those that do not listen ignore it, but the messages take room on the way back.
+        /// The recipients: "listening", the flows whose scheme uses this kind of feedback, or "all". Other schemes
+        /// ignore the messages, which still take capacity on the return path.
         to: AudienceName = "to" or r#""listening""#;
     }
 }
 
 table! {
-    /// Messages to all sources at once before the queue overflows, and to the owners of dropped packets (Liang 1991).
+    /// SEIF feedback (Liang 1991): messages to all sources at once before the queue overflows, and to the senders of
+    /// dropped packets.
     SeifFeedback "seif feedback" {
-        /// When all sources are told: "static" (above a threshold), "reacting" (on a drop) or "dynamic" (when more is to come than there is room for).
+        /// The trigger for notifying all sources: "static" (queue above a threshold), "reacting" (packet dropped) or
+        /// "dynamic" (expected arrivals exceed the free buffer).
         policy: SeifRuleName = "policy" or r#""static""#;
-        /// The share of the buffer above which "static" tells, and below which "static" and "reacting" are ready again, above 0 (80 %).
+        /// The share of the buffer above which "static" notifies, and below which "static" and "reacting" rearm; above
+        /// 0 (80 %).
         threshold: Share = "threshold";
-        /// Of "dynamic": the part of the free buffer that may fill until sources react, above 0 up to 1 (0.8).
+        /// For "dynamic": the part of the free buffer that may fill before sources react, above 0 up to 1 (0.8).
         alpha: Number = "alpha";
-        /// Of "dynamic": the time from a message to its effect without a queue; without one, the longest of all sources.
+        /// For "dynamic": the time from a message to its effect, without queueing; by default the longest of all
+        /// sources.
         response: Duration = "response";
-        /// Of "dynamic": the arrival rate is measured over the last time of this length, above 0 (1 s).
+        /// For "dynamic": the averaging window of the arrival rate, above 0 (1 s).
         window: Duration = "window";
-        /// Do not tell all sources again before the queue was all right again.
+        /// Notifies all sources only once per congestion episode: not again until the queue has recovered.
         filter: bool = "filter" or "true";
-        /// How often the table of sources is emptied; never if zero.
+        /// The interval at which the source table is cleared; zero for never.
         routing_interval: Duration = "routing-interval" or r#""10 s""#;
-        /// Tell only sources within so many links; all without.
+        /// The maximum hop count of notified sources; by default unlimited.
         reach: u32 = "reach";
-        /// Mark the packets of sources that were told, and leave sources alone that another router told.
+        /// Marks the packets of notified sources, and does not notify sources that another router has notified.
         mark: bool = "mark" or "false";
         ..messages: Messages;
     }
 }
 
 table! {
-    /// A message to the source of each packet that finds the queue half full (RFC 792; Nagle 1984, RFC 896).
+    /// ICMP Source Quench: a message to the source of each packet that finds the queue half full (RFC 792; Nagle 1984,
+    /// RFC 896).
     QuenchFeedback "source-quench feedback" {
-        /// The share of the buffer from which on sources are told (50 %).
+        /// The share of the buffer from which sources are notified (50 %).
         threshold: Share = "threshold";
-        /// Tell only the sources of dropped packets, as RFC 792 has it.
+        /// Notifies only the sources of dropped packets, as in RFC 792.
         on_drop: bool = "on-drop" or "false";
         ..messages: Messages;
     }
 }
 
 table! {
-    /// A mark on packets that find a queue, which receivers return (Ramakrishnan and Jain 1988).
+    /// The DECbit: a mark on packets that find a queue, echoed by receivers (Ramakrishnan and Jain 1988).
     DecBitFeedback "dec-bit feedback" {
-        /// Packets are marked while the average number at the line over two busy periods, the one in service counted, is above this.
+        /// The average queue length over two busy periods, including the packet in service, above which packets are
+        /// marked.
         threshold: Packets = "threshold" or r#""1 pkt""#;
-        /// Whose packets are marked: "listening" for flows whose scheme listens to this kind, or "all".
+        /// The flows whose packets are marked: "listening", those whose scheme uses this kind of feedback, or "all".
         to: AudienceName = "to" or r#""listening""#;
     }
 }
 
 table! {
-    /// A rate for every source, renewed at intervals (Robinson, Friedman and Steenstrup 1990).
+    /// Rations: an explicit rate for every source, renewed at intervals (Robinson, Friedman and Steenstrup 1990).
     BbnFeedback "bbn feedback" {
-        /// The share of the line's rate that is to be used, above 0.
+        /// The target utilisation of the link, above 0.
         target: Share = "target" or r#""90 %""#;
-        /// How often rations are renewed.
+        /// The interval at which rations are renewed.
         interval: Duration = "interval" or r#""1 s""#;
-        /// How often the table of sources is emptied; never if zero.
+        /// The interval at which the source table is cleared; zero for never.
         routing_interval: Duration = "routing-interval" or r#""10 s""#;
         ..messages: Messages;
     }
@@ -119,22 +126,22 @@ choice! {
     }
 }
 
-/// A queue's feedback: `"none"`, a kind as it is, or a table.
+/// A queue's feedback: `"none"`, a kind with its defaults, or a table.
 #[derive(Clone, Debug)]
 pub enum FeedbackChoice {
-    /// The router tells nobody.
+    /// No feedback.
     None,
-    /// As in the table.
+    /// The feedback that a table describes.
     Table(FeedbackTable),
 }
 
 impl FeedbackTable {
-    /// A kind as it is.
+    /// Returns a kind of feedback with its defaults.
     pub fn builtin(kind: &str) -> Option<Self> {
         Self::decode_kind(kind, &Table::default(), Span::DEFAULT, &mut Report::default())
     }
 
-    /// The feedback that a scheme which listens to `kind` wants; `None` for a kind that there is not.
+    /// Returns the feedback for a scheme that uses `kind`; `None` for an unknown kind.
     pub fn wanted_by(kind: FeedbackKind) -> Option<Self> {
         Self::builtin(kind.name())
     }

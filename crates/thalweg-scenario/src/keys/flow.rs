@@ -1,4 +1,4 @@
-//! Groups of flows, and the hosts of their own that flows may have.
+//! Groups of flows, and their optional access hosts.
 
 use super::super::bound::{FieldOf, plain};
 use super::super::diagnostic::Report;
@@ -86,7 +86,7 @@ impl Decode for Match {
 }
 
 words! {
-    /// An act of receivers against the rules, by its word.
+    /// A receiver's protocol violation, by name.
     MisbehaviourName: Misbehaviour {
         "divides-acks" => Misbehaviour::DividesAcks,
         "repeats-acks" => Misbehaviour::RepeatsAcks,
@@ -97,86 +97,90 @@ words! {
 }
 
 table! {
-    /// What every group of flows shares that does not say otherwise.
+    /// Defaults for all groups of flows.
     FlowDefaults "flow defaults" for GroupSpec {
         /// The scheme: a built-in name or one of `[scheme.NAME]`, with options or without, or a table with `base`.
         scheme: SchemeRef = "scheme" or r#""cubic""#;
-        /// What the application does.
+        /// The application's traffic.
         workload: Workload = "workload" or r#""bulk""#;
-        /// How fast the application at the sink reads: a rate, or a table; at once without.
+        /// The rate at which the sink application reads: a rate, or a table; by default without delay.
         reading: Reading = "reading" or r#""unlimited""#;
-        /// What the receivers do against the rules, to see what becomes of the flows and of others: "divides-acks" (a segment is
-        /// acknowledged in eight parts), "repeats-acks" (four times), "conceals-loss" (what is missing is acknowledged, and never delivered),
-        /// "optimistic" (that, and eight segments that are still on their way), or "conceals-marks" (of congestion). Of window schemes;
-        /// nothing without.
+        /// A protocol violation of the receivers, to study its effect: "divides-acks" (acknowledges a segment in eight
+        /// parts), "repeats-acks" (sends each acknowledgement four times), "conceals-loss" (acknowledges missing data,
+        /// and never delivers it), "optimistic" (in addition acknowledges eight segments still in flight), or
+        /// "conceals-marks" (does not echo congestion marks). Window schemes only; none by default.
         misbehaviour: MisbehaviourName = "misbehaviour" => misbehaviour;
-        /// When the flows start.
+        /// The start time of the flows.
         start: Duration = "start" or r#""0 s""# => start;
-        /// Each flow starts at a random time, uniform in this span after `start`.
+        /// The width of a random start time: each flow starts at a uniformly distributed time within this span after
+        /// `start`.
         spread: Duration = "spread" or r#""0 s""# => spread;
-        /// Each flow starts this much later than the one before.
+        /// The interval between the starts of successive flows.
         stagger: Duration = "stagger" or r#""0 s""# => stagger;
-        /// A host that sends data takes a random time for each packet, uniform between zero and this, as ns-2's `overhead_`:
-        /// against phase effects. It takes nothing off the rate, and packets keep their order.
+        /// A random processing time per packet at the sending host, uniform between zero and this, as ns-2's
+        /// `overhead_`. It avoids phase effects, does not lower the rate and keeps packets in order.
         overhead: Duration = "overhead" or r#""0 s""# => overhead;
-        /// The hosts at both ends, a thread each: one that was measured, by its name, or a table. Without, they are ideal: they answer at
-        /// once, and work costs nothing.
+        /// The hosts at both ends, one thread each: a measured host by name, or a table. By default hosts are ideal:
+        /// they respond at once, and processing is free.
         host: HostKey = "host" => host;
-        /// When the applications stop writing; at the end of the run without.
+        /// The time at which the applications stop writing; by default the end of the run.
         stop: Duration = "stop" => stop;
-        /// Gives each flow a source and a sink host of its own, on lines of their own.
+        /// Access links: gives each flow its own source and sink host, attached by their own links.
         access: Access = "access";
-        /// Acknowledgements skip the network and arrive after this delay, without loss.
+        /// The delay of a lossless control channel that carries the acknowledgements outside the network.
         control_channel: Duration = "control-channel" => control_channel;
-        /// How much the flows matter, from 1, the highest, to 6: for priority queues and for the gates of nodes.
+        /// The priority of the flows, from 1, the highest, to 6; for priority queues and for the gates of nodes.
         priority: Priority = "priority" or "6" => priority;
     }
 }
 
 table! {
-    /// A group of flows that are alike.
+    /// A group of identical flows.
     Flow "flow" for GroupSpec {
-        /// The group's name; without one it is `flow-` and its position, from 1.
+        /// The group's name; by default `flow-` and its position, from 1.
         name: Name = "name";
-        /// How many flows; where there are several nodes, how many of each pair.
+        /// The number of flows; with several nodes, the number per pair.
         count: u32 = "count" or "1" => count;
-        /// The node where data comes from. Several are a list, or a name with a `*` for any characters: `h*` are all hosts of a fat tree.
+        /// The source node. Several nodes are a list, or a name in which `*` matches any characters: `h*` matches all
+        /// hosts of a fat tree.
         from: Nodes = "from" (required);
-        /// The node where data goes, or several.
+        /// The sink node, or several.
         to: Nodes = "to" (required);
-        /// Which nodes of `from` send to which of `to`: "pairs", the first to the first, the second to the second, and one alone to or
-        /// from each; "all-to-all", each to each; "permutation", each to one, drawn so that each gets from one; "incast", `degree` to each,
-        /// all without it; "random", each to `degree` drawn ones, 1 without it. Nobody sends to itself. What is drawn goes by the
-        /// scenario's `seed` as the file has it, so that replications have it alike.
+        /// The traffic matrix between `from` and `to`. "pairs": the first to the first, the second to the second; a
+        /// single node is paired with each node of the other side. "all-to-all": each to each. "permutation": a random
+        /// one-to-one mapping. "incast": `degree` sources to each sink, by default all. "random": each source to
+        /// `degree` random sinks, by default 1. No node sends to itself. The random choice depends on the `seed` in the
+        /// file, and is the same in all replications.
         pattern: PatternName = "pattern" or r#""pairs""#;
-        /// How many are drawn in a pattern that says so.
+        /// The number of peers in the patterns "incast" and "random".
         degree: u32 = "degree";
-        /// In a live network (`thalweg shell`), the packets of real programs between the two nodes that are this flow's, with its name
-        /// and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp 8000-8010" or "dscp 46". Without, none are. A
-        /// simulation does nothing with it.
+        /// In a live network (`thalweg shell`), the filter that assigns packets of real programs between the two nodes
+        /// to this flow, with its name and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp
+        /// 8000-8010" or "dscp 46". By default it matches none. Simulations ignore it.
         real: Match = "match" => real;
         ..shared: FlowDefaults;
     }
 }
 
 table! {
-    /// The lines between a flow's own hosts and the network. The keys of a line hold for both hosts and both
-    /// directions, apart from what `source` and `sink` say.
+    /// The access links between a flow's own hosts and the network. The keys of a link apply to both hosts and both
+    /// directions, unless `source` or `sink` overrides them.
     Access "access" {
-        /// What is different at the source host.
+        /// Overrides at the source host.
         source: Side = "source";
-        /// What is different at the sink host.
+        /// Overrides at the sink host.
         sink: Side = "sink";
         ..line: Line;
     }
 }
 
 table! {
-    /// A host of a flow's own and its line; data of the source host leaves over it, data for the sink host comes.
+    /// A flow's own host and its access link. The link's keys apply to the direction of the data: out of the source
+    /// host, into the sink host.
     Side "access side" {
-        /// What is different in the direction in which acknowledgements go.
+        /// Overrides for the direction of the acknowledgements.
         reverse: Line = "reverse";
-        /// How long the host's processor works on each packet that it sends or receives.
+        /// The host's processing time for each packet sent or received.
         processing: ProcessingTable = "processing";
         ..line: Line;
     }

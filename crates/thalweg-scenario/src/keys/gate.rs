@@ -1,4 +1,4 @@
-//! Gates of nodes.
+//! Keys of gates, the admission control of nodes.
 
 use super::super::diagnostic::Report;
 use super::super::schema::Definitions;
@@ -12,49 +12,52 @@ use thalweg_proto::units::Duration;
 use thalweg_sim::spec::LOWEST_PRIORITY;
 
 table! {
-    /// All flows send until there is congestion; then priorities are stopped from the lowest up (Yang and Fu 2001).
+    /// Congestion gate (Yang and Fu 2001): all flows send until congestion occurs; then priorities are stopped, the
+    /// lowest first.
     CongestionGate "congestion gate" {
-        /// How often is decided.
+        /// The interval between decisions.
         check: Duration = "check" or r#""500 ms""#;
-        /// Which signs of congestion count: "all", "losses" (time-outs and third duplicates) or "timeouts".
+        /// The congestion signals that count: "all", "losses" (timeouts and third duplicate acknowledgements) or
+        /// "timeouts".
         signals: SignalsName = "signals" or r#""all""#;
-        /// The highest priority present may be stopped too, as the published times need it.
+        /// Lets the gate stop the highest priority present too, as needed for the published times.
         stops_highest: bool = "stops-highest" or "false";
-        /// The retransmission timers of stopped flows run on ("running") or stand still ("frozen").
+        /// The retransmission timers of stopped flows: "running" or "frozen".
         timers: TimersName = "timers" or r#""running""#;
         ..shared: GateKeys;
     }
 }
 
 table! {
-    /// One flow sends at a time, for a turn that its priority decides (Yang and Fu 2001).
+    /// Slots gate (Yang and Fu 2001): one flow sends at a time, for a turn whose length depends on its priority.
     SlotGate "slots gate" {
-        /// How long a slot is.
+        /// The length of a slot.
         slot: Duration = "slot" or r#""10 ms""#;
-        /// How many slots a turn has, for each of the six priorities from the highest.
+        /// The number of slots in a turn, for each of the six priorities from the highest.
         slots: Turns = "slots" or "[256, 128, 64, 32, 16, 8]";
-        /// The token is passed on when its holder has sent nothing for a slot.
+        /// Passes the token on when its holder has sent nothing for a slot.
         work_conserving: bool = "work-conserving" or "false";
-        /// The retransmission timers of flows without the token stand still ("frozen") or run on ("running").
+        /// The retransmission timers of flows without the token: "frozen" or "running".
         timers: TimersName = "timers" or r#""frozen""#;
         ..shared: GateKeys;
     }
 }
 
 table! {
-    /// What all gates have.
+    /// Keys shared by all gates.
     GateKeys "gate" {
-        /// A flow that has waited for so long moves up by one priority; "off" is no ageing.
+        /// The waiting time after which a flow moves up by one priority; "off" for no ageing.
         ageing: Interval = "ageing" or r#""off""#;
-        /// Once served, a flow that has moved up "falls-back" to its own priority, or "stays".
+        /// The priority of an aged flow once served: "falls-back" returns to its own priority, "stays" keeps the higher
+        /// one.
         after_service: AfterServiceName = "after-service" or r#""falls-back""#;
-        /// What a flow with data on its way does when it may send again: goes on "at-once", or waits for an
+        /// The behaviour of a flow with data in flight when it may send again: it continues "at-once", or waits for an
         /// acknowledgement or its timer ("at-timer").
         resume: ResumeName = "resume" or r#""at-once""#;
     }
 }
 
-/// The slots of a turn for each priority, from the highest.
+/// The number of slots in a turn for each priority, from the highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns(pub [u32; LOWEST_PRIORITY as usize]);
 
@@ -67,7 +70,7 @@ impl Decode for Turns {
         let given = Vec::<At<u32>>::decode(value, report)?;
         let counts: Vec<u32> = given.iter().map(|at| at.value).collect();
         let slots = counts.try_into().ok();
-        // What is wrong with one of them has been said.
+        // An invalid element has already been reported.
         if slots.is_none() && report.errors() == errors {
             let message = format!("{} numbers of slots for six priorities", given.len());
             report
@@ -83,7 +86,7 @@ impl Decode for Turns {
 }
 
 choice! {
-    /// Which of the flows that begin at a node may send.
+    /// A gate: admission control for the flows that start at a node.
     GateTable "gate" by "kind" {
         "congestion" => Congestion(CongestionGate),
         "slots" => Slots(SlotGate),
@@ -91,7 +94,7 @@ choice! {
 }
 
 words! {
-    /// The signs of congestion that count, by their word.
+    /// The congestion signals that count, by name.
     SignalsName: Signals {
         "all" => Signals::All,
         "losses" => Signals::Losses,
@@ -100,7 +103,7 @@ words! {
 }
 
 words! {
-    /// The fate of a flow that has moved up, by its word.
+    /// The priority of an aged flow once served, by name.
     AfterServiceName: AfterService {
         "falls-back" => AfterService::FallsBack,
         "stays" => AfterService::Stays,
@@ -108,7 +111,7 @@ words! {
 }
 
 words! {
-    /// True if the timers of stopped flows stand still, by its word.
+    /// The timers of stopped flows by name; true if they are frozen.
     TimersName: bool {
         "running" => false,
         "frozen" => true,
@@ -116,7 +119,7 @@ words! {
 }
 
 words! {
-    /// True if a flow that may send again waits for its timer, by its word.
+    /// The resumption of a stopped flow by name; true if it waits for its timer.
     ResumeName: bool {
         "at-once" => false,
         "at-timer" => true,

@@ -1,4 +1,4 @@
-//! Keys of the hosts that flows have.
+//! Keys of the hosts of flows.
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
@@ -12,7 +12,7 @@ use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::spec::HostSpec;
 
 words! {
-    /// A host that was measured, by its name.
+    /// A measured host, by name.
     HostName: HostSpec {
         "linux-server" => HostSpec::LINUX_SERVER,
         "linux-loaded" => HostSpec::LINUX_LOADED,
@@ -21,44 +21,44 @@ words! {
 }
 
 table! {
-    /// A host as a transport in user space meets it: a thread that is woken late, takes what has come, sends what is due, and
-    /// sleeps. `thalweg doctor` measures these of the host that it runs on.
+    /// A host as seen by a user-space transport: a thread that wakes up late, receives queued packets, sends due
+    /// packets and sleeps. `thalweg doctor` measures these values on the current host.
     HostTable "host" for HostSpec {
-        /// Half of all wake-ups come later than this after the packet or the deadline that they are for.
+        /// The median wake-up latency after a packet arrival or a deadline.
         late: Duration = "late" or r#""0 s""# => late;
-        /// One wake-up in a hundred comes later than this; the logarithm of lateness is normal.
+        /// The 99th percentile of the wake-up latency; the distribution is log-normal.
         late_p99: Duration = "late-p99" or r#""0 s""# => late_p99;
-        /// The mean time for which the thread works between two spans in which the system runs something else; "0 s" for never. Sleep
-        /// does not count.
+        /// The mean running time between two preemptions of the thread; "0 s" for never. Sleep does not count.
         away_every: Duration = "away-every" or r#""0 s""# => away_every;
-        /// The mean length of such a span. Both are exponentially distributed.
+        /// The mean length of a preemption. Both times are exponentially distributed.
         away: Duration = "away" or r#""0 s""# => away;
-        /// Deadlines are no finer than this: a thread that goes to sleep sleeps so long unless something comes.
+        /// The timer granularity: a sleeping thread sleeps at least this long unless a packet arrives.
         granularity: Duration = "granularity" or r#""0 s""# => granularity;
-        /// A thread that has just had 16 packets or more sleeps so long, whatever comes.
+        /// Interrupt coalescing: after a batch of 16 packets or more the thread sleeps this long, regardless of
+        /// arrivals.
         coalescing: Duration = "coalescing" or r#""0 s""# => coalescing;
         /// The cost of each round of system calls.
         call: Duration = "call" or r#""0 s""# => call;
-        /// The cost of each packet that is sent or received.
+        /// The cost of each packet sent or received.
         packet: Duration = "packet" or r#""0 s""# => packet_cost;
-        /// The cost of each byte of it.
+        /// The cost of each byte sent or received.
         byte: Duration = "byte" or r#""0 s""# => byte_cost;
-        /// The room of the socket: packets that come while it is full are dropped.
+        /// The size of the socket buffer: packets that arrive while it is full are dropped.
         buffer: Bytes = "buffer" or r#""4 MiB""# => buffer;
     }
 }
 
-/// A host: one that was measured, or a table.
+/// A host: a measured one, or a table.
 #[derive(Clone, Debug)]
 pub enum HostKey {
-    /// By its name.
+    /// A measured host.
     Named(HostName),
-    /// By its numbers.
+    /// A host described by its values.
     Table(Box<HostTable>),
 }
 
 impl HostKey {
-    /// The host that is meant.
+    /// Returns the host's specification.
     pub fn spec(&self) -> HostSpec {
         match self {
             Self::Named(HostName(spec)) => *spec,
@@ -81,7 +81,7 @@ impl FieldOf<HostKey> for HostSpec {
     }
 }
 
-/// The hosts that were measured, by their names, with what they are.
+/// Returns the measured hosts: names and descriptions.
 pub fn hosts() -> [(&'static str, String); 3] {
     let hosts = [
         (HostSpec::LINUX_SERVER, "A server under Linux with nothing else to do"),
@@ -97,7 +97,7 @@ pub fn hosts() -> [(&'static str, String); 3] {
     })
 }
 
-/// A host as the table that describes it in a scenario.
+/// Formats a host as a scenario table.
 pub fn host_table(host: &HostSpec) -> String {
     let mut entries = Entries::default();
     HostTable::write(host, &mut entries);

@@ -1,4 +1,4 @@
-//! Keys of random delays: distributions of times, for each packet or each flow.
+//! Keys of random delays: distributions of times, per packet or per flow.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Probability};
@@ -11,7 +11,7 @@ use thalweg_proto::units::Duration;
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 
 words! {
-    /// The packets that share a draw, by their word.
+    /// The scope of a random draw, by name.
     EachName: Each {
         "packet" => Each::Packet,
         "flow" => Each::Flow,
@@ -19,27 +19,27 @@ words! {
 }
 
 table! {
-    /// The keys that all distributions of delays have.
+    /// Keys shared by all distributions of delays.
     Drawn "drawn" for VariationSpec {
-        /// Whether it is drawn for each "packet", or once for each "flow" that crosses the line, both ways alike: with an `access`
-        /// that gives the flows of a group different round trips.
+        /// The scope of a draw: each "packet", or once for each "flow" that crosses the link, the same in both
+        /// directions. With `access`, the latter gives the flows of a group different round-trip times.
         each: EachName = "each" or r#""packet""# => each;
-        /// Packets keep their order: one that would pass the one before arrives together with it. Where each flow has a delay of
-        /// its own, they do so within the flow whatever this says.
+        /// Keeps packets in order: a packet that would overtake its predecessor arrives together with it. With a delay
+        /// per flow, order within a flow is kept in any case.
         in_order: bool = "in-order" or "true" => keeps_order;
-        /// The times are like those before them, as netem (Linux) computes it: a packet's number is that of the one before by this share and
-        /// for the rest drawn, and its time is the one that this share of all draws does not exceed. As there, times are then nearer to the
-        /// middle. Not for "wifi", and not with `each = "flow"`.
+        /// The correlation of successive times, computed as in Linux netem: a packet's random number is the previous
+        /// one weighted by this share plus a new draw weighted by the rest, and its time is the quantile at that
+        /// number. As in netem, correlation narrows the distribution. Not for "wifi", and not with `each = "flow"`.
         correlation: Probability = "correlation" or "0.0" => correlation;
     }
 }
 
 table! {
-    /// Every time between two is as likely.
+    /// Uniformly distributed times.
     UniformJitter "uniform jitter" for TimeSpec::Uniform {
-        /// The shortest time.
+        /// The minimum time.
         min: Duration = "min" or r#""0 s""# => min;
-        /// The longest time.
+        /// The maximum time.
         max: Duration = "max" (required) => max;
         ..drawn: Drawn;
     }
@@ -50,68 +50,68 @@ table! {
     ExponentialJitter "exponential jitter" for TimeSpec::Exponential {
         /// The mean.
         mean: Duration = "mean" (required) => mean;
-        /// Longer draws are cut to this.
+        /// The maximum; longer draws are cut to it.
         max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
-    /// Normally distributed times; those below zero are cut to that.
+    /// Normally distributed times; negative draws become zero.
     NormalJitter "normal jitter" for TimeSpec::Normal {
         /// The mean.
         mean: Duration = "mean" (required) => mean;
         /// The standard deviation.
         deviation: Duration = "deviation" (required) => deviation;
-        /// Longer draws are cut to this.
+        /// The maximum; longer draws are cut to it.
         max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
-    /// Times whose logarithm is normally distributed.
+    /// Log-normally distributed times.
     LogNormalJitter "log-normal jitter" for TimeSpec::LogNormal {
         /// The median.
         median: Duration = "median" (required) => median;
         /// The standard deviation of the natural logarithm.
         sigma: Number = "sigma" (required) => sigma;
-        /// Longer draws are cut to this.
+        /// The maximum; longer draws are cut to it.
         max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
-    /// Heavy-tailed times.
+    /// Heavy-tailed times: a Pareto distribution.
     ParetoJitter "pareto jitter" for TimeSpec::Pareto {
-        /// The shortest time.
+        /// The minimum time.
         min: Duration = "min" (required) => min;
-        /// The shape: below 2 the variance is infinite but for the cut, below 1 the mean.
+        /// The shape. Without `max`, the variance is infinite below 2, and the mean below 1.
         shape: Number = "shape" (required) => shape;
-        /// Longer draws are cut to this.
+        /// The maximum; longer draws are cut to it.
         max: Duration = "max" => max;
         ..drawn: Drawn;
     }
 }
 
 table! {
-    /// Times as they were measured: any place between the smallest and the largest is as likely, with straight lines
-    /// between neighbours. Give `times` or `file`.
+    /// Measured times: their empirical distribution, interpolated linearly between neighbours. Give `times` or `file`.
     MeasuredJitter "measured jitter" for TimeSpec::Quantiles(times) {
         /// The times, in any order.
         times: Vec<At<Duration>> = "times" => times;
-        /// A text file of them beside the scenario file, one a line, such as `0.5 ms`.
+        /// A text file of the times beside the scenario file, one per line, such as `0.5 ms`.
         file: String = "file";
         ..drawn: Drawn;
     }
 }
 
 table! {
-    /// Wi-Fi that shares its channel with other networks: deferrals of a millisecond, and for some packets retransmissions of 7.5 ms
-    /// each, 12 on average (draft-huitema-ccwg-c4-test).
+    /// Wi-Fi that shares its channel with other networks: deferrals of a millisecond, and for some packets
+    /// retransmissions of 7.5 ms each, 12 on average (draft-huitema-ccwg-c4-test).
     WifiJitter "wifi jitter" for TimeSpec::Wifi {
-        /// The draft's average jitter: of 1 ms or less no packet is sent again, of 7 ms, which it calls bad Wi-Fi, one of fifteen.
+        /// The draft's average jitter. At 1 ms or less no packet is retransmitted; at 7 ms, the draft's bad Wi-Fi, one
+        /// in fifteen.
         average: Duration = "average" (required) => average;
         ..drawn: Drawn;
     }
@@ -131,7 +131,7 @@ choice! {
 }
 
 impl JitterTable {
-    /// The keys that all distributions have.
+    /// Returns the keys shared by all distributions.
     pub fn drawn(&self) -> &Drawn {
         match self {
             Self::Uniform(table) => &table.drawn,
@@ -145,7 +145,7 @@ impl JitterTable {
     }
 }
 
-/// The random part of a line's delay: a time, or a distribution.
+/// The random part of a link's delay: a time, or a distribution.
 #[derive(Clone, Debug)]
 pub enum Jitter {
     /// Uniform between zero and this for each packet, in order.

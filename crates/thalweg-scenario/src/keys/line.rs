@@ -1,14 +1,14 @@
 //! Links, and the keys of one link direction.
 
 use super::super::diagnostic::Report;
-use super::super::known_paths::{self, PathDescription};
+use super::super::named_paths::{self, PathDescription};
 use super::super::quantity::{Name, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table, wrong_type};
 use super::super::tree::{Kind, Value};
 use super::jitter::Jitter;
 use super::loss::{Chance, Loss, LossTable, Reorder};
-use super::medium::{AggregationTable, EcnName, OrNone, RhythmTable, ShaperTable, SleepTable};
+use super::medium::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};
 use super::queue::{Capacity, Queue};
 use super::scheme::words;
 use super::workload::Trace;
@@ -48,21 +48,22 @@ table! {
         /// padding.
         framing: FramingName = "framing" or r#""none""# => framing;
         /// A token bucket before the transmitter, which limits the long-run rate; "none" for none.
-        shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => onset.shaper;
+        shaper: OrNone<ShaperTable> = "shaper" or r#""none""# => start_delay.shaper;
         /// The sleep states of an idle transmitter, each entered later and deeper than the one before.
-        sleep: Vec<At<SleepTable>> = "sleep" or "[]" => onset.sleep;
+        sleep: Vec<At<SleepTable>> = "sleep" or "[]" => start_delay.sleep;
         /// Frame aggregation: packets arrive in batches; "none" for no aggregation.
         aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
         /// A periodic variation of rate and delay; "none" for none.
-        rhythm: OrNone<RhythmTable> = "rhythm" or r#""none""# => rhythm;
+        periodic_variation: OrNone<PeriodicVariationTable> = "rhythm" or r#""none""# => periodic_variation;
         /// The treatment of ECN codepoints. "kept": unchanged, also by a tunnel that follows RFC 6040. "bleached":
         /// cleared to Not-ECT before the queue. "ect1-to-ect0": rewritten before the queue. "marks-lost": the queue's
-        /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel whose outer header is Not-ECT (RFC
-        /// 6040, section 4.3), and the queue drops where it would mark.
+        /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel whose outer header is Not-ECT
+        /// (RFC 6040, section 4.3), and the queue drops where it would mark.
         ecn: EcnName = "ecn" or r#""kept""# => ecn;
-        /// Which acknowledgements of the window transport leave the queue, "fcfs", before their turn, because one that has come tells
-        /// all that they do: "none"; "conservative", the first of two of a flow, as Linux's CAKE does it; "newest", all of a flow, and
-        /// the newest takes the place of the first, as in cable modems. What they tell selectively, of copies and as duplicates is kept.
+        /// Filtering of redundant cumulative acknowledgements of the window transport in an "fcfs" queue. "none": no
+        /// filtering. "conservative": drops the first of two acknowledgements of a flow, as Linux's CAKE. "newest":
+        /// drops all older acknowledgements of a flow, and the newest takes the place of the first, as in cable modems.
+        /// Selective acknowledgements, reports of duplicate segments and duplicate acknowledgements are kept.
         ack_filter: AckFilterName = "ack-filter" or r#""none""# => ack_filter;
         /// Changes during the run.
         schedule: Vec<At<ScheduleEntry>> = "schedule";
@@ -73,9 +74,9 @@ impl Line {
     /// Inherits from `other` the keys that are not set here. Rate and trace exclude each other: either one here blocks
     /// both of `other`.
     pub fn complete(&mut self, other: &Self) {
-        let speaks = self.rate.is_some() || self.trace.is_some();
+        let has_rate = self.rate.is_some() || self.trace.is_some();
         let mut other = other.clone();
-        if speaks {
+        if has_rate {
             (other.rate, other.trace) = (None, None);
         }
         self.inherit(&other);
@@ -131,7 +132,7 @@ table! {
         /// The name; by default the names of its end nodes, joined by `-`.
         name: Name = "name";
         /// The two end nodes, by name.
-        between: Ends = "between" (required);
+        between: LinkEnds = "between" (required);
         /// A named path from the first node, the server's side, to the second, the user's side. It supplies the keys
         /// that the link does not set. `thalweg list paths` lists them.
         path: PathName = "path";
@@ -174,25 +175,25 @@ impl Decode for PathName {
             wrong_type::<Self>(value, report);
             return None;
         };
-        let found = known_paths::find(name).map(Self);
+        let found = named_paths::find(name).map(Self);
         if found.is_none() {
             report
                 .error("scenario.unknown-name", value.span, format!("there is no path `{name}`"))
-                .names(name, known_paths::PATHS.iter().map(|path| path.name));
+                .names(name, named_paths::PATHS.iter().map(|path| path.name));
         }
         found
     }
     fn schema(_: &mut Definitions) -> serde_json::Value {
-        let names: Vec<&str> = known_paths::PATHS.iter().map(|path| path.name).collect();
+        let names: Vec<&str> = named_paths::PATHS.iter().map(|path| path.name).collect();
         json!({ "enum": names })
     }
 }
 
 /// The names of a link's end nodes. Resolution checks that there are two, together with the link's other errors.
 #[derive(Clone, Debug, Default)]
-pub struct Ends(pub Vec<At<Name>>);
+pub struct LinkEnds(pub Vec<At<Name>>);
 
-impl Decode for Ends {
+impl Decode for LinkEnds {
     fn expected() -> String {
         Vec::<At<Name>>::expected()
     }
@@ -223,13 +224,13 @@ table! {
         loss: Loss = "loss";
         /// The new probability that a packet arrives twice.
         duplicate: Chance = "duplicate";
-        /// The new probability that a packet arrives damaged.
+        /// The new probability that a packet arrives corrupted.
         corrupt: Chance = "corrupt";
-        /// Packets that are held back from now on.
+        /// The new reordering.
         reorder: Reorder = "reorder";
-        /// The new size above which packets vanish.
+        /// The new maximum packet size; larger packets are silently dropped.
         black_hole: Bytes = "black-hole" => largest;
-        /// The transmitter stops for this long, and its queue waits; then the rate is what it was.
+        /// An outage of this length: the transmitter stops while its queue fills; then it resumes at the previous rate.
         outage: Duration = "outage";
     }
 }

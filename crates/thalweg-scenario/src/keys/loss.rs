@@ -1,4 +1,4 @@
-//! Keys of a wire's impairments: loss, and packets held back.
+//! Keys of a link's impairments: loss, duplication, corruption and reordering.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::Probability;
@@ -10,49 +10,50 @@ use thalweg_proto::units::Duration;
 use thalweg_queue::{LossSpec, ReorderSpec};
 
 table! {
-    /// Each packet is lost with the same probability, independently of all others.
+    /// Independent losses with the same probability for each packet.
     UniformLoss "uniform loss" for LossSpec::Uniform {
-        /// The probability.
+        /// The loss probability.
         probability: Probability = "probability" (required) => probability;
     }
 }
 
 table! {
-    /// Losses in bursts: a chain of a good and a bad state that steps with each packet (Gilbert 1960, Elliott 1963).
+    /// Bursty loss: a Markov chain of a good and a bad state that steps with each packet (Gilbert 1960, Elliott 1963).
     GilbertElliott "gilbert-elliott loss" for LossSpec::GilbertElliott {
-        /// The probability to go from the good to the bad state.
+        /// The transition probability from the good to the bad state.
         good_to_bad: Probability = "good-to-bad" (required) => good_to_bad;
-        /// The probability to go from the bad to the good state.
+        /// The transition probability from the bad to the good state.
         bad_to_good: Probability = "bad-to-good" (required) => bad_to_good;
-        /// The probability of a loss in the good state.
+        /// The loss probability in the good state.
         loss_good: Probability = "loss-good" or "0.0" => loss_good;
-        /// The probability of a loss in the bad state.
+        /// The loss probability in the bad state.
         loss_bad: Probability = "loss-bad" or "1.0" => loss_bad;
     }
 }
 
 table! {
-    /// Losses like those before them, as netem (Linux) computes them: a packet's number is that of the one before by the share
-    /// `correlation` and for the rest drawn, uniform in 0 to 1, and the packet is lost where it is below `probability`. As there, the share
-    /// of packets lost is not the probability, but the less the further that is from 50 % (and above 50 % the more).
+    /// Correlated loss, computed as in Linux netem: a packet's random number is the previous one weighted by
+    /// `correlation` plus a new draw, uniform in 0 to 1, weighted by the rest; the packet is lost if the number is
+    /// below `probability`. As in netem, the loss rate differs from `probability`: it is lower below 50 % and higher
+    /// above, and more so further from 50 %.
     CorrelatedLoss "correlated loss" for LossSpec::Correlated {
-        /// The probability.
+        /// The loss probability.
         probability: Probability = "probability" (required) => probability;
-        /// The correlation, from 0, for none, to 1.
+        /// The correlation of successive packets, from 0, for none, to 1.
         correlation: Probability = "correlation" (required) => correlation;
     }
 }
 
 table! {
-    /// Every so many packets one is lost, in the order in which they enter the wire.
+    /// Periodic loss: every nth packet, in the order in which packets enter the link.
     PeriodicLoss "periodic loss" for LossSpec::Periodic {
-        /// The distance of two that are lost, at least 1: with 100 packets 100, 200, 300 ....
+        /// The period in packets, at least 1: 100 drops packets 100, 200, 300 ....
         every: u64 = "every" (required) => every;
     }
 }
 
 table! {
-    /// Bits are damaged, each independently: a packet of n bytes arrives with the probability (1 - rate)^(8 n).
+    /// Independent bit errors: a packet of n bytes arrives with probability (1 - rate)^(8 n).
     BitErrorLoss "bit errors" for LossSpec::BitErrors {
         /// The bit error rate, such as 1e-6.
         rate: Probability = "rate" (required) => rate;
@@ -60,17 +61,17 @@ table! {
 }
 
 table! {
-    /// Exactly the packets listed are lost.
+    /// A list of the packets that are lost.
     ListLoss "list of losses" for LossSpec::List(packets) {
-        /// Packets by number, from 1, in the order in which they enter the wire.
+        /// Packet numbers, from 1, in the order in which packets enter the link.
         packets: Vec<At<u64>> = "packets" => packets;
-        /// A text file of such numbers, one a line, beside the scenario file.
+        /// A text file of packet numbers, one per line, beside the scenario file.
         file: String = "file";
     }
 }
 
 choice! {
-    /// A model of loss.
+    /// A loss model.
     LossTable "loss" by "model" for LossSpec {
         "uniform" => Uniform(UniformLoss),
         "gilbert-elliott" => GilbertElliott(GilbertElliott),
@@ -84,7 +85,7 @@ choice! {
 /// Loss: a probability, or a table.
 #[derive(Clone, Debug)]
 pub enum Loss {
-    /// The same for each packet.
+    /// Independent loss with this probability.
     Probability(Probability),
     /// A table.
     Table(LossTable),
@@ -120,37 +121,37 @@ impl Decode for Loss {
     }
 }
 
-/// No packet is held back.
+/// No reordering.
 pub const NO_REORDER: ReorderSpec = ReorderSpec { probability: 0.0, delay: Duration::ZERO, correlation: 0.0 };
 
 table! {
-    /// Packets that are held back, so that later ones pass them.
+    /// Reordering: packets are delayed so that later ones overtake them.
     Reorder "reorder" for ReorderSpec {
-        /// The probability for each packet.
+        /// The probability that a packet is delayed.
         probability: Probability = "probability" (required) => probability;
-        /// How long it is held: uniform between zero and this.
+        /// The maximum extra delay; uniform between zero and this.
         delay: Duration = "delay" (required) => delay;
-        /// Packets are held like those before them, as netem (Linux) computes it (see correlated loss), from 0, for each by itself, to 1.
+        /// The correlation of successive packets, as in Linux netem (see correlated loss), from 0, for none, to 1.
         correlation: Probability = "correlation" or "0.0" => correlation;
     }
 }
 
 table! {
-    /// Something that befalls packets at random, like those before them, as netem (Linux) computes it (see correlated loss).
+    /// A random impairment with correlation of successive packets, as in Linux netem (see correlated loss).
     ChanceTable "chance" {
-        /// The probability.
+        /// The probability per packet.
         probability: Probability = "probability" (required);
-        /// The correlation, from 0, for each packet by itself, to 1.
+        /// The correlation of successive packets, from 0, for none, to 1.
         correlation: Probability = "correlation" or "0.0";
     }
 }
 
-/// Something that befalls packets at random: a probability, or a table.
+/// A random impairment of packets: a probability, or a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Chance {
-    /// The probability of each packet.
+    /// The probability per packet.
     pub probability: f64,
-    /// The share of the packet before in the number that decides.
+    /// The weight of the previous packet's random number.
     pub correlation: f64,
 }
 

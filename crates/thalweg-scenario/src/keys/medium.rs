@@ -1,4 +1,4 @@
-//! Keys of what a line does beside its rate, delay, queue and losses: shapers, radios that sleep, batches, rhythms.
+//! Keys of a link's shaper, sleep states, frame aggregation, periodic variation and ECN treatment.
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
@@ -12,50 +12,52 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_queue::{AggregationSpec, EcnTreatment, PeriodicVariationSpec, SleepSpec, TokenBucketSpec};
 
 table! {
-    /// A token bucket before the transmitter: packets that find no tokens wait in the queue. The queue "policer" drops them.
+    /// A token bucket before the transmitter: packets without tokens wait in the queue. The queue "policer" drops them
+    /// instead.
     ShaperTable "shaper" for TokenBucketSpec {
-        /// The rate at which tokens come.
+        /// The token rate.
         rate: Rate = "rate" (required) => rate;
-        /// The size of the bucket, which is full at first: what leaves at the line's own rate after a pause.
+        /// The bucket size, initially full: the amount that leaves at the link's own rate after an idle period.
         burst: Bytes = "burst" or r#""100 kB""# => burst;
     }
 }
 
 table! {
-    /// A state that a transmitter falls into when it has nothing to send, as radios do to save power.
+    /// A sleep state that an idle transmitter enters, as radios do to save power.
     SleepTable "sleep" for SleepSpec {
-        /// How long nothing was sent before.
+        /// The idle time after which the state is entered.
         after: Duration = "after" (required) => after;
-        /// How long it takes to wake up for the next packet.
+        /// The wake-up time for the next packet.
         wake: Duration = "wake" (required) => wake;
     }
 }
 
 table! {
-    /// Packets arrive in batches, as Wi-Fi and cable carry them: those of one interval together at its end.
+    /// Frame aggregation, as in Wi-Fi and cable: the packets of one interval arrive together at its end.
     AggregationTable "aggregation" for AggregationSpec {
-        /// The time from one batch to the next.
+        /// The interval between batches.
         every: Duration = "every" (required) => every;
-        /// The most packets of a batch; those beyond it are in the next. Without, any number.
+        /// The maximum number of packets in a batch; further packets join the next one. By default unlimited.
         packets: u64 = "packets" => packets;
     }
 }
 
 table! {
-    /// Changes of the line at every multiple of a time, as over satellites in low orbits: a new rate and a new delay, by chance.
-    RhythmTable "rhythm" for PeriodicVariationSpec {
-        /// The time from one change to the next, 100 ms or more.
+    /// Periodic variation of a link, as over satellites in low orbits: at every multiple of a period, a new random rate
+    /// and delay.
+    PeriodicVariationTable "rhythm" for PeriodicVariationSpec {
+        /// The period, 100 ms or more.
         every: Duration = "every" (required) => every;
-        /// Rates are uniform within this share of the line's, above and below.
+        /// The relative deviation of the rate: uniform within this share above and below the link's rate.
         rate_spread: Share = "rate-spread" or "0.0" => rate_spread;
-        /// Delays are the line's and a time up to this, uniform.
+        /// The maximum additional delay, uniform from zero.
         delay_spread: Duration = "delay-spread" or r#""0 s""# => delay_spread;
-        /// The transmitter stops for this long at each change.
+        /// The outage of the transmitter at each change.
         outage: Duration = "outage" or r#""0 s""# => outage;
     }
 }
 
-/// The treatment of ECN codepoints by a line, by its word.
+/// A link's treatment of ECN codepoints, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct EcnName(pub EcnTreatment);
 
@@ -114,8 +116,8 @@ impl<T: Decode> Decode for OrNone<T> {
     }
 }
 
-/// Binds a table to a structure of which a key fills all fields; what is not said there begins with a value of the type.
-macro_rules! whole {
+/// Binds a table to a structure whose fields are all set by keys; unset keys start from a value of the type.
+macro_rules! bind_all_fields {
     ($($Table:ident for $Spec:ident from $beginning:expr;)+) => {$(
         impl FieldOf<$Table> for $Spec {
             fn of(given: Option<&$Table>) -> Option<Self> {
@@ -143,11 +145,11 @@ macro_rules! whole {
     )+};
 }
 
-whole! {
+bind_all_fields! {
     ShaperTable for TokenBucketSpec from TokenBucketSpec { rate: Rate::MAX, burst: Bytes::ZERO };
     SleepTable for SleepSpec from SleepSpec { after: Duration::ZERO, wake: Duration::ZERO };
     AggregationTable for AggregationSpec from AggregationSpec { every: Duration::ZERO, packets: None };
-    RhythmTable for PeriodicVariationSpec from PeriodicVariationSpec {
+    PeriodicVariationTable for PeriodicVariationSpec from PeriodicVariationSpec {
         every: Duration::ZERO,
         rate_spread: 0.0,
         delay_spread: Duration::ZERO,

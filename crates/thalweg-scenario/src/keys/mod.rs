@@ -23,7 +23,7 @@ pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
-pub use line::{Ends, FramingName, Line, Link, Reverse, ScheduleEntry};
+pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use pattern::{Nodes, Pattern};
@@ -48,60 +48,60 @@ use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
 
 table! {
-    /// A scenario: a network, its traffic, and how long it is watched.
+    /// A scenario: a network, its traffic, and the duration of the run.
     Document "scenario" for Spec {
-        /// What is shown above results.
+        /// The title shown above results.
         title: String = "title" or r#""""#;
-        /// What the scenario is about, in a few sentences.
+        /// A description of the scenario, in a few sentences.
         description: String = "description" or r#""""#;
-        /// When the run ends.
+        /// The duration of the run.
         duration: Duration = "duration" or r#""60 s""# => duration;
-        /// What happens before is not counted.
+        /// The warm-up time, excluded from all metrics.
         warmup: Duration = "warmup" or r#""0 s""# => warmup;
-        /// Names every random stream: another seed gives another run of the same scenario.
+        /// The seed of all random streams: another seed gives another run of the same scenario.
         seed: u64 = "seed" or "1" => seed;
-        /// What comes first of simultaneous events: "lot" (chance, favours no flow) or "order" (as in this file).
+        /// The order of simultaneous events: "lot" (random, favours no flow) or "order" (as in this file).
         ties: TiesName = "ties" or r#""lot""# => ties;
-        /// Files that this one builds on. What is given here wins over them; lists of tables are put together.
+        /// Files that this one builds on. Keys in this file take precedence; lists of tables are concatenated.
         include: Vec<At<String>> = "include";
-        /// What holds for all links, flows and schemes that do not say otherwise.
+        /// Defaults for all links, flows and schemes.
         defaults: Defaults = "defaults";
-        /// A network that is made from a few numbers, "fat-tree k=4", or read from a topology file, beside the links that are written
-        /// here.
+        /// A network generated from a few parameters, such as "fat-tree k=4", or read from a topology file, in addition
+        /// to the links in this file.
         network: Network = "network";
-        /// Links. Nodes exist by being named in them.
+        /// Links. Naming a node in a link creates it.
         link: Vec<At<Link>> = "link";
-        /// How packets find their way.
+        /// Route selection.
         routing: Routing = "routing";
-        /// Links that fail, one after the other or together.
+        /// Link failures, successive or simultaneous.
         failure: Vec<At<Failure>> = "failure";
         /// Settings of nodes, by name.
         node: Named<Node> = "node";
-        /// Schemes of one's own, by name: a built-in scheme with other parameters.
+        /// User-defined schemes, by name: built-in schemes with other parameters.
         scheme: Schemes = "scheme";
-        /// Groups of flows that are alike.
+        /// Groups of identical flows.
         flow: Vec<At<Flow>> = "flow";
-        /// What is recorded along the way.
+        /// Recording of time series.
         measure: Measure = "measure";
     }
 }
 
 scheme::words! {
-    /// The rule for the order of simultaneous events, by its word.
+    /// The order of simultaneous events, by name.
     TiesName: Ties {
-        "lot" => Ties::Lot,
+        "lot" => Ties::Hash,
         "order" => Ties::Order,
     }
 }
 
 table! {
-    /// What holds for all tables of a kind that do not say otherwise.
+    /// Defaults for all tables of a kind.
     Defaults "defaults" {
-        /// For every link.
+        /// Defaults for every link.
         link: Line = "link";
-        /// For every group of flows.
+        /// Defaults for every group of flows.
         flow: FlowDefaults = "flow";
-        /// For every scheme, built-in ones included.
+        /// Defaults for every scheme, including built-in ones.
         scheme: Common = "scheme";
     }
 }
@@ -109,9 +109,10 @@ table! {
 table! {
     /// A node's settings.
     Node "node" {
-        /// How long the node's one processor works on each packet that an endpoint there sends or receives.
+        /// The processing time for each packet that an endpoint at this node sends or receives. The node has one
+        /// processor.
         processing: ProcessingTable = "processing";
-        /// Which of the flows that begin at the node may send, by their priorities.
+        /// The gate that admits the flows starting at this node, by priority.
         gate: GateTable = "gate";
     }
 }
@@ -119,23 +120,23 @@ table! {
 table! {
     /// The cost of handling a packet at an endpoint.
     ProcessingTable "processing" for Processing {
-        /// For each packet.
+        /// The cost per packet.
         packet: Duration = "packet" or r#""0 s""# => per_packet;
-        /// For each byte of it.
+        /// The cost per byte.
         byte: Duration = "byte" or r#""0 s""# => per_byte;
     }
 }
 
 table! {
-    /// What is recorded along the way: series of windows, rates, round-trip times and queues.
+    /// Recording of time series: windows, rates, round-trip times and queues.
     Measure "measure" for MeasureSpec {
-        /// How often series are sampled; "off" records none.
+        /// The sampling interval of series; "off" records none.
         interval: Interval = "interval" or r#""100 ms""# => interval;
-        /// At most this many flows have series: the first of each group in turn.
+        /// The maximum number of flows with series: the first of each group in turn.
         flows: u32 = "flows" or "32" => flows;
-        /// At most this many points a series; when it is full, every other one goes and the interval doubles.
+        /// The maximum number of points per series. A full series drops every other point and doubles its interval.
         points: u32 = "points" or "4000" => points;
-        /// Record at every change, not at intervals, within the same bound.
+        /// Records every change instead of sampling at intervals, within the same limit.
         every_event: bool = "every-event" or "false" => every_event;
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of networks that are made from a few numbers, or read from a file.
+//! Keys of networks that are generated from a few parameters, or read from a file.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Share};
@@ -11,76 +11,77 @@ use std::collections::BTreeSet;
 use thalweg_proto::units::Duration;
 
 table! {
-    /// A fat tree of three tiers (Al-Fares et al. 2008) of switches with `k` ports: k^3/4 hosts `h1`, `h2` ..., k pods with k/2 edge
-    /// switches `e1` ... and k/2 aggregation switches `a1` ... each, and k^2/4 core switches `c1` ....
+    /// A three-tier fat tree (Al-Fares et al. 2008) of switches with `k` ports: k^3/4 hosts `h1`, `h2` ..., k pods with
+    /// k/2 edge switches `e1` ... and k/2 aggregation switches `a1` ... each, and k^2/4 core switches `c1` ....
     FatTree "fat tree" {
-        /// The ports of a switch, an even number.
+        /// The number of ports of a switch, even.
         k: u32 = "k" (required);
-        /// What is different between hosts and edge switches.
+        /// Overrides for links between hosts and edge switches.
         host: Line = "host";
-        /// What is different between edge and aggregation switches.
+        /// Overrides for links between edge and aggregation switches.
         pod: Line = "pod";
-        /// What is different between aggregation and core switches.
+        /// Overrides for links between aggregation and core switches.
         core: Line = "core";
         ..line: Line;
     }
 }
 
 table! {
-    /// Leaves `l1`, `l2` ... with hosts `h1`, `h2` ..., and a link from each leaf to each spine `s1`, `s2` ....
+    /// A leaf-spine network: leaves `l1`, `l2` ... with hosts `h1`, `h2` ..., and a link from each leaf to each spine
+    /// `s1`, `s2` ....
     LeafSpine "leaf-spine network" {
-        /// How many leaves.
+        /// The number of leaves.
         leaves: u32 = "leaves" (required);
-        /// How many spines.
+        /// The number of spines.
         spines: u32 = "spines" (required);
-        /// How many hosts each leaf has.
+        /// The number of hosts per leaf.
         hosts: u32 = "hosts" (required);
-        /// What is different between hosts and leaves.
+        /// Overrides for links between hosts and leaves.
         host: Line = "host";
-        /// What is different between leaves and spines.
+        /// Overrides for links between leaves and spines.
         spine: Line = "spine";
         ..line: Line;
     }
 }
 
 table! {
-    /// A grid of nodes `n1`, `n2` ..., row by row, whose ends are joined.
+    /// A torus: a grid of nodes `n1`, `n2` ..., numbered row by row, with wrap-around links.
     Torus "torus" {
-        /// How many nodes a row has.
+        /// The number of nodes in a row.
         width: u32 = "width" (required);
-        /// How many rows.
+        /// The number of rows in a layer.
         height: u32 = "height" or "1";
-        /// How many layers of rows.
+        /// The number of layers.
         depth: u32 = "depth" or "1";
         ..line: Line;
     }
 }
 
 table! {
-    /// Nodes `n1`, `n2` ... in a row.
+    /// A chain of nodes `n1`, `n2` ....
     Chain "chain" {
-        /// How many.
+        /// The number of nodes.
         nodes: u32 = "nodes" (required);
         ..line: Line;
     }
 }
 
 table! {
-    /// Nodes `n1`, `n2` ..., each with a link to `hub`.
+    /// A star: nodes `n1`, `n2` ..., each with a link to `hub`.
     Star "star" {
-        /// How many, without the hub.
+        /// The number of nodes, without the hub.
         nodes: u32 = "nodes" (required);
         ..line: Line;
     }
 }
 
 table! {
-    /// A random geometric graph: nodes `n1`, `n2` ... at random places of a square, and a link between any two that are near each other.
-    /// Parts that would have no way to each other get the shortest link there can be.
+    /// A random geometric graph: nodes `n1`, `n2` ... at random positions in a square, and a link between any two
+    /// within `radius`. Disconnected components are joined by the shortest possible link.
     Geometric "geometric network" {
-        /// How many nodes.
+        /// The number of nodes.
         nodes: u32 = "nodes" (required);
-        /// How far two may be from each other, as a share of the square's side.
+        /// The maximum distance of linked nodes, as a share of the square's side.
         radius: Share = "radius" (required);
         ..square: Square;
         ..line: Line;
@@ -88,15 +89,15 @@ table! {
 }
 
 table! {
-    /// A random network after Waxman (1988): nodes `n1`, `n2` ... at random places of a square, and a link between two with the
-    /// probability beta e^(-d / (alpha L)), where d is their distance and L the largest. Parts that would have no way to each other get
-    /// the shortest link there can be.
+    /// A random network after Waxman (1988): nodes `n1`, `n2` ... at random positions in a square, and a link between
+    /// two with probability beta e^(-d / (alpha L)), where d is their distance and L the largest distance. Disconnected
+    /// components are joined by the shortest possible link.
     Waxman "Waxman network" {
-        /// How many nodes.
+        /// The number of nodes.
         nodes: u32 = "nodes" (required);
-        /// How far links reach: the larger, the more of them are long.
+        /// The distance parameter: a larger value gives more long links.
         alpha: Number = "alpha" or "0.2";
-        /// How many links there are: the probability of one between two nodes at one place.
+        /// The density parameter: the probability of a link between two nodes at distance zero.
         beta: Number = "beta" or "0.4";
         ..square: Square;
         ..line: Line;
@@ -104,32 +105,33 @@ table! {
 }
 
 table! {
-    /// A square on which nodes are placed.
+    /// The square in which nodes are placed.
     Square "square" {
-        /// How long a packet is on the way along a side of the square: a link's delay is its share of that, where `delay` is not given
-        /// with the network.
+        /// The propagation delay along a side of the square: a link's delay is in proportion to its length, unless the
+        /// network sets `delay`.
         across: Duration = "across" or r#""10 ms""#;
-        /// Names what is random about the network: another one gives another network. Without, it is the scenario's as the file has it.
+        /// The seed of the random network: another value gives another network. By default the `seed` in the file.
         drawn: u64 = "drawn";
     }
 }
 
 table! {
-    /// A topology from a file: GraphML, as of the Internet Topology Zoo, or the XML or GraphML of SNDlib.
+    /// A topology file: GraphML, as of the Internet Topology Zoo, or the XML or GraphML of SNDlib.
     TopologyFile "topology file" {
-        /// The file, beside the scenario file. Its nodes go by their labels, or by their ids where labels are missing, no names or not
-        /// unique. A link has the rate that the file gives (`LinkSpeedRaw`, or `LinkSpeed` with its units, in GraphML; of SNDlib the capacity
-        /// that is installed, or else that of the smallest module, in the unit of the file or in Mbit/s), and 5 us a km between the places
-        /// of its ends; `rate` and `delay` hold for the others. Without `delay` a node that has no coordinates is amid its neighbours,
-        /// and a link within one place takes 50 us. A link from a node to itself is left out.
+        /// The file, beside the scenario file. Nodes are named by their labels; if labels are missing, not valid names
+        /// or not unique, by their ids. A link's rate is that in the file: `LinkSpeedRaw`, or `LinkSpeed` with its
+        /// units, in GraphML; in SNDlib the installed capacity, or else that of the smallest module, in the file's unit
+        /// or in Mbit/s. A link's delay is 5 us per km between its ends. `rate` and `delay` apply to links without
+        /// these values. If `delay` is not set, a node without coordinates is placed amid its neighbours, and a link
+        /// within one place takes 50 us. Links from a node to itself are ignored.
         file: String = "file" (required);
         ..line: Line;
     }
 }
 
 choice! {
-    /// A network that is made from a few numbers, or read from a file. The keys of a line hold for all its links, before those of
-    /// `[defaults.link]`.
+    /// A network that is generated from a few parameters, or read from a file. The keys of a link apply to all its
+    /// links, and take precedence over `[defaults.link]`.
     NetworkTable "network" by "kind" {
         "fat-tree" => FatTree(FatTree),
         "leaf-spine" => LeafSpine(LeafSpine),
@@ -142,7 +144,7 @@ choice! {
     }
 }
 
-/// A network: a table, or its kind and keys in one text.
+/// A network: a table, or its kind and keys in one string.
 #[derive(Clone, Debug)]
 pub struct Network(pub NetworkTable);
 
@@ -176,8 +178,8 @@ impl Decode for Network {
     }
 }
 
-/// The table that a text stands for: a kind, and then keys with values, `fat-tree k=4 rate=10 Gbit/s`. A word with a point and
-/// nothing else is a file.
+/// Parses the one-string form into a table: a kind, then keys with values, `fat-tree k=4 rate=10 Gbit/s`. A single word
+/// with a dot is a file name.
 fn in_words(text: &str, value: &Value) -> Table {
     let span = value.span;
     let key = |name: &str| Key { name: name.to_owned(), span };
@@ -195,15 +197,15 @@ fn in_words(text: &str, value: &Value) -> Table {
     for word in words {
         match (word.split_once('='), given.last_mut()) {
             (Some((name, value)), _) => given.push((name.to_owned(), value.to_owned())),
-            // A unit, with a space before it.
+            // A unit that a space separates from its number.
             (None, Some((_, value))) => *value = format!("{value} {word}"),
             (None, None) => given.push((word.to_owned(), String::new())),
         }
     }
     for (name, given) in given {
-        let is_whole = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
+        let is_integer = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
         let kind = match given.parse::<f64>() {
-            _ if is_whole => Kind::Integer(given),
+            _ if is_integer => Kind::Integer(given),
             Ok(number) if number.is_finite() => Kind::Float(given),
             _ => Kind::String(given),
         };

@@ -1,4 +1,4 @@
-//! Keys of flows between many nodes.
+//! Keys of traffic matrices between many nodes.
 
 use super::super::diagnostic::Report;
 use super::super::quantity::{Name, name_fault};
@@ -8,23 +8,23 @@ use super::super::tree::{Kind, Value};
 use super::scheme::words;
 use serde_json::json;
 
-/// The rule by which flows are made between nodes of two sets.
+/// The traffic matrix between two sets of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// From the first to the first, from the second to the second.
+    /// The first to the first, the second to the second.
     Pairs,
-    /// From each to each.
+    /// Each source to each sink.
     AllToAll,
-    /// From each to one, and to each from one.
+    /// A random one-to-one mapping of sources to sinks.
     Permutation,
-    /// To each from some.
+    /// Several sources to each sink.
     Incast,
-    /// From each to some.
+    /// Each source to some random sinks.
     Random,
 }
 
 words! {
-    /// The rule, by its word.
+    /// The traffic matrix, by name.
     PatternName: Pattern {
         "pairs" => Pattern::Pairs,
         "all-to-all" => Pattern::AllToAll,
@@ -34,7 +34,7 @@ words! {
     }
 }
 
-/// Nodes by their names, of which a `*` stands for any characters.
+/// Nodes by name; `*` matches any characters.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes(pub Vec<At<String>>);
 

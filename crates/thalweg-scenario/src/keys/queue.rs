@@ -1,8 +1,8 @@
-//! Queues and how much they hold.
+//! Queues and their capacities.
 
 use super::super::diagnostic::Report;
 use super::super::diagnostic::nearest;
-use super::super::given::Given;
+use super::super::explicit::Given;
 use super::super::quantity::Packets;
 use super::super::schema::{Definitions, TableDoc};
 use super::super::table::{At, Decode, Field, as_table, decode_entry, decode_tag, missing, wrong_type};
@@ -18,19 +18,19 @@ use thalweg_proto::units::{Bytes, Duration, UnitError, split_number};
 /// The capacity of a queue: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
-    /// Packets of any size.
+    /// A number of packets of any size.
     Packets(u64),
-    /// Bytes.
+    /// A size in bytes.
     Bytes(Bytes),
-    /// Multiples of the bandwidth-delay product.
+    /// A multiple of the bandwidth-delay product.
     Bdp(f64),
-    /// As much as the link sends in this time.
+    /// The amount that the link transmits in this time.
     Time(Duration),
-    /// Everything.
+    /// No limit.
     Unlimited,
 }
 
-/// True if nothing but its unit keeps `text` from being a `T`.
+/// Returns true if only an unknown unit prevents `text` from parsing as a `T`.
 fn has_unknown_unit<T: FromStr<Err = UnitError>>(text: &str) -> bool {
     matches!(text.parse::<T>(), Err(UnitError::UnknownUnit { .. }))
 }
@@ -81,7 +81,7 @@ impl Decode for Capacity {
                     None
                 }
             },
-            // Products and binary prefixes ("10 x 512 B", "64 KiB") are told by the size's own parser.
+            // Only the size parser handles products and binary prefixes ("10 x 512 B", "64 KiB").
             _ if !has_unknown_unit::<Bytes>(text) => Bytes::decode(value, report).map(Self::Bytes),
             _ if !has_unknown_unit::<Duration>(text) => Duration::decode(value, report).map(Self::Time),
             _ => {
@@ -109,9 +109,9 @@ impl Decode for Capacity {
 /// A length of a queue: `5 pkt` or `7500 B`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// Packets of any size.
+    /// A number of packets of any size.
     Packets(f64),
-    /// Bytes.
+    /// A size in bytes.
     Bytes(Bytes),
 }
 
@@ -161,15 +161,15 @@ impl Decode for Threshold {
 pub struct QueueTable {
     /// The discipline.
     pub discipline: &'static DisciplineDescription,
-    /// The capacity, where one is given.
+    /// The capacity, if set.
     pub capacity: Option<At<Capacity>>,
-    /// The feedback that its router gives to sources, where the table says so.
+    /// The router's feedback to sources, if the table sets it.
     pub feedback: Option<At<FeedbackChoice>>,
     /// The discipline's own keys.
     pub given: Given,
 }
 
-/// The text of the key `feedback`, which every queue has.
+/// The description of the key `feedback`, common to all queues.
 const FEEDBACK: &str = "What the router tells sources: \"none\", a kind of feedback, or a table; without it, what the schemes of \
                         the flows want.";
 
@@ -192,7 +192,7 @@ impl Decode for QueueTable {
         if capacity.is_none() {
             missing(&title, "capacity", &Capacity::expected(), value.span, report);
         }
-        // All mistakes are told at once.
+        // Decode both before returning, to report all errors.
         let (capacity, feedback) = (
             capacity.map(|value| decode_entry(value, report)),
             table.get("feedback").and_then(|value| decode_entry(value, report)),
@@ -217,17 +217,17 @@ impl Decode for QueueTable {
     }
 }
 
-/// A queue: its capacity alone, which means `fcfs`, or a table with its discipline.
+/// A queue: a capacity, which implies `fcfs`, or a table with its discipline.
 #[derive(Clone, Debug)]
 pub enum Queue {
-    /// First come, first served.
+    /// A first-come, first-served queue of this capacity.
     Capacity(Capacity),
     /// A table.
     Table(Box<QueueTable>),
 }
 
 impl Queue {
-    /// The feedback that its router gives to sources, where the queue says so.
+    /// Returns the router's feedback to sources, if the queue sets it.
     pub fn feedback(&self) -> Option<&At<FeedbackChoice>> {
         match self {
             Self::Capacity(_) => None,
@@ -235,7 +235,7 @@ impl Queue {
         }
     }
 
-    /// The capacity, where one is given.
+    /// Returns the capacity, if set.
     pub fn capacity(&self) -> Option<Capacity> {
         match self {
             Self::Capacity(capacity) => Some(*capacity),
@@ -244,9 +244,9 @@ impl Queue {
     }
 }
 
-/// The discipline whose name, or another's for it, stands where a capacity is expected.
+/// Finds the discipline whose name or alias is given in place of a capacity.
 fn discipline_meant(text: &str, registry: &Registry) -> Option<&'static str> {
-    // What begins with no letter is an amount, as nearly every capacity is: there is nothing to compare.
+    // Nearly all capacities start with a digit, and need no comparison with names.
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic());
     is_name.then(|| nearest(text, registry.disciplines().iter().map(|of| of.name))).flatten()
 }

@@ -1,4 +1,4 @@
-//! Keys of the pace at which the application at a sink reads.
+//! Keys of the rate at which the application at a sink reads.
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
@@ -11,29 +11,30 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::spec::{ReadingChange, ReadingSpec};
 
 table! {
-    /// How fast the application at the sink reads. What it has not read takes room at the receiver, whose window closes.
+    /// The read rate of the application at the sink. Unread data occupies the receive buffer and closes the receive
+    /// window.
     ReadingTable "reading" for ReadingSpec {
-        /// The rate of payload at the start; "0 bit/s" is not at all.
+        /// The initial rate of payload; "0 bit/s" stops reading.
         rate: ReadRate = "rate" or r#""unlimited""# => rate;
-        /// Changes while the run goes on.
+        /// Changes during the run.
         schedule: Vec<At<ReadingEntry>> = "schedule";
     }
 }
 
 table! {
-    /// A change of the rate at which an application reads.
+    /// A change of an application's read rate.
     ReadingEntry "reading entry" for ReadingChange {
-        /// When.
+        /// The time of the change.
         at: Duration = "at" (required) => at;
-        /// The new rate of payload; "0 bit/s" is not at all.
+        /// The new rate of payload; "0 bit/s" stops reading.
         rate: ReadRate = "rate" (required) => rate;
-        /// The application tells its receiver, which changes its window to W1 = (F1/F)·W0 (sstp only); if it does not, the
-        /// window is only withheld.
+        /// Announces the change to the receiver, which sets its window to W1 = (F1/F)·W0 (sstp only). An unannounced
+        /// change only withholds the window.
         announced: bool = "announced" or "false" => announced;
     }
 }
 
-/// A rate, or none: [`Rate::MAX`].
+/// A rate, or unlimited: [`Rate::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadRate(pub Rate);
 
@@ -66,10 +67,10 @@ impl Decode for ReadRate {
     }
 }
 
-/// The pace at which an application reads: a rate, or a table.
+/// An application's read rate: a rate, or a table.
 #[derive(Clone, Debug)]
 pub enum Reading {
-    /// Always at this rate.
+    /// A constant rate.
     Steady(ReadRate),
     /// A table.
     Table(ReadingTable),

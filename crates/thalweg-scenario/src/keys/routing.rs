@@ -1,4 +1,4 @@
-//! Keys of routes, and of links that fail.
+//! Keys of routing and of link failures.
 
 use super::super::quantity::Name;
 use super::super::table::table;
@@ -7,21 +7,22 @@ use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{Metric, Multipath, RoutingSpec};
 
 table! {
-    /// The ways of packets through the network.
+    /// Routing of packets through the network.
     Routing "routing" for RoutingSpec {
-        /// What a path costs: "delay", the sum of propagation delays; "hops", the number of links; "weight", the sum of their `weight`.
-        /// Of paths that cost the same, those of fewest links are best.
+        /// The path metric: "delay", the sum of propagation delays; "hops", the number of links; "weight", the sum of
+        /// their `weight`. Among paths of equal cost, those with the fewest links are best.
         metric: MetricName = "metric" or r#""delay""# => metric;
-        /// What becomes of several best paths: "one" is taken, by the links that come first; "ecmp", at each router a hash of the
-        /// connection chooses among them; "spray", a hash of each packet does, so that packets of a connection may pass each other.
+        /// The use of several equal-cost paths. "one": only one, chosen by the order of links in the file. "ecmp": a
+        /// hash of the connection at each router selects a path. "spray": a hash of each packet selects a path, and
+        /// packets of a connection may be reordered.
         paths: MultipathName = "paths" or r#""one""# => paths;
-        /// How long after a failure, and after its end, packets leave by routes that know of it.
+        /// The convergence time of routing after a failure and after a repair.
         reroute: Duration = "reroute" or r#""50 ms""# => reroute;
     }
 }
 
 words! {
-    /// The cost of a path, by its word.
+    /// The path metric, by name.
     MetricName: Metric {
         "delay" => Metric::Delay,
         "hops" => Metric::Hops,
@@ -30,7 +31,7 @@ words! {
 }
 
 words! {
-    /// The use of several paths, by its word.
+    /// The use of several paths, by name.
     MultipathName: Multipath {
         "one" => Multipath::One,
         "ecmp" => Multipath::Flow,
@@ -39,15 +40,16 @@ words! {
 }
 
 table! {
-    /// A failure: what is on a link, and what enters it, is lost in both directions. Give `link` or `node`.
+    /// A failure: packets in flight on a link and packets that enter it are lost, in both directions. Give `link` or
+    /// `node`.
     Failure "failure" {
-        /// The link that fails.
+        /// The failing link.
         link: Name = "link";
-        /// The node all of whose links fail.
+        /// The failing node: all its links fail.
         node: Name = "node";
-        /// When.
+        /// The time of the failure.
         at: Duration = "at" (required);
-        /// For how long; to the end of the run without.
+        /// The duration of the failure; by default to the end of the run.
         lasts: Duration = "for";
     }
 }

@@ -1,7 +1,7 @@
-//! Schemes: a transport with its controller and their parameters.
+//! Schemes: a transport with its congestion controller and their parameters.
 
 use super::super::diagnostic::Report;
-use super::super::given::Given;
+use super::super::explicit::Given;
 use super::super::quantity::{Name, scheme_name_fault};
 use super::super::schema::{Definitions, TableDoc};
 use super::super::table::{At, Decode, Field, as_table, decode_tag, wrong_type};
@@ -10,22 +10,22 @@ use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};
 
-/// The values of `[defaults.scheme]`: keys of all window schemes, and of those that other schemes have too.
+/// The values of `[defaults.scheme]`: keys of all window schemes, and keys that these share with other schemes.
 #[derive(Clone, Debug)]
 pub struct Common(pub Given);
 
 impl Common {
     /// The title of the table.
     pub const NAME: &'static str = "window scheme";
-    /// The meaning of the table.
+    /// The description of the table.
     pub const ABOUT: &'static str = "What all window schemes share.";
 
-    /// The keys, as documents describe them.
+    /// Returns the keys with their documentation.
     pub fn fields() -> Vec<Field> {
         COMMON.top().map(Field::described).collect()
     }
 
-    /// True for a key of it.
+    /// Returns true if the table has `key`.
     pub fn has(key: &str) -> bool {
         COMMON.find(key).is_some()
     }
@@ -47,17 +47,17 @@ impl Decode for Common {
     }
 }
 
-/// A scheme: a built-in one with parameters.
+/// A scheme: a built-in one with its parameters.
 #[derive(Clone, Debug)]
 pub struct SchemeTable {
-    /// The scheme.
+    /// The built-in scheme.
     pub description: &'static SchemeDescription,
     /// The values of its keys.
     pub given: Given,
 }
 
 impl SchemeTable {
-    /// A scheme as it is.
+    /// Returns a built-in scheme with its defaults.
     pub const fn builtin(description: &'static SchemeDescription) -> Self {
         Self { description, given: Given::new(description.keys) }
     }
@@ -82,7 +82,7 @@ impl Decode for SchemeTable {
     }
 }
 
-/// The tables `[scheme.NAME]`. One named like a built-in scheme needs no `base` and takes that scheme's place.
+/// The tables `[scheme.NAME]`. A table with the name of a built-in scheme needs no `base` and replaces that scheme.
 #[derive(Clone, Debug, Default)]
 pub struct Schemes(pub Vec<(At<Name>, Option<At<SchemeTable>>)>);
 
@@ -101,7 +101,7 @@ impl Decode for Schemes {
                 report.error("scenario.name", key.span, fault);
                 continue;
             }
-            // A scheme that is wrong keeps its name, so that the flows that use it are not accused.
+            // Keep the name of an invalid scheme, to avoid follow-up errors at the flows that use it.
             let scheme = decode_scheme(value, Some(&key.name), &[], report);
             schemes.push((
                 At { value: Name(key.name.clone()), span: key.span },
@@ -142,12 +142,12 @@ fn decode_scheme(
     Some(SchemeTable { description, given })
 }
 
-/// A flow's scheme: a name, or a table of its own.
+/// A flow's scheme: a name, or an inline table.
 #[derive(Clone, Debug)]
 pub enum SchemeRef {
-    /// A built-in scheme or one of `[scheme.NAME]`, perhaps with options: `cubic:beta=0.5`.
+    /// A built-in scheme or one of `[scheme.NAME]`, optionally with options: `cubic:beta=0.5`.
     Name(Name),
-    /// A table, under the name that it gives or else its base's.
+    /// A table, under its explicit name or that of its base.
     Table(Name, SchemeTable),
 }
 
@@ -161,7 +161,7 @@ impl Decode for SchemeRef {
             Kind::Table(table) => {
                 let name = match table.get("name").or_else(|| table.get("base")) {
                     Some(name) => scheme_name(name, report)?,
-                    None => Name(String::new()), // Then it has no base either, which is told below.
+                    None => Name(String::new()), // A missing base is reported below.
                 };
                 let scheme = decode_scheme(value, None, &["name"], report)?;
                 Some(Self::Table(name, scheme))
@@ -175,7 +175,7 @@ impl Decode for SchemeRef {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let name = Name::schema(definitions);
         let with_options = json!({ "type": "string", "maxLength": 256, "pattern": "^[^:]+:[^=]+=" });
-        // A table in place may have a name beside its parameters.
+        // An inline table may have a name beside its parameters.
         let table = SchemeTable::schema(definitions);
         let named = definitions.with_name("inline scheme", "scheme");
         json!({ "anyOf": [name, with_options, table, named] })
@@ -191,7 +191,7 @@ fn scheme_name(value: &Value, report: &mut Report) -> Option<Name> {
     Some(Name(text))
 }
 
-/// One of a few words.
+/// Declares an enumeration of keywords.
 macro_rules! words {
     ($(#[doc = $about:literal])+ $Name:ident: $Type:ty { $($word:literal => $value:expr,)+ }) => {
         $(#[doc = $about])+
@@ -199,7 +199,7 @@ macro_rules! words {
         pub struct $Name(pub $Type);
 
         impl $Name {
-            /// The word.
+            /// Returns the keyword.
             pub fn word(self) -> &'static str {
                 $(if self.0 == $value {
                     return $word;

@@ -1,8 +1,8 @@
-//! Keys of workloads and of the sizes of transfers, and of traces of both traffic and capacity.
+//! Keys of workloads, of transfer sizes, and of traces of traffic and capacity.
 
 use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
-use super::super::quantity::{LONGEST_LIST, Number, Share};
+use super::super::quantity::{MAX_LIST_LENGTH, Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
 use super::super::tree::{Kind, Value};
@@ -12,24 +12,26 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{ArrivalList, SizeSpec, WorkloadSpec};
 
 table! {
-    /// Sends a fixed amount and ends.
+    /// Sends a fixed amount, then ends.
     Transfer "transfer workload" for WorkloadSpec::Transfer(size) {
-        /// How much.
+        /// The amount to send.
         size: Bytes = "size" (required) => size;
     }
 }
 
 table! {
-    /// Sends until a fixed amount has arrived, and ends: over datagrams more than that, if some are lost.
+    /// Sends until a fixed amount has been delivered, then ends. Over datagrams it sends more than that if some are
+    /// lost.
     Deliver "deliver workload" for WorkloadSpec::Deliver(size) {
-        /// How much.
+        /// The amount to deliver.
         size: Bytes = "size" (required) => size;
     }
 }
 
 table! {
-    /// One packet, then an exponential gap, which begins when the packet has left: the source writes nothing while the window is closed or
-    /// Nagle's rule holds a packet back (Liang 1991, section 5.1). "cbr" writes regardless of what has left.
+    /// Sends one packet, then waits for an exponentially distributed gap that begins when the packet has left: the
+    /// source writes nothing while the window is closed or Nagle's algorithm holds a packet back (Liang 1991,
+    /// section 5.1). "cbr" writes regardless of departures.
     Telnet "telnet workload" for WorkloadSpec::Telnet {
         /// The size of each write.
         packet: Bytes = "packet" (required) => packet;
@@ -39,39 +41,41 @@ table! {
 }
 
 table! {
-    /// Sends during `on`, is silent during `off`, and again.
+    /// Alternates between sending during `on` and silence during `off`.
     OnOff "on-off workload" for WorkloadSpec::OnOff {
-        /// How long it sends.
+        /// The length of a sending period.
         on: Duration = "on" (required) => on;
-        /// How long it is silent.
+        /// The length of a silent period.
         off: Duration = "off" (required) => off;
-        /// The rate while on; as much as it can without.
+        /// The rate during `on`; by default unlimited.
         rate: Rate = "rate" => rate;
         /// The size of each write.
         packet: Bytes = "packet" or r#""1000 B""# => packet;
-        /// Both times are means of exponential distributions.
+        /// Draws both times from exponential distributions with these means.
         random: bool = "random" or "false" => random;
-        /// Both times are means of Pareto distributions of this shape, above 1. Below 2 many such sources together are self-similar, with
-        /// the Hurst parameter (3 - shape) / 2 (Willinger et al. 1997). Not with `random`.
+        /// Draws both times from Pareto distributions of this shape, above 1, with these means. Below 2 the aggregate
+        /// of many such sources is self-similar, with the Hurst parameter (3 - shape) / 2 (Willinger et al. 1997). Not
+        /// with `random`.
         shape: Number = "shape" => shape;
     }
 }
 
 table! {
-    /// Each flow of the group sends a block, on one connection for all rounds. When the blocks of all have arrived, all wait for `think`, and
-    /// the next round begins: synchronised reads of striped storage, or steps of a computation.
+    /// Synchronised rounds, as in reads of striped storage or steps of a parallel computation: each flow of the group
+    /// sends a block, on one connection for all rounds. When all blocks have arrived, all flows wait for `think`, and
+    /// the next round begins.
     Rounds "rounds workload" for WorkloadSpec::Rounds {
         /// The size of each block.
         size: Bytes = "size" (required) => size;
-        /// How many rounds; until the end of the run without.
+        /// The number of rounds; by default until the end of the run.
         rounds: u32 = "rounds" => rounds;
-        /// From the arrival of the last block of a round to the begin of the next.
+        /// The time from the arrival of a round's last block to the start of the next round.
         think: Duration = "think" or r#""0 s""# => think;
     }
 }
 
 table! {
-    /// One write of fixed size every fixed time.
+    /// Writes a fixed size at a fixed interval.
     ConstantRate "cbr workload" for WorkloadSpec::ConstantRate {
         /// The rate of written bytes.
         rate: Rate = "rate" (required) => rate;
@@ -81,33 +85,34 @@ table! {
 }
 
 table! {
-    /// Finite transfers that arrive at random, each a connection of its own. Give `gap` or `load`.
+    /// Finite transfers with Poisson arrivals, each on its own connection. Give `gap` or `load`.
     Poisson "poisson workload" for WorkloadSpec::Poisson {
         /// The mean time between arrivals.
         gap: Duration = "gap" => gap;
-        /// The mean rate that arrives, in place of `gap`: of each flow, or as a share of the path's lowest rate that the flows of
-        /// the group offer together, `"60 %"`. Headers are not counted.
+        /// The offered load, in place of `gap`: a rate per flow, or a share of the path's lowest rate for all flows of
+        /// the group together, `"60 %"`. Headers are not counted.
         load: Load = "load";
-        /// How large each transfer is.
+        /// The size of each transfer.
         size: SizeChoice = "size" (required) => size;
     }
 }
 
 table! {
-    /// Transfers at given times, each a connection of its own. Give `file` or `transfers`.
+    /// Transfers at explicit times, each on its own connection. Give `file` or `transfers`.
     ListWorkload "list workload" for WorkloadSpec::List(list) {
-        /// A file beside the scenario file, of which each line is a transfer between one of the nodes of `from` and one of `to`: CSV of
-        /// start, from, to and size, in this order or as its first line names them, a time from the flow's start (in seconds where it
-        /// has no unit) and a size (in bytes); the connection matrices of htsim (`.cm`); or the flow files of ns-3 as HPCC has
-        /// them (`flow.txt`). Numbers stand for nodes in the order of `from` and `to`, from 0.
+        /// A file beside the scenario file with one transfer per line, from a node of `from` to a node of `to`. CSV:
+        /// start, from, to and size, in this order or as named in its first line, with a time from the flow's start (in
+        /// seconds if it has no unit) and a size (in bytes if it has no unit). Also the connection matrices of htsim
+        /// (`.cm`), and the flow files of ns-3 in the format of HPCC (`flow.txt`). Numbers are indices into `from` and
+        /// `to`, from 0.
         file: String = "file";
-        /// The same as one text, in which `;` stands between transfers: the position of the pair of nodes among those of the flow, from
-        /// 1, the time and the size, `"1 0.5s 10kB; 2 0.6s 1MB"`.
+        /// The same as one string, with transfers separated by `;`: the index of the flow's node pair, from 1, the time
+        /// and the size, `"1 0.5s 10kB; 2 0.6s 1MB"`.
         transfers: Listed = "transfers" => list;
     }
 }
 
-/// Transfers of the flows of a group.
+/// The transfers of a group of flows.
 #[derive(Clone, Debug)]
 pub struct Listed(pub Arc<ArrivalList>);
 
@@ -147,9 +152,9 @@ impl Decode for Listed {
         };
         let mut transfers = Vec::new();
         for entry in text.split(';').filter(|entry| !entry.trim().is_empty()) {
-            let Some(transfer) = transfer(entry).filter(|_| transfers.len() < LONGEST_LIST) else {
+            let Some(transfer) = transfer(entry).filter(|_| transfers.len() < MAX_LIST_LENGTH) else {
                 let message = format!("transfer {} is `{}`", transfers.len() + 1, entry.trim());
-                let help = format!("expected {}; at most {LONGEST_LIST} of them", Self::expected());
+                let help = format!("expected {}; at most {MAX_LIST_LENGTH} of them", Self::expected());
                 report.error("scenario.value", value.span, message).help(help);
                 return None;
             };
@@ -162,25 +167,25 @@ impl Decode for Listed {
     }
 }
 
-/// The most flows that a list may have transfers of.
+/// Maximum number of flows with transfers in a list.
 const MAX_LISTED_FLOWS: u32 = 1 << 20;
 
 table! {
-    /// The source asks, the sink answers, the source thinks, and again.
+    /// The source sends a request, the sink responds, the source waits for `think`, and repeats.
     RequestResponse "request-response workload" for WorkloadSpec::RequestResponse {
-        /// The size of a question.
+        /// The size of a request.
         request: Bytes = "request" (required) => request;
-        /// The size of an answer.
+        /// The size of a response.
         response: SizeChoice = "response" (required) => response;
-        /// The mean of the exponential pause before the next question.
+        /// The mean of the exponentially distributed pause before the next request.
         think: Duration = "think" or r#""0 s""# => think;
     }
 }
 
 table! {
-    /// Writes recorded elsewhere. Give `file` or `writes`.
+    /// Replays a recorded trace of writes. Give `file` or `writes`.
     TraceWorkload "trace workload" for WorkloadSpec::Trace(writes) {
-        /// A file beside the scenario file: a time from the flow's start and a size on each line, `0.5 s, 10 kB`.
+        /// A file beside the scenario file, each line with a time from the flow's start and a size, `0.5 s, 10 kB`.
         file: String = "file";
         /// The same as a list of pairs, `["0.5 s", "10 kB"]`.
         writes: Vec<At<Write>> = "writes" => writes;
@@ -188,7 +193,7 @@ table! {
 }
 
 choice! {
-    /// What an application does.
+    /// The traffic of an application.
     WorkloadTable "workload" by "kind" for WorkloadSpec {
         "transfer" => Transfer(Transfer),
         "deliver" => Deliver(Deliver),
@@ -203,12 +208,12 @@ choice! {
     }
 }
 
-/// The workload of an application: `bulk`, an amount, or a table.
+/// An application's workload: `bulk`, an amount, or a table.
 #[derive(Clone, Debug)]
 pub enum Workload {
-    /// Always has more to send.
+    /// Unlimited data.
     Bulk,
-    /// Sends this much and ends.
+    /// A transfer of this size.
     Transfer(Bytes),
     /// A table.
     Table(WorkloadTable),
@@ -248,7 +253,7 @@ impl Decode for Workload {
 }
 
 table! {
-    /// Always the same size.
+    /// A fixed size.
     FixedSize "fixed size" for SizeSpec::Fixed(size) {
         /// The size.
         size: Bytes = "size" (required) => size;
@@ -264,19 +269,19 @@ table! {
 }
 
 table! {
-    /// Heavy-tailed sizes.
+    /// Heavy-tailed sizes: a Pareto distribution.
     ParetoSize "pareto size" for SizeSpec::Pareto {
-        /// The smallest size.
+        /// The minimum size.
         min: Bytes = "min" (required) => min;
         /// The shape: below 2 the variance is infinite, below 1 the mean.
         shape: Number = "shape" (required) => shape;
-        /// Larger draws are cut to this.
+        /// The maximum size; larger draws are cut to it.
         max: Bytes = "max" (required) => max;
     }
 }
 
 table! {
-    /// Sizes whose logarithm is normally distributed.
+    /// Log-normally distributed sizes.
     LogNormalSize "log-normal size" for SizeSpec::LogNormal {
         /// The median.
         median: Bytes = "median" (required) => median;
@@ -286,28 +291,29 @@ table! {
 }
 
 table! {
-    /// All sizes between two are equally likely.
+    /// Uniformly distributed sizes.
     UniformSize "uniform size" for SizeSpec::Uniform {
-        /// The smallest size.
+        /// The minimum size.
         min: Bytes = "min" (required) => min;
-        /// The largest size.
+        /// The maximum size.
         max: Bytes = "max" (required) => max;
     }
 }
 
 table! {
-    /// Sizes by their cumulative distribution, linear between two. Give `file` or `sizes`.
+    /// Sizes by their cumulative distribution, interpolated linearly. Give `file` or `sizes`.
     TableSize "table of sizes" for SizeSpec::Table(sizes) {
-        /// A file beside the scenario file: a size and the share of transfers that are not larger on each line, `10 kB, 15 %`. Files
-        /// of published distributions are read as they are: sizes in bytes and shares of 1 or 100 with blanks between them, and with
-        /// three columns, as ns-2 has them, sizes in packets of 1460 B with shares of 1 behind.
+        /// A file beside the scenario file, each line with a size and the cumulative share of transfers up to it,
+        /// `10 kB, 15 %`. Files of published distributions are accepted unchanged: sizes in bytes and shares of 1 or
+        /// 100, separated by spaces; or three columns, as in ns-2, with sizes in packets of 1460 B and shares of 1 in
+        /// the last.
         file: String = "file";
         /// The same as a list of pairs, `["10 kB", "15 %"]`.
         sizes: Vec<At<SizePoint>> = "sizes" => sizes;
     }
 }
 
-/// A size, and the share of all that are not larger.
+/// A size, and the cumulative share of transfers up to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizePoint(pub Bytes, pub f64);
 
@@ -342,12 +348,12 @@ impl Decode for SizePoint {
     }
 }
 
-/// The load of transfers: a rate, or a share of the path's lowest.
+/// The offered load of transfers: a rate, or a share of the path's lowest rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Of each flow.
+    /// A rate per flow.
     Rate(Rate),
-    /// Of all flows of the group.
+    /// A share for all flows of the group together.
     Share(Share),
 }
 
@@ -379,10 +385,10 @@ choice! {
     }
 }
 
-/// The size of something: a fixed one, or a distribution of sizes.
+/// A size: fixed, or a distribution.
 #[derive(Clone, Debug)]
 pub enum SizeChoice {
-    /// Always the same.
+    /// A fixed size.
     Fixed(Bytes),
     /// A distribution.
     Table(SizeTable),
@@ -425,7 +431,7 @@ impl Decode for SizeChoice {
     }
 }
 
-/// One recorded write: when, from the flow's start, and how much.
+/// One recorded write: its time from the flow's start, and its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Write(pub Duration, pub Bytes);
 
@@ -461,17 +467,17 @@ impl Decode for Write {
 }
 
 table! {
-    /// When how much may leave a line: opportunities, each for up to so many bytes. The trace repeats when it ends.
+    /// A trace of a link's transmission opportunities, each for up to `bytes`. The trace repeats when it ends.
     TraceTable "capacity trace" {
-        /// A mahimahi trace file beside the scenario file; then nothing else but `bytes` is given.
+        /// A mahimahi trace file beside the scenario file; excludes all other keys except `bytes`.
         file: String = "file";
-        /// What the times are counted in.
+        /// The unit of the times.
         tick: Duration = "tick";
-        /// When the opportunities are, ascending.
+        /// The times of the opportunities, ascending.
         times: Vec<At<u64>> = "times";
-        /// How long the trace is.
+        /// The length of the trace.
         period: Duration = "period";
-        /// How much an opportunity lets go.
+        /// The maximum amount sent per opportunity.
         bytes: Bytes = "bytes" or r#""1500 B""#;
     }
 }

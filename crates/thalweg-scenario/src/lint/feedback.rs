@@ -1,4 +1,4 @@
-//! Routers that speak to nobody, and flows that listen where nobody speaks.
+//! Checks of router feedback: queues without a flow that uses it, and flows without a queue that sends it.
 
 use super::super::diagnostic::Report;
 use super::super::path::direction;
@@ -6,8 +6,8 @@ use super::Checked;
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
-/// The directions that a group's data crosses: also those of answers.
-pub(super) fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
+/// Returns the link directions that a group's data crosses, including responses.
+pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [DirectionId]> {
     let (group, path) = (&checked.spec.groups[number], &checked.paths.groups[number]);
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     path.iter()
@@ -15,15 +15,15 @@ pub(super) fn ways<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [Directi
         .collect()
 }
 
-/// Flows whose scheme listens to feedback that no queue on their way gives.
-pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
+/// Warns of flows whose scheme uses feedback that no queue on their path sends.
+pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let Some(kind) = group.transport.properties().needed_feedback() else { continue };
-        let speaks = |&hop: &DirectionId| {
+        let sends_feedback = |&hop: &DirectionId| {
             direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
         };
-        if !ways(checked, number).into_iter().flatten().any(speaks) {
+        if !data_paths(checked, number).into_iter().flatten().any(sends_feedback) {
             let message = format!(
                 "`{}` listens to {} feedback, but no queue on its way gives it",
                 group.name,
@@ -36,18 +36,20 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Queues that give feedback to flows that do not listen.
-pub(super) fn speakers(checked: &Checked<'_>, report: &mut Report) {
+/// Warns of queues that send feedback to flows that ignore it.
+pub(super) fn feedback_sources(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
         for (back, line) in [&link.forward, &link.backward].into_iter().enumerate() {
             let Some(feedback) = &line.feedback else { continue };
             let hop = DirectionId::try_from(number * 2 + back).unwrap_or_default();
             let crossing: Vec<&GroupSpec> = (0..spec.groups.len())
-                .filter(|&group| ways(checked, group).into_iter().flatten().any(|&on_way| on_way == hop))
+                .filter(|&group| {
+                    data_paths(checked, group).into_iter().flatten().any(|&crossed| crossed == hop)
+                })
                 .map(|group| &spec.groups[group])
                 .collect();
-            // What no data crosses has nothing to say; its other direction may have.
+            // A direction without data has no feedback to send; the opposite direction may have.
             if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.understands(feedback)) {
                 let message = format!(
                     "the queue of `{}` gives {} feedback, but no flow over it listens",

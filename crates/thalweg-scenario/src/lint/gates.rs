@@ -1,16 +1,16 @@
-//! Gates and priorities that do nothing, and turns that are short for the path.
+//! Checks of gates and priorities without effect, and of turns that are short for the path.
 
 use super::super::diagnostic::Report;
 use super::Checked;
 use thalweg_proto::gate::GateConfig;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, LOWEST_PRIORITY, NodeId, Spec, WorkloadSpec};
 
-/// True if the flows of a group begin behind the gate of `node`.
+/// Returns true if the flows of a group start at the gate of `node`.
 fn begins_at(group: &GroupSpec, node: NodeId) -> bool {
     group.from == node && group.access.is_none()
 }
 
-/// All checks of gates and priorities.
+/// Runs all checks of gates and priorities.
 pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for &(node, span) in &checked.origins.gates {
@@ -80,7 +80,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// True if some queue serves by priority.
+/// Returns true if some queue serves by priority.
 fn serves_by_priority(spec: &Spec) -> bool {
     let links = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {

@@ -1,4 +1,4 @@
-//! Rates, queues and schedules of links.
+//! Checks of the rates, queues and schedules of links.
 
 use super::super::diagnostic::Report;
 use super::super::path::{nominal_rate, packet_sizes};
@@ -8,14 +8,15 @@ use thalweg_proto::units::Bytes;
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, LinkSpec};
 
-/// A queue below this share of the bandwidth-delay product keeps most schemes from filling the link.
+/// Minimum queue capacity without a warning, as a share of the bandwidth-delay product: most schemes need more to fill
+/// the link.
 const SMALL_BUFFER: f64 = 0.1;
 
 fn directions(link: &LinkSpec) -> [(&DirectionSpec, bool); 2] {
     [(&link.forward, false), (&link.backward, true)]
 }
 
-/// A line at rate zero that is never set to another rate.
+/// Rejects links whose rate is zero throughout the run.
 pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
     let mut refuse = |direction: &DirectionSpec, what: &str, span: Span| {
         let dead = nominal_rate(direction).is_zero();
@@ -46,7 +47,7 @@ pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Queues that hold no packet, and queues that are small for the path.
+/// Checks for queues that hold no packet, and for queues that are small for the path.
 pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
@@ -91,7 +92,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Refuses hosts whose sockets never have room for a full packet.
+/// Rejects hosts whose socket buffers never hold a full packet.
 pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
     for (group, origin) in checked.spec.groups.iter().zip(&checked.origins.groups) {
         let Some(host) = &group.host else { continue };
@@ -108,7 +109,7 @@ pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Refuses a queue in which the largest packet that comes never fits.
+/// Rejects a queue that never holds the largest packet.
 fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report: &mut Report) -> bool {
     let fits = match direction.queue.limit() {
         Limit::Bytes(bytes) => bytes >= u64::from(packet),
@@ -128,7 +129,7 @@ fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report:
     fits
 }
 
-/// The capacity of a queue in bytes, if its packets are of size `packet`; `None` for one without limit.
+/// Returns the capacity of a queue in bytes, for packets of size `packet`; `None` if unlimited.
 pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Bytes> {
     match queue.limit() {
         Limit::Packets(packets) => Some(Bytes::new(u64::from(packet)) * packets),
@@ -137,7 +138,7 @@ pub(in super::super) fn bytes(queue: &DisciplineSpec, packet: u32) -> Option<Byt
     }
 }
 
-/// An amount to three digits.
+/// Rounds an amount to three digits.
 pub(in super::super) fn about(size: Bytes) -> Bytes {
     let mut unit = 1;
     while size.get() / unit >= 1000 {
@@ -146,13 +147,13 @@ pub(in super::super) fn about(size: Bytes) -> Bytes {
     Bytes::new(size.get().saturating_add(unit / 2) / unit * unit)
 }
 
-/// Changes after the end of the run.
+/// Warns of changes after the end of the run.
 pub(super) fn schedules(checked: &Checked<'_>, report: &mut Report) {
     let end = checked.spec.duration;
     for (link, origin) in checked.spec.links.iter().zip(&checked.origins.links) {
         for (direction, back) in directions(link) {
             let late = direction.schedule.iter().find(|change| change.at.as_picos() >= end.as_picos());
-            // The start after an outage that lasts beyond the end is no change that anybody wrote.
+            // Ignore the generated restart after an outage that lasts beyond the end.
             let written = late.filter(|change| change.rate.is_none_or(|rate| rate != direction.rate));
             if let (Some(late), Some(span)) = (written, origin.schedule[usize::from(back)]) {
                 let message =

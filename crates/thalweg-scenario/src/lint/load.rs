@@ -10,14 +10,15 @@ use thalweg_queue::{FcfsConfig, Limit, LossSpec, RedConfig, RedUnit};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
-/// A queue without management that holds more than so many bandwidth-delay products keeps packets waiting for that long.
+/// Maximum capacity of an unmanaged queue without a warning, in bandwidth-delay products: a deeper one causes
+/// bufferbloat.
 const DEEP_BUFFER: f64 = 10.0;
 
-/// The help for a load that a queue cannot hold.
+/// The help for a load above a queue's service rate.
 const GROWS: &str = "what is waiting grows until the run ends, and results depend on how long it is";
 
-/// The rate of payload that a flow of a group is given in the long run, where its workload says so whatever the
-/// network does; `None` for flows that always have more, end, or wait for answers.
+/// Returns the long-run payload rate that a group's workload offers per flow, independent of the network; `None` for
+/// flows with unlimited data, a finite size, or that wait for responses.
 pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
     let bits = match &group.workload {
         WorkloadSpec::ConstantRate { rate, .. } => rate.as_f64(),
@@ -31,10 +32,10 @@ pub(in super::super) fn offered(group: &GroupSpec) -> Option<Rate> {
     (bits.is_finite() && bits >= 0.0).then(|| Rate::from_bits_per_sec(bits as u64))
 }
 
-/// Links to which more is offered than they can carry.
+/// Warns of links with more offered load than capacity.
 pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // By direction: all that is offered, and the group that offers most.
+    // By direction: the total offered load, and the group that offers most.
     let mut loads: BTreeMap<DirectionId, (f64, (u64, usize))> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let (Some(path), Some(offered)) = (path, offered(group)) else { continue };
@@ -44,7 +45,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
             *load = (load.0 + all, load.1.max((all as u64, number)));
         }
     }
-    let mut told = Vec::new();
+    let mut warned = Vec::new();
     for (hop, (offered, (_, number))) in loads {
         let line = direction(spec, hop);
         let policer =
@@ -52,11 +53,11 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
         let rate = policer.unwrap_or_else(|| nominal_rate(line));
         let slowest = checked.paths.groups[number].as_ref().and_then(GroupPath::bottleneck_hop);
         let is_first = policer.is_some() || slowest.is_none_or(|slowest| slowest == hop);
-        if offered > rate.as_f64() && is_first && !told.contains(&number) {
-            told.push(number);
+        if offered > rate.as_f64() && is_first && !warned.contains(&number) {
+            warned.push(number);
             let link = &spec.links[hop as usize / 2].name;
             let offered = Rate::from_bits_per_sec(offered as u64);
-            let (what, help) = match (policer, line.onset.shaper) {
+            let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
                     ("whose policer lets in", "what is beyond it is dropped, however fast the line is")
                 }
@@ -69,7 +70,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Wires that lose everything, queues that hold very much, and thresholds that are never reached.
+/// Warns of links that lose everything, very deep queues, and thresholds that are never reached.
 pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (link, origin)) in spec.links.iter().zip(&checked.origins.links).enumerate() {
@@ -82,12 +83,12 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
                     .help("one percent is 0.01 or \"1 %\"");
             }
             let packet = checked.paths.largest_packet(number, back);
-            let Some(room) = bytes(&line.queue, packet) else { continue };
+            let Some(capacity) = bytes(&line.queue, packet) else { continue };
             if let Some(config) = line.queue.config::<RedConfig>() {
                 let most = match (config.unit, line.queue.limit()) {
                     (RedUnit::Packets, Limit::Packets(packets)) => packets as f64,
-                    (RedUnit::Packets, _) => room.get() as f64 / f64::from(packet.max(1)),
-                    (RedUnit::Bytes, _) => room.get() as f64,
+                    (RedUnit::Packets, _) => capacity.get() as f64 / f64::from(packet.max(1)),
+                    (RedUnit::Bytes, _) => capacity.get() as f64,
                 };
                 let (which, threshold, help) = if config.min_threshold >= most {
                     let help = "it drops nothing early: give a larger `capacity` or lower thresholds";
@@ -106,12 +107,12 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
             }
             let bdp = checked.paths.link_bdp(spec, number, back);
             let is_plain = line.queue.config::<FcfsConfig>().is_some();
-            let depth = room.get() as f64 / bdp.get().max(1) as f64;
+            let depth = capacity.get() as f64 / bdp.get().max(1) as f64;
             if is_plain && checked.paths.is_bottleneck(number, back) && depth > DEEP_BUFFER && bdp.get() > 0 {
-                let wait = nominal_rate(line).transmission_time(room);
+                let wait = nominal_rate(line).transmission_time(capacity);
                 let message = format!(
                     "the queue of `{name}` holds {}, {depth:.0} bandwidth-delay products, which take {} to send",
-                    about(room),
+                    about(capacity),
                     rounded(wait)
                 );
                 report
@@ -123,7 +124,7 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// A time to four digits.
+/// Rounds a time to four digits.
 pub(in super::super) fn rounded(time: Duration) -> Duration {
     let mut unit = 1;
     while time.as_picos() / unit >= 10_000 {

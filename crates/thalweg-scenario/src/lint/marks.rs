@@ -1,12 +1,12 @@
-//! Queues that cannot mark, or not as they are meant to, and flows that wait for marks where no queue gives any.
+//! Checks of ECN: queues that cannot mark, or not as intended, and flows that depend on marks without a marking queue.
 
 use super::super::diagnostic::Report;
 use super::super::path::direction;
 use super::Checked;
-use super::feedback::ways;
+use super::feedback::data_paths;
 use super::links::bytes;
 use std::collections::BTreeMap;
-use thalweg_catalog::{Ends, Place, Properties as _, Registry, Value};
+use thalweg_catalog::{EndpointConfigs, Place, Properties as _, Registry, Value};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
@@ -14,13 +14,13 @@ use thalweg_queue::{DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, Ste
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
-/// Steps that are never reached, and low-latency queues that nothing enters.
+/// Warns of step thresholds that are never reached, and of low-latency queues that no flow enters.
 pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // By direction, as what only acknowledgements cross marks nothing.
+    // By direction: a direction with acknowledgements only marks nothing.
     let mut crossed: BTreeMap<DirectionId, Kinds<'_>> = BTreeMap::new();
     for (number, group) in spec.groups.iter().enumerate() {
-        for &hop in ways(checked, number).into_iter().flatten() {
+        for &hop in data_paths(checked, number).into_iter().flatten() {
             let kinds = crossed.entry(hop).or_default();
             if group.transport.properties().ecn() == Ecn::Ect1 {
                 kinds.scalable.get_or_insert(&group.name);
@@ -48,7 +48,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
         }
         if let Kinds { scalable: Some(scalable), classic: Some(classic) } = kinds
             && line.queue.marks()
-            && !keeps_apart(line)
+            && !separates_ect1(line)
         {
             let message = format!(
                 "`{scalable}` sends ECT(1) and shares the queue of `{name}` with `{classic}`, to which each mark is a loss"
@@ -60,68 +60,69 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// The first group of each kind whose data crosses a line.
+/// The first group of each kind whose data crosses a link direction.
 #[derive(Clone, Copy, Default)]
 struct Kinds<'a> {
-    /// Its data is ECT(1).
+    /// A group that sends ECT(1).
     scalable: Option<&'a str>,
-    /// It takes marks for losses, or hears of losses alone.
+    /// A group that treats marks as losses, or reacts only to losses.
     classic: Option<&'a str>,
 }
 
-/// Flows whose windows lose as much by a mark as by a loss, or of which the queue drops what it would mark.
+/// Returns true for flows whose windows react equally to a mark and to a loss, or whose packets the queue drops instead
+/// of marking.
 fn is_classic(group: &GroupSpec) -> bool {
-    let Ends::Window(config) = &group.transport.ends else { return false };
-    !config.never_shrinks() && !matches!(config.controller.ce_response(), CeResponse::Own(_))
+    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
+    !config.never_shrinks() && !matches!(config.controller.ce_response(), CeResponse::ControllerSpecific(_))
 }
 
-/// Flows with ECT(1) and others do not wait in one queue.
-fn keeps_apart(line: &DirectionSpec) -> bool {
+/// Returns true if ECT(1) and other flows use separate queues.
+fn separates_ect1(line: &DirectionSpec) -> bool {
     let queue = &line.queue;
     queue.config::<DualPi2Config>().is_some()
         || queue.config::<FqCoDelConfig>().is_some()
         || queue.config::<FairQueueingConfig>().is_some()
 }
 
-/// The capacity of a step queue and its threshold, if no arrival that finds room finds more than the threshold waiting. What is
-/// counted in unlike units is compared by the largest packet of the line.
+/// Returns the capacity and the threshold of a step queue that never marks: no accepted arrival finds more than the
+/// threshold queued. Packets and bytes are compared by the largest packet of the link.
 fn never_marks(line: &DirectionSpec, packet: u32) -> Option<(String, String)> {
     let config = line.queue.config::<StepConfig>()?;
-    let room = bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
+    let capacity = bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
     match config.threshold {
         Threshold::Packets(above) => {
             let most = match line.queue.limit() {
                 Limit::Packets(packets) => packets,
-                _ => room / u64::from(packet),
+                _ => capacity / u64::from(packet),
             };
             let in_packets = |count| format!("{count} pkt");
-            // The arrival needs room beside those that it finds.
+            // The capacity includes the arrival itself.
             (above.saturating_add(1) >= most).then(|| (in_packets(most), in_packets(above)))
         }
         Threshold::Bytes(above) => {
             let in_bytes = |size| Bytes::new(size).to_string();
-            (above >= room).then(|| (in_bytes(room), in_bytes(above)))
+            (above >= capacity).then(|| (in_bytes(capacity), in_bytes(above)))
         }
     }
 }
 
-/// Flows whose packets may be marked where no queue on their way does.
-pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
+/// Warns of ECN-capable flows without a marking queue on their path.
+pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let properties = group.transport.properties();
-        // Those who listen to routers are told by the check of feedback.
+        // The feedback check covers flows that need router feedback.
         let waits = properties.needs_marks() && !properties.needs_feedback();
         if !waits
-            || is_usual(group, report.registry())
+            || has_ecn_by_default(group, report.registry())
             || lines(checked, number).any(|line| marks(line, group))
         {
             continue;
         }
         let message =
             format!("the packets of `{}` may be marked, but no queue on their way marks", group.name);
-        let usual = report.registry().disciplines().iter();
-        let names: Vec<String> = usual
-            .filter(|of| of.usual(Limit::Unlimited).marks())
+        let disciplines = report.registry().disciplines().iter();
+        let names: Vec<String> = disciplines
+            .filter(|of| of.default_spec(Limit::Unlimited).marks())
             .map(|of| format!("`{}`", of.name))
             .collect();
         let help = format!(
@@ -133,16 +134,17 @@ pub(super) fn listeners(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// The scheme always lets queues mark, as one sense of congestion among others: nobody asked for marks.
-fn is_usual(group: &GroupSpec, registry: &Registry) -> bool {
-    let Ends::Window(config) = &group.transport.ends else { return false };
+/// Returns true if the scheme enables ECN by default, as one congestion signal among others: the scenario did not ask
+/// for marks.
+fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
+    let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
-    let usual = description.and_then(|scheme| scheme.values(Place::Simulated).get("ecn"));
-    is_one_of_several && usual == Some(Value::Switch(true))
+    let ecn_default = description.and_then(|scheme| scheme.values(Place::Simulated).get("ecn"));
+    is_one_of_several && ecn_default == Some(Value::Switch(true))
 }
 
-/// The lines that a group's data crosses, its own too.
+/// Returns the link directions that a group's data crosses, including access links.
 pub(super) fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterator<Item = &'a DirectionSpec> {
     let group = &checked.spec.groups[number];
     let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
@@ -150,10 +152,10 @@ pub(super) fn lines<'a>(checked: &'a Checked<'a>, number: usize) -> impl Iterato
         let back = [&access.source_backward, &access.sink_backward].into_iter().filter(move |_| answers);
         [&access.source_forward, &access.sink_forward].into_iter().chain(back)
     });
-    ways(checked, number).into_iter().flatten().map(|&hop| direction(checked.spec, hop)).chain(own)
+    data_paths(checked, number).into_iter().flatten().map(|&hop| direction(checked.spec, hop)).chain(own)
 }
 
-/// The queue of a line marks packets of the group's flows, by its discipline or by DEC's congestion bit.
+/// Returns true if the queue marks packets of the group's flows, by its discipline or by the DECbit.
 fn marks(line: &DirectionSpec, group: &GroupSpec) -> bool {
     let sets_bits = line.feedback.as_ref().is_some_and(|feedback| {
         feedback.policy.kind() == FeedbackKind::DecBit && group.transport.understands(feedback)

@@ -1,51 +1,51 @@
-//! The memory that a run takes: roughly, and rather too much than too little. For the dumbbell of ten thousand and of
-//! a hundred thousand flows the estimate is up to a third above what was measured.
+//! Memory estimate of a run: approximate, and conservative. For the dumbbell of ten thousand and of a hundred thousand
+//! flows the estimate is up to a third above the measured value.
 
 use super::super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::{DirectionSpec, Framing, GroupSpec, Spec, TransportSpec, WorkloadSpec};
 
-/// A flow's endpoints, timers and statistics.
+/// Bytes of a flow's endpoints, timers and statistics.
 const FLOW: u64 = 1700;
-/// A group of flows, with its route and results.
+/// Bytes of a group of flows, with its route and results.
 const GROUP: u64 = 7500;
-/// One direction of a link, with its statistics and results.
+/// Bytes of one direction of a link, with its statistics and results.
 const LINK: u64 = 3000;
-/// One direction of a flow's own line, with its statistics.
+/// Bytes of one direction of an access link, with its statistics.
 const LINE: u64 = 300;
-/// One direction of a flow's own line that has random streams.
+/// Bytes of one direction of an access link with random streams.
 const RANDOM: u64 = 800;
-/// One direction of a flow's own line that only queues, transmits and delays.
+/// Bytes of one direction of an access link that only queues, transmits and delays.
 const PLAIN: u64 = 40;
-/// A packet on its way, and what its sender remembers of it.
+/// Bytes of a packet in flight, including the sender's record of it.
 const PACKET: u64 = 100;
-/// A point of a series.
+/// Bytes of a point of a series.
 const POINT: u64 = 16;
-/// Series of a flow: window, in flight, round-trip time, rate, goodput, slow-start threshold.
+/// Number of series of a flow: window, in flight, round-trip time, rate, goodput, slow-start threshold.
 const SERIES: u64 = 6;
-/// Series of a direction of a link, of which so many have any.
+/// Number of series of a link direction, and the number of directions with series.
 const LINK_SERIES: u64 = 6;
 const WATCHED: usize = 64;
-/// A run without flows.
+/// Bytes of a run without flows.
 const BASE: u64 = 8 << 20;
 
-/// The memory that a run takes, in bytes.
+/// The memory estimate of a run, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Flows with their first packets and own lines.
+    /// Flows, with their first packets and access links.
     pub flows: u64,
-    /// Links with the packets on them.
+    /// Links, with the packets on them.
     pub links: u64,
-    /// The link whose packets take most.
+    /// The link whose packets need most memory.
     pub largest_link: Option<usize>,
-    /// Series.
+    /// Time series.
     pub series: u64,
 }
 
 impl Memory {
-    /// All together.
+    /// Returns the total.
     pub fn total(self) -> u64 {
         BASE.saturating_add(self.flows).saturating_add(self.links).saturating_add(self.series)
     }
@@ -55,7 +55,7 @@ impl Memory {
 pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut flows: u64 = GROUP * spec.groups.len() as u64;
     let mut count: u64 = 0;
-    // The most packets that flows can have over each direction of each link, by their windows and what they send.
+    // Maximum packets of flows on each link direction, by their windows and the data that they send.
     let mut most = vec![0u64; spec.links.len() * 2];
     let mut most_together = 0u64;
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
@@ -66,9 +66,9 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
                 &access.sink_forward,
                 &access.sink_backward,
             ];
-            ends.into_iter().map(own_line).sum()
+            ends.into_iter().map(access_line).sum()
         });
-        // The hosts' random times are taken by a line of their own, or by that of their access.
+        // Random host times use a separate link, or the access link.
         let lines = if group.overhead.is_zero() { lines } else { lines + RANDOM };
         let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
         let packets = most_packets(group, rate, spec.duration);
@@ -78,7 +78,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         let packets = packets.saturating_mul(u64::from(group.count));
         most_together = most_together.saturating_add(packets);
         if let Some(path) = path {
-            // Acknowledgements are no more than the packets that they answer.
+            // There are at most as many acknowledgements as packets acknowledged.
             for (&hop, &flows) in path.loads.iter().flatten() {
                 let here = (packets as f64 * flows / f64::from(group.count).max(1.0)) as u64;
                 most[hop as usize] = most[hop as usize].saturating_add(here);
@@ -93,7 +93,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         let mut here = 0u64;
         for (direction, back) in [(&link.forward, false), (&link.backward, true)] {
             let hop = number * 2 + usize::from(back);
-            // Acknowledgements are as many as the packets that they answer, at most.
+            // There are at most as many acknowledgements as packets acknowledged.
             let packet = u64::from(largest.max(40));
             let wire = nominal_rate(direction).bytes_in(direction.mean_delay() + direction.jitter).get()
                 / packet
@@ -123,29 +123,30 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     Memory { flows, links, largest_link: largest_link.1, series }
 }
 
-/// The directions of links at which packets wait: of each group's way there the one that has the most room among the slowest. A queue
-/// before it would empty into it, and none fills behind it. Where several groups meet on the way it is that of some.
+/// Returns the link directions with queued packets: on each group's forward path, the one with the largest queue among
+/// the slowest. Queues before it drain into it, and none builds up behind it. If the paths of several groups share
+/// links, it is the one of some group.
 fn waits(spec: &Spec, paths: &Paths) -> Vec<bool> {
     let mut waits = vec![false; spec.links.len() * 2];
     for path in paths.groups.iter().flatten() {
         let slowest = |hop: &&u32| nominal_rate(direction(spec, **hop)) <= path.rate;
         let fullest =
             path.forward.iter().filter(slowest).max_by_key(|&&hop| capacity(spec, paths, hop as usize));
-        // Behind a slower line of the flow's own packets wait wherever several flows meet.
+        // Behind a slower access link, queues build up at shared links.
         let fullest =
             fullest.or_else(|| path.forward.iter().min_by_key(|&&hop| nominal_rate(direction(spec, hop))));
         if let Some(&hop) = fullest {
             waits[hop as usize] = true;
         }
         if !path.is_single {
-            // Flows may meet on any of their ways.
+            // With several paths, flows may share any of their links.
             path.loads[0].keys().for_each(|&hop| waits[hop as usize] = true);
         }
     }
     waits
 }
 
-/// The packets that the queue of a direction holds, at most 64 bandwidth-delay products of them.
+/// Returns the queue capacity of a direction in packets, limited to 64 bandwidth-delay products.
 fn capacity(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
     let (number, back) = (hop / 2, !hop.is_multiple_of(2));
     let largest = paths.largest_packet(number, back).max(40);
@@ -155,8 +156,8 @@ fn capacity(spec: &Spec, paths: &Paths, hop: usize) -> u64 {
     queue.unwrap_or(0).min(bdp.saturating_mul(64))
 }
 
-/// The memory that one direction of a flow's own line takes, in bytes.
-fn own_line(line: &DirectionSpec) -> u64 {
+/// Returns the memory of one direction of an access link, in bytes.
+fn access_line(line: &DirectionSpec) -> u64 {
     let is_plain = line.queue == DisciplineSpec::fcfs(Limit::Unlimited)
         && line.impairment.is_transparent()
         && line.longest_variation().is_zero()
@@ -172,7 +173,7 @@ fn own_line(line: &DirectionSpec) -> u64 {
     }
 }
 
-/// The rate at which a flow's packets enter the network at most.
+/// Returns the maximum rate at which a flow's packets enter the network.
 fn fastest_entry(spec: &Spec, group: &GroupSpec, path: &GroupPath) -> Rate {
     let fastest = |line: &DirectionSpec| {
         let trace = line.capacity.as_ref().map(|trace| trace.mean_rate());
@@ -181,24 +182,24 @@ fn fastest_entry(spec: &Spec, group: &GroupSpec, path: &GroupPath) -> Rate {
     };
     let access = group.access.as_ref().map(|access| fastest(&access.source_forward));
     let links = path.forward.iter().map(|&hop| fastest(direction(spec, hop)));
-    // A sender never has more outstanding than leaves its first line, but for what waits there.
+    // The packets outstanding never exceed those sent over the first link, except those queued there.
     access.or_else(|| links.into_iter().next()).unwrap_or(Rate::MAX)
 }
 
-/// The most packets of a flow of `group` that can be in the network at once, if they enter it at `rate`.
+/// Returns the maximum number of packets of a flow of `group` in the network at once, if they enter it at `rate`.
 fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64 {
     let (data, _) = packet_sizes(&group.transport);
     let in_time = |rate: Rate, packet: u64| rate.bytes_in(duration).get().div_ceil(packet.max(1)).max(1);
-    // Small packets are counted as if they were without payload.
+    // Small packets count as empty.
     let small = match &group.workload {
         WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_) => u64::from(data),
         _ => 40,
     };
-    // The first window leaves at once; then each packet that has left lets go at most two.
+    // The initial window leaves at once; then each departed packet releases at most two.
     let sent = rate.map_or(u64::MAX, |rate| in_time(rate, small).saturating_mul(2));
     let sent = sent.saturating_add(first_window(&group.transport));
     let properties = group.transport.properties();
-    // Each arrival is a connection of its own.
+    // Each arrival is a separate connection.
     if group.workload.has_transfers() && properties.is_reliable() {
         return u64::MAX;
     }
@@ -206,7 +207,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     let Some(window) = properties.window() else {
         return match (properties.rate(), &group.workload) {
             (Some(rate), _) => in_time(rate, small),
-            // Nothing but the application's own rate holds these back.
+            // Only the application's own rate limits these.
             (None, WorkloadSpec::ConstantRate { rate, packet })
             | (None, WorkloadSpec::OnOff { rate: Some(rate), packet, .. }) => {
                 in_time(*rate, packet.get().min(segment))
@@ -214,9 +215,9 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
             (None, _) => u64::MAX,
         };
     };
-    // Writes may be smaller than segments, so that a receiver's bytes say nothing of how many packets there are.
+    // Writes may be smaller than segments, so a receive window in bytes does not bound the number of packets.
     let in_small = match &group.transport.ends {
-        Ends::Window(config) => u64::from(config.sender.max_window),
+        EndpointConfigs::Window(config) => u64::from(config.sender.max_window),
         _ => window,
     };
     match &group.workload {
@@ -227,7 +228,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     }
 }
 
-/// Packets that a flow sends at once when it starts.
+/// Returns the number of packets that a flow sends at once at its start.
 fn first_window(transport: &TransportSpec) -> u64 {
     (transport.properties().first_window() as u64).clamp(1, 1 << 20)
 }

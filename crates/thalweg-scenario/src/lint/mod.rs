@@ -35,7 +35,7 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     links::rates(&checked, report);
     traffic::routes(&checked, report);
     if report.errors() > 0 {
-        return; // Round-trip times and what follows from them mean nothing.
+        return; // Round-trip times and derived values are meaningless.
     }
     links::queues(&checked, report);
     links::hosts(&checked, report);
@@ -49,10 +49,10 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     traffic::unyielding(&checked, report);
     traffic::readers(&checked, report);
     schemes::schemes(&checked, report);
-    feedback::speakers(&checked, report);
-    feedback::listeners(&checked, report);
+    feedback::feedback_sources(&checked, report);
+    feedback::unserved_flows(&checked, report);
     marks::queues(&checked, report);
-    marks::listeners(&checked, report);
+    marks::unserved_flows(&checked, report);
     order::late(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {

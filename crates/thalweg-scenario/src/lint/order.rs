@@ -1,17 +1,17 @@
-//! Packets that pass each other, and flows that take those that come late for lost.
+//! Checks of reordering that flows mistake for loss.
 
 use super::super::diagnostic::Report;
 use super::Checked;
 use super::marks::lines;
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::window::Recovery;
 use thalweg_queue::delay::{Each, VariationSpec};
 
-/// Window flows that find losses by counting, where a random delay of each packet lets them pass each other. What is reordered
-/// by `reorder` is meant.
+/// Warns of window flows with loss detection by duplicate acknowledgements on a path whose random delays reorder
+/// packets. The explicit key `reorder` is intended, and ignored.
 pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let Ends::Window(ends) = &group.transport.ends else { continue };
+        let EndpointConfigs::Window(ends) = &group.transport.ends else { continue };
         if ends.sender.rack.is_some() || ends.sender.recovery != Recovery::Sack {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Phase effects (Floyd and Jacobson 1992): flows that fill a drop-tail queue, and nothing random about their packets.
+//! Phase effects (Floyd and Jacobson 1992): flows that fill a drop-tail queue without any randomness in packet times.
 
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes, service_time};
@@ -11,10 +11,10 @@ use thalweg_queue::{FcfsConfig, Limit};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
-/// Several bulk flows that fill a queue which drops what finds it full, where no packet is early or late by chance.
+/// Warns of several bulk flows that fill a drop-tail queue without random packet times.
 pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // The groups that keep each direction busy, where it is their bottleneck.
+    // The groups for which each direction is the bottleneck.
     let mut bulk: BTreeMap<DirectionId, Vec<usize>> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let Some(hop) = path.as_ref().and_then(GroupPath::bottleneck_hop) else { continue };
@@ -60,27 +60,27 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// The sender slows down when its packets are dropped, so that it matters whose are.
+/// Returns true if the sender slows down on drops: only then the selection of dropped packets matters.
 fn yields(transport: &TransportSpec) -> bool {
     let properties = transport.properties();
     properties.window().is_some() && properties.agreed_rate().is_none() && !properties.never_shrinks()
 }
 
-/// The windows of all flows may grow beyond what path and queue hold.
+/// Returns true if the windows of all flows may exceed the capacity of path and queue.
 fn fills(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
     let spec = checked.spec;
     let windows = groups.iter().filter_map(|&number| window(&spec.groups[number]));
     let most = windows.fold(0_u64, u64::saturating_add);
-    let room = groups.iter().filter_map(|&number| {
+    let capacity = groups.iter().filter_map(|&number| {
         let path = checked.paths.groups[number].as_ref()?;
         let packet = packet_sizes(&spec.groups[number].transport).0;
         let queue = super::links::bytes(&direction(spec, hop).queue, packet)?;
         Some(path.bdp().get().saturating_add(queue.get()))
     });
-    room.max().is_some_and(|room| most > room)
+    capacity.max().is_some_and(|capacity| most > capacity)
 }
 
-/// Chance has a say in when packets reach a direction, or the scenario says that it has none.
+/// Returns true if arrival times at a direction are random, or if the scenario explicitly disables randomness.
 fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
     let spec = checked.spec;
     let crossing = checked.paths.groups.iter().enumerate().filter_map(|(number, path)| {
@@ -98,8 +98,8 @@ fn is_stirred(checked: &Checked<'_>, hop: DirectionId) -> bool {
     })
 }
 
-/// The most by which hosts are late of those whose flows cross a direction, but for one time in a hundred. Where that is less than a
-/// packet's time on the line the order of arrivals stays what it was.
+/// Returns the maximum 99th percentile of host lateness among the flows that cross a direction. Below a packet's
+/// transmission time, the order of arrivals does not change.
 fn lateness(checked: &Checked<'_>, hop: DirectionId) -> Duration {
     let crossing = checked.paths.groups.iter().zip(&checked.spec.groups).filter(|(path, _)| {
         let path = path.as_ref();
@@ -117,7 +117,7 @@ fn has_random_access(group: &GroupSpec) -> bool {
     })
 }
 
-/// A time to one digit, not below it.
+/// Rounds a time up to one digit.
 fn rounded_up(time: Duration) -> Duration {
     let picos = time.as_picos().max(1);
     let unit = 10_u64.pow(picos.ilog10());

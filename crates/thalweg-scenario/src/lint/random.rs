@@ -1,10 +1,10 @@
-//! Randomness of scenarios: of one that has any, another seed gives another run.
+//! Randomness of scenarios: with any, another seed gives another run.
 
 use thalweg_queue::delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
 
-/// True if anything in the scenario is drawn at random, so that replications differ.
+/// Returns true if the scenario has any random element: only then do replications differ.
 pub fn is_random(spec: &Spec) -> bool {
     let links = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref()).flat_map(|access| {
@@ -21,16 +21,16 @@ pub fn is_random(spec: &Spec) -> bool {
         })
 }
 
-/// Chance has a say in when a host answers, or when it works.
+/// Returns true if a host's latency or preemptions are random.
 fn random_host(host: &HostSpec) -> bool {
     host.late_p99 > host.late || !(host.away.is_zero() || host.away_every.is_zero())
 }
 
 pub(super) fn random_line(line: &DirectionSpec) -> bool {
-    random_packets(line) || line.rhythm.is_some() || !line.longest_variation().is_zero()
+    random_packets(line) || line.periodic_variation.is_some() || !line.longest_variation().is_zero()
 }
 
-/// Chance has a say in what becomes of each packet, or when it arrives.
+/// Returns true if the impairments or the delay of each packet are random.
 pub(super) fn random_packets(line: &DirectionSpec) -> bool {
     let of_each_packet = |variation: &VariationSpec| variation.each == Each::Packet;
     line.queue.is_random()

@@ -1,4 +1,4 @@
-//! Parameters of schemes that do not fit their path or each other.
+//! Checks of scheme parameters that do not fit the path or each other.
 
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, packet_sizes};
@@ -9,7 +9,7 @@ use thalweg_catalog::family::OnPath;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_sim::spec::TransportSpec;
 
-/// All checks of schemes.
+/// Runs all checks of schemes.
 pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
     for ((group, origin), path) in
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
@@ -17,9 +17,9 @@ pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
         let Some(path) = path else { continue };
         let properties = group.transport.properties();
         let packet = Bytes::new(u64::from(packet_sizes(&group.transport).0));
-        for doubt in properties.doubts(&OnPath { rate: path.rate, rtt: path.rtt, packet }) {
-            let message = format!("`{}` {}", group.name, doubt.what);
-            report.warn(doubt.code, origin.scheme, message).help(doubt.help);
+        for warning in properties.warnings(&OnPath { rate: path.rate, rtt: path.rtt, packet }) {
+            let message = format!("`{}` {}", group.name, warning.what);
+            report.warn(warning.code, origin.scheme, message).help(warning.help);
         }
         if properties.is_reliable()
             && packet_sizes(&group.transport).1 == 0
@@ -37,9 +37,9 @@ pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
     agreed_rates(checked, report);
 }
 
-/// Rates that ends agreed upon, whatever the network does, above that of the line that they share.
+/// Warns of agreed rates, independent of the network, that exceed the rate of a shared link.
 fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
-    // What is agreed upon over each direction of a link, and who was the last to agree.
+    // The sum of the agreed rates over each link direction, and the last flow group that adds to it.
     let mut agreed: BTreeMap<u32, (u64, Span, &GroupPath, &TransportSpec)> = BTreeMap::new();
     let mut above = |sum: u64, span: Span, path: &GroupPath, transport: &TransportSpec| {
         let most = path.rate.as_bits_per_sec();
@@ -65,7 +65,7 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
         };
         let average = average.as_bits_per_sec();
         match path.bottleneck_hop() {
-            // Each flow has a line of its own.
+            // Each flow has its own access link.
             None => above(average, origin.scheme, path, &group.transport),
             Some(hop) => {
                 let sum = average.saturating_mul(u64::from(group.count));

@@ -1,4 +1,4 @@
-//! Routes, times and windows of flows.
+//! Checks of the routes, times and windows of flows.
 
 use super::super::diagnostic::Report;
 use super::super::path::{GroupPath, direction, packet_sizes};
@@ -10,18 +10,18 @@ use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::route::{DirectionId, shortest_path};
 use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 
-/// Flows between nodes that no links connect.
+/// Rejects flows between disconnected nodes.
 pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
         if path.is_none() {
             let name = |node: thalweg_sim::spec::NodeId| &spec.nodes[node.0 as usize].name;
-            let apart = |[from, to]: &[thalweg_sim::spec::NodeId; 2]| {
-                let ways = [(*from, *to), (*to, *from)];
-                ways.into_iter().any(|(from, to)| shortest_path(spec, from, to).is_none())
+            let is_disconnected = |[from, to]: &[thalweg_sim::spec::NodeId; 2]| {
+                let pairs = [(*from, *to), (*to, *from)];
+                pairs.into_iter().any(|(from, to)| shortest_path(spec, from, to).is_none())
             };
-            let [from, to] = group.ends().find(apart).unwrap_or([group.from, group.to]).map(name);
+            let [from, to] = group.ends().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
             report
                 .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
                 .help("the links form parts that are not connected");
@@ -29,7 +29,7 @@ pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Warm-up, starts and stops that leave nothing to see.
+/// Warns of warm-up, start and stop times that leave nothing to measure.
 pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
     let (spec, origins) = (checked.spec, checked.origins);
     let end = Time::ZERO + spec.duration;
@@ -61,7 +61,7 @@ pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Flows that fill the path, whose start is counted though nobody said so.
+/// Suggests a warm-up for flows that fill the path, if none is set.
 pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     if checked.origins.warmup.is_some() || !spec.warmup.is_zero() {
@@ -70,7 +70,7 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     let bulk = spec.groups.iter().zip(&checked.origins.groups);
     if let Some((group, origin)) = bulk.into_iter().find(|(group, _)| group.workload == WorkloadSpec::Bulk) {
         let message = format!("the start of `{}` is counted, as there is no `warmup`", group.name);
-        // Of a short run most is left to count.
+        // A short run keeps most of its time for measurement.
         let warmup = rounded(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
             "means of a run without end are those after its start, say `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
@@ -78,10 +78,10 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// Windows that together cannot fill the path.
+/// Warns of windows that together cannot fill the path.
 pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // For each direction of a link: the windows of all flows over it, unless some are not bound by windows.
+    // For each link direction: the sum of the windows of all its flows; `None` if some are not limited by windows.
     let mut together: BTreeMap<u32, Option<u64>> = BTreeMap::new();
     for (group, path) in spec.groups.iter().zip(&checked.paths.groups) {
         let Some(hop) = path.as_ref().filter(|path| path.is_single).and_then(GroupPath::bottleneck_hop)
@@ -108,15 +108,15 @@ pub(super) fn windows(checked: &Checked<'_>, report: &mut Report) {
             report
                 .warn("scenario.window", origin.scheme, message)
                 .help("the flows cannot fill the path; see `max-window` and `receive-window`");
-            together.insert(hop, None); // Once is enough.
+            together.insert(hop, None); // Warn once per direction.
         }
     }
 }
 
-/// Windows that stay as they are when packets are dropped, larger than what path and queue hold.
+/// Warns of windows that do not shrink on drops and exceed the capacity of path and queue.
 pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
-    // For each direction of a link: the windows of its unyielding flows, and the largest with its group.
+    // For each link direction: the sum of its windows that do not shrink, and the largest with its group.
     let mut together: BTreeMap<DirectionId, (u64, (u64, usize))> = BTreeMap::new();
     for (number, (group, path)) in spec.groups.iter().zip(&checked.paths.groups).enumerate() {
         let Some(hop) = path.as_ref().filter(|path| path.is_single).and_then(GroupPath::bottleneck_hop)
@@ -137,14 +137,14 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
         let Some(path) = &checked.paths.groups[number] else { continue };
         let queue = &direction(spec, hop).queue;
         let Some(queue) = super::links::bytes(queue, packet_sizes(&group.transport).0) else { continue };
-        let room = path.bdp().get().saturating_add(queue.get());
-        if sum > room {
+        let path_capacity = path.bdp().get().saturating_add(queue.get());
+        if sum > path_capacity {
             let about = |bytes| super::links::about(Bytes::new(bytes));
             let message = format!(
                 "the windows over `{}` add up to {}, but its path and queue hold {}",
                 path.bottleneck,
                 about(sum),
-                about(room)
+                about(path_capacity)
             );
             let help = format!(
                 "what is above is dropped and sent again: `{}` does not slow down when packets are lost",
@@ -155,8 +155,8 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
     }
 }
 
-/// The most bytes on the wire that a group's flows may have outstanding; `None` for flows that windows do not
-/// bind, or that may not want to fill the path.
+/// Returns the maximum outstanding bytes of a group's flows, on the wire; `None` for flows that are not limited by
+/// windows, or not meant to fill the path.
 pub(super) fn window(group: &GroupSpec) -> Option<u64> {
     if !matches!(group.workload, WorkloadSpec::Bulk | WorkloadSpec::Transfer(_) | WorkloadSpec::Deliver(_)) {
         return None;
@@ -166,7 +166,7 @@ pub(super) fn window(group: &GroupSpec) -> Option<u64> {
     Some(bytes.saturating_mul(u64::from(group.count)))
 }
 
-/// Slow applications at the sink that are never noticed: their receive windows are too large, or the run is too short.
+/// Warns of slow sink applications without effect: their receive windows are too large, or the run is too short.
 pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for ((group, origin), path) in spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)

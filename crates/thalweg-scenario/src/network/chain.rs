@@ -1,4 +1,4 @@
-//! Nodes in a row.
+//! Chains of nodes.
 
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;

@@ -1,4 +1,5 @@
-//! Fat trees of three tiers (Al-Fares, Loukissas and Vahdat, "A scalable, commodity data center network architecture", SIGCOMM 2008).
+//! Three-tier fat trees (Al-Fares, Loukissas and Vahdat, "A scalable, commodity data center network architecture",
+//! SIGCOMM 2008).
 
 use super::{Drawing, Edge, is_too_large, tier};
 use crate::diagnostic::Report;
@@ -34,7 +35,8 @@ pub(super) fn draw(table: &FatTree, span: Span, report: &mut Report) -> Option<D
             edges.push(Edge::new(format!("e{}", edge + 1), format!("a{}", pod * half + up + 1), 1));
         }
     }
-    // The first aggregation switch of each pod has the first k/2 core switches, the second the next, and so on.
+    // The first aggregation switch of each pod connects to the first k/2 core switches, the second to the next, and so
+    // on.
     for aggregation in 0..k * half {
         let place = aggregation % half;
         for up in 0..half {

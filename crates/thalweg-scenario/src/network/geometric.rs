@@ -1,7 +1,7 @@
-//! Random geometric graphs (Gilbert, "Random plane networks", 1961): links between all that are near each other.
+//! Random geometric graphs (Gilbert, "Random plane networks", 1961): links between all nodes within a radius.
 
 use super::Drawing;
-use super::places::Places;
+use super::random_positions::Places;
 use crate::diagnostic::Report;
 use crate::keys::Geometric;
 use crate::source::Span;

@@ -1,5 +1,5 @@
-//! GraphML (Brandes et al. 2002), with the attributes that the Internet Topology Zoo (Knight et al. 2011) and SNDlib give nodes
-//! and edges.
+//! GraphML (Brandes et al. 2002), with the node and edge attributes of the Internet Topology Zoo (Knight et al. 2011)
+//! and SNDlib.
 
 use super::map::{Map, Place, Wire};
 use super::xml::{self, degrees, elements};
@@ -9,9 +9,9 @@ use roxmltree::Node;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Rate;
 
-/// The first graph of a document, with `span` for the places of its elements. Numbers that are none are told.
+/// Reads the first graph of a document, with `span` for the positions of its elements. Reports invalid numbers.
 pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
-    // Attributes go by keys, which name them.
+    // Attributes refer to keys, which have their names.
     let keys: BTreeMap<&str, &str> = elements(root, "key")
         .filter_map(|key| Some((key.attribute("id")?, key.attribute("attr.name")?)))
         .collect();
@@ -49,8 +49,8 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     Map { places, wires: wires.collect(), is_drawn: false }
 }
 
-/// The rate of an edge: in bit/s; a number with a unit beside it, which may be words ("<45", "OC-3") and then is none; or SNDlib's
-/// capacity in Mbit/s.
+/// Returns the rate of an edge: in bit/s; a number with a separate unit, ignored if it is text ("<45", "OC-3"); or
+/// SNDlib's capacity in Mbit/s.
 fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
     let number = |name: &str| match data.get(&name.to_ascii_lowercase()) {
         None => Ok(None),
@@ -74,7 +74,7 @@ fn rate(data: &BTreeMap<String, String>) -> Result<Option<Rate>, String> {
     if let Some(bits) = speed().filter(|bits| (1.0..=1e15).contains(bits)) {
         return xml::rate("LinkSpeed", bits).map(Some);
     }
-    // There 0 is a link on which nothing is installed.
+    // In SNDlib, 0 means no installed capacity.
     match number("capacity")?.filter(|capacity| *capacity != 0.0) {
         Some(capacity) => xml::rate("capacity", capacity * 1e6).map(Some),
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! Networks of two tiers: leaves with hosts, and spines that have a link to each leaf.
+//! Two-tier leaf-spine networks: leaves with hosts, and spines with a link to each leaf.
 
 use super::{Drawing, Edge, is_too_large, is_too_small, tier};
 use crate::diagnostic::Report;

@@ -1,9 +1,9 @@
-//! Topologies as files have them, before they are links: places with ids and labels, and what joins them.
+//! Topologies as read from files, before conversion to links: nodes with ids and labels, and edges between them.
 
 use super::sphere::{delay_between, midst};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
-use crate::quantity::{LONGEST_NAME, name_fault};
+use crate::quantity::{MAX_NAME_LENGTH, name_fault};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate};
@@ -26,21 +26,21 @@ pub(super) struct Wire {
     pub span: Span,
 }
 
-/// All of them.
+/// The nodes and links of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Map {
     pub places: Vec<Place>,
     pub wires: Vec<Wire>,
-    /// The coordinates of the file are those of a drawing.
+    /// Drawing coordinates instead of geographic ones.
     pub is_drawn: bool,
 }
 
-/// The delay of links whose ends are at one place: 10 km of fibre, which is within a city.
+/// The delay of links within one place: 10 km of fibre, the size of a city.
 const DELAY_WITHIN: Duration = Duration::from_micros(50);
 
 impl Map {
-    /// The links, with names that scenarios can have; `None` where something is wrong with them, which is reported. `has_delay` where
-    /// the scenario gives a delay, which then holds for links whose ends have no coordinates or the same.
+    /// Returns the links, with valid names; `None` after a reported error. `has_delay` means that the scenario sets a
+    /// delay, which then applies to links whose ends have no coordinates or equal ones.
     pub fn edges(&self, has_delay: bool, span: Span, report: &mut Report) -> Option<Vec<Edge>> {
         let errors = report.errors();
         if is_too_large("this topology", self.places.len() as u64, self.wires.len() as u64, span, report) {
@@ -84,7 +84,7 @@ impl Map {
         Some(edges)
     }
 
-    /// The reason for which a link of this file has no delay.
+    /// Explains missing delays of links in this file.
     pub fn missing_delay_reason(&self) -> &'static str {
         if self.is_drawn {
             "the coordinates of this file are those of a drawing"
@@ -114,7 +114,7 @@ impl Map {
         }
     }
 
-    /// Each link with the positions of its ends, but for loops.
+    /// Returns each link with the positions of its ends, except loops.
     fn pairs<'a>(
         &'a self,
         numbers: &BTreeMap<&str, usize>,
@@ -146,7 +146,7 @@ impl Map {
         pairs
     }
 
-    /// Positions by id.
+    /// Returns the positions of nodes by id.
     fn numbers(&self, report: &mut Report) -> BTreeMap<&str, usize> {
         let mut numbers = BTreeMap::new();
         for (number, place) in self.places.iter().enumerate() {
@@ -158,8 +158,8 @@ impl Map {
         numbers
     }
 
-    /// Each node's coordinates: those of the file, or the middle of its neighbours. Nodes next to those with coordinates come first,
-    /// then their neighbours.
+    /// Returns each node's coordinates: those of the file, or the midpoint of its neighbours, starting from the nodes
+    /// next to those with coordinates.
     fn positions(&self, pairs: &[(&Wire, [usize; 2])]) -> Vec<Option<[f64; 2]>> {
         let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); self.places.len()];
         for &(_, [a, b]) in pairs {
@@ -185,7 +185,7 @@ impl Map {
         at
     }
 
-    /// Each node's name: its label where that is a name and no other's, or else its id, made a name.
+    /// Returns each node's name: its label if that is valid and unique, or else its id, converted to a name.
     fn names(&self) -> Vec<String> {
         let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
         for label in self.places.iter().filter_map(|place| place.label.as_deref()) {
@@ -205,18 +205,18 @@ impl Map {
 #[derive(Debug, Default)]
 struct Names {
     taken: BTreeSet<String>,
-    /// The number that the next name with this beginning gets; without it each would try all numbers before its own.
+    /// The next free number for each stem, to avoid a quadratic search.
     next: BTreeMap<String, u64>,
 }
 
 impl Names {
-    /// The name itself, or what it begins with and the first number from 2 that makes it another name.
+    /// Returns the wanted name if it is free, or else its stem with the first free number from 2.
     fn take(&mut self, wanted: &str) -> String {
         if self.taken.insert(wanted.to_owned()) {
             return wanted.to_owned();
         }
-        // There must be room for the number.
-        let stem: String = wanted.chars().take(LONGEST_NAME - 16).collect();
+        // Leave space for the number.
+        let stem: String = wanted.chars().take(MAX_NAME_LENGTH - 16).collect();
         let next = self.next.entry(stem.clone()).or_insert(2);
         loop {
             let name = format!("{stem} {next}");
@@ -228,7 +228,8 @@ impl Names {
     }
 }
 
-/// An id as a name: with `-` for what no name has, and a letter before a number, which would be a position.
+/// Converts an id to a name: replaces invalid characters by `-`, and puts a letter before a number, which would be a
+/// position.
 fn as_name(id: &str) -> String {
     let fits =
         |c: char| if c.is_alphanumeric() || matches!(c, '_' | '/' | '+' | ':' | '#') { c } else { '-' };
@@ -239,7 +240,7 @@ fn as_name(id: &str) -> String {
     format!("n{name}")
 }
 
-/// A name that is not too long.
+/// Shortens a name to the maximum length.
 fn short(name: &str) -> String {
     match name_fault(name) {
         None => name.to_owned(),

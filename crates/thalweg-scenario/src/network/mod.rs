@@ -8,7 +8,7 @@ mod geometric;
 mod graphml;
 mod leaf_spine;
 mod map;
-mod places;
+mod random_positions;
 mod sndlib;
 mod sphere;
 mod star;
@@ -18,7 +18,7 @@ mod waxman;
 mod xml;
 
 use super::diagnostic::Report;
-use super::keys::{Ends, Line, Link, NetworkTable};
+use super::keys::{Line, Link, LinkEnds, NetworkTable};
 use super::quantity::Name;
 use super::source::Span;
 use super::table::At;
@@ -27,7 +27,7 @@ use super::table::Decode;
 use thalweg_proto::units::{Duration, Rate};
 
 /// Maximum number of nodes, and of links, of such a network.
-const MOST: u64 = 1 << 16;
+const MAX_GENERATED: u64 = 1 << 16;
 
 /// A link between two nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +35,11 @@ struct Edge {
     ends: [String; 2],
     /// An explicit name, if the end nodes do not identify the link.
     name: Option<String>,
-    /// The tier whose line it has, by position.
+    /// The tier that determines the link's parameters, by position.
     tier: usize,
     delay: Option<Duration>,
     rate: Option<Rate>,
-    /// Its place, where it has one of its own.
+    /// The link's own source position, if any.
     span: Option<Span>,
 }
 
@@ -50,7 +50,7 @@ impl Edge {
     }
 }
 
-/// The links of a network, and the lines of their tiers.
+/// The links of a network, and the link parameters of its tiers.
 #[derive(Clone, Debug, Default)]
 struct Drawing {
     edges: Vec<Edge>,
@@ -64,7 +64,7 @@ pub struct Given<'a> {
     pub seed: u64,
     /// The source of the topology file, if it was read.
     pub file: Option<u32>,
-    /// The line of `[defaults.link]`.
+    /// The link parameters of `[defaults.link]`.
     pub defaults: Option<&'a Line>,
 }
 
@@ -79,13 +79,13 @@ pub struct Links {
 
 /// Reports a network that would be too large; returns true if it is.
 fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Report) -> bool {
-    let (of, found) = if nodes > MOST { ("nodes", nodes) } else { ("links", links) };
-    if found > MOST {
+    let (of, found) = if nodes > MAX_GENERATED { ("nodes", nodes) } else { ("links", links) };
+    if found > MAX_GENERATED {
         report
             .error("scenario.range", span, format!("{what} would have {found} {of}"))
-            .help(format!("a network may have {MOST} nodes and as many links"));
+            .help(format!("a network may have {MAX_GENERATED} nodes and as many links"));
     }
-    found > MOST
+    found > MAX_GENERATED
 }
 
 /// Reports a number below `least`; returns true if it is.
@@ -127,7 +127,7 @@ pub fn links(network: &At<NetworkTable>, given: Given<'_>, report: &mut Report) 
         let ends = edge.ends.map(|name| at(Name(name), span)).to_vec();
         let link = Link {
             name: edge.name.map(|name| at(Name(name), span)),
-            between: Some(At { value: Ends(ends), span }),
+            between: Some(At { value: LinkEnds(ends), span }),
             line,
             ..Link::default()
         };
@@ -143,7 +143,7 @@ fn tier(own: Option<&At<Line>>, all: &Line) -> Line {
     line
 }
 
-/// The table that a network's text stands for.
+/// Parses the text of a network into its table.
 #[cfg(test)]
 fn decoded(text: &str) -> NetworkTable {
     let mut report = Report::default();
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// The links of a network by its text, and how many each node has.
+    /// Returns the links of a network from its text, and the degree of each node.
     fn made(text: &str) -> (Vec<[String; 2]>, BTreeMap<String, usize>) {
         let (network, mut report) = (At { value: decoded(text), span: Span::default() }, Report::default());
         let given = Given { seed: 1, ..Given::default() };
@@ -214,7 +214,7 @@ mod tests {
         let (links, degrees) = made("torus width=4 height=3 depth=5");
         assert_eq!((links.len(), degrees.len()), (180, 60));
         assert!(degrees.values().all(|&degree| degree == 6) && is_connected(&links));
-        // Of two in a row the one is on both sides of the other, and a link is enough.
+        // In a row of two, both neighbours of a node are the same, and one link suffices.
         let (links, degrees) = made("torus width=2 height=2");
         assert_eq!((links.len(), degrees["n1"]), (4, 2));
         let (links, degrees) = made("chain nodes=5");

@@ -1,4 +1,4 @@
-//! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with modules of capacity.
+//! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
 use super::map::{Map, Place, Wire};
 use super::xml::{self, degrees, elements};
@@ -6,14 +6,14 @@ use crate::diagnostic::Report;
 use crate::source::Span;
 use roxmltree::Node;
 
-/// The network of a document, with `span` for the places of its elements. What is wrong with numbers and units is reported.
+/// Reads the network of a document, with `span` for the positions of its elements. Reports invalid numbers and units.
 pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> Map {
     let unit = unit(root, &span, report);
     let within = |of: &'static str, list: &'static str, name: &'static str| {
         elements(root, of).flat_map(move |of| elements(of, list)).flat_map(move |of| elements(of, name))
     };
     let nodes = || elements(root, "networkStructure").flat_map(|of| elements(of, "nodes"));
-    // Other coordinates are those of a drawing.
+    // Other coordinates are drawing coordinates.
     let is_on_earth = nodes().any(|nodes| nodes.attribute("coordinatesType") == Some("geographical"));
     let mut map = Map { is_drawn: !is_on_earth && nodes().next().is_some(), ..Map::default() };
     for node in within("networkStructure", "nodes", "node") {
@@ -47,7 +47,7 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     map
 }
 
-/// The bit/s of a unit of capacity: `unit` among the file's `meta`, or 1 Mbit/s.
+/// Returns the capacity unit in bit/s: `unit` in the file's `meta`, or 1 Mbit/s.
 fn unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut Report) -> f64 {
     let Some(unit) = elements(root, "meta").flat_map(|meta| elements(meta, "unit")).next() else {
         return 1e6;
@@ -73,7 +73,8 @@ fn unit(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, report: &mut R
     }
 }
 
-/// The capacity of a link: what is installed, or else its smallest module; none where both are missing or 0.
+/// Returns the capacity of a link: the installed one, or else that of its smallest module; `None` if both are missing
+/// or 0.
 fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
     let of = |module: Node<'_, '_>| match text(module, "capacity") {
         None => Ok(0.0),
@@ -99,7 +100,7 @@ fn capacity(link: Node<'_, '_>) -> Result<Option<f64>, String> {
     Ok(smallest)
 }
 
-/// The text of the first child of a name.
+/// Returns the text of the first child with a name.
 fn text<'a>(of: Node<'a, '_>, name: &'static str) -> Option<&'a str> {
     elements(of, name).next()?.text().map(str::trim)
 }

@@ -1,21 +1,21 @@
-//! Places on the Earth, by latitude and longitude in degrees.
+//! Positions on the Earth, by latitude and longitude in degrees.
 
 use thalweg_proto::units::Duration;
 
-/// Light in fibre takes so long (ITU-T G.114, annex A: 5 us a km).
+/// Propagation delay of fibre, in seconds per km (ITU-T G.114, annex A: 5 us per km).
 const SECONDS_A_KILOMETRE: f64 = 5e-6;
-/// The mean radius of the Earth.
+/// Mean radius of the Earth, in km.
 const RADIUS: f64 = 6371.0;
-/// Places nearer to each other than this many kilometres are one: coordinates are mostly those of towns.
+/// Maximum distance of positions at one place, in km: most coordinates are of towns.
 const ONE_PLACE: f64 = 0.2;
 
-/// The delay of fibre along the great circle between two places; none where they are one.
+/// Returns the fibre delay along the great circle between two positions; `None` if they are one place.
 pub(super) fn delay_between(a: [f64; 2], b: [f64; 2]) -> Option<Duration> {
     let kilometres = kilometres(a, b);
     (kilometres >= ONE_PLACE).then(|| Duration::from_secs_f64(kilometres * SECONDS_A_KILOMETRE))
 }
 
-/// The length of the great circle between two places.
+/// Returns the great-circle distance between two positions, in km.
 fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f64; 2]) -> f64 {
     let half = |degrees: f64| libm::sin(degrees.to_radians() / 2.0);
     let (north, east) = (half(latitude_b - latitude_a), half(longitude_b - longitude_a));
@@ -23,8 +23,8 @@ fn kilometres([latitude_a, longitude_a]: [f64; 2], [latitude_b, longitude_b]: [f
     2.0 * RADIUS * libm::asin((north * north + cosines * east * east).clamp(0.0, 1.0).sqrt())
 }
 
-/// The place in the middle of others: where their mean, as points in space, is above. Of places on opposite sides of the Earth, which
-/// have no middle, the first one; none where there are no places.
+/// Returns the midpoint of several positions: their mean in space, projected onto the surface. For antipodal positions,
+/// which have no midpoint, the first; `None` without positions.
 pub(super) fn midst(places: impl Iterator<Item = [f64; 2]>) -> Option<[f64; 2]> {
     let (mut sum, mut first) = ([0.0; 3], None);
     for place in places {
@@ -48,16 +48,16 @@ mod tests {
 
     /// A quarter of the way round, and Berlin to Paris: 878 km.
     #[test]
-    fn distances_are_those_of_the_globe() {
+    fn distances_are_great_circle_distances() {
         assert!((kilometres([0.0, 0.0], [0.0, 90.0]) - 10_007.5).abs() < 0.1);
         let berlin_paris = kilometres([52.52, 13.405], [48.8566, 2.3522]);
         assert!((berlin_paris - 877.5).abs() < 2.0, "{berlin_paris}");
         assert_eq!(delay_between([10.0, 20.0], [10.0, 20.001]), None);
     }
 
-    /// The middle of two places is as far from the one as from the other, also over the line where longitudes begin anew.
+    /// The midpoint of two positions has equal distances to both, also across the 180th meridian.
     #[test]
-    fn the_middle_is_in_the_middle() {
+    fn midpoints_are_equidistant() {
         let near = |found: [f64; 2], expected: [f64; 2]| kilometres(found, expected) < 1e-6;
         assert!(near(midst([[0.0, 10.0], [0.0, 20.0]].into_iter()).unwrap(), [0.0, 15.0]));
         assert!(near(midst([[0.0, 170.0], [0.0, -170.0]].into_iter()).unwrap(), [0.0, 180.0]));

@@ -1,4 +1,4 @@
-//! Nodes around a hub.
+//! Stars: nodes around a hub.
 
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;

@@ -1,4 +1,4 @@
-//! Topology files: their format is told by what is in them.
+//! Topology files; the format is detected from the content.
 
 use super::xml::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Topology {
     pub edges: Vec<Edge>,
-    /// The reason for which links have no delay, where some have none.
+    /// The reason for missing delays of links, if some have none.
     pub missing_delay_reason: &'static str,
 }
 
-/// Reads the file that is source `source`. What is wrong with it is reported, at `file` where that is the file as a whole. `has_delay`
-/// where the scenario gives its links a delay.
+/// Reads the file with source number `source`. Reports errors, at `file` if they concern the whole file. `has_delay`
+/// means that the scenario sets a delay for its links.
 pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report) -> Option<Topology> {
     let text: Arc<Source> = Arc::clone(report.source(source));
     let document = match xml::parse(text.text()) {
@@ -28,7 +28,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     };
     let root = document.root_element();
     let span = |node: &Node<'_, '_>| {
-        // Where it begins: an element may be long.
+        // Only the start tag: an element may be long.
         let range = node.range();
         let first = text.text()[range.clone()].find('>').map_or(range.end, |end| range.start + end + 1);
         Span::new(source, range.start..first)
@@ -55,7 +55,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     Some(Topology { edges, missing_delay_reason: map.missing_delay_reason() })
 }
 
-/// Says why a text is no XML that is read here.
+/// Reports a text that is not supported XML.
 fn refuse(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
     let error = match refused {
         Refused::TooMuch(what, most, range) => {
@@ -91,10 +91,10 @@ mod tests {
         topology.map(|topology| topology.edges).unwrap_or_else(|| panic!("{}", report.take()[0].render()))
     }
 
-    /// Labels that are names and unique are names; rates are in bit/s or with units; delays follow from the distance of both ends. A degree
-    /// of a meridian is 111.195 km, which light takes 556 us for.
+    /// Valid and unique labels become names; rates are in bit/s or with units; delays follow from the distance of both
+    /// ends. One degree of a meridian is 111.195 km, a delay of 556 us.
     #[test]
-    fn graphml_has_labels_places_and_speeds() {
+    fn graphml_labels_coordinates_and_speeds_are_read() {
         let node = |id: u32, label: &str, latitude: &str| {
             format!("<node id=\"{id}\"><data key=\"d0\">{label}</data>{latitude}</node>")
         };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn sndlib_has_ids_places_and_capacities() {
+    fn sndlib_ids_coordinates_and_capacities_are_read() {
         let place = |id: &str, y: u32| {
             format!("<node id=\"{id}\"><coordinates><x>10</x><y>{y}</y></coordinates></node>")
         };

@@ -1,4 +1,4 @@
-//! Grids of up to three dimensions whose ends are joined.
+//! Grids of up to three dimensions with wrap-around links.
 
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
@@ -24,15 +24,15 @@ pub(super) fn draw(table: &Torus, span: Span, report: &mut Report) -> Option<Dra
     let mut edges = Vec::new();
     for node in 0..nodes {
         let at = [node % width, node / width % height, node / width / height];
-        let mut apart = 1;
+        let mut stride = 1;
         for (place, side) in at.into_iter().zip([width, height, depth]) {
-            // Of two the one is on both sides of the other.
+            // In a row of two, both neighbours of a node are the same.
             let is_last = place + 1 == side;
-            let next = if is_last { node - place * apart } else { node + apart };
+            let next = if is_last { node - place * stride } else { node + stride };
             if side > 2 || side == 2 && !is_last {
                 edges.push(Edge::new(format!("n{}", node + 1), format!("n{}", next + 1), 0));
             }
-            apart *= side;
+            stride *= side;
         }
     }
     Some(Drawing { edges, tiers: vec![table.line.clone()] })

@@ -1,16 +1,16 @@
-//! Random networks in which long links are rare (Waxman, "Routing of multipoint connections", IEEE JSAC 6(9), 1988).
+//! Random networks with few long links (Waxman, "Routing of multipoint connections", IEEE JSAC 6(9), 1988).
 
 use super::Drawing;
-use super::places::Places;
+use super::random_positions::Places;
 use crate::diagnostic::Report;
 use crate::keys::Waxman;
 use crate::source::Span;
 use crate::table::Fields;
 
 pub(super) fn draw(table: &Waxman, seed: u64, span: Span, report: &mut Report) -> Option<Drawing> {
-    let usual = Waxman::defaults();
-    let alpha = table.alpha.as_ref().or(usual.alpha.as_ref())?;
-    let beta = table.beta.as_ref().or(usual.beta.as_ref())?;
+    let defaults = Waxman::defaults();
+    let alpha = table.alpha.as_ref().or(defaults.alpha.as_ref())?;
+    let beta = table.beta.as_ref().or(defaults.beta.as_ref())?;
     for (at, what) in [(alpha, "alpha"), (beta, "beta")] {
         if !(at.value.0 > 0.0 && at.value.0 <= 1.0) {
             report.error("scenario.range", at.span, format!("{what} must be above 0 and at most 1"));

@@ -1,34 +1,35 @@
-//! Common parts of the readers of topologies in XML: elements by name, numbers, and bounds on documents.
+//! Shared code of the XML topology readers: elements by name, numbers, and limits on documents.
 
 use roxmltree::{Document, Error, Node, ParsingOptions};
 use std::ops::Range;
 use thalweg_proto::units::Rate;
 
-/// The most elements, attributes and texts of a file; those of the largest network with a dozen attributes each are fewer.
+/// Maximum number of elements, attributes and texts of a file; the largest network with a dozen attributes each has
+/// fewer.
 pub(super) const MAX_PARTS: u32 = 1 << 22;
-/// The most attributes of an element. The parser compares each with all before it.
+/// Maximum number of attributes of an element. The parser compares each with all before it.
 const MAX_ATTRIBUTES: usize = 64;
-/// The most namespaces of a file. The parser hands each down to all elements below that have one of their own.
+/// Maximum number of namespaces of a file. The parser copies each to all descendants with a namespace of their own.
 const MAX_NAMESPACES: usize = 64;
-/// The most elements within each other.
+/// Maximum nesting depth of elements.
 const MAX_DEPTH: usize = 64;
 
-/// The reason for which a text is not parsed.
+/// The reason for rejecting a text.
 pub(super) enum Refused {
-    /// It is too much in one place, with the bytes of that.
+    /// An exceeded limit, with its byte range.
     TooMuch(&'static str, usize, Range<usize>),
-    /// It is no XML.
+    /// Invalid XML.
     Parser(Error),
 }
 
-/// Parses a text. The time is linear in its length, as what the parser is slow at is refused first.
+/// Parses a text in linear time: rejects input on which the parser is slow.
 pub(super) fn parse(text: &str) -> Result<Document<'_>, Refused> {
     check(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_PARTS, entity_resolver: None };
     Document::parse_with_options(text, options).map_err(Refused::Parser)
 }
 
-/// Refuses what the parser takes more than linear time for.
+/// Rejects input that the parser does not handle in linear time.
 fn check(text: &str) -> Result<(), Refused> {
     let (mut at, mut depth, mut namespaces) = (0, 0usize, 0);
     while let Some(start) = text[at..].find('<').map(|found| at + found) {
@@ -73,12 +74,12 @@ fn check(text: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The child elements of a name.
+/// Returns the child elements with a name.
 pub(super) fn elements<'a, 'i>(of: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
     of.children().filter(move |child| child.is_element() && child.tag_name().name() == name)
 }
 
-/// The degrees of the coordinate `name`.
+/// Parses the coordinate `name`, in degrees.
 pub(super) fn degrees(name: &str, text: &str, most: f64) -> Result<f64, String> {
     match text.parse() {
         Ok(degrees) if (-most..=most).contains(&degrees) => Ok(degrees),
@@ -86,7 +87,7 @@ pub(super) fn degrees(name: &str, text: &str, most: f64) -> Result<f64, String> 
     }
 }
 
-/// A rate, which is given as `name`.
+/// Converts the value of `name` to a rate.
 pub(super) fn rate(name: &str, bits: f64) -> Result<Rate, String> {
     match (1.0..=1e15).contains(&bits) {
         true => Ok(Rate::from_bits_per_sec(bits as u64)),

@@ -1,11 +1,12 @@
-//! Feedback of routers to sources: as the queue says, or else as the schemes of the flows over it want.
+//! Resolution of router feedback: that of the queue's table, or else that needed by the schemes of the flows through
+//! it.
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
 use super::super::path::{Paths, direction, packet_sizes, service_time};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{Place, small};
+use super::line::{LinkLocation, small};
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
@@ -15,21 +16,23 @@ use thalweg_queue::feedback::{
 use thalweg_sim::route::{DirectionId, Routes};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
-/// The feedback of a queue, which waits for the flows over it.
+/// The feedback of a queue, pending until all flows are known.
 #[derive(Debug)]
 pub(super) struct PendingFeedback {
-    pub place: Place,
-    /// The choice in the file; `None` where it says nothing.
+    pub place: LinkLocation,
+    /// The choice in the file, if any.
     pub choice: Option<At<FeedbackChoice>>,
     pub span: Span,
 }
 
 impl PendingFeedback {
-    /// Decides what the router tells whom.
+    /// Sets the router's feedback.
     pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let hop = match self.place {
-            Place::Link(link, direction) => DirectionId::try_from(link * 2 + direction).unwrap_or_default(),
-            Place::Access(..) => {
+            LinkLocation::Link(link, direction) => {
+                DirectionId::try_from(link * 2 + direction).unwrap_or_default()
+            }
+            LinkLocation::Access(..) => {
                 if let Some(At { value: FeedbackChoice::Table(_), span }) = self.choice {
                     let message = "an access line gives no feedback: only the queues of links do";
                     report
@@ -45,7 +48,7 @@ impl PendingFeedback {
                 build(table, spec, paths, hop, if super::is_default(span) { self.span } else { span }, report)
             }
             None => wanted(spec, paths, hop).and_then(FeedbackTable::wanted_by).and_then(|table| {
-                // A buffer without a limit has no threshold; marks and rations need none.
+                // A threshold needs a buffer limit; marks and explicit rates do not.
                 let limited = direction(spec, hop).queue.limit() != Limit::Unlimited
                     || matches!(table, FeedbackTable::DecBit(_) | FeedbackTable::Bbn(_));
                 limited.then(|| build(table, spec, paths, hop, self.span, report)).flatten()
@@ -57,29 +60,30 @@ impl PendingFeedback {
     }
 }
 
-/// The groups of interest whose data crosses a direction, each with the links before it and whether the data are answers.
+/// Returns the groups of interest whose data crosses a direction, each with the links before it and true if the data
+/// are responses.
 fn crossing<'a>(
     spec: &'a Spec,
     paths: &'a Paths,
     hop: DirectionId,
     is_of_interest: impl Fn(&GroupSpec) -> bool,
 ) -> impl Iterator<Item = (&'a GroupSpec, &'a [DirectionId], bool)> {
-    // Paths are searched last: a network of many queues asks for each of them.
+    // Filter groups before searching paths: a large network calls this for each queue.
     let groups = spec.groups.iter().zip(&paths.groups).filter(move |(group, _)| is_of_interest(group));
     groups.flat_map(move |(group, path)| {
         let answers = matches!(group.workload, WorkloadSpec::RequestResponse { .. });
-        let ways = path.iter().flat_map(move |path| {
+        let directions = path.iter().flat_map(move |path| {
             let back = answers.then_some((&path.backward[..], true));
             core::iter::once((&path.forward[..], false)).chain(back)
         });
-        ways.filter_map(move |(way, reply)| {
-            let before = way.iter().position(|&on_way| on_way == hop)?;
-            Some((group, &way[..before], reply))
+        directions.filter_map(move |(links, reply)| {
+            let before = links.iter().position(|&crossed| crossed == hop)?;
+            Some((group, &links[..before], reply))
         })
     })
 }
 
-/// The feedback that the schemes of the flows over a direction need: of several needs the first.
+/// Returns the feedback that the schemes of the flows over a direction need: the first of several kinds.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
     let wants = |group: &GroupSpec| group.transport.properties().needs_feedback();
     crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.properties().feedback())
@@ -131,8 +135,8 @@ fn build(
             if target.value.0 <= 0.0 {
                 report.error("scenario.range", target.span, "a target must be above 0");
             }
-            if interval.value < SHORTEST_INTERVAL {
-                let message = format!("an interval of rations must be at least {SHORTEST_INTERVAL}");
+            if interval.value < MIN_RATION_INTERVAL {
+                let message = format!("an interval of rations must be at least {MIN_RATION_INTERVAL}");
                 report.error("scenario.range", interval.span, message);
             }
             let policy = PolicySpec::Rations(RationsSpec {
@@ -145,8 +149,8 @@ fn build(
     }
 }
 
-/// Renewing rations more often would be most of what a run does.
-const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
+/// Minimum renewal interval of explicit rates: a shorter one would dominate the run time.
+const MIN_RATION_INTERVAL: Duration = Duration::from_micros(10);
 
 fn unlimited<T>(kind: &str, span: Span, report: &mut Report) -> Option<T> {
     let message = format!("a queue without a limit never gives {kind} feedback");
@@ -176,13 +180,13 @@ fn seif(
     let rule = table.policy.as_ref()?.value.0;
     let (alpha, window) = (&table.alpha, &table.window);
     let span_of = |at: &Option<At<Duration>>| at.as_ref().map(|at| at.span);
-    let foreign = match rule {
+    let inapplicable = match rule {
         SeifRule::Dynamic => vec![table.threshold.as_ref().map(|at| at.span)],
         SeifRule::Static | SeifRule::Reacting => {
             vec![alpha.as_ref().map(|at| at.span), span_of(&table.response), span_of(window)]
         }
     };
-    for span in foreign.into_iter().flatten() {
+    for span in inapplicable.into_iter().flatten() {
         let message = format!("this key has no effect with the policy \"{}\"", SeifRuleName(rule).word());
         let help = "`alpha`, `response` and `window` are of \"dynamic\", `threshold` is of the others";
         report.error("scenario.conflict", span, message).help(help);
@@ -218,8 +222,8 @@ fn seif(
     })
 }
 
-/// The longest time, among the sources that are told, from a message to the first packet that its source sends upon it,
-/// when nothing else is on the way.
+/// Returns the longest time, among the notified sources, from a message to the arrival of the first packet sent in
+/// response, on an idle path.
 fn longest_response(
     spec: &Spec,
     paths: &Paths,
@@ -232,10 +236,10 @@ fn longest_response(
     let link = &spec.links[hop as usize / 2];
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
     let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
-    let hears = |group: &GroupSpec| {
+    let is_notified = |group: &GroupSpec| {
         audience == Audience::All || group.transport.properties().feedback() == Some(kind)
     };
-    crossing(spec, paths, hop, hears)
+    crossing(spec, paths, hop, is_notified)
         .map(|(group, before, reply)| {
             let (data, _) = packet_sizes(&group.transport);
             let home = if reply { group.to } else { group.from };

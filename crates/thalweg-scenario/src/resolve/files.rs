@@ -1,7 +1,7 @@
-//! Files beside the scenario file: lists of losses, capacity traces, recorded writes.
+//! External files of a scenario: lists of losses, capacity traces, recorded writes.
 
 use super::super::keys::{Trace, TraceTable};
-use super::super::quantity::{LONGEST_LIST, Share};
+use super::super::quantity::{MAX_LIST_LENGTH, Share};
 use super::super::source::{Source, Span};
 use super::super::table::{At, Fields};
 use super::Resolver;
@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_queue::{CapacityTrace, TraceError};
 
 impl Resolver<'_> {
-    /// The text of a file named in the scenario, registered so that messages can point into it.
+    /// Reads a file named in the scenario, and registers it for messages.
     pub(super) fn text(&mut self, file: &At<String>) -> Option<u32> {
         let directory = self.directories.get(file.span.source as usize)?;
         let path = directory.join(&file.value);
@@ -31,8 +31,7 @@ impl Resolver<'_> {
         id
     }
 
-    /// The lines of a file that say something, trimmed, each with its place. Empty lines and those that begin with
-    /// `#` are left out.
+    /// Returns the lines of a file, trimmed, each with its position. Skips empty lines and comments with `#`.
     pub(super) fn lines(&mut self, file: &At<String>) -> Vec<(String, Span)> {
         let Some(id) = self.text(file) else { return Vec::new() };
         let source = Arc::clone(self.report.source(id));
@@ -43,8 +42,8 @@ impl Resolver<'_> {
             if !trimmed.is_empty() && !trimmed.starts_with('#') {
                 let lead = line.len() - line.trim_start().len();
                 let span = Span::new(id, start + lead..start + lead + trimmed.len());
-                if lines.len() == LONGEST_LIST {
-                    let message = format!("the file has more than {LONGEST_LIST} lines");
+                if lines.len() == MAX_LIST_LENGTH {
+                    let message = format!("the file has more than {MAX_LIST_LENGTH} lines");
                     self.report.error("scenario.range", span, message);
                     break;
                 }
@@ -55,7 +54,7 @@ impl Resolver<'_> {
         lines
     }
 
-    /// Packet numbers, one a line.
+    /// Reads packet numbers, one per line.
     pub(super) fn loss_file(&mut self, file: &At<String>) -> Vec<(u64, Span)> {
         let mut packets = Vec::new();
         for (line, span) in self.lines(file) {
@@ -70,7 +69,7 @@ impl Resolver<'_> {
         packets
     }
 
-    /// Times, one a line.
+    /// Reads times, one per line.
     pub(super) fn times_file(&mut self, file: &At<String>) -> Vec<Duration> {
         let mut times = Vec::new();
         for (line, span) in self.lines(file) {
@@ -85,7 +84,7 @@ impl Resolver<'_> {
         times
     }
 
-    /// Writes, one a line: a time and a size, with units, separated by a comma.
+    /// Reads writes, one per line: a time and a size, with units, separated by a comma.
     pub(super) fn writes_file(&mut self, file: &At<String>) -> Vec<((Duration, Bytes), Span)> {
         let mut writes = Vec::new();
         for (line, span) in self.lines(file) {
@@ -107,7 +106,7 @@ impl Resolver<'_> {
         writes
     }
 
-    /// A cumulative distribution of sizes, a point a line: a size and a share, separated by a comma.
+    /// Reads a cumulative distribution of sizes, one point per line: a size and a share, separated by a comma.
     pub(super) fn sizes_file(&mut self, file: &At<String>) -> Vec<((Bytes, f64), Span)> {
         let lines = self.lines(file);
         if let Some(points) = plain_sizes(&lines) {
@@ -134,7 +133,7 @@ impl Resolver<'_> {
         points
     }
 
-    /// A capacity trace from a file or a table.
+    /// Returns a capacity trace from a file or a table.
     pub(super) fn capacity_trace(&mut self, trace: &At<Trace>) -> Option<Arc<CapacityTrace>> {
         let table = match &trace.value {
             Trace::File(file) => TraceTable {
@@ -171,7 +170,7 @@ impl Resolver<'_> {
         Some(Arc::new(trace))
     }
 
-    /// A mahimahi trace file.
+    /// Reads a mahimahi trace file.
     fn mahimahi(&mut self, file: &At<String>) -> Option<CapacityTrace> {
         let id = self.text(file)?;
         let source = Arc::clone(self.report.source(id));
@@ -193,11 +192,11 @@ impl Resolver<'_> {
     }
 }
 
-/// The bytes of a packet of ns-2, in which its distributions count.
+/// The packet size in bytes used by the distributions of ns-2.
 const NS2_PACKET: f64 = 1460.0;
 
-/// The points of a published distribution, which has nothing but numbers: a size in bytes and a share of 1 or, where the last one is so,
-/// of 100; in three columns, of which the first is the size in packets, a share of 1. What begins at 0 begins at 1 B.
+/// Parses a published distribution of bare numbers: a size in bytes and a share of 1, or of 100 if the last one exceeds
+/// 1; in three columns, the size in packets and the share in the first and last. A size of 0 at share 0 becomes 1 B.
 fn plain_sizes(lines: &[(String, Span)]) -> Option<Vec<((Bytes, f64), Span)>> {
     let rows = lines.iter().map(|(line, span)| {
         let words = line.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());

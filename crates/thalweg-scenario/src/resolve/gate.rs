@@ -1,4 +1,4 @@
-//! Gates of nodes.
+//! Resolution of gates.
 
 use super::super::diagnostic::Report;
 use super::super::keys::{GateKeys, GateTable, Interval};
@@ -7,7 +7,7 @@ use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConf
 use thalweg_proto::window::PauseConfig;
 use thalweg_sim::spec::GateSpec;
 
-/// The gate that a table describes.
+/// Returns the gate of a table.
 pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpec> {
     let (keys, freezes_timer, config);
     match &table.value {

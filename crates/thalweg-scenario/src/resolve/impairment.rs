@@ -1,4 +1,4 @@
-//! Loss, duplication, damage and reordering.
+//! Resolution of loss, duplication, corruption and reordering.
 
 use super::super::keys::{Chance, Loss, LossTable, NO_REORDER, Reorder, ScheduleEntry};
 use super::super::quantity::Probability;
@@ -11,7 +11,7 @@ fn p(at: Option<&At<Probability>>) -> f64 {
 }
 
 impl Resolver<'_> {
-    /// The impairments of a wire that are no plain numbers; duplicates and damage are `chances`.
+    /// Resolves the impairments that are not plain numbers; `chances` are duplication and corruption.
     pub(super) fn impairment(
         &mut self,
         loss: Option<&At<Loss>>,
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The impairments of a wire after a schedule entry.
+    /// Returns the impairments after a schedule entry.
     pub(super) fn changed_impairment(
         &mut self,
         now: &ImpairmentSpec,
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         changed
     }
 
-    /// Packets that are held back; none where that never happens.
+    /// Returns the reordering; `None` if it never occurs.
     fn reorder(&mut self, at: &At<Reorder>) -> Option<ReorderSpec> {
         let mut spec = NO_REORDER;
         at.fill(&mut spec);

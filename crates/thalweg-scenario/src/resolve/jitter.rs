@@ -1,4 +1,4 @@
-//! Random delays of lines.
+//! Resolution of random delays.
 
 use super::super::keys::{Jitter, JitterTable};
 use super::super::source::Span;
@@ -9,7 +9,8 @@ use thalweg_proto::units::Duration;
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 
 impl Resolver<'_> {
-    /// A line's jitter: what is uniform from zero on for each packet and in order, and anything else.
+    /// Returns a direction's jitter: the bound of a plain uniform one, per packet and in order, or else any other
+    /// distribution.
     pub(super) fn jitter(&mut self, jitter: Option<&At<Jitter>>) -> (Duration, Option<Arc<VariationSpec>>) {
         let Some(at) = jitter else { return (Duration::ZERO, None) };
         let table = match &at.value {
@@ -24,7 +25,7 @@ impl Resolver<'_> {
             }
             return (Duration::ZERO, None);
         }
-        self.doubt(&distribution, at.span);
+        self.check_draws(&distribution, at.span);
         let mut variation = VariationSpec::new(distribution);
         table.drawn().fill(&mut variation);
         if let Some(fault) = variation.fault() {
@@ -34,7 +35,7 @@ impl Resolver<'_> {
                 .help("leave `correlation` out, or choose another distribution for each packet");
             return (Duration::ZERO, None);
         }
-        // The same by another name.
+        // A table equivalent to a plain time.
         match variation {
             VariationSpec {
                 distribution: TimeSpec::Uniform { min: Duration::ZERO, max },
@@ -46,8 +47,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Draws that are always nothing, and those of which a good part is cut.
-    fn doubt(&mut self, distribution: &TimeSpec, span: Span) {
+    /// Warns of draws that are always zero, or often cut.
+    fn check_draws(&mut self, distribution: &TimeSpec, span: Span) {
         if distribution.longest().is_zero() {
             let found = self.report.warn("scenario.range", span, "this random delay is always 0");
             found.help("leave it out, or give it a length");
@@ -74,7 +75,7 @@ impl Resolver<'_> {
             (None, Some(file)) => {
                 let errors = self.report.errors();
                 let times = self.times_file(file);
-                // What is wrong with the file has been told.
+                // Errors in the file have already been reported.
                 if self.report.errors() > errors {
                     return None;
                 }

@@ -1,8 +1,8 @@
-//! Lines: rates, delays, schedules, and queues whose capacity is known only when the routes are.
+//! Resolution of link directions: rates, delays, schedules, and queues whose capacity depends on the routes.
 
 use super::super::diagnostic::Report;
 use super::super::keys::{Capacity, Document, Line, Link, Queue, ScheduleEntry};
-use super::super::known_paths::PathDescription;
+use super::super::named_paths::PathDescription;
 use super::super::path::{Paths, nominal_rate};
 use super::super::source::{Source, Span};
 use super::super::table::{At, Fields, decode_fields};
@@ -17,16 +17,16 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit, PeriodicVariationSpec, SpecError, StartDelaySpec};
 use thalweg_sim::spec::{Change, DirectionSpec, JitterChange, Spec};
 
-/// The line of the scenario that a queue belongs to.
+/// The link direction that a queue belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    /// A direction of a link: its number, and 0 forward, 1 backward.
+pub(super) enum LinkLocation {
+    /// A direction of a link: its number, and 0 for forward, 1 for backward.
     Link(usize, usize),
-    /// A line of a group's access: its number, and which of the four.
+    /// A direction of a group's access links: the group's number, and the index among its four directions.
     Access(usize, usize),
 }
 
-/// Queues, feedback and schemes that wait until all lines and flows are known.
+/// Queues, feedback, schemes and loads, pending until all links and flows are known.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub queues: Vec<PendingQueue>,
@@ -35,33 +35,33 @@ pub(super) struct Pending {
     pub loads: Vec<PendingLoad>,
 }
 
-/// A queue whose capacity waits for rates and round-trip times.
+/// A queue whose capacity is pending until rates and round-trip times are known.
 #[derive(Debug)]
 pub(super) struct PendingQueue {
-    place: Place,
+    place: LinkLocation,
     capacity: Capacity,
     span: Span,
-    /// The file says nothing of the queue.
+    /// Default queue, not set in the file.
     is_default: bool,
-    /// The change of the schedule that brings this capacity, and the rate from then on.
+    /// The schedule entry that sets this capacity, and the rate from then on.
     change: Option<(usize, Rate)>,
 }
 
 impl PendingQueue {
-    /// The place of the line, and of the capacity, where that is one of a schedule.
-    pub fn resized(&self) -> Option<(Place, Span)> {
+    /// Returns the link direction and the position of the capacity, if a schedule sets it.
+    pub fn resized(&self) -> Option<(LinkLocation, Span)> {
         self.change.map(|_| (self.place, self.span))
     }
 
-    /// Turns the capacity into packets or bytes.
+    /// Converts the capacity to packets or bytes.
     pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let bdp = match self.place {
-            Place::Link(link, direction) => paths.link_bdp(spec, link, direction == 1),
-            Place::Access(group, line) => paths.access_bdp(spec, group, line),
+            LinkLocation::Link(link, direction) => paths.link_bdp(spec, link, direction == 1),
+            LinkLocation::Access(group, line) => paths.access_bdp(spec, group, line),
         };
         let Some(direction) = self.place.direction(spec) else { return };
         let rate = self.change.map_or_else(|| nominal_rate(direction), |(_, rate)| rate);
-        // A line without any rate is refused for that.
+        // A missing rate is reported elsewhere.
         let hollow = rate.is_zero() && matches!(self.capacity, Capacity::Bdp(_) | Capacity::Time(_));
         let limit = match self.capacity {
             Capacity::Packets(packets) => Limit::Packets(packets),
@@ -74,9 +74,9 @@ impl PendingQueue {
             let code = "scenario.capacity";
             match self.capacity {
                 Capacity::Bdp(multiple) if multiple > 0.0 && bdp == Bytes::ZERO => {
-                    let said = if self.is_default { "without `queue` it is" } else { "it is" };
+                    let subject = if self.is_default { "without `queue` it is" } else { "it is" };
                     let message = format!(
-                        "the queue holds nothing: {said} {multiple} bdp, and the path has no delay to multiply its rate with"
+                        "the queue holds nothing: {subject} {multiple} bdp, and the path has no delay to multiply its rate with"
                     );
                     let help = "give the queue a size, such as queue = \"100 pkt\", or the line a `delay`";
                     report.error(code, self.span, message).help(help)
@@ -94,8 +94,8 @@ impl PendingQueue {
     }
 }
 
-impl Place {
-    /// The table that holds what is common to such lines.
+impl LinkLocation {
+    /// Returns the table with the defaults of such link directions.
     const fn defaults(self) -> &'static str {
         match self {
             Self::Link(..) => "[defaults.link]",
@@ -121,7 +121,7 @@ impl Place {
 }
 
 impl Resolver<'_> {
-    /// Both directions of a link.
+    /// Resolves both directions of a link.
     pub(super) fn link_lines(
         &mut self,
         link: &At<Link>,
@@ -131,7 +131,7 @@ impl Resolver<'_> {
         pending: &mut Pending,
     ) -> ([DirectionSpec; 2], LinkOrigin) {
         let mut forward = link.line.clone();
-        // Of a path that there is not, all may be said.
+        // An unknown path could set any key.
         forward.broken |= link.broken;
         let path = link.path.as_ref().map(|at| self.known_path(at.value.0)).unwrap_or_default();
         forward.complete(&path.line);
@@ -147,7 +147,7 @@ impl Resolver<'_> {
                 .warn("scenario.schedule", span, format!("the schedule of `{name}` changes this rate too"))
                 .help("`reverse` may have a schedule of its own; `schedule = []` keeps its rate");
         }
-        // What the link says holds both ways, and so before what its path says of one.
+        // The keys of the link apply to both directions, and take precedence over the path's keys for one.
         backward.complete(&link.line);
         backward.complete(&path.reverse.map(|at| at.value.line).unwrap_or_default());
         backward.complete(&forward);
@@ -170,18 +170,19 @@ impl Resolver<'_> {
             schedule: [schedule, schedule2],
         };
         let what = format!("the link `{name}`");
-        let first = self.line(&forward, &what, link.span, "\"1 bdp\"", Place::Link(number, 0), pending);
-        // What is the same in both directions is complained about once.
+        let first =
+            self.line(&forward, &what, link.span, "\"1 bdp\"", LinkLocation::Link(number, 0), pending);
+        // Report errors common to both directions once.
         let errors = self.report.errors();
         let second = if link.reverse.is_some() || errors == 0 {
-            self.line(&backward, &what, link.span, "\"1 bdp\"", Place::Link(number, 1), pending)
+            self.line(&backward, &what, link.span, "\"1 bdp\"", LinkLocation::Link(number, 1), pending)
         } else {
             first.clone()
         };
         ([first, second], origin)
     }
 
-    /// The keys of a path that is known by name, which are complained about in a text of its own.
+    /// Decodes the keys of a named path, with a source of its own for messages.
     fn known_path(&mut self, path: &PathDescription) -> Link {
         let name = format!("path `{}`", path.name);
         let text = format!("between = [\"server\", \"user\"]\n{}", path.keys);
@@ -190,14 +191,14 @@ impl Resolver<'_> {
         decode_fields(&table, Span::whole(source), &[], self.report).unwrap_or_default()
     }
 
-    /// One direction of a line; `what` names it in messages.
+    /// Resolves one link direction; `what` names it in messages.
     pub(super) fn line(
         &mut self,
         line: &Line,
         what: &str,
         span: Span,
         default_queue: &str,
-        place: Place,
+        place: LinkLocation,
         pending: &mut Pending,
     ) -> DirectionSpec {
         let mut line = line.clone();
@@ -214,14 +215,14 @@ impl Resolver<'_> {
             (Some(rate), None) => rate.value,
             (None, None) => {
                 if !line.broken && line.trace.is_none() {
-                    let help = self.where_to_say("rate = \"100 Mbit/s\"", span, place);
+                    let help = self.missing_key_help("rate = \"100 Mbit/s\"", span, place);
                     self.report.error("scenario.missing", span, format!("{what} needs `rate`")).help(help);
                 }
                 Rate::MAX
             }
         };
         if line.delay.is_none() && !line.broken {
-            let help = self.where_to_say("delay = \"10 ms\"", span, place);
+            let help = self.missing_key_help("delay = \"10 ms\"", span, place);
             let why = self.topology.as_ref().filter(|topology| topology.source == span.source);
             let why = why.map_or_else(String::new, |topology| format!(": {}", topology.missing_delay_reason));
             self.report.error("scenario.missing", span, format!("{what} needs `delay`{why}")).help(help);
@@ -236,7 +237,7 @@ impl Resolver<'_> {
         spec.capacity = capacity;
         let queue = line.queue.clone().or_else(|| Self::default_queue(default_queue));
         spec.queue = self.queue(queue.as_ref(), span, place, pending);
-        // Both are in order of time.
+        // Both are sorted by time.
         let places = (0..spec.schedule.len()).filter(|&number| spec.schedule[number].queue.is_some());
         for (number, (at, rate)) in places.zip(resized) {
             pending.queues.push(PendingQueue {
@@ -258,8 +259,8 @@ impl Resolver<'_> {
         spec
     }
 
-    /// Tells where a key that a line needs can stand: links of a topology file have theirs in the scenario.
-    fn where_to_say(&self, key: &str, span: Span, place: Place) -> String {
+    /// Describes the possible places of a missing key: links of a topology file have theirs in the scenario.
+    fn missing_key_help(&self, key: &str, span: Span, place: LinkLocation) -> String {
         let defaults = place.defaults();
         match &self.topology {
             Some(topology) if topology.source == span.source => format!(
@@ -270,24 +271,27 @@ impl Resolver<'_> {
         }
     }
 
-    /// Complains of shapers, sleep, batches and rhythms that make no sense, each at its key.
+    /// Reports invalid shapers, sleep states, aggregations and periodic variations, each at its key.
     fn medium(&mut self, line: &Line, spec: &DirectionSpec) {
-        let onset = |part: StartDelaySpec| part.check().err();
-        let (shaper, sleep) = (spec.onset.shaper, Arc::clone(&spec.onset.sleep));
+        let start_delay = |part: StartDelaySpec| part.check().err();
+        let (shaper, sleep) = (spec.start_delay.shaper, Arc::clone(&spec.start_delay.sleep));
         let faults = [
             (
                 line.shaper.as_ref().map(|at| at.span),
-                onset(StartDelaySpec { shaper, ..StartDelaySpec::default() }),
+                start_delay(StartDelaySpec { shaper, ..StartDelaySpec::default() }),
             ),
             (
                 line.sleep.as_ref().map(|at| at.span),
-                onset(StartDelaySpec { sleep, ..StartDelaySpec::default() }),
+                start_delay(StartDelaySpec { sleep, ..StartDelaySpec::default() }),
             ),
             (
                 line.aggregation.as_ref().map(|at| at.span),
                 spec.aggregation.and_then(|spec| spec.check().err()),
             ),
-            (line.rhythm.as_ref().map(|at| at.span), spec.rhythm.and_then(|spec| spec.check().err())),
+            (
+                line.periodic_variation.as_ref().map(|at| at.span),
+                spec.periodic_variation.and_then(|spec| spec.check().err()),
+            ),
         ];
         for (span, fault) in faults {
             if let (Some(span), Some(fault)) = (span, fault) {
@@ -297,13 +301,13 @@ impl Resolver<'_> {
                 }
             }
         }
-        if let (Some(rhythm), Some(_)) = (&line.rhythm, spec.rhythm) {
-            let tells = |change: &Change| change.rate.is_some() || change.delay.is_some();
-            if spec.capacity.is_some() || spec.schedule.iter().any(tells) {
+        if let (Some(periodic_variation), Some(_)) = (&line.periodic_variation, spec.periodic_variation) {
+            let sets_rate_or_delay = |change: &Change| change.rate.is_some() || change.delay.is_some();
+            if spec.capacity.is_some() || spec.schedule.iter().any(sets_rate_or_delay) {
                 self.report
                     .error(
                         "scenario.conflict",
-                        rhythm.span,
+                        periodic_variation.span,
                         "a rhythm, and a trace or a schedule that tells rate or delay",
                     )
                     .help("leave one of them out; a schedule may change losses beside a rhythm");
@@ -311,12 +315,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// The discipline, with a capacity that is settled later.
+    /// Returns the discipline; its capacity is settled later.
     fn queue(
         &mut self,
         queue: Option<&At<Queue>>,
         span: Span,
-        place: Place,
+        place: LinkLocation,
         pending: &mut Pending,
     ) -> DisciplineSpec {
         let limit = Limit::Unlimited;
@@ -330,7 +334,7 @@ impl Resolver<'_> {
         discipline(queue, self.report)
     }
 
-    /// The changes of a line in order of time, outages taken apart into a stop and a start.
+    /// Returns the changes of a direction, sorted by time; an outage becomes a stop and a start.
     fn schedule(
         &mut self,
         entries: &[At<ScheduleEntry>],
@@ -399,21 +403,21 @@ impl Resolver<'_> {
                 changes.push(change);
             }
         }
-        // A change of delay or loss during an outage stands between its stop and its start.
+        // Changes of delay or loss during an outage belong between its stop and its start.
         changes.sort_by_key(|change| change.at);
         changes
     }
 }
 
 impl ScheduleEntry {
-    /// True if loss or another impairment changes.
+    /// Returns true if loss or another impairment changes.
     pub(super) fn impairs(&self) -> bool {
         let chances = self.duplicate.is_some() || self.corrupt.is_some();
-        chances || self.loss.is_some() || self.reorder.is_some() || self.says_any()
+        chances || self.loss.is_some() || self.reorder.is_some() || self.sets_any()
     }
 }
 
-/// A size in bytes that a packet header or segment can have.
+/// Returns a size in bytes that is valid for a packet header or a segment.
 pub(super) fn small(size: Bytes) -> Option<u32> {
     u32::try_from(size.get()).ok().filter(|&size| size <= 1 << 20)
 }

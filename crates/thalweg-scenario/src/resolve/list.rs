@@ -1,4 +1,4 @@
-//! Transfers that are listed in a file: who sends to whom, when and how much.
+//! Transfers listed in a file: source, sink, time and size.
 
 use super::super::keys::{Flow, ListWorkload};
 use super::super::quantity::Name;
@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::spec::{ArrivalList, NodeId};
 
-/// The formats of such files.
+/// The format of a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// Columns in any order: the places of start, source, sink and size.
+    /// CSV with columns in any order: the indices of start, source, sink and size.
     Csv([usize; 4]),
-    /// The connection matrix of htsim.
+    /// A connection matrix of htsim.
     Matrix,
-    /// The flow file of ns-3, with the number of its flows.
+    /// A flow file of ns-3, with the number of its flows.
     Flows(usize),
 }
 
-/// The columns of CSV where its first line does not name them, with other names that are understood.
+/// The default columns of CSV without a header line, with accepted synonyms.
 const COLUMNS: [&[&str]; 4] = [
     &["start", "time", "at", "start_time"],
     &["from", "src", "source"],
@@ -29,7 +29,7 @@ const COLUMNS: [&[&str]; 4] = [
     &["size", "bytes", "length"],
 ];
 
-/// A line as it is understood.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 struct Row<'a> {
     start: Duration,
@@ -38,7 +38,7 @@ struct Row<'a> {
 }
 
 impl Resolver<'_> {
-    /// The pairs of nodes that the file of a flow's `list` has, and the transfers between them; `None` where something is wrong,
+    /// Returns the node pairs in the file of a flow's `list`, and the transfers between them; `None` after an error,
     /// which is reported at its line.
     pub(super) fn listed(
         &mut self,
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         }
         let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
         let nodes = [self.nodes_of(from)?, self.nodes_of(to)?];
-        // What cannot be read has been reported.
+        // Read errors have already been reported.
         self.text(file)?;
         let errors = self.report.errors();
         let lines = self.lines(file);
@@ -122,7 +122,7 @@ impl Resolver<'_> {
         Some((pairs, ArrivalList::new(transfers)))
     }
 
-    /// The node of a name, or of its position, among these.
+    /// Finds a node by name, or by its position among `nodes`.
     fn listed_node(&mut self, name: &str, nodes: &[NodeId], span: Span) -> Option<NodeId> {
         if let Some(node) = self.nodes.get(name).filter(|node| nodes.contains(node)) {
             return Some(*node);
@@ -145,7 +145,7 @@ impl Resolver<'_> {
 const FORMATS: &str = "a transfer is `0.5 s, h1, h2, 10 kB` (CSV), `0->1 start 0 size 10000` (htsim, start in ps) or \
                        `0 1 3 100 10000 0.5` (ns-3: source, sink, priority, port, bytes, start in s)";
 
-/// The format of a file, and how many of its lines are its head; or the line with a fault.
+/// Detects the format of a file and the number of its header lines; returns the faulty line otherwise.
 fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> {
     let Some((first, _)) = lines.first() else { return Err((0, "this file has no transfers".to_owned())) };
     if first.starts_with("Nodes") || first.contains("->") {
@@ -168,7 +168,7 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     }
 }
 
-/// A line of a file; none where it has no transfer.
+/// Parses a line; returns `None` if it has no transfer.
 fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     let row = match format {
         Format::Csv(places) => {
@@ -195,7 +195,7 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     Ok(Some(row))
 }
 
-/// A line of a connection matrix: `0->15 id 1 start 0 size 2000000`, with times in picoseconds.
+/// Parses a line of a connection matrix: `0->15 id 1 start 0 size 2000000`, with times in picoseconds.
 fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
     let mut words = line.split_whitespace();
     let first = words.next().unwrap_or_default();
@@ -220,14 +220,14 @@ fn matrix_row(line: &str) -> Result<Option<Row<'_>>, String> {
     Ok(Some(Row { start, ends: [from, to], size }))
 }
 
-/// A time with a unit, or in `unit`.
+/// Parses a time with a unit, or else in `unit`.
 fn time(text: &str, unit: &str) -> Result<Duration, String> {
     let is_number = text.ends_with(|c: char| c.is_ascii_digit());
     let found = if is_number { format!("{text} {unit}").parse() } else { text.parse::<Duration>() };
     found.map_err(|error| error.to_string())
 }
 
-/// A size with a unit, or in bytes.
+/// Parses a size with a unit, or else in bytes.
 fn bytes(text: &str) -> Result<Bytes, String> {
     let is_number = text.ends_with(|c: char| c.is_ascii_digit());
     let found = if is_number { format!("{text} B").parse() } else { text.parse::<Bytes>() };

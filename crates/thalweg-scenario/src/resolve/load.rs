@@ -1,4 +1,4 @@
-//! Loads of transfers that are shares of what their path carries.
+//! Offered loads given as a share of the path's rate.
 
 use super::super::diagnostic::Report;
 use super::super::path::Paths;
@@ -6,7 +6,7 @@ use super::super::source::Span;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 
-/// A load that is a share of what the path carries.
+/// An offered load given as a share of the path's rate, pending until the path is known.
 #[derive(Debug)]
 pub(super) struct PendingLoad {
     pub share: f64,
@@ -15,7 +15,7 @@ pub(super) struct PendingLoad {
 }
 
 impl PendingLoad {
-    /// Spaces the transfers of all flows of the group so that together they offer that share of the path's lowest rate.
+    /// Sets the gap between transfers: all flows of the group together offer this share of the path's lowest rate.
     pub fn settle(&self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let Some(path) = paths.groups.get(self.group).and_then(Option::as_ref) else { return };
         let (flows, rate) = path.most_loaded_direction(spec, &spec.groups[self.group]);

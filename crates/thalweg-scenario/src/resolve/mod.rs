@@ -16,12 +16,12 @@ mod scheme;
 mod traffic;
 
 use super::diagnostic::Report;
-use super::instead::{Replaced, ReplacedOption};
 use super::keys::{
     Document, Link, Named, Network, NetworkTable, ProcessingTable, Queue, SchemeTable, Schemes,
 };
 use super::network;
 use super::path::Paths;
+use super::scheme_override::{Replaced, ReplacedOption};
 use super::source::{Reader, Span};
 use super::table::{At, Fields};
 use line::Pending;
@@ -62,7 +62,7 @@ pub struct LinkOrigin {
     pub queue: [Span; 2],
     /// The losses of both directions.
     pub loss: [Span; 2],
-    /// The schedules of both directions, where they have any.
+    /// The schedules of both directions, if any.
     pub schedule: [Option<Span>; 2],
 }
 
@@ -83,7 +83,7 @@ pub struct GroupOrigin {
     pub reading: Span,
     /// The hosts.
     pub host: Span,
-    /// The rates of the access lines.
+    /// The rates of the access links.
     pub access: Span,
     /// An explicit host overhead in the scenario, even if zero.
     pub has_explicit_overhead: bool,
@@ -112,49 +112,49 @@ pub(super) struct Resolver<'a> {
     pending_load: Option<load::PendingLoad>,
     /// Reads files beside the scenario.
     reader: Reader,
-    /// Files beside the scenario, by path; none where one could not be read.
+    /// External files by path; `None` if unreadable.
     pub files: BTreeMap<PathBuf, Option<u32>>,
-    /// The file that the network is in, where that could be read.
+    /// The network's topology file, if it was read.
     topology: Option<TopologyText>,
-    /// Some link's ends are not understood, so a node that is not found may be there.
+    /// Some link's ends are invalid, so an unknown node may be one of them.
     pub nodes_incomplete: bool,
 }
 
-/// The file that a network is in.
+/// A network's topology file.
 struct TopologyText {
     source: u32,
     name: String,
-    /// The reason for which a link of it has no delay.
+    /// The reason for missing delays of its links.
     missing_delay_reason: &'static str,
 }
 
-/// A document's surroundings.
+/// The context of a document.
 pub struct Scope<'a> {
-    /// The links of the file, and its network as one, of which the document lacks those that were not understood.
+    /// The number of links in the file, with the network as one; the document lacks invalid ones.
     pub links: usize,
-    /// The place of the file.
+    /// The span of the file.
     pub whole: Span,
-    /// The directory that files named in each source are relative to.
+    /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
-    /// The schemes in whose place others were put.
+    /// The replaced schemes.
     pub replaced: Replaced,
 }
 
-/// A document that was resolved.
+/// A resolved document.
 pub struct Resolved {
     /// The simulation to run.
     pub spec: Spec,
-    /// The places that its parts were written at.
+    /// The source positions of its elements.
     pub origins: Origins,
     /// Routes, round-trip times and bandwidth-delay products.
     pub paths: Paths,
-    /// Options of schemes that were replaced.
+    /// Options of the replaced schemes.
     pub former: Vec<ReplacedOption>,
     /// The schemes of groups, by position.
     pub schemes: BTreeMap<usize, Arc<SchemeInUse>>,
 }
 
-/// Resolves a document; what is wrong goes to the report, and then the result means nothing.
+/// Resolves a document; after a reported error the result is meaningless.
 pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Resolved {
     let Scope { links, whole, directories, replaced } = scope;
     let mut document = document.clone();
@@ -233,7 +233,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     Resolved { spec, origins, paths, former, schemes: resolver.schemes_in_use }
 }
 
-/// True for the place of a default, which no file has.
+/// Returns true for the span of a default, which appears in no file.
 pub(super) fn is_default(span: Span) -> bool {
     span == Span::DEFAULT
 }
@@ -246,7 +246,7 @@ fn unused_schemes(schemes: &Schemes, used: &BTreeSet<String>, origins: &mut Orig
     }
 }
 
-/// The processing cost in a table.
+/// Returns the processing cost of a table.
 fn processing(table: Option<&At<ProcessingTable>>) -> Processing {
     let mut cost = Processing::default();
     if let Some(table) = table {
@@ -272,7 +272,7 @@ impl Resolver<'_> {
             if number <= links.len() {
                 errors = self.report.errors();
             } else if self.report.errors() > errors {
-                // What is wrong with one link of a network is wrong with many.
+                // Report an error once: it usually affects many links of a network.
                 self.nodes_incomplete = true;
                 break;
             }
@@ -315,7 +315,7 @@ impl Resolver<'_> {
         pending
     }
 
-    /// The links of the scenario's network, if it has one and that is right.
+    /// Returns the links of the scenario's network, if it has a valid one.
     fn network(&mut self, document: &Document) -> Vec<At<Link>> {
         let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
         let network = At { value: network.clone(), span: *span };
@@ -343,7 +343,7 @@ impl Resolver<'_> {
         made.links
     }
 
-    /// The nodes at a link's ends, made if they are new.
+    /// Returns the nodes at a link's ends; creates missing ones.
     fn ends(&mut self, link: &At<Link>, spec: &mut Spec) -> Option<(NodeId, NodeId)> {
         let between = link.between.as_ref()?;
         let [a, b] = between.value.0.as_slice() else {
@@ -387,7 +387,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The default queue of a line: what a scenario says that says nothing.
+    /// Returns the default queue of a link direction.
     pub(super) fn default_queue(text: &str) -> Option<At<Queue>> {
         super::table::decode_default(text)
     }

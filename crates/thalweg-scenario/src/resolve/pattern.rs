@@ -1,4 +1,4 @@
-//! Flows between many nodes: which with which.
+//! Resolution of traffic matrices.
 
 use super::super::keys::{Flow, Nodes, Pattern};
 use super::super::quantity::Name;
@@ -7,12 +7,12 @@ use super::Resolver;
 use thalweg_proto::random::Stream;
 use thalweg_sim::spec::NodeId;
 
-/// The most pairs of nodes between which the flows of a group go: the ways of each are known.
+/// Maximum number of node pairs of a group: the paths of each are stored.
 pub(super) const MAX_PAIRS: usize = 1 << 16;
 
 impl Resolver<'_> {
-    /// The ends of a group's flows, each pair once; of what is drawn another with another `seed`. `None` where there are none, which
-    /// is said.
+    /// Returns the node pairs of a group's flows, without duplicates; random patterns depend on `seed`. `None` after
+    /// reporting that there are none.
     pub(super) fn pairs(&mut self, flow: &At<Flow>, name: &str, seed: u64) -> Option<Vec<[NodeId; 2]>> {
         let pattern = flow.pattern.as_deref().map_or(Pattern::Pairs, |pattern| pattern.0);
         let (from, to) = (flow.from.as_ref()?, flow.to.as_ref()?);
@@ -31,7 +31,7 @@ impl Resolver<'_> {
             }
         }
         let stream = Stream::new(seed, &format!("pattern@{name}"), 0);
-        let degree = |usual: usize| flow.degree.as_ref().map_or(usual, |degree| degree.value as usize);
+        let degree = |default: usize| flow.degree.as_ref().map_or(default, |degree| degree.value as usize);
         let most = match pattern {
             Pattern::Pairs | Pattern::Permutation => sources.len().max(sinks.len()),
             Pattern::AllToAll => sources.len().saturating_mul(sinks.len()),
@@ -63,7 +63,7 @@ impl Resolver<'_> {
         Some(pairs)
     }
 
-    /// The nodes of these names, those of a pattern in the order in which they came.
+    /// Returns the nodes with these names; matches of a wildcard in order of creation.
     pub(super) fn nodes_of(&mut self, names: &At<Nodes>) -> Option<Vec<NodeId>> {
         let mut found = Vec::new();
         let mut is_complete = true;
@@ -93,7 +93,7 @@ impl Resolver<'_> {
         is_complete.then_some(found)
     }
 
-    /// The first with the first, the second with the second; one alone with each.
+    /// Pairs the first with the first, the second with the second; a single node with each of the other side.
     fn one_by_one(&mut self, from: &[NodeId], to: &[NodeId], flow: &At<Flow>) -> Option<Vec<[NodeId; 2]>> {
         let (most, least) = (from.len().max(to.len()), from.len().min(to.len()));
         if most != least && least != 1 {
@@ -111,7 +111,7 @@ impl Resolver<'_> {
             .help("there are as many of both, or another `pattern`, such as \"all-to-all\"");
     }
 
-    /// Each source with a sink of its own, which is another node.
+    /// Assigns each source a different sink, which is another node.
     fn permutation(
         &mut self,
         sources: &[NodeId],
@@ -127,7 +127,7 @@ impl Resolver<'_> {
         let count = sinks.len();
         for number in 0..count {
             if sources[number] == sinks[number] {
-                // The next one's sink is neither's own: no two sinks are the same.
+                // After swapping with the next source, neither sends to itself: all sinks are different.
                 sinks.swap(number, (number + 1) % count);
             }
         }
@@ -135,12 +135,12 @@ impl Resolver<'_> {
         Some(pairs.filter(|[source, sink]| source != sink).collect())
     }
 
-    /// Each of some with several of others, drawn: as many as the flow says, or else as usual.
+    /// Pairs each node of `each_of` with several random ones of `others`: `degree` of the flow, or else `default`.
     fn some(
         &mut self,
         each_of: &[NodeId],
         others: &[NodeId],
-        usual: usize,
+        default: usize,
         mut stream: Stream,
         flow: &At<Flow>,
     ) -> Option<Vec<[NodeId; 2]>> {
@@ -149,13 +149,13 @@ impl Resolver<'_> {
         let mut pairs = Vec::new();
         for &one in each_of {
             let there_are = others.len() - usize::from(others.binary_search(&one).is_ok());
-            let wanted = degree.map_or(usual.min(there_are), |degree| degree.value as usize);
+            let wanted = degree.map_or(default.min(there_are), |degree| degree.value as usize);
             if let Some(degree) = degree.filter(|_| wanted == 0 || wanted > there_are) {
                 let message = format!("there are {there_are} others, of which {wanted} cannot be drawn");
                 self.report.error("scenario.range", degree.span, message);
                 return None;
             }
-            // One more, as it may be the one itself.
+            // Draw one more, as one may be the node itself.
             let count = drawn.len();
             for place in 0..(wanted + 1).min(count) {
                 drawn.swap(place, place + stream.below((count - place) as u64) as usize);
@@ -167,13 +167,13 @@ impl Resolver<'_> {
     }
 }
 
-/// Each with each that is another.
+/// Pairs each source with each other node.
 fn each(from: &[NodeId], to: &[NodeId]) -> Vec<[NodeId; 2]> {
     let pairs = from.iter().flat_map(|&from| to.iter().map(move |&to| [from, to]));
     pairs.filter(|[from, to]| from != to).collect()
 }
 
-/// Puts nodes in a random order (Fisher and Yates).
+/// Shuffles the nodes (Fisher and Yates).
 fn shuffle(nodes: &mut [NodeId], stream: &mut Stream) {
     for last in (1..nodes.len()).rev() {
         nodes.swap(last, stream.below(last as u64 + 1) as usize);

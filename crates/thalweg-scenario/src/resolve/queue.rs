@@ -1,17 +1,17 @@
-//! Queue disciplines with their parameters.
+//! Resolution of queue disciplines.
 
 use super::super::diagnostic::Report;
 use super::super::keys::Queue;
 use super::super::table::At;
 use thalweg_queue::{DisciplineSpec, Limit};
 
-/// The discipline of a queue, for now without a limit.
+/// Returns the discipline of a queue, without its limit.
 pub(super) fn discipline(queue: &At<Queue>, report: &mut Report) -> DisciplineSpec {
     let limit = Limit::Unlimited;
     let Queue::Table(table) = &queue.value else { return DisciplineSpec::fcfs(limit) };
-    // What was not understood has been said, and what stands in its place is no fault of its own.
+    // Invalid values have already been reported; their defaults must not cause follow-up errors.
     if table.given.broken {
-        return table.discipline.usual(limit);
+        return table.discipline.default_spec(limit);
     }
     match table.discipline.make(&table.given.values, limit) {
         Ok(spec) => {
@@ -22,7 +22,7 @@ pub(super) fn discipline(queue: &At<Queue>, report: &mut Report) -> DisciplineSp
         }
         Err(fault) => {
             table.given.report(&fault, queue.span, report);
-            table.discipline.usual(limit)
+            table.discipline.default_spec(limit)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Applications that read at their own pace.
+//! Resolution of read rates.
 
 use super::super::keys::{ReadRate, Reading};
 use super::super::table::{At, Fields};
@@ -8,7 +8,7 @@ use thalweg_proto::units::{Rate, Time};
 use thalweg_sim::spec::{ReadingChange, ReadingSpec};
 
 impl Resolver<'_> {
-    /// The pace at which the application at the sink reads; `None` where it reads everything at once.
+    /// Returns the read rate of the sink application; `None` if it reads without delay.
     pub(super) fn reading(&mut self, reading: &At<Reading>) -> Option<Arc<ReadingSpec>> {
         let mut table = match &reading.value {
             Reading::Steady(ReadRate(Rate::MAX)) => return None,

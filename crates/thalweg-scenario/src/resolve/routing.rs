@@ -1,4 +1,4 @@
-//! Routes, and links that fail.
+//! Resolution of routing and link failures.
 
 use super::super::keys::{Document, Failure};
 use super::super::table::At;
@@ -6,11 +6,11 @@ use super::{Origins, Resolver};
 use thalweg_proto::units::Time;
 use thalweg_sim::spec::{FailureSpec, Multipath, Spec};
 
-/// The most failures: routes are found anew after each.
+/// Maximum number of failures: routes are recomputed after each.
 const MAX_FAILURES: usize = 1000;
 
 impl Resolver<'_> {
-    /// The ways of packets, where links and flows are known.
+    /// Resolves the routing, once links and flows are known.
     pub(super) fn routing(&mut self, document: &Document, spec: &mut Spec) {
         if let Some(routing) = &document.routing {
             routing.fill(&mut spec.routing);
@@ -25,7 +25,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Says why `of`, a link or a group of flows, cannot be what it is beside the ways of packets.
+    /// Reports a conflict of `of`, a link or a group of flows, with the routing.
     pub(super) fn routing_fault(
         &mut self,
         document: &Document,

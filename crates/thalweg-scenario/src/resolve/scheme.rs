@@ -1,7 +1,7 @@
-//! Schemes: which transport with which parameters.
+//! Resolution of schemes.
 
 use super::super::diagnostic::Report;
-use super::super::given::Given;
+use super::super::explicit::Given;
 use super::super::keys::{Common, Document, SchemeRef, SchemeTable};
 use super::super::path::Paths;
 use super::super::quantity::split_options;
@@ -9,10 +9,10 @@ use super::super::source::Span;
 use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
-use thalweg_catalog::{Ends, PathHints, SchemeDescription, TextError, Values};
+use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
 use thalweg_sim::spec::{Spec, TransportSpec};
 
-/// The scheme of a group, with the values that a scenario sets for it.
+/// The scheme of a group, with the values set by a scenario.
 #[derive(Clone, Debug)]
 pub struct SchemeInUse {
     /// The description.
@@ -21,7 +21,7 @@ pub struct SchemeInUse {
     pub values: Values,
 }
 
-/// A scheme that depends on the path of its group.
+/// A scheme that is pending until the path of its group is known.
 #[derive(Debug)]
 pub(super) struct PendingScheme {
     group: usize,
@@ -32,7 +32,7 @@ pub(super) struct PendingScheme {
 }
 
 impl Resolver<'_> {
-    /// The transport of a flow, whose scheme was put in the place of a `former` one.
+    /// Returns the transport of a flow, whose scheme may override a `former` one.
     pub(super) fn transport(
         &mut self,
         scheme: &At<SchemeRef>,
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         self.build(name, is_named, table, shared.map(|at| &at.value), span)
     }
 
-    /// The scheme with the options that a flow gives it in place; none where it gives none.
+    /// Returns the scheme with the inline options of a flow; `None` without any.
     fn in_place(&mut self, scheme: &At<SchemeRef>) -> Option<SchemeTable> {
         match &scheme.value {
             SchemeRef::Table(_, table) => Some(table.clone()),
@@ -76,12 +76,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// The scheme of that name, and where it is described.
+    /// Returns the scheme named `name`, and the position of its table.
     fn named(&mut self, name: &str, span: Span) -> Option<(SchemeTable, Span)> {
         self.used_schemes.insert(name.to_owned());
         match self.schemes.get(name) {
             Some(Some(table)) => Some((table.value.clone(), table.span)),
-            Some(None) => None, // Wrong, and said so.
+            Some(None) => None, // An invalid scheme has already been reported.
             None => match self.report.registry().scheme(name) {
                 Some(description) => Some((SchemeTable::builtin(description), span)),
                 None => {
@@ -92,7 +92,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same with options, which count for more than what is said elsewhere.
+    /// Returns the scheme with options, which take precedence over all other values.
     fn with_options(&mut self, name: &str, options: &str, span: Span) -> Option<SchemeTable> {
         let (mut table, _) = self.named(name, span)?;
         let Err(error) = table.given.change(table.description.name, options, span) else {
@@ -140,9 +140,9 @@ impl Resolver<'_> {
             given.report(fault, span, self.report);
         }
         if given.broken {
-            return None; // And said so.
+            return None; // The error has already been reported.
         }
-        // What depends on the path is put in when that is known.
+        // Values that depend on the path are set once it is known.
         let path = PathHints { memory: u64::MAX, ..PathHints::default() };
         let ends = match (description.ends)(&given.values, &path) {
             Ok(ends) => ends,
@@ -165,12 +165,12 @@ impl Resolver<'_> {
 }
 
 impl PendingScheme {
-    /// The same for a group of the scenario.
+    /// Assigns the scheme to a group of the scenario.
     pub fn of_group(self, group: usize) -> Self {
         Self { group, ..self }
     }
 
-    /// Fills in what follows from the group's path.
+    /// Sets the values that depend on the group's path.
     pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let path = paths.groups.get(self.group).and_then(Option::as_ref);
         let Some((path, group)) = path.zip(spec.groups.get_mut(self.group)) else { return };
@@ -184,17 +184,17 @@ impl PendingScheme {
             Ok(ends) => group.transport = transport(&self.scheme, ends, &self.given.values),
             Err(fault) => self.given.report(&fault, self.span, report),
         }
-        for doubt in (self.description.doubts)(&self.given.values, &path) {
-            self.given.report(&doubt, self.span, report);
+        for warning in (self.description.warnings)(&self.given.values, &path) {
+            self.given.report(&warning, self.span, report);
         }
     }
 }
 
-/// Both ends with what packets have beside their payload: as a scheme without such keys has it, what IP and UDP have.
-fn transport(scheme: &str, ends: Ends, values: &Values) -> TransportSpec {
+/// Returns the transport with its header sizes; for a scheme without such keys, the sizes of IP and UDP.
+fn transport(scheme: &str, ends: EndpointConfigs, values: &Values) -> TransportSpec {
     let header: u32 = values.take("header").unwrap_or(IP_AND_UDP);
     TransportSpec::new(scheme, ends, header, values.take("ack").unwrap_or(header))
 }
 
-/// Bytes of the headers of IP and UDP.
+/// Size of the IP and UDP headers, in bytes.
 const IP_AND_UDP: u32 = 28;

@@ -1,4 +1,4 @@
-//! Groups of flows: where they go, when, with what, and the hosts of their own.
+//! Resolution of flow groups: nodes, times, workloads and access links.
 
 use super::super::bound::FieldOf;
 use super::super::keys::{
@@ -8,7 +8,7 @@ use super::super::keys::{
 use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{Pending, Place};
+use super::line::{LinkLocation, Pending};
 use super::load::PendingLoad;
 use super::pattern::MAX_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::spec::{AccessSpec, GroupSpec, NodeId, SizeSpec, Spec, TransportSpec, WorkloadSpec};
 
-/// The most groups of flows.
+/// Maximum number of flow groups.
 const MAX_GROUPS: usize = 1 << 13;
 
-/// The most flows of a scenario.
+/// Maximum number of flows of a scenario.
 const MAX_FLOWS: u64 = 1 << 26;
 
 impl Resolver<'_> {
-    /// All groups of flows.
+    /// Resolves all groups of flows.
     pub(super) fn groups(
         &mut self,
         document: &Document,
@@ -131,18 +131,18 @@ impl Resolver<'_> {
         pending.loads.extend(self.pending_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
-            self.bounded(transport, workload, own(span, flow.span));
+            self.bounded(transport, workload, span_or(span, flow.span));
         }
         let access = keys.access.as_ref().map(|access| self.access(access, &name, number, pending));
         let span_of = |at: &Option<At<Duration>>| at.as_ref().map_or(flow.span, |at| at.span);
         let origin = GroupOrigin {
             table: flow.span,
             count: flow.count.as_ref().map_or(flow.span, |at| at.span),
-            start: own(span_of(&keys.start), flow.span),
-            stop: own(span_of(&keys.stop), flow.span),
-            scheme: own(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
-            reading: own(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
-            host: own(keys.host.as_ref().map_or(flow.span, |at| at.span), flow.span),
+            start: span_or(span_of(&keys.start), flow.span),
+            stop: span_or(span_of(&keys.stop), flow.span),
+            scheme: span_or(scheme.map_or(flow.span, |scheme| scheme.span), flow.span),
+            reading: span_or(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
+            host: span_or(keys.host.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
             has_explicit_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
@@ -150,7 +150,7 @@ impl Resolver<'_> {
         let mut group = GroupSpec::new(name, pairs[0], transport?, workload?);
         flow.fill(&mut group);
         if pairs.len() > 1 {
-            // As many as can be told of: too many are refused.
+            // The count saturates: a later check rejects too many flows.
             group.count = group.count.saturating_mul(u32::try_from(pairs.len()).unwrap_or(u32::MAX));
             group.pairs = pairs.into();
         }
@@ -167,7 +167,7 @@ impl Resolver<'_> {
                 group.count
             );
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);
-            self.report.error("scenario.range", own(span, flow.span), message);
+            self.report.error("scenario.range", span_or(span, flow.span), message);
         }
         if let Some(fault) = group.reading_fault() {
             self.report.error("scenario.reading", origin.reading, format!("`{}`: {fault}", group.name));
@@ -175,7 +175,7 @@ impl Resolver<'_> {
         if let Some(fault) = group.misbehaviour_fault() {
             let span = keys.misbehaviour.as_ref().map_or(flow.span, |at| at.span);
             let message = format!("`{}`: {fault}", group.name);
-            self.report.error("scenario.misbehaviour", own(span, flow.span), message);
+            self.report.error("scenario.misbehaviour", span_or(span, flow.span), message);
         }
         Some((group, origin))
     }
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         found
     }
 
-    /// Refuses what would send without end at one instant, and rounds that never end.
+    /// Rejects workloads that would send endlessly at one instant, and rounds that never end.
     fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
         if matches!(workload, WorkloadSpec::Rounds { .. }) && !transport.properties().is_reliable() {
             let message = format!(
@@ -213,7 +213,7 @@ impl Resolver<'_> {
             let mut help = "give the workload a `rate`".to_owned();
             if let Some(key) = transport.properties().rate_key() {
                 help += &format!(", or the scheme its `{key}`");
-                // One with a name of its own is a table already.
+                // A scheme with another name is already a table.
                 if self.report.registry().scheme(scheme).is_some() {
                     help += &format!(", such as scheme = {{ base = \"{scheme}\", {key} = \"1 Mbit/s\" }}");
                 }
@@ -240,10 +240,23 @@ impl Resolver<'_> {
             let mut reverse: Line = table.reverse.as_ref().map(|at| at.value.clone()).unwrap_or_default();
             reverse.complete(&table.line);
             reverse.leave_lists(table.reverse.as_ref().map(|at| &at.value));
-            let forward =
-                self.line(&table.line, &what, span, "\"unlimited\"", Place::Access(number, first), pending);
+            let forward = self.line(
+                &table.line,
+                &what,
+                span,
+                "\"unlimited\"",
+                LinkLocation::Access(number, first),
+                pending,
+            );
             let backward = if self.report.errors() == errors || table.reverse.is_some() {
-                self.line(&reverse, &what, span, "\"unlimited\"", Place::Access(number, first + 1), pending)
+                self.line(
+                    &reverse,
+                    &what,
+                    span,
+                    "\"unlimited\"",
+                    LinkLocation::Access(number, first + 1),
+                    pending,
+                )
             } else {
                 forward.clone()
             };
@@ -344,7 +357,7 @@ impl Resolver<'_> {
                     return None;
                 }
                 self.pending_load = Some(PendingLoad { share: share.0, span: *span, group: 0 });
-                // Until the path is known.
+                // A placeholder until the path is known.
                 (Duration::from_secs(1), *span)
             }
             (None, Some(load @ At { value: Load::Rate(rate), .. })) => {
@@ -393,25 +406,25 @@ impl Resolver<'_> {
         Some(WorkloadSpec::Transfer(size))
     }
 
-    /// Refuses a write of nothing.
+    /// Rejects a write of zero bytes.
     fn written(&mut self, at: Option<&At<Bytes>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value == Bytes::ZERO) else { return Some(()) };
         self.report.error("scenario.range", at.span, "a write must have at least 1 B");
         None
     }
 
-    /// Refuses a rate of nothing.
+    /// Rejects a rate of zero.
     fn sends(&mut self, at: Option<&At<Rate>>) -> Option<()> {
         let Some(at) = at.filter(|at| at.value.is_zero()) else { return Some(()) };
         self.report.error("scenario.range", at.span, "a source at this rate never sends");
         None
     }
 
-    /// Sizes from a file, or from a list.
+    /// Returns the size distribution from a file, or from a list.
     fn size_table(&mut self, table: &TableSize, span: Span) -> Option<SizeSpec> {
         let points = match (&table.file, &table.sizes) {
             (Some(file), None) => {
-                // What cannot be read has been told of.
+                // Read errors have already been reported.
                 self.text(file)?;
                 self.sizes_file(file)
             }
@@ -476,12 +489,12 @@ impl Resolver<'_> {
     }
 }
 
-/// The place of a value, or of its table where the value is a default.
-fn own(span: Span, table: Span) -> Span {
+/// Returns the position of a value, or of its table if the value is a default.
+fn span_or(span: Span, table: Span) -> Span {
     if super::is_default(span) { table } else { span }
 }
 
-/// A flow's access takes from the common one what it does not say, host by host and key by key.
+/// Inherits unset keys of a flow's access links from the common ones, host by host and key by key.
 fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
     let (Some(access), Some(common)) = (own.as_mut(), common) else { return };
     for (side, common) in
@@ -497,5 +510,5 @@ fn merge_access(own: &mut Option<At<Access>>, common: &Option<At<Access>>) {
     access.value.line.complete(&common.value.line);
 }
 
-/// The largest shape of Pareto distributions of times: nearly constant ones.
+/// Maximum shape of Pareto distributions of times: they are nearly constant.
 const MAX_SHAPE: f64 = 1000.0;

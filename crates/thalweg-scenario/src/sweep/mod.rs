@@ -1,55 +1,58 @@
-//! Sweep files: a scenario, and what is varied in it.
+//! Sweep files: a scenario, and the keys to vary in it.
 //!
-//! [`read_sweep`] reads a file and reports all mistakes at once. A varied key is one that `--set` takes, and a value of it is kept as
-//! the text that stands in the file, so that what is wrong with it in a scenario can be told at its place ([`SweepFile::placed`]).
+//! [`read_sweep`] reads a file and reports all errors at once. A varied key is a `--set` key. Its values are kept as
+//! written in the file, to report errors of the resulting scenario at their positions ([`SweepFile::placed`]).
 
 mod vary;
 
-pub use vary::{Drawn, List, Listed, Range, Values, Varied, Way};
+pub use vary::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
-use super::include::LARGEST_FILE;
+use super::include::MAX_TOML_BYTES;
 use super::source::{Reader, Source, Span};
 use super::table::{At, Decode, table, wrong_type};
 use super::tree::{self, Kind, Table, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most replications of a run: each needs its place in memory.
+/// Maximum number of replications of a run; each takes memory.
 pub const MAX_REPS: u32 = 100_000;
 
 table! {
-    /// A sweep: a scenario, and what is varied in it.
+    /// A sweep: a scenario, and the keys to vary in it.
     Keys "sweep" {
-        /// The scenario: a file, found from the folder of this one, or the name of a built-in scenario.
+        /// The scenario: a file, relative to the directory of this file, or the name of a built-in scenario.
         scenario: String = "scenario" (required);
-        /// Changes for all points, as `--set` takes them.
+        /// Changes for all points, in the form of `--set`.
         set: Vec<At<String>> = "set";
-        /// Schemes that all flows of reliable transports use in turn, as `compare` has them.
+        /// Schemes to compare, as in `compare`: each in turn replaces the scheme of all flows of reliable transports.
         schemes: Vec<At<String>> = "schemes";
-        /// The groups of flows that `schemes` are for and that tables are of, by name, with what the others got beside them; without,
-        /// `schemes` are for all of reliable transports, and tables are of all flows or, where keys of one group alone are varied, of it.
+        /// The groups of flows that `schemes` apply to and that tables report, by name; tables also show the result of
+        /// the other groups. By default `schemes` apply to all flows of reliable transports, and tables report all
+        /// flows or, if only keys of one group are varied, that group.
         flows: Vec<At<String>> = "flows";
-        /// The first seed of every point; without, the scenario's.
+        /// The first seed of every point; by default the scenario's.
         seed: u64 = "seed";
-        /// Runs of each point, with the seeds SEED, SEED + 1, ...: the same for all points.
+        /// The number of replications per point, with the seeds SEED, SEED + 1, ..., the same for all points.
         reps: u32 = "reps";
-        /// Runs of each point until the 95 % interval of a metric is that narrow, a share of its mean ("goodput 2 %").
+        /// A stopping rule: runs each point until the 95 % confidence interval of a metric is this narrow, as a share
+        /// of its mean ("goodput 2 %").
         until: String = "until";
-        /// But not more than this.
+        /// The maximum number of replications per point with `until`.
         max_reps: u32 = "max-reps";
-        /// Every combination of these values.
+        /// A full grid: every combination of these values.
         grid: Tree = "grid";
-        /// Points one by one.
+        /// A list of explicit points.
         list: Vec<At<Tree>> = "list";
-        /// Points at random.
+        /// Independent random points.
         random: Tree = "random";
-        /// Points at random, of which each key has one in each of as many equal parts of its range as there are points.
+        /// Latin-hypercube sampling: random points; the range of each key is divided into as many equal intervals as
+        /// there are points, and each interval is sampled once.
         latin: Tree = "latin-hypercube";
     }
 }
 
-/// A table with whatever keys.
+/// A table with arbitrary keys.
 #[derive(Clone, Debug, Default)]
 pub struct Tree(Table);
 
@@ -73,48 +76,50 @@ impl Decode for Tree {
     }
 }
 
-/// A text of a sweep file and its place.
+/// A text of a sweep file with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The text.
     pub text: String,
-    /// The bytes of the file in which it stands.
+    /// The byte range in the file.
     pub place: core::ops::Range<usize>,
 }
 
-/// A sweep file that was read.
+/// A parsed sweep file.
 #[derive(Clone, Debug)]
 pub struct SweepFile {
     /// The file.
     pub source: Arc<Source>,
-    /// The scenario's file, or the name of a built-in one.
+    /// The scenario file, or the name of a built-in scenario.
     pub scenario: Placed,
     /// Changes for all points.
     pub sets: Vec<Placed>,
-    /// Schemes that all points have in turn; none where the scenario's own stay.
+    /// The schemes to compare at each point; empty to keep the scenario's schemes.
     pub schemes: Vec<Placed>,
-    /// The groups of flows that have these schemes and that tables are of; none where all of reliable transports have them.
+    /// The groups of flows that the schemes apply to and that tables report; empty for all flows of reliable
+    /// transports.
     pub flows: Vec<Placed>,
-    /// The first seed of every point; without, the scenario's.
+    /// The first seed of every point; by default the scenario's.
     pub seed: Option<u64>,
-    /// Runs of each point, where a number was said.
+    /// The number of runs per point, if set.
     pub replications: Option<u32>,
-    /// The metric and the interval that end the runs of a point.
+    /// The stopping rule: a metric and the width of its confidence interval.
     pub until: Option<Placed>,
-    /// The most runs of a point where an interval ends them.
+    /// The maximum number of runs per point with a stopping rule.
     pub max_replications: Option<u32>,
-    /// The keys that are varied: every combination of these.
+    /// The varied keys: points are every combination of these entries.
     pub varied: Vec<Varied>,
 }
 
 impl SweepFile {
-    /// A diagnostic of an error at bytes of the file.
+    /// Returns an error diagnostic for a byte range of the file.
     pub fn error(&self, place: core::ops::Range<usize>, message: String, help: Option<String>) -> Diagnostic {
         let source = Arc::clone(&self.source);
         Diagnostic { help, ..Diagnostic::new(Severity::Error, "sweep.value", source, place, message) }
     }
 
-    /// A diagnostic of the change `key=value` at the place where the file says it; `key` and `value` are the texts with their places.
+    /// Moves a diagnostic of the change `key=value` to its position in the file; `key` and `value` are the texts with
+    /// their positions.
     #[must_use]
     pub fn placed(&self, found: &Diagnostic, key: &Placed, value: &Placed) -> Diagnostic {
         let before = key.text.len() + 1;
@@ -134,10 +139,10 @@ impl SweepFile {
 /// Reads the sweep file at `path`.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the file.
 pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
     let name = path.display().to_string();
-    match Reader::new(LARGEST_FILE).text(path) {
+    match Reader::new(MAX_TOML_BYTES).text(path) {
         Ok(text) => read_sweep_text(&name, &text),
         Err(error) => {
             let mut report = Report::default();
@@ -148,10 +153,10 @@ pub fn read_sweep(path: &Path) -> Result<SweepFile, Vec<Diagnostic>> {
     }
 }
 
-/// Reads a sweep from a text; `name` is what messages call it.
+/// Parses a sweep from a text; `name` identifies it in messages.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in the text.
 pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnostic>> {
     let mut report = Report::default();
     let id = report.add_source(Source::new(name, text));
@@ -184,10 +189,14 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         list.iter().flat_map(|list| &list.value).map(|of| placed(of.span, &of.value)).collect()
     };
     let mut varied = Vec::new();
-    let trees = [(Way::Grid, &keys.grid), (Way::Random, &keys.random), (Way::LatinHypercube, &keys.latin)];
-    for (way, tree) in trees {
+    let trees = [
+        (SamplingMethod::Grid, &keys.grid),
+        (SamplingMethod::Random, &keys.random),
+        (SamplingMethod::LatinHypercube, &keys.latin),
+    ];
+    for (method, tree) in trees {
         if let Some(tree) = tree {
-            varied.extend(vary::varied(way, &tree.value.0, tree.span, &source, &mut report));
+            varied.extend(vary::varied(method, &tree.value.0, tree.span, &source, &mut report));
         }
     }
     if let Some(rows) = &keys.list {
@@ -228,7 +237,7 @@ fn bytes(span: Span) -> core::ops::Range<usize> {
 mod tests {
     use super::*;
 
-    const WHOLE: &str = r#"
+    const EXAMPLE: &str = r#"
 scenario = "dumbbell"
 set = ["duration=2 s"]
 schemes = ["cubic", "vegas"]
@@ -254,8 +263,8 @@ warmup = "0 s"
 "#;
 
     #[test]
-    fn a_file_says_what_is_varied() {
-        let sweep = read_sweep_text("s.toml", WHOLE).unwrap();
+    fn a_sweep_file_defines_the_varied_keys() {
+        let sweep = read_sweep_text("s.toml", EXAMPLE).unwrap();
         assert_eq!((sweep.scenario.text.as_str(), sweep.max_replications), ("dumbbell", Some(30)));
         let [Varied::Grid(grid), Varied::Drawn(drawn), Varied::List(list)] = sweep.varied.as_slice() else {
             panic!("{:?}", sweep.varied)
@@ -276,14 +285,14 @@ warmup = "0 s"
         assert_eq!(list.rows[1][0].text, "\"1 s\"");
     }
 
-    /// The first message about a file, with its line.
+    /// Returns the first message about a text, with its line.
     fn complaint(text: &str) -> (usize, String) {
         let found = read_sweep_text("s.toml", text).unwrap_err();
         (found[0].line(), found[0].message.clone())
     }
 
     #[test]
-    fn mistakes_are_told_with_their_lines() {
+    fn errors_are_reported_with_their_lines() {
         for (text, line, words) in [
             ("set = []", 1, "needs `scenario`"),
             ("scenario = \"x\"\ngird = 1", 2, "no key `gird`"),

@@ -1,21 +1,21 @@
-//! The keys that a sweep varies, and the values that they take.
+//! The varied keys of a sweep, and their values.
 
 use super::{Placed, bytes};
 use crate::diagnostic::Report;
 use crate::source::{Source, Span};
 use crate::tree::{Key, Kind, Table, Value};
 
-/// The most points of a table of random ones.
+/// Maximum number of random points of a table.
 const MAX_POINTS: u32 = 1_000_000;
 
-/// The ways of choosing points.
+/// The sampling method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SamplingMethod {
     /// Every combination.
     Grid,
-    /// Each independent of the others.
+    /// Independent random points.
     Random,
-    /// Spread evenly over every key's range.
+    /// Latin-hypercube sampling: stratified over every key's range.
     LatinHypercube,
 }
 
@@ -24,9 +24,9 @@ pub enum Way {
 pub enum Varied {
     /// Every combination of the values of these keys.
     Grid(Vec<Listed>),
-    /// One row after the other.
+    /// Explicit rows of values.
     List(List),
-    /// Points that are drawn.
+    /// Random points.
     Drawn(Drawn),
 }
 
@@ -35,7 +35,7 @@ pub enum Varied {
 pub struct Listed {
     /// The key.
     pub key: Placed,
-    /// The values, in the file's words.
+    /// The values, as written in the file.
     pub values: Vec<Placed>,
 }
 
@@ -48,50 +48,50 @@ pub struct List {
     pub rows: Vec<Vec<Placed>>,
 }
 
-/// Points that are drawn.
+/// Randomly drawn points.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// The number of points.
     pub points: u32,
     /// The seed of the draws.
     pub seed: u64,
-    /// They form a Latin hypercube.
+    /// Latin-hypercube sampling.
     pub is_latin: bool,
-    /// The keys, with the values that they are drawn from.
+    /// The keys, with the sets that their values are drawn from.
     pub values: Vec<(Placed, Values)>,
 }
 
-/// The values that are drawn from.
+/// The set that a key's values are drawn from.
 #[derive(Clone, Debug)]
 pub enum Values {
-    /// Any of these.
+    /// A list of values.
     OneOf(Vec<Placed>),
-    /// Any between two.
+    /// A range.
     Range(Range),
 }
 
-/// The values between two, which are as fine as these are written: whole numbers between whole numbers.
+/// A range with the resolution of its written bounds: whole numbers between whole numbers.
 #[derive(Clone, Debug)]
 pub struct Range {
-    /// The least.
+    /// The lower bound.
     pub from: f64,
-    /// The largest.
+    /// The upper bound.
     pub to: f64,
     /// The unit of both; empty for bare numbers.
     pub unit: String,
-    /// Digits behind the point.
+    /// The number of decimal places.
     pub decimals: usize,
-    /// Equal factors are as likely as each other, not equal steps.
+    /// Logarithmic scale: equal ratios instead of equal differences are equally likely.
     pub is_logarithmic: bool,
-    /// The place of the range.
+    /// The position of the range.
     pub place: core::ops::Range<usize>,
 }
 
 impl Range {
-    /// The value at a share of the range, from 0 to 1, in TOML.
+    /// Formats the value at a share of the range, from 0 to 1, in TOML.
     pub fn at(&self, share: f64) -> String {
         let value = if self.is_logarithmic {
-            // Correctly rounded steps, so that every machine writes the same digits.
+            // `libm` gives the same digits on every machine.
             let ratio = libm::log(self.to / self.from);
             self.from * libm::exp(share * ratio)
         } else {
@@ -102,18 +102,18 @@ impl Range {
     }
 }
 
-/// The keys of a table that chooses points in one `way`.
+/// Returns the keys of a table sampled by the method `method`.
 pub(super) fn varied(
-    way: Way,
+    method: SamplingMethod,
     table: &Table,
     span: Span,
     source: &Source,
     report: &mut Report,
 ) -> Option<Varied> {
-    let is_drawn = way != Way::Grid;
-    let own = |key: &Key| is_drawn && (key.name == "points" || key.name == "seed");
-    let leaves = leaves(table, own, source);
-    if way == Way::Grid {
+    let is_drawn = method != SamplingMethod::Grid;
+    let is_setting = |key: &Key| is_drawn && (key.name == "points" || key.name == "seed");
+    let leaves = leaves(table, is_setting, source);
+    if method == SamplingMethod::Grid {
         let grid = leaves.into_iter().filter_map(|(key, value)| listed_key(key, value, source, report));
         return Some(Varied::Grid(grid.collect()));
     }
@@ -149,10 +149,15 @@ pub(super) fn varied(
         values.extend(drawn.map(|drawn| (key, drawn)));
     }
     let points = u32::try_from(points?).ok()?;
-    Some(Varied::Drawn(Drawn { points, seed: seed?, is_latin: way == Way::LatinHypercube, values }))
+    Some(Varied::Drawn(Drawn {
+        points,
+        seed: seed?,
+        is_latin: method == SamplingMethod::LatinHypercube,
+        values,
+    }))
 }
 
-/// The rows of `list`, which have the same keys.
+/// Returns the rows of `list`, which must have the same keys.
 pub(super) fn listed(rows: &[(&Table, Span)], source: &Source, report: &mut Report) -> Option<Varied> {
     let mut keys: Vec<Placed> = Vec::new();
     let mut listed = Vec::new();
@@ -182,7 +187,7 @@ pub(super) fn listed(rows: &[(&Table, Span)], source: &Source, report: &mut Repo
     Some(Varied::List(List { keys, rows: listed }))
 }
 
-/// Tells of keys that are varied more than once.
+/// Reports keys that are varied more than once.
 pub(super) fn once(varied: &[Varied], id: u32, report: &mut Report) {
     let keys = |of: &Varied| -> Vec<Placed> {
         match of {
@@ -204,17 +209,21 @@ pub(super) fn once(varied: &[Varied], id: u32, report: &mut Report) {
     }
 }
 
-/// The keys of a table with their values, in the order of the file.
-fn leaves<'v>(table: &'v Table, is_own: impl Fn(&Key) -> bool, source: &Source) -> Vec<(Placed, &'v Value)> {
+/// Returns the keys of a table with their values, in file order.
+fn leaves<'v>(
+    table: &'v Table,
+    is_setting: impl Fn(&Key) -> bool,
+    source: &Source,
+) -> Vec<(Placed, &'v Value)> {
     let mut leaves = Vec::new();
-    for (key, value) in table.entries.iter().filter(|(key, _)| !is_own(key)) {
+    for (key, value) in table.entries.iter().filter(|(key, _)| !is_setting(key)) {
         gather(&[key], value, source, &mut leaves);
     }
     leaves.sort_by_key(|(key, _)| key.place.start);
     leaves
 }
 
-/// Finds the values below a key: keys with dots and tables in each other mean the same.
+/// Collects the values below a key: dotted keys and nested tables are equivalent.
 fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec<(Placed, &'v Value)>) {
     match &value.kind {
         Kind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
@@ -225,16 +234,16 @@ fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec
         _ => {
             let text = keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>().join(".");
             let last = keys.last().map_or(0..0, |key| bytes(key.span));
-            // A key whose parts stand in several places is told by its last one.
+            // A key written in several parts is reported at the last one.
             let whole = last.end.saturating_sub(text.len())..last.end;
-            let is_whole = source.text().get(whole.clone()).is_some_and(|written| written == text);
-            let place = if is_whole { whole } else { last };
+            let is_exact = source.text().get(whole.clone()).is_some_and(|written| written == text);
+            let place = if is_exact { whole } else { last };
             leaves.push((Placed { text, place }, value));
         }
     }
 }
 
-/// `from` and `to` are keys of flows as well, but there their values are lists.
+/// Flows also have keys `from` and `to`, but lists as their values.
 fn is_range(table: &Table) -> bool {
     table.get("from").is_some_and(|from| !matches!(from.kind, Kind::Array(_) | Kind::Table(_)))
         && table.get("to").is_some()
@@ -319,7 +328,7 @@ fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
     Some(Range { from, to, unit, decimals, is_logarithmic, place: bytes(span) })
 }
 
-/// A number with its digits behind the point and its unit, of a value such as `"12.5 ms"` or `3`.
+/// Parses a number with its decimal places and its unit, from a value such as `"12.5 ms"` or `3`.
 fn quantity(value: &Value, report: &mut Report) -> Option<(f64, usize, String)> {
     let text = match &value.kind {
         Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),

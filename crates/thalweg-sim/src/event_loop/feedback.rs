@@ -47,17 +47,17 @@ impl<T: Tracing> EventLoop<T> {
     fn source(&self, link: u32, header: &Packet) -> Option<Source> {
         let (_, group, reply) = self.origin(header.connection);
         // Paths exist only to sources that receive feedback.
-        let (_, hops) = *self.network.messages.ways.get(&(link, group, reply))?;
+        let (_, hops) = *self.network.messages.paths.get(&(link, group, reply))?;
         let flow = FlowId(u64::from(header.incarnation) << 32 | u64::from(header.connection));
-        Some(Source { flow, hops, told: header.flags.has(Flags::NOTIFIED) })
+        Some(Source { flow, hops, is_notified: header.flags.has(Flags::NOTIFIED) })
     }
 
     /// Returns a connection's flow and group, and true if its data comes from the sink.
     fn origin(&self, connection: u32) -> (u32, u32, bool) {
         let flow = self.flow_of(connection);
         // A connection opened during the run is never a reply.
-        let reply = match &self.border {
-            Some(border) => border.owners.is_reply(connection, flow),
+        let reply = match &self.boundary {
+            Some(boundary) => boundary.owners.is_reply(connection, flow),
             None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
         };
         (flow, self.flows[flow as usize].group, reply)
@@ -67,7 +67,7 @@ impl<T: Tracing> EventLoop<T> {
     fn is_open(&self, connection: u32, incarnation: u16) -> bool {
         // A partition owns the temporary senders that receive feedback of its queues; permanent senders may be
         // anywhere.
-        let stays = self.border.is_some() && self.numbers.flow(connection).is_none();
+        let stays = self.boundary.is_some() && self.numbers.flow(connection).is_none();
         let is_this = |id: EndpointId| self.endpoints[id as usize].incarnation == incarnation;
         stays || self.numbers.end(connection * 2).is_some_and(is_this)
     }
@@ -86,7 +86,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn watched(&mut self, link: u32) -> Option<&mut Watched> {
-        self.network.station_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
+        self.network.port_state_mut(link)?.queue.as_mut()?.feedback.as_deref_mut()
     }
 
     /// Handles a packet that arrives at a transmitter with a watched queue.
@@ -201,9 +201,9 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         let (number, group, reply) = self.origin(connection);
-        let Some(&(hop, _)) = self.network.messages.ways.get(&(link, group, reply)) else { return };
+        let Some(&(hop, _)) = self.network.messages.paths.get(&(link, group, reply)) else { return };
         let flow = &self.flows[number as usize];
-        let [there, back] = self.groups[group as usize].ways(flow, number);
+        let [there, back] = self.groups[group as usize].paths(flow, number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {

@@ -25,7 +25,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends the warm-up: resets all counts.
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
-        if self.border.as_ref().is_none_or(|border| border.part == 0) {
+        if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
             self.tracing.warm(self.wheel.place_now());
         }
         self.count_shared();
@@ -80,7 +80,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         // Only a flow's own connection carries frames.
-        for id in self.flows[flow].own_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
+        for id in self.flows[flow].initial_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
                 end.reset_media(self.now);
             }
@@ -152,7 +152,7 @@ impl<T: Tracing> EventLoop<T> {
         self.settle_waits();
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
-        self.wheel = Wheel::new(Ties::Lot);
+        self.wheel = Wheel::new(Ties::Hash);
         let unfinished = self.list_unfinished();
         let mut watched = core::mem::take(&mut self.watched_flows).into_iter().peekable();
         let mut flows = Vec::with_capacity(self.flows.len());
@@ -161,7 +161,7 @@ impl<T: Tracing> EventLoop<T> {
             let states = states.map_or_else(Vec::new, |watched| watched.visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
             let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-            for connection in self.flows[flow].own_connections().chain(opened.iter().copied()) {
+            for connection in self.flows[flow].initial_connections().chain(opened.iter().copied()) {
                 self.endpoints[connection as usize * 2].engine = Engine::Vacant;
                 self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
             }
@@ -206,14 +206,14 @@ impl<T: Tracing> EventLoop<T> {
     /// end.
     fn settle_waits(&mut self) {
         // One byte each: the memory of a run peaks here.
-        let mut under_way = vec![false; self.connections.len()];
+        let mut in_flight = vec![false; self.connections.len()];
         for number in self.network.packets.connections() {
             let place = self.numbers.place(number).unwrap_or(u32::MAX);
-            if let Some(is) = under_way.get_mut(place as usize) {
+            if let Some(is) = in_flight.get_mut(place as usize) {
                 *is = true;
             }
         }
-        for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(under_way).filter(|(_, is)| !is) {
+        for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(in_flight).filter(|(_, is)| !is) {
             let [sender, receiver] = ends else { continue };
             // An acknowledgement may be delayed.
             let is_over = !sender.waiting
@@ -240,8 +240,8 @@ impl<T: Tracing> EventLoop<T> {
             None => 0,
         };
         let warmup = Time::ZERO + self.warmup;
-        let happened = |at: Time| (at < Time::MAX).then_some(at);
-        let end = happened(flow.finished).unwrap_or(self.now);
+        let occurred = |at: Time| (at < Time::MAX).then_some(at);
+        let end = occurred(flow.finished).unwrap_or(self.now);
         let per_time = |bytes| {
             if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
         };
@@ -253,8 +253,8 @@ impl<T: Tracing> EventLoop<T> {
             },
             group: flow.group,
             start: flow.start,
-            finished: happened(flow.finished),
-            failed: happened(flow.failed()),
+            finished: occurred(flow.finished),
+            failed: occurred(flow.failed()),
             counted: end.since(warmup.max(flow.start)),
             delivered: Bytes::new(delivered),
             delivered_wire: Bytes::new(delivered_wire),
@@ -307,9 +307,9 @@ impl<T: Tracing> EventLoop<T> {
     fn group_result(&self, number: usize, flows: &[FlowResult], unfinished: u64) -> GroupResult {
         let group = &self.groups[number];
         let first = group.first_flow as usize;
-        let members = &flows[first..first + group.flows as usize];
-        let goodput: f64 = members.iter().map(|flow| flow.goodput.as_f64()).sum();
-        let kbits: Vec<f64> = members.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
+        let group_flows = &flows[first..first + group.flows as usize];
+        let goodput: f64 = group_flows.iter().map(|flow| flow.goodput.as_f64()).sum();
+        let kbits: Vec<f64> = group_flows.iter().map(|flow| flow.throughput.as_f64() / 1e3).collect();
         let round_trips = self.round_trips(group);
         let result = GroupResult {
             name: group.name.clone(),
@@ -330,7 +330,7 @@ impl<T: Tracing> EventLoop<T> {
             round_trips: round_trips.summary(),
             curves: Curves { completion: group.completions.curve(), round_trip: round_trips.curve() },
         };
-        let jain = jain_of(members.iter().filter(|flow| result.wanted_more(flow)));
+        let jain = jain_of(group_flows.iter().filter(|flow| result.wanted_more(flow)));
         GroupResult { jain, ..result }
     }
 
@@ -358,8 +358,8 @@ impl<T: Tracing> EventLoop<T> {
         let mut results: Vec<LinkResult> =
             (0..core as u32).filter_map(|link| self.link_result(link, counted)).collect();
         for group in &self.groups {
-            for way in 0..2 {
-                let starts = group.routes.iter().map(|routes| routes[way]);
+            for side in 0..2 {
+                let starts = group.routes.iter().map(|routes| routes[side]);
                 let hops = self
                     .network
                     .links_from(starts)
@@ -388,7 +388,7 @@ impl<T: Tracing> EventLoop<T> {
         let mut results = Vec::new();
         for group in &self.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let [there, back] = group.ways(&self.flows[number as usize], number);
+                let [there, back] = group.paths(&self.flows[number as usize], number);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
                     (there.first, "source", "source", "network"),

@@ -107,7 +107,7 @@ impl<T: Tracing> EventLoop<T> {
             self.write(main * 2, size);
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
-            if self.opener(flow).is_none_or(|opener| !self.numbers.has_room(opener)) {
+            if self.opener(flow).is_none_or(|opener| !self.numbers.can_open(opener)) {
                 return self.end_full();
             }
             let connection = self.open(flow, Role::Transfer);
@@ -181,7 +181,7 @@ impl<T: Tracing> EventLoop<T> {
             receiver = Engine::Vacant;
         }
         let gate = self.groups[state.group as usize].gates[usize::from(role == Role::Reply)];
-        let [there, back] = self.ways(flow, role);
+        let [there, back] = self.paths(flow, role);
         self.begin_end(number * 2, flow, sender, there);
         if !waits {
             self.begin_end(number * 2 + 1, flow, receiver, back);
@@ -198,10 +198,10 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns the paths of packets from the sender and the receiver of a flow's connection.
-    pub(crate) fn ways(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
+    pub(crate) fn paths(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
         let state = &self.flows[flow as usize];
         let group = &self.groups[state.group as usize];
-        let [mut there, mut back] = group.ways(state, flow);
+        let [mut there, mut back] = group.paths(state, flow);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
         }
@@ -221,18 +221,19 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Initialises an endpoint of a flow's connection.
-    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, way: EndpointPath) {
+    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, path: EndpointPath) {
         let group = &self.groups[self.flows[flow as usize].group as usize];
         let transport = &self.transports[group.transport as usize];
         // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
         let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
         let slot = &mut self.endpoints[id as usize];
-        // The serial continues: no packet of the run has another's identity. The incarnation distinguishes late packets
-        // of the slot's last connection from those of this one.
+        // The serial continues, hence packet identities are unique within the run. The incarnation distinguishes late
+        // packets of
+        // the slot's last connection from packets of this one.
         let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
         *slot = Endpoint {
             engine,
-            way,
+            path,
             flow,
             header: transport.header,
             control: transport.control,
@@ -252,13 +253,13 @@ impl<T: Tracing> EventLoop<T> {
         for (number, connection) in self.connections.iter().enumerate() {
             let Some(state) = self.flows.get(connection.flow as usize) else { continue };
             let group = &self.groups[state.group as usize];
-            let [mut there, mut back] = group.ways(state, connection.flow);
+            let [mut there, mut back] = group.paths(state, connection.flow);
             if connection.role == Role::Reply {
                 core::mem::swap(&mut there, &mut back);
             }
-            self.endpoints[number * 2].way.route = there.route;
+            self.endpoints[number * 2].path.route = there.route;
             if group.control.is_none() {
-                self.endpoints[number * 2 + 1].way.route = back.route;
+                self.endpoints[number * 2 + 1].path.route = back.route;
             }
         }
     }

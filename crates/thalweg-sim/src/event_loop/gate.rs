@@ -101,7 +101,7 @@ impl<T: Tracing> EventLoop<T> {
         if T::ENABLED {
             self.trace_gate(connection, paused);
         }
-        let host = self.endpoints[connection as usize * 2].way.host;
+        let host = self.endpoints[connection as usize * 2].path.host;
         if host != NONE && matches!(self.hosts[host as usize], Host::Outside) {
             return self.pause_outside(connection, paused);
         }

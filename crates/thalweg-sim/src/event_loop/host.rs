@@ -19,7 +19,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles a packet that reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
-        let number = self.endpoints[endpoint as usize].way.host;
+        let number = self.endpoints[endpoint as usize].path.host;
         if matches!(self.hosts[number as usize], Host::Outside) {
             return self.deliver_outside(endpoint, packet);
         }
@@ -38,9 +38,9 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Requests the host for an endpoint that may have something to send.
-    pub(crate) fn ask_host(&mut self, id: EndpointId) {
+    pub(crate) fn request_host(&mut self, id: EndpointId) {
         let endpoint = &mut self.endpoints[id as usize];
-        let number = endpoint.way.host;
+        let number = endpoint.path.host;
         let is_new = !core::mem::replace(&mut endpoint.waiting, true);
         match &mut self.hosts[number as usize] {
             Host::Processor(processor) => {
@@ -86,7 +86,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             if self.processor(number).is_some_and(|host| host.job.is_some()) {
                 // The event made another endpoint of this host send: this one waits its turn.
-                return self.ask_host(id);
+                return self.request_host(id);
             }
         }
     }
@@ -111,7 +111,7 @@ impl<T: Tracing> EventLoop<T> {
             Some(Job::Send { endpoint, pdu }) => {
                 self.send(endpoint, &pdu);
                 // The endpoint may have more; the others come first.
-                self.ask_host(endpoint);
+                self.request_host(endpoint);
             }
             None => {}
         }

@@ -4,7 +4,7 @@
 //! and a gate is notified of its drop. Hence the steps are methods of the loop, grouped by the component where they
 //! start. A step within one component is a method of that component, which does not know the loop.
 
-mod border;
+mod boundary;
 mod feedback;
 mod finish;
 mod flow;
@@ -22,13 +22,13 @@ use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::measure::Recorder;
-use crate::parts::border::Boundary;
+use crate::parts::boundary::Boundary;
+use crate::parts::connection_ids::Numbers;
 use crate::parts::endpoint::{self, Command, Endpoint, Prefetch};
 use crate::parts::flow::{Connection, Flow, Group, Role};
 use crate::parts::gate::{NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::network::{Destination, Network};
-use crate::parts::numbers::Numbers;
 use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::segments::SegmentTimes;
@@ -100,7 +100,7 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) fingerprint: u64,
     pub(crate) conservation: Conservation,
     /// Boundary of this partition, in a partitioned run.
-    pub(crate) border: Option<Box<Boundary>>,
+    pub(crate) boundary: Option<Box<Boundary>>,
     /// Real hosts, if any.
     pub(crate) outside: Option<Box<Outside>>,
     pub(crate) tracing: T,
@@ -131,7 +131,7 @@ impl<T: Tracing> EventLoop<T> {
                 self.wheel.set_tie(0);
             }
             if is_large {
-                self.look_ahead();
+                self.prefetch_coming();
             }
             self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1), packet);
         }
@@ -169,7 +169,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Prefetches what the next arrivals of the same lane will need, to overlap memory latency with work: the packet
     /// six events ahead, its destination four ahead, the engine there three ahead, the engine's other memory two ahead.
     #[inline]
-    fn look_ahead(&mut self) {
+    fn prefetch_coming(&mut self) {
         let Some(lane) = self.wheel.lane() else { return };
         self.network.packets.prefetch(self.wheel.coming(lane, 4));
         let [first, second] = self.expected[lane];
@@ -242,8 +242,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Executes the outputs of an endpoint's engine until there are none.
     #[inline]
     pub(crate) fn drain(&mut self, id: EndpointId) {
-        if self.endpoints[id as usize].way.host != NONE {
-            self.ask_host(id);
+        if self.endpoints[id as usize].path.host != NONE {
+            self.request_host(id);
             return;
         }
         // An output's immediate consequence (the application writes more, a router on the same node answers) is an
@@ -303,7 +303,7 @@ impl<T: Tracing> EventLoop<T> {
             self.time_segment(id, pdu);
         }
         let endpoint = &mut self.endpoints[id as usize];
-        let (way, gate) = (endpoint.way, endpoint.gate);
+        let (path, gate) = (endpoint.path, endpoint.gate);
         let size = endpoint.wire_size(pdu);
         let mut flags = Flags::of_class(endpoint.class);
         if !id.is_multiple_of(2) {
@@ -313,8 +313,8 @@ impl<T: Tracing> EventLoop<T> {
             flags.set_ecn(flags.ecn().again());
         }
         let packet = Packet {
-            hop: way.route,
-            exit: way.exit,
+            hop: path.route,
+            exit: path.exit,
             connection: self.numbers.of_end(id) / 2,
             size,
             serial: endpoint.serial,
@@ -330,10 +330,10 @@ impl<T: Tracing> EventLoop<T> {
         if gate != NO_GATE {
             self.notify_gate_of_data(id);
         }
-        if way.first == NONE {
+        if path.first == NONE {
             self.forward(packet);
         } else {
-            self.offer(way.first, packet, size);
+            self.offer(path.first, packet, size);
         }
     }
 
@@ -341,7 +341,7 @@ impl<T: Tracing> EventLoop<T> {
     /// processing.
     #[inline(never)]
     fn time_segment(&mut self, id: EndpointId, pdu: &Pdu) {
-        let has_host = self.endpoints[id as usize].way.host != NONE;
+        let has_host = self.endpoints[id as usize].path.host != NONE;
         if let Some(step) = pdu.segment_step().filter(|step| !has_host || *step != SegmentStep::Begun) {
             self.step_segment(id, step);
         }
@@ -357,7 +357,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver(&mut self, packet: u32) {
         let number = self.network.packets.get(packet).destination();
         let id = self.numbers.end(number).unwrap_or_else(|| self.make_end(number));
-        if self.endpoints[id as usize].way.host == NONE {
+        if self.endpoints[id as usize].path.host == NONE {
             self.hand_over(id, packet);
         } else {
             self.deliver_to_host(id, packet);
@@ -424,7 +424,7 @@ impl<T: Tracing> EventLoop<T> {
         if step == Step::Dropped {
             self.conservation.dropped += 1;
             if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
-                self.fates(connection).drops += 1;
+                self.flow_counts(connection).drops += 1;
             }
         } else if step == Step::Filtered {
             self.conservation.dropped += 1;
@@ -441,15 +441,15 @@ impl<T: Tracing> EventLoop<T> {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
         if self.counting && is_data && self.network.packets.has_payload(cargo) {
-            self.fates(connection).lose();
+            self.flow_counts(connection).lose();
         }
     }
 
     /// Adds the outcome of a packet to the fingerprint.
     #[inline]
-    fn note(&mut self, packet: u32, fate: u64) {
+    fn note(&mut self, packet: u32, outcome: u64) {
         self.fingerprint =
-            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), fate));
+            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), outcome));
     }
 
     #[inline]
@@ -511,10 +511,10 @@ fn is_first_time(pdu: &Pdu) -> bool {
 
 /// Hashes a step of a packet. The sum over a run does not depend on the order of simultaneous events.
 #[inline]
-fn mix(time: Time, packet: &Packet, fate: u64) -> u64 {
+fn mix(time: Time, packet: &Packet, outcome: u64) -> u64 {
     let backward = u64::from(packet.flags.has(Flags::BACKWARD));
     let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
-    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fate << 62);
+    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (outcome << 62);
     hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ (hash >> 32)
 }

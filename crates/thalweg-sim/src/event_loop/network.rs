@@ -4,7 +4,7 @@ use super::EventLoop;
 use crate::Pdu;
 use crate::error::SpecError;
 use crate::event::Kind;
-use crate::parts::forks::FIRST_ECMP_GROUP;
+use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
 use crate::parts::transmitter::{Extra, OnWire, Queue, QueueMode, Speed, Varying};
@@ -74,8 +74,8 @@ impl<T: Tracing> EventLoop<T> {
                 header.hop += 1;
                 header.exit
             }
-            fork => {
-                let branch = self.network.forks.choose(header, fork);
+            ecmp_group => {
+                let branch = self.network.ecmp_groups.choose(header, ecmp_group);
                 header.hop = branch.next;
                 branch.link
             }
@@ -302,7 +302,7 @@ impl<T: Tracing> EventLoop<T> {
         let is_loss = dropped.iter().any(|victim| victim.reason != DropReason::Filtered);
         for victim in dropped.drain(..) {
             if let Some(waiting) =
-                self.network.station_mut(link).and_then(|port_state| port_state.queue.as_mut())
+                self.network.port_state_mut(link).and_then(|port_state| port_state.queue.as_mut())
             {
                 match victim.reason {
                     DropReason::Full => waiting.drops_full += 1,
@@ -342,7 +342,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(number) = transmitter.port_state() {
             port_states[number].count(size);
         }
-        if self.border.is_some() && self.leave(link, packet, arrives) {
+        if self.boundary.is_some() && self.leave(link, packet, arrives) {
             return;
         }
         // Nothing else arrives from this link at that time, and packets in propagation come earlier: no order must be
@@ -376,7 +376,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Puts a packet into propagation, or moves it to another partition.
     fn put_on_wire(&mut self, link: u32, packet: u32, arrives: Time) {
-        if self.border.is_none() || !self.leave(link, packet, arrives) {
+        if self.boundary.is_none() || !self.leave(link, packet, arrives) {
             self.join_wire(link, packet, arrives);
         }
     }
@@ -388,7 +388,7 @@ impl<T: Tracing> EventLoop<T> {
         match transmitters[link as usize].put_on_wire(packets, packet, arrives) {
             OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
             OnWire::Behind => {}
-            OnWire::Ahead => self.put_off_order(link, packet, arrives),
+            OnWire::Overtaking => self.put_off_order(link, packet, arrives),
         }
     }
 
@@ -406,30 +406,30 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Applies impairments: loses, damages, duplicates or delays a packet.
     fn impair(&mut self, link: u32, packet: u32, size: u32, arrives: Time) {
-        let port_state = self.network.station_mut(link);
+        let port_state = self.network.port_state_mut(link);
         let Some(extra) = port_state.and_then(|port_state| port_state.extra.as_deref_mut()) else { return };
-        let fate = extra.impairment.fate(size);
+        let outcome = extra.impairment.outcome(size);
         let arrives =
             extra.aggregation.as_mut().map_or(arrives, |aggregation| aggregation.delayed_arrival(arrives));
         // Drawn for every packet: losses do not change the jitter of others.
         let arrives = extra.jitter.as_mut().map_or(arrives, |jitter| jitter.delayed_arrival(arrives));
         let Extra { losses, corrupted, duplicated, variation, ecn, .. } = extra;
         let (treatment, varies) = (*ecn, variation.is_some());
-        *losses += u64::from(fate.lost);
-        *corrupted += u64::from(fate.corrupted);
-        *duplicated += u64::from(fate.duplicated);
+        *losses += u64::from(outcome.lost);
+        *corrupted += u64::from(outcome.corrupted);
+        *duplicated += u64::from(outcome.duplicated);
         let flags = &mut self.network.packets.get_mut(packet).flags;
         flags.set_ecn(treatment.arrives(flags.ecn(), false));
         let arrives = if varies { self.vary(link, packet, arrives) } else { arrives };
-        if fate.lost {
+        if outcome.lost {
             self.discard(packet, Step::Lost, link);
             return;
         }
-        if fate.corrupted {
+        if outcome.corrupted {
             self.network.packets.get_mut(packet).flags.set(Flags::DAMAGED);
             self.trace(Step::Corrupted, link, packet);
         }
-        let copy = fate.duplicated.then(|| {
+        let copy = outcome.duplicated.then(|| {
             self.conservation.duplicated += 1;
             self.network.packets.duplicate(packet)
         });
@@ -438,10 +438,10 @@ impl<T: Tracing> EventLoop<T> {
             self.trace(Step::Duplicated, link, copy);
         }
         for packet in core::iter::once(packet).chain(copy) {
-            if fate.extra_delay.is_zero() {
+            if outcome.extra_delay.is_zero() {
                 self.put_on_wire(link, packet, arrives);
             } else {
-                self.put_off_order(link, packet, arrives + fate.extra_delay);
+                self.put_off_order(link, packet, arrives + outcome.extra_delay);
             }
         }
     }
@@ -542,7 +542,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(limit) = change.queue {
             self.resize(link, limit);
         }
-        let Some(port_state) = self.network.station_mut(link) else { return };
+        let Some(port_state) = self.network.port_state_mut(link) else { return };
         if let Some(waiting) = &mut port_state.queue {
             if let Some(rate) = change.rate {
                 waiting.set_rate(rate);

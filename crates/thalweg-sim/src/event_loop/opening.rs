@@ -7,15 +7,15 @@
 
 use super::EventLoop;
 use crate::error::SpecError;
+use crate::parts::connection_ids::has_independent_ends;
 use crate::parts::endpoint::{Counts, Endpoint, Engine};
 use crate::parts::flow::{Connection, Role};
-use crate::parts::numbers::has_ends_apart;
 use crate::parts::packet::{EndpointId, Flags};
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Returns the position of a flow among those that open connections during the run, if it does.
+    /// Returns the index of a flow among the flows that open connections during the run, if it is one.
     #[inline]
     pub(crate) fn opener(&self, flow: u32) -> Option<usize> {
         self.groups[self.flows[flow as usize].group as usize].opener(flow)
@@ -24,14 +24,14 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the current and past connections of a flow; closed ones have no engines.
     pub(crate) fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
         let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-        self.flows[flow].own_connections().chain(opened.iter().copied())
+        self.flows[flow].initial_connections().chain(opened.iter().copied())
     }
 
     /// Returns the flow of the connection with this id, as carried by packets.
     pub(crate) fn flow_of(&self, number: u32) -> u32 {
-        match (self.numbers.flow(number), &self.border) {
+        match (self.numbers.flow(number), &self.boundary) {
             (Some((_, flow)), _) => flow,
-            (None, Some(border)) => border.owners.flows[number as usize],
+            (None, Some(boundary)) => boundary.owners.flows[number as usize],
             (None, None) => self.connections[number as usize].flow,
         }
     }
@@ -39,14 +39,14 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns true if the receivers of a flow's transfers are created by their first packet.
     pub(crate) fn begins_late(&self, flow: u32) -> bool {
         let group = &self.groups[self.flows[flow as usize].group as usize];
-        group.opening.is_some() && has_ends_apart(&self.transports[group.transport as usize])
+        group.opening.is_some() && has_independent_ends(&self.transports[group.transport as usize])
     }
 
     /// Allocates table entries for another connection of a flow.
     pub(crate) fn make_place(&mut self, flow: u32, opener: usize) -> u32 {
         let place = self.connections.len() as u32;
         self.connections.push(Connection { flow, role: Role::Transfer, ..Connection::UNOPENED });
-        let ends = self.ways(flow, Role::Transfer).map(|way| Endpoint { way, flow, ..Endpoint::VACANT });
+        let ends = self.paths(flow, Role::Transfer).map(|path| Endpoint { path, flow, ..Endpoint::VACANT });
         self.endpoints.extend(ends);
         self.numbers.add(opener, place);
         place
@@ -80,8 +80,8 @@ impl<T: Tracing> EventLoop<T> {
         self.end(id);
         let group = &self.groups[self.flows[flow as usize].group as usize];
         let engine = Engine::receiver(&self.transports[group.transport as usize].ends);
-        let [_, way] = self.ways(flow, Role::Transfer);
-        self.begin_end(id, flow, engine, way);
+        let [_, path] = self.paths(flow, Role::Transfer);
+        self.begin_end(id, flow, engine, path);
         let endpoint = &mut self.endpoints[id as usize];
         // It is still queued at its host.
         (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);

@@ -23,13 +23,14 @@ use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::datagram::SourceConfig;
 
-/// Maximum bytes held at all gates together.
+/// Maximum bytes held at all gates.
 const MAX_HELD: u64 = 256 << 20;
 
 impl<T: Tracing> EventLoop<T> {
     /// Initialises the state of real hosts, for nodes with these gates.
     pub(crate) fn open_outside(&mut self, gates: Vec<u16>) {
-        let ends = thalweg_catalog::Ends::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
+        let ends =
+            thalweg_catalog::EndpointConfigs::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
         self.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
         self.hosts.push(Host::Outside);
         let (host, transport) = (self.hosts.len() as u32 - 1, self.transports.len() as u32 - 1);
@@ -41,7 +42,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn outside_flow(
         &mut self,
         path: &[u32],
-        ways_back: Vec<(u32, Vec<u32>)>,
+        return_paths: Vec<(u32, Vec<u32>)>,
         name: String,
         priority: u8,
     ) -> u32 {
@@ -51,7 +52,7 @@ impl<T: Tracing> EventLoop<T> {
         let route = self.network.routes.len() as u32;
         self.network.routes.extend(path);
         self.network.routes.push(END);
-        for (link, back) in ways_back {
+        for (link, back) in return_paths {
             let (start, hops) = (self.network.routes.len() as u32, back.len() as u32);
             self.network.routes.extend(back);
             self.network.routes.push(END);
@@ -102,11 +103,11 @@ impl<T: Tracing> EventLoop<T> {
         self.connections[number as usize] = connection;
         let state = &self.flows[flow as usize];
         let route = self.groups[state.group as usize].routes[0][0];
-        let way = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
+        let path = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-            *slot = Endpoint { way, flow, serial, incarnation, ..Endpoint::VACANT };
+            *slot = Endpoint { path, flow, serial, incarnation, ..Endpoint::VACANT };
         }
         number
     }
@@ -128,7 +129,7 @@ impl<T: Tracing> EventLoop<T> {
         let (serial, flow) = (endpoint.serial, endpoint.flow);
         endpoint.serial = serial.wrapping_add(1);
         let packet = Packet {
-            hop: endpoint.way.route,
+            hop: endpoint.path.route,
             connection,
             // Datagrams have at most 64 KiB.
             size: bytes.len() as u32,

@@ -23,8 +23,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles a packet that reached the socket of a thread.
     pub(crate) fn deliver_to_thread(&mut self, number: u32, endpoint: EndpointId, packet: u32) {
         let size = self.network.packets.get(packet).size;
-        let has_room = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
-        if has_room {
+        let accepted = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
+        if accepted {
             self.rouse(number);
         } else {
             self.discard(packet, Step::Dropped, u32::MAX);
@@ -33,7 +33,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the timer granularity of this endpoint's host.
     pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
-        match &self.hosts[self.endpoints[id as usize].way.host as usize] {
+        match &self.hosts[self.endpoints[id as usize].path.host as usize] {
             Host::Thread(thread) => thread.spec().granularity,
             Host::Processor(_) | Host::Outside => Duration::ZERO,
         }
@@ -56,7 +56,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let host = *thread.spec();
         let mut cost = host.call;
-        for _ in 0..thread.came.len() {
+        for _ in 0..thread.arrived.len() {
             let Host::Thread(thread) = &mut self.hosts[number as usize] else { break };
             let packets = &self.network.packets;
             let Some((endpoint, packet, size)) = thread.take(|packet| packets.get(packet).size) else {
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
             Placed::Waits => {
                 self.hand_in_order(number, endpoint);
                 // The end of the gap must wake it.
-                self.ask_host(endpoint);
+                self.request_host(endpoint);
             }
         }
     }
@@ -109,7 +109,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Starts an endpoint on a thread; its first packet has this number.
     pub(crate) fn expect(&mut self, endpoint: EndpointId, first: u32) {
-        let number = self.endpoints[endpoint as usize].way.host;
+        let number = self.endpoints[endpoint as usize].path.host;
         if number != NONE
             && let Some(thread) = self.thread(number)
         {
@@ -122,7 +122,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Sends an endpoint's packets, at most `left`, and returns their cost.
     fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
         let mut cost = Duration::ZERO;
-        let number = self.endpoints[id as usize].way.host;
+        let number = self.endpoints[id as usize].path.host;
         self.hand_in_order(number, id);
         while *left > 0 {
             match self.poll(id) {
@@ -131,7 +131,8 @@ impl<T: Tracing> EventLoop<T> {
                         self.step_segment(id, step);
                     }
                     let size = self.endpoints[id as usize].wire_size(&pdu);
-                    if let Host::Thread(thread) = &self.hosts[self.endpoints[id as usize].way.host as usize] {
+                    if let Host::Thread(thread) = &self.hosts[self.endpoints[id as usize].path.host as usize]
+                    {
                         cost += thread.spec().cost(size);
                     }
                     self.send(id, &pdu);
@@ -148,7 +149,7 @@ impl<T: Tracing> EventLoop<T> {
                 }
             }
         }
-        self.ask_host(id);
+        self.request_host(id);
         cost
     }
 }

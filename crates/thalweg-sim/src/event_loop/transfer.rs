@@ -29,7 +29,7 @@ impl<T: Tracing> EventLoop<T> {
         if self.counting {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
-            self.tell_sink(self.numbers.of_end(place * 2) / 2, transfer);
+            self.notify_sink(self.numbers.of_end(place * 2) / 2, transfer);
         }
     }
 
@@ -139,15 +139,15 @@ impl<T: Tracing> EventLoop<T> {
         let group = &self.groups[flow.group as usize];
         let transport = &self.transports[group.transport as usize];
         let segment = transport.properties().segment();
-        let ways = group.ways(flow, number);
+        let paths = group.paths(flow, number);
         let mut total = Duration::ZERO;
-        for (bytes, way, end) in [(there, ways[0], ways[1].host), (back, ways[1], ways[0].host)] {
+        for (bytes, path, end) in [(there, paths[0], paths[1].host), (back, paths[1], paths[0].host)] {
             if bytes > 0 {
                 let mut hops = Vec::new();
-                self.stages(number, way, end, transport.data_packet(segment), &mut hops)?;
+                self.stages(number, path, end, transport.data_packet(segment), &mut hops)?;
                 let last = (bytes % u64::from(segment)) as u32;
                 let mut last_hops = Vec::new();
-                self.stages(number, way, end, transport.data_packet(last), &mut last_hops)?;
+                self.stages(number, path, end, transport.data_packet(last), &mut last_hops)?;
                 total += one_way(bytes / u64::from(segment), last > 0, &hops, &last_hops);
             }
         }
@@ -169,7 +169,7 @@ impl<T: Tracing> EventLoop<T> {
     fn stages(
         &self,
         flow: u32,
-        way: EndpointPath,
+        path: EndpointPath,
         end: u32,
         size: u32,
         stages: &mut Vec<Stage>,
@@ -178,9 +178,9 @@ impl<T: Tracing> EventLoop<T> {
             let host = self.hosts.get(number as usize).filter(|_| number != NONE);
             host.map(|host| Stage { service: host.cost(size), delay: Duration::ZERO, buckets: [None; 2] })
         };
-        stages.extend(host(way.host));
-        let links = [way.first].into_iter().chain(self.network.route(way.route));
-        for link in links.map(|link| if link == EXIT { way.exit } else { link }).filter(|&link| link != NONE)
+        stages.extend(host(path.host));
+        let links = [path.first].into_iter().chain(self.network.route(path.route));
+        for link in links.map(|link| if link == EXIT { path.exit } else { link }).filter(|&link| link != NONE)
         {
             let spec = self.network.direction(link);
             let on_wire = Bytes::new(spec.framing.on_wire(size));
@@ -191,7 +191,7 @@ impl<T: Tracing> EventLoop<T> {
             };
             // A policer counts packet bytes, a shaper bytes on the wire.
             let policer = spec.queue.policer().map(|bucket| (bucket, u64::from(size)));
-            let shaper = spec.onset.shaper.map(|bucket| (bucket, on_wire.get()));
+            let shaper = spec.start_delay.shaper.map(|bucket| (bucket, on_wire.get()));
             let delay = spec.delay + self.delay_of_flow(link, flow);
             stages.push(Stage { service, delay, buckets: [policer, shaper] });
         }

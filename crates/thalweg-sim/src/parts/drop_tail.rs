@@ -36,7 +36,7 @@ impl DropTail {
     }
 
     #[inline]
-    fn has_room(&self, size: u32) -> bool {
+    fn fits(&self, size: u32) -> bool {
         match self.limit {
             Limit::Packets(limit) => self.packets < limit,
             Limit::Bytes(limit) => u64::from(size) <= limit.saturating_sub(self.bytes),
@@ -47,7 +47,7 @@ impl DropTail {
     /// Enqueues or drops an arriving packet.
     #[inline]
     pub fn enqueue(&mut self, packets: &mut Packets, entry: Entry, dropped: &mut Vec<Dropped>) {
-        if !self.has_room(entry.size) {
+        if !self.fits(entry.size) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
@@ -81,7 +81,7 @@ impl DropTail {
         kept.first = self.first;
         while next != NONE {
             let of = entry(packets, next);
-            if !kept.has_room(of.size) {
+            if !kept.fits(of.size) {
                 break;
             }
             kept.packets += 1;
@@ -155,7 +155,7 @@ mod tests {
         /// For any arrivals, departures and limits, the same packets wait, leave and are dropped as with the discipline
         /// of that name.
         #[test]
-        fn does_what_first_come_first_served_does(
+        fn drop_tail_matches_the_fcfs_discipline(
             limit in prop_oneof![
                 (0u64..9).prop_map(Limit::Packets),
                 (0u64..9000).prop_map(Limit::Bytes),

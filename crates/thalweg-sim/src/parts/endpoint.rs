@@ -134,7 +134,7 @@ pub(crate) struct Endpoint {
     pub engine: Engine,
     /// Time of its pending timer event; [`Time::MAX`] if none is queued.
     pub armed: Time,
-    pub way: EndpointPath,
+    pub path: EndpointPath,
     /// Number of packets sent.
     pub serial: u32,
     /// Its flow.
@@ -173,7 +173,7 @@ impl Endpoint {
     pub const VACANT: Self = Self {
         engine: Engine::Vacant,
         armed: Time::MAX,
-        way: EndpointPath { first: NONE, route: 0, exit: NONE, host: NONE },
+        path: EndpointPath { first: NONE, route: 0, exit: NONE, host: NONE },
         serial: 0,
         flow: 0,
         header: 0,

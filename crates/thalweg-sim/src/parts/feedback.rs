@@ -21,7 +21,7 @@ pub(crate) struct Watched {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MessageRoutes {
     /// Start of the route and number of its links, by queue, group, and true for the flow's responses.
-    pub ways: BTreeMap<(u32, u32, bool), (u32, u32)>,
+    pub paths: BTreeMap<(u32, u32, bool), (u32, u32)>,
     /// Output buffer of policies; empty between two events.
     pub outbox: Vec<Message>,
 }
@@ -30,6 +30,6 @@ impl MessageRoutes {
     /// Registers the route of messages from the queue `link` to the sources of `group`: it starts at `start` and
     /// crosses this number of links.
     pub fn add(&mut self, link: u32, group: u32, reply: bool, start: u32, hops: u32) {
-        self.ways.insert((link, group, reply), (start, hops));
+        self.paths.insert((link, group, reply), (start, hops));
     }
 }

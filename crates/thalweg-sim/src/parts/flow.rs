@@ -168,7 +168,7 @@ pub(crate) struct Special {
     pub ended: Option<Box<Counts>>,
     /// Counts of all connections at the start of counting, and the bytes delivered by then.
     pub before: Option<Box<(Counts, u64)>>,
-    /// Counts of two-level flow control: those of closed connections, and those of all at the start of counting.
+    /// Counts of two-level flow control: of closed connections, and of all at the start of counting.
     pub two_level: Option<Box<[TwoLevelCounts; 2]>>,
 }
 
@@ -207,8 +207,7 @@ impl Flow {
         self.special.as_deref()?.before.as_deref()
     }
 
-    /// Returns the counts of two-level flow control: those of closed connections, and those of all at the start of
-    /// counting.
+    /// Returns the counts of two-level flow control: of closed connections, and of all at the start of counting.
     pub fn two_level(&self) -> Option<&[TwoLevelCounts; 2]> {
         self.special.as_deref()?.two_level.as_deref()
     }
@@ -259,7 +258,7 @@ impl Flow {
     }
 
     /// Returns the connections that the flow has from its start.
-    pub fn own_connections(&self) -> impl Iterator<Item = u32> + use<> {
+    pub fn initial_connections(&self) -> impl Iterator<Item = u32> + use<> {
         [self.main, self.reply].into_iter().filter(|&number| number != NO_CONNECTION)
     }
 }
@@ -295,7 +294,7 @@ impl Group {
     }
 
     /// Returns the paths of packets from the source and from the sink of its flow of that number.
-    pub fn ways(&self, flow: &Flow, number: u32) -> [EndpointPath; 2] {
+    pub fn paths(&self, flow: &Flow, number: u32) -> [EndpointPath; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;
         let pair = (number - self.first_flow) % self.pairs;

@@ -1,16 +1,16 @@
 //! The components of a run, each with its own methods and independent of the event loop.
 
-pub(crate) mod border;
+pub(crate) mod boundary;
+pub(crate) mod connection_ids;
 pub(crate) mod drop_tail;
+pub(crate) mod ecmp;
 pub(crate) mod endpoint;
 pub(crate) mod feedback;
 pub(crate) mod flow;
-pub(crate) mod forks;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod names;
 pub(crate) mod network;
-pub(crate) mod numbers;
 pub(crate) mod outside;
 pub(crate) mod packet;
 pub(crate) mod reader;

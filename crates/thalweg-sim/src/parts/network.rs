@@ -1,7 +1,7 @@
 //! Forwarding state: transmitters, queues, and packets in propagation.
 
+use crate::parts::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::parts::feedback::MessageRoutes;
-use crate::parts::forks::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
 use crate::parts::names::Names;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
 use crate::parts::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
@@ -29,7 +29,7 @@ pub(crate) struct Network {
     pub speeds: Vec<Speed>,
     /// Routes: transmitters, ECMP groups, and possibly [`EXIT`], each route ended by [`END`].
     pub routes: Vec<u32>,
-    pub forks: EcmpGroups,
+    pub ecmp_groups: EcmpGroups,
     /// The names of transmitters.
     pub names: Names,
     /// Scheduled changes and their transmitters.
@@ -57,7 +57,7 @@ impl Network {
 
     /// Returns the mutable extended state of a transmitter, if any.
     #[inline]
-    pub fn station_mut(&mut self, link: u32) -> Option<&mut PortState> {
+    pub fn port_state_mut(&mut self, link: u32) -> Option<&mut PortState> {
         Some(&mut self.port_states[self.transmitters[link as usize].port_state()?])
     }
 
@@ -116,7 +116,7 @@ impl Network {
                 END => return None,
                 EXIT => Branch { link: EXIT, next: at + 1 },
                 link if link < FIRST_ECMP_GROUP => Branch { link, next: at + 1 },
-                fork => self.forks.branches(fork)[0],
+                ecmp_group => self.ecmp_groups.branches(ecmp_group)[0],
             };
             at = branch.next;
             Some(branch.link)
@@ -132,8 +132,8 @@ impl Network {
                 match self.routes[at as usize] {
                     link if link < FIRST_ECMP_GROUP => links.push(link),
                     END | EXIT => break,
-                    fork => {
-                        let branches = self.forks.branches(fork);
+                    ecmp_group => {
+                        let branches = self.ecmp_groups.branches(ecmp_group);
                         links.extend(branches.iter().map(|branch| branch.link));
                         left.extend(branches.iter().map(|branch| branch.next));
                         break;

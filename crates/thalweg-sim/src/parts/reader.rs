@@ -158,7 +158,7 @@ mod tests {
     const SLOW: Rate = Rate::from_bits_per_sec(8000);
 
     #[test]
-    fn a_piece_takes_its_time() {
+    fn reading_a_piece_takes_its_size_over_the_rate() {
         let mut reader = reader(SLOW, &[]);
         assert_eq!((reader.armed(), reader.step(millis(0))), (None, ReadStep::Wait(Time::MAX)));
         reader.keep(1500);

@@ -35,9 +35,9 @@ impl SegmentTimes {
 
     /// Records the receiver's acceptance of a segment and of all below `cumulative`. Numbers wrap at 2^16.
     fn accept(&mut self, now: Time, segment: u16, cumulative: u16) {
-        let ahead = segment.wrapping_sub(self.delivered as u16);
+        let offset = segment.wrapping_sub(self.delivered as u16);
         // An older segment is a duplicate.
-        if let Some(segment) = self.segments.get_mut(usize::from(ahead)).filter(|_| ahead < 1 << 15) {
+        if let Some(segment) = self.segments.get_mut(usize::from(offset)).filter(|_| offset < 1 << 15) {
             segment.1 = now;
         }
         for _ in 0..cumulative.wrapping_sub(self.delivered as u16) {

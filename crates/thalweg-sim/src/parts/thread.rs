@@ -28,7 +28,7 @@ pub(crate) struct Thread {
     sigma: f64,
     stream: Stream,
     /// Packets in the socket buffer, and their bytes.
-    pub came: VecDeque<(EndpointId, u32)>,
+    pub arrived: VecDeque<(EndpointId, u32)>,
     bytes: u64,
     /// Endpoints to poll.
     pub ready: VecDeque<EndpointId>,
@@ -53,7 +53,7 @@ impl Thread {
             spec,
             sigma: spec.sigma(),
             stream,
-            came: VecDeque::new(),
+            arrived: VecDeque::new(),
             bytes: 0,
             ready: VecDeque::new(),
             begins: Time::MAX,
@@ -91,8 +91,8 @@ impl Thread {
             return Placed::AtOnce;
         };
         // Serial numbers wrap.
-        let ahead = serial.wrapping_sub(order.next() as u32) as i32;
-        let number = order.next().saturating_add_signed(i64::from(ahead));
+        let offset = serial.wrapping_sub(order.next() as u32) as i32;
+        let number = order.next().saturating_add_signed(i64::from(offset));
         if order.insert(now, number, packet).is_none() { Placed::Waits } else { Placed::Again }
     }
 
@@ -106,7 +106,7 @@ impl Thread {
         }
     }
 
-    /// Returns the time at which an endpoint's resequencer gives up the current gap.
+    /// Returns the end of the wait for the current gap in an endpoint's resequencer.
     pub fn gap_ends(&self, now: Time, endpoint: EndpointId) -> Option<Time> {
         self.orders.as_ref()?.get(&endpoint)?.timeout(now)
     }
@@ -122,7 +122,7 @@ impl Thread {
         let fits = Bytes::new(bytes) <= self.spec.buffer;
         if fits {
             self.bytes = bytes;
-            self.came.push_back((endpoint, packet));
+            self.arrived.push_back((endpoint, packet));
         }
         fits
     }
@@ -155,7 +155,7 @@ impl Thread {
 
     /// Returns the next packet that arrived before this round; `size` returns its size.
     pub fn take(&mut self, size: impl FnOnce(u32) -> u32) -> Option<(EndpointId, u32, u32)> {
-        let (endpoint, packet) = self.came.pop_front()?;
+        let (endpoint, packet) = self.arrived.pop_front()?;
         let size = size(packet);
         self.bytes -= u64::from(size);
         self.taken += 1;
@@ -166,7 +166,7 @@ impl Thread {
     pub fn end(&mut self, now: Time, cost: Duration) -> Option<Time> {
         self.in_round = false;
         self.busy_until = now + cost + self.time_away(cost);
-        let is_done = self.came.is_empty() && self.ready.is_empty();
+        let is_done = self.arrived.is_empty() && self.ready.is_empty();
         if is_done { None } else { self.rouse(now) }
     }
 

@@ -158,7 +158,7 @@ pub(crate) fn one_way(full: u64, has_last: bool, of_full: &[Stage], of_last: &[S
     let (mut first, mut last_full, mut last) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for (stage, last_stage) in of_full.iter().zip(of_last) {
         let tokens = |full, last| Stage::tokens((full, stage), (last, last_stage));
-        let came = if full > 0 { first } else { last };
+        let arrival = if full > 0 { first } else { last };
         if full > 0 {
             let begins = first + tokens(1, 0);
             let left =
@@ -167,7 +167,7 @@ pub(crate) fn one_way(full: u64, has_last: bool, of_full: &[Stage], of_last: &[S
             first = begins + stage.service + stage.delay;
             last_full = left + stage.delay;
         }
-        last = last.max(came + tokens(full, 1)) + last_stage.service + last_stage.delay;
+        last = last.max(arrival + tokens(full, 1)) + last_stage.service + last_stage.delay;
     }
     if has_last { last } else { last_full }
 }
@@ -206,8 +206,8 @@ mod tests {
         for packet in packets {
             at = Duration::ZERO;
             for ((free, full_at), stage) in free.iter_mut().zip(&mut full_at).zip(*packet) {
-                let came = at.max(*free);
-                let mut begins = came;
+                let arrival = at.max(*free);
+                let mut begins = arrival;
                 for (full_at, bucket) in full_at.iter_mut().zip(&stage.buckets) {
                     let (Some(full_at), Some((spec, size))) = (full_at, bucket) else { continue };
                     let depth = spec.rate.transmission_time(spec.burst);
@@ -244,7 +244,7 @@ mod tests {
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(0, 20, 20, 7)]),
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(1, 19, 20, 7)]),
             bucket(&[(1, 5), (12, 100), (2, 7)], &[(1, 5), (4, 100), (1, 7)], &[(2, 190, 20, 7)]),
-            // A bucket faster than a stage; and two, of which the second matters late.
+            // A bucket faster than a stage; and two, the second of which limits late.
             bucket(&[(9, 5), (3, 100)], &[(2, 5), (1, 100)], &[(1, 30, 6, 2)]),
             bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(0, 30, 6, 2), (1, 300, 15, 5)]),
             bucket(&[(1, 5), (3, 100)], &[(1, 5), (1, 100)], &[(1, 30, 6, 2), (1, 300, 15, 5)]),

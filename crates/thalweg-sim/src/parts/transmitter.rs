@@ -25,9 +25,9 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.capacity.is_none()
         && spec.schedule.is_empty()
         && spec.framing == Framing::None
-        && spec.onset.is_none()
+        && spec.start_delay.is_none()
         && spec.aggregation.is_none()
-        && spec.rhythm.is_none()
+        && spec.periodic_variation.is_none()
         && spec.ecn == EcnTreatment::Kept
         && spec.ack_filter == AckFilter::None
 }
@@ -92,7 +92,7 @@ pub(crate) enum OnWire {
     /// It arrives after earlier packets.
     Behind,
     /// It would overtake the last packet, as the delay decreased: it arrives out of order.
-    Ahead,
+    Overtaking,
 }
 
 /// Extended state of a transmitter that is not plain with an unbounded FIFO: counts, and state created on demand.
@@ -137,7 +137,7 @@ pub(crate) struct Extra {
     /// Limit of the queue, if changed from the specification.
     pub limit: Option<Limit>,
     pub capacity: Option<CapacityClock>,
-    pub onset: Option<StartDelay>,
+    pub start_delay: Option<StartDelay>,
     pub aggregation: Option<Aggregation>,
     pub ecn: EcnTreatment,
     pub losses: u64,
@@ -268,7 +268,7 @@ impl Transmitter {
         } else {
             let last = packets.get_mut(self.last);
             if arrives < last.arrives_at {
-                return OnWire::Ahead;
+                return OnWire::Overtaking;
             }
             last.next = packet;
             place = OnWire::Behind;
@@ -305,7 +305,7 @@ fn service(
         begins + if endless { Duration::ZERO } else { rate.transmission_time(Bytes::new(on_wire)) }
     };
     let Some(extra) = extra else { return (at_rate(now, spec.rate), spec.delay) };
-    let begins = extra.onset.as_mut().map_or(now, |onset| onset.begin(now, idle, on_wire));
+    let begins = extra.start_delay.as_mut().map_or(now, |start_delay| start_delay.begin(now, idle, on_wire));
     let leaves = match &mut extra.capacity {
         Some(clock) => clock.departure(begins, u32::try_from(on_wire).unwrap_or(u32::MAX)),
         None => at_rate(begins, extra.rate),
@@ -332,7 +332,7 @@ impl PortState {
                 impairment: Impairment::new(&spec.impairment, stream),
                 // Invalid traces were rejected by the check of the specification.
                 capacity: spec.capacity.as_ref().and_then(|trace| CapacityClock::new(Arc::clone(trace)).ok()),
-                onset: (!spec.onset.is_none()).then(|| StartDelay::new(&spec.onset)),
+                start_delay: (!spec.start_delay.is_none()).then(|| StartDelay::new(&spec.start_delay)),
                 aggregation: spec.aggregation.map(Aggregation::new),
                 ecn: spec.ecn,
                 losses: 0,

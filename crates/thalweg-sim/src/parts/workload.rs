@@ -121,7 +121,7 @@ pub(crate) struct RequestResponse {
     response: SizeSpec,
     think: Duration,
     stream: Stream,
-    asked: Time,
+    requested_at: Time,
     /// Bytes missing of the request at the sink, or of the response at the source.
     request_left: u64,
     response_left: u64,
@@ -170,7 +170,7 @@ impl Workload {
                     response: response.clone(),
                     think: *think,
                     stream: stream("request-response"),
-                    asked: Time::ZERO,
+                    requested_at: Time::ZERO,
                     request_left: 0,
                     response_left: 0,
                     size: 0,
@@ -197,7 +197,7 @@ impl Workload {
                 list.start = now;
                 Reaction { timer: list.next(), ..Reaction::default() }
             }
-            Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::RequestResponse(exchange) => exchange.send_request(now),
             Self::Rounds(block) => block.begin(now),
             Self::Trace(trace) => {
                 trace.start = now;
@@ -221,7 +221,7 @@ impl Workload {
                 Reaction { open: Some(size), timer: Some(poisson.next(now)), ..Reaction::default() }
             }
             Self::List(list) => list.step(),
-            Self::RequestResponse(exchange) => exchange.ask(now),
+            Self::RequestResponse(exchange) => exchange.send_request(now),
             Self::Rounds(block) => block.begin(now),
             Self::Trace(trace) => trace.step(now),
         }
@@ -347,13 +347,13 @@ impl RequestResponse {
     pub fn open(&self) -> Option<(u64, Time)> {
         match (self.request_left, self.response_left) {
             (0, 0) => None,
-            (_, 0) => Some((self.request, self.asked)),
-            _ => Some((self.request + self.size, self.asked)),
+            (_, 0) => Some((self.request, self.requested_at)),
+            _ => Some((self.request + self.size, self.requested_at)),
         }
     }
 
-    fn ask(&mut self, now: Time) -> Reaction {
-        self.asked = now;
+    fn send_request(&mut self, now: Time) -> Reaction {
+        self.requested_at = now;
         self.request_left = self.request;
         Reaction { write: self.request, ..Reaction::default() }
     }
@@ -373,10 +373,11 @@ impl RequestResponse {
         if self.response_left > 0 {
             return Reaction::default();
         }
-        let completed = Some(Exchange { began: self.asked, request: self.request, response: self.size });
+        let completed =
+            Some(Exchange { began: self.requested_at, request: self.request, response: self.size });
         let pause = self.stream.exponential_duration(self.think);
         if pause.is_zero() {
-            Reaction { completed, ..self.ask(now) }
+            Reaction { completed, ..self.send_request(now) }
         } else {
             Reaction { completed, timer: Some(now + pause), ..Reaction::default() }
         }
@@ -419,9 +420,9 @@ impl SizeSpec {
 mod tests {
     use super::*;
 
-    /// A table with a step, a slope and two equal sizes: the shares and the mean of many draws are those of the table.
+    /// A table with a step, a slope and two equal sizes: many draws have its shares and its mean.
     #[test]
-    fn a_table_gives_the_sizes_that_it_says() {
+    fn a_size_table_is_drawn_with_its_shares_and_mean() {
         let points = [(100, 0.2), (100, 0.3), (1_100, 0.7), (10_100, 1.0)]
             .map(|(size, share)| (Bytes::new(size), share));
         let size = SizeSpec::Table(points.into());
@@ -442,7 +443,7 @@ mod tests {
 
     /// Each flow opens its own transfers, in order of time; simultaneous ones open at once, in list order.
     #[test]
-    fn a_list_opens_what_it_says_when_it_says() {
+    fn a_transfer_list_opens_its_transfers_at_their_times() {
         let of = |flow, ms, size| (flow, Duration::from_millis(ms), Bytes::new(size));
         let list = ArrivalList::new(vec![of(2, 5, 50), of(0, 9, 90), of(2, 1, 10), of(2, 5, 51)]);
         assert_eq!((list.flows(), list.of(1), list.of(3), list.all().len()), (3, &[][..], &[][..], 4));
@@ -496,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn invalid_distributions_are_rejected() {
         let fault = |points: &[(u64, f64)]| {
             let points: Vec<_> = points.iter().map(|&(size, share)| (Bytes::new(size), share)).collect();
             SizeSpec::table_fault(&points).map(|fault| fault.0)

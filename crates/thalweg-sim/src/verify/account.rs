@@ -67,8 +67,8 @@ impl Accounts {
 
     /// Returns a group's data packets: sent and copied, and ended.
     pub fn balance(&self, first: u32, count: u32) -> (u64, u64) {
-        let members = self.flows.iter().skip(first as usize).take(count as usize);
-        members.fold((0, 0), |(begun, ended), flow| {
+        let group_flows = self.flows.iter().skip(first as usize).take(count as usize);
+        group_flows.fold((0, 0), |(begun, ended), flow| {
             (begun + flow.sent + flow.copied, ended + flow.delivered + flow.gone)
         })
     }
@@ -118,31 +118,31 @@ impl Accounts {
     }
 
     /// Returns the differences between a flow's result and the replay: name, value of the result, value of the replay.
-    /// This many of the packets sent may still be in processing at hosts. A receiver that `has_room` refuses nothing.
+    /// This many of the packets sent may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
     pub fn differences(
         &self,
         flow: u32,
-        said: &FlowResult,
+        reported: &FlowResult,
         at_work: u64,
-        has_room: bool,
+        accepts_all: bool,
     ) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();
         let base = self.base.as_ref().and_then(|base| base.get(flow as usize)).copied().unwrap_or_default();
         let mut different = Vec::new();
         let sent = now.sent - base.sent;
-        if said.sent_packets.abs_diff(sent) > at_work {
-            different.push(("data packets sent", said.sent_packets, sent));
+        if reported.sent_packets.abs_diff(sent) > at_work {
+            different.push(("data packets sent", reported.sent_packets, sent));
         }
         let drops = now.drops - base.drops;
-        if said.counts.drops != drops {
-            different.push(("packets dropped", said.counts.drops, drops));
+        if reported.counts.drops != drops {
+            different.push(("packets dropped", reported.counts.drops, drops));
         }
         // Without trouble, each packet of a flow delivers something new; otherwise some do not, or wait for others. A
         // receiver may also refuse new data, such as a window probe.
         let is_calm = !now.is_uneven && now.gone + now.copied + now.drops == 0;
-        let (bytes, arrived) = (said.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
-        let is_whole = base.sent == 0;
-        if is_calm && has_room && bytes != arrived || (is_calm || is_whole) && bytes > arrived {
+        let (bytes, arrived) = (reported.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
+        let is_from_start = base.sent == 0;
+        if is_calm && accepts_all && bytes != arrived || (is_calm || is_from_start) && bytes > arrived {
             different.push(("bytes of data packets that arrived", bytes, arrived));
         }
         different

@@ -47,9 +47,9 @@ pub struct Replay {
     /// Packets that reached their endpoint damaged.
     pub damaged: u64,
     /// Packets in the network at the end.
-    pub under_way: u64,
+    pub in_network: u64,
     /// Peak number of packets in the network.
-    pub most_under_way: u64,
+    pub max_in_network: u64,
 }
 
 /// Location of a packet.
@@ -139,7 +139,7 @@ impl Tracer for Verifier {
             Step::Lost | Step::Corrupted | Step::Duplicated => self.on_wire(record),
             Step::Delivered => self.on_delivered(record),
         }
-        self.counts.most_under_way = self.counts.most_under_way.max(self.counts.under_way);
+        self.counts.max_in_network = self.counts.max_in_network.max(self.counts.in_network);
     }
 
     fn gate(&mut self, _time: Time, connection: u32, paused: bool) {
@@ -252,7 +252,7 @@ impl Verifier {
         if self.packets.get(&record.packet).is_some_and(Vec::is_empty) {
             self.packets.remove(&record.packet);
         }
-        self.counts.under_way -= 1;
+        self.counts.in_network -= 1;
         if packet.size != record.size || packet.flow != record.flow {
             self.note(record, Fault::Changed);
         }
@@ -261,7 +261,7 @@ impl Verifier {
 
     fn put(&mut self, id: PacketId, packet: Packet) {
         self.packets.entry(id).or_default().push(packet);
-        self.counts.under_way += 1;
+        self.counts.in_network += 1;
     }
 
     fn on_sent(&mut self, record: &Record<'_>) {
@@ -410,7 +410,7 @@ impl Verifier {
             Place::Wire(link, due) if link == record.link => Some(due),
             _ => None,
         };
-        // Of the copies that may arrive now, takes the one that must arrive first; if none may, any.
+        // Takes the copy with the earliest deadline among those that may arrive now; if none may, any.
         let copies = self.packets.get(&record.packet).into_iter().flatten();
         let latest = copies.filter_map(due_here).filter(|due| due.allows(now)).map(|due| due.latest()).min();
         let packet = self.take(record, |packet| {
@@ -545,7 +545,7 @@ impl Verifier {
             (
                 "packets lost or under way",
                 run.lost + run.in_network,
-                replay.lost + replay.damaged + replay.under_way,
+                replay.lost + replay.damaged + replay.in_network,
             ),
             ("packets that left a transmitter", result.hops, replay.transmitted),
         ];
@@ -570,28 +570,28 @@ impl Verifier {
         if self.damage_is_vague {
             return;
         }
-        for (flow, said) in (0..).zip(&result.flows) {
+        for (flow, reported) in (0..).zip(&result.flows) {
             let Some(ends) = self.plan.ends(flow) else { continue };
             let at_work = ends.work.iter().filter(|&&work| work).count() as u64;
             for (what, result, replay) in
-                self.accounts.differences(flow, said, at_work, self.plan.reads_at_once(flow))
+                self.accounts.differences(flow, reported, at_work, self.plan.reads_at_once(flow))
             {
-                let place = format!("flow `{}`", said.name);
+                let place = format!("flow `{}`", reported.name);
                 self.add_at(place, Fault::Miscounted { what, result, replay });
             }
         }
-        let mut under_way = vec![0; self.plan.groups().len()];
+        let mut in_network = vec![0; self.plan.groups().len()];
         for packet in self.packets.values().flatten().filter(|packet| packet.data) {
             if let Some(group) = self.plan.group_of(packet.flow) {
-                under_way[group] += 1;
+                in_network[group] += 1;
             }
         }
         let groups: Vec<_> = self.plan.groups().collect();
-        for ((name, first, count), under_way) in groups.into_iter().zip(under_way) {
+        for ((name, first, count), in_network) in groups.into_iter().zip(in_network) {
             let (begun, ended) = self.accounts.balance(first, count);
-            if begun != ended + under_way {
+            if begun != ended + in_network {
                 let (what, result) = ("data packets that went somewhere", begun);
-                let fault = Fault::Miscounted { what, result, replay: ended + under_way };
+                let fault = Fault::Miscounted { what, result, replay: ended + in_network };
                 self.add_at(format!("group `{name}`"), fault);
             }
         }

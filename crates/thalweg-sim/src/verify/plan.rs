@@ -213,7 +213,9 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
     // A capacity trace can only be followed if departure times are known.
     let is_known = held(direction).is_zero() || direction.capacity.is_none();
-    let beats_alike = direction.rhythm.is_none_or(|rhythm| rhythm.delay_spread.is_zero());
+    let beats_alike = direction
+        .periodic_variation
+        .is_none_or(|periodic_variation| periodic_variation.delay_spread.is_zero());
     let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
     hold(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
@@ -235,18 +237,18 @@ pub(super) fn held(direction: &DirectionSpec) -> Duration {
 /// Returns true if a packet may arrive at any time from the earliest on, because of features that the replay does not
 /// follow.
 pub(super) fn is_open(direction: &DirectionSpec) -> bool {
-    direction.onset.shaper.is_some()
-        || !direction.onset.sleep.is_empty()
-        || direction.rhythm.is_some()
+    direction.start_delay.shaper.is_some()
+        || !direction.start_delay.sleep.is_empty()
+        || direction.periodic_variation.is_some()
         || direction.aggregation.is_some_and(|aggregation| aggregation.packets.is_some())
 }
 
 /// Returns the highest rate before any scheduled change.
 pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
-    match direction.rhythm {
+    match direction.periodic_variation {
         // One bit more, as the product is rounded.
-        Some(rhythm) if direction.rate < Rate::MAX => {
-            let more = (direction.rate.as_bits_per_sec() as f64 * rhythm.rate_spread) as u64;
+        Some(periodic_variation) if direction.rate < Rate::MAX => {
+            let more = (direction.rate.as_bits_per_sec() as f64 * periodic_variation.rate_spread) as u64;
             Rate::from_bits_per_sec(direction.rate.as_bits_per_sec().saturating_add(more).saturating_add(1))
         }
         _ => direction.rate,

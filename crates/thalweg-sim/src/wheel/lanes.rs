@@ -52,7 +52,7 @@ impl Lanes {
     /// Adds an entry `distance` from now to its lane, if that is free or has this distance and earlier entries; returns
     /// true if added.
     #[inline(always)]
-    pub fn join(&mut self, entry: Entry, distance: u64, packet: u32, lots: u64) -> bool {
+    pub fn join(&mut self, entry: Entry, distance: u64, packet: u32, tie_mask: u64) -> bool {
         let number = (distance.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize;
         let lane = &mut self.lanes[number];
         if lane.distance == distance {
@@ -67,13 +67,13 @@ impl Lanes {
             return false;
         }
         (lane.distance, lane.last, lane.packet) = (distance, entry.time, packet);
-        self.insert(Item::new(entry, number as u32), lots);
+        self.insert(Item::new(entry, number as u32), tie_mask);
         true
     }
 
     /// Inserts an entry among the first ones. Most inserts are near the end, as all lanes advance at the same pace.
     #[inline(always)]
-    fn insert(&mut self, first: Item, lots: u64) {
+    fn insert(&mut self, first: Item, tie_mask: u64) {
         let mut place = self.end;
         self.end = place.wrapping_add(1);
         while place != self.begin {
@@ -82,7 +82,7 @@ impl Lanes {
                 break;
             }
             if before.time == first.time {
-                return self.insert_tied(place, first, lots);
+                return self.insert_tied(place, first, tie_mask);
             }
             self.firsts[place as usize % MOST] = before;
             place = place.wrapping_sub(1);
@@ -94,10 +94,10 @@ impl Lanes {
     /// per entry.
     #[cold]
     #[inline(never)]
-    fn insert_tied(&mut self, mut place: u32, first: Item, lots: u64) {
+    fn insert_tied(&mut self, mut place: u32, first: Item, tie_mask: u64) {
         while place != self.begin {
             let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
-            if before.entry().is_before(first.entry(), lots) {
+            if before.entry().is_before(first.entry(), tie_mask) {
                 break;
             }
             self.firsts[place as usize % MOST] = before;
@@ -114,7 +114,7 @@ impl Lanes {
 
     /// Takes the earliest entry, which must exist; returns its lane and its packet.
     #[inline(always)]
-    pub fn pop(&mut self, lots: u64) -> (u32, u32) {
+    pub fn pop(&mut self, tie_mask: u64) -> (u32, u32) {
         let number = self.firsts[self.begin as usize % MOST].about();
         self.begin = self.begin.wrapping_add(1);
         let lane = &mut self.lanes[number as usize % LANES];
@@ -122,7 +122,7 @@ impl Lanes {
         match lane.behind.pop() {
             Some(next) => {
                 lane.packet = next.about();
-                self.insert(Item::new(next.entry(), number), lots);
+                self.insert(Item::new(next.entry(), number), tie_mask);
             }
             None => (lane.distance, lane.last) = (FREE, u64::MAX),
         }

@@ -137,8 +137,8 @@ impl Levels {
         let slot = self.occupied[level].trailing_zeros() as usize;
         let Slot { first, earliest } = self.slots[level * SLOTS + slot];
         // Many simultaneous entries are taken only when they are next: earlier ones would make the list too long.
-        let is_crowd = level == 0 && self.chunks[first as usize].next != NONE;
-        if !is_empty && (level >= NEAR_LEVELS || is_crowd) || earliest > limit {
+        let is_large_group = level == 0 && self.chunks[first as usize].next != NONE;
+        if !is_empty && (level >= NEAR_LEVELS || is_large_group) || earliest > limit {
             return false;
         }
         self.occupied[level] &= self.occupied[level] - 1;

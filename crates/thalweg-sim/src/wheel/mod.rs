@@ -37,7 +37,7 @@ const REACH: usize = 32;
 const LONG: usize = 48;
 const SHORT: usize = 16;
 /// Capacity of the list, including taken entries, which are removed when it is full.
-const ROOM: usize = 4 * LONG;
+const CAPACITY: usize = 4 * LONG;
 
 /// Placeholder for no packet, as [`crate::parts::packet::NONE`].
 const NOTHING: u32 = u32::MAX;
@@ -54,14 +54,14 @@ fn rank(time: u64, key: u32, counts: u64) -> (u32, u64, u32) {
         // Simultaneous scheduled changes are applied in the order of the schedule.
         return (0, 0, key);
     }
-    let lot = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (key >> ENTITY_BITS, (lot ^ (lot >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & counts, key)
+    let hash = (time ^ (u64::from(key) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (key >> ENTITY_BITS, (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) & counts, key)
 }
 
 /// Returns the bit mask of the tie-break hash: all bits, or none if ties are ordered by entity.
-fn lots(ties: Ties) -> u64 {
+fn tie_mask(ties: Ties) -> u64 {
     match ties {
-        Ties::Lot => u64::MAX,
+        Ties::Hash => u64::MAX,
         Ties::Order => 0,
     }
 }
@@ -91,7 +91,7 @@ pub(crate) struct Wheel {
     /// Time limit: later entries stay in the wheel.
     limit: u64,
     /// Bit mask of the tie-break hash.
-    lots: u64,
+    tie_mask: u64,
     levels: Levels,
 }
 
@@ -122,7 +122,7 @@ impl Place {
 
     #[cold]
     fn order_of_one_time(&self, other: &Self, ties: Ties) -> Ordering {
-        let of = |place: &Self| (rank(place.time.as_picos(), place.origin.key, lots(ties)), place.tie);
+        let of = |place: &Self| (rank(place.time.as_picos(), place.origin.key, tie_mask(ties)), place.tie);
         of(self).cmp(&of(other))
     }
 }
@@ -138,7 +138,7 @@ struct Late {
 impl Wheel {
     pub fn new(ties: Ties) -> Self {
         Self {
-            near: Vec::with_capacity(ROOM),
+            near: Vec::with_capacity(CAPACITY),
             head: 0,
             lanes: Lanes::new(),
             bound: 0,
@@ -149,7 +149,7 @@ impl Wheel {
             origin: Origin::default(),
             tie: 0,
             limit: u64::MAX,
-            lots: lots(ties),
+            tie_mask: tie_mask(ties),
             levels: Levels::new(),
         }
     }
@@ -178,7 +178,7 @@ impl Wheel {
     #[inline(always)]
     pub fn join_lane(&mut self, time: Time, key: u32, packet: u32) -> bool {
         let entry = Entry { time: time.as_picos(), key };
-        self.lanes.join(entry, entry.time - self.taken, packet, self.lots)
+        self.lanes.join(entry, entry.time - self.taken, packet, self.tie_mask)
     }
 
     // Inlined into the caller, as it only dispatches: each of the three callees saves its own registers.
@@ -199,7 +199,7 @@ impl Wheel {
     /// Adds an entry later than the list: to the list within its reach, otherwise to the wheel.
     #[inline(never)]
     fn add_last(&mut self, entry: Entry) {
-        if entry.time < self.levels.base || self.ahead() < REACH && entry.time < self.levels.earliest() {
+        if entry.time < self.levels.base || self.list_len() < REACH && entry.time < self.levels.earliest() {
             self.insert(entry);
         } else {
             self.levels.place(entry);
@@ -224,7 +224,7 @@ impl Wheel {
 
     /// Returns the length of the list.
     #[inline]
-    fn ahead(&self) -> usize {
+    fn list_len(&self) -> usize {
         self.near.len() - self.head
     }
 
@@ -238,13 +238,13 @@ impl Wheel {
     /// Inserts an entry into the list; in its first half over a taken entry, to compare and move few.
     #[inline(never)]
     fn insert(&mut self, entry: Entry) {
-        let middle = self.near.get(self.head + self.ahead() / 2);
+        let middle = self.near.get(self.head + self.list_len() / 2);
         if self.head > 0 && middle.is_some_and(|middle| entry.time < middle.time) {
             self.insert_early(entry);
         } else {
             self.insert_late(entry);
         }
-        if self.ahead() > LONG {
+        if self.list_len() > LONG {
             self.shorten();
         }
     }
@@ -268,13 +268,13 @@ impl Wheel {
             list[place] = next;
             place += 1;
         }
-        Entry::settle(list, place, entry, self.lots);
+        Entry::settle(list, place, entry, self.tie_mask);
     }
 
     /// Moves later entries by one place: four at a time as far as possible, then one by one.
     #[inline(always)]
     fn insert_late(&mut self, entry: Entry) {
-        if self.near.len() >= ROOM {
+        if self.near.len() >= CAPACITY {
             self.tidy_up();
         }
         self.near.push(entry);
@@ -293,7 +293,7 @@ impl Wheel {
             list[place] = last;
             place -= 1;
         }
-        Entry::settle(list, place, entry, self.lots);
+        Entry::settle(list, place, entry, self.tie_mask);
     }
 
     /// Returns the later entries to the wheel, simultaneous ones together; those before the wheel's time stay. If the
@@ -326,7 +326,7 @@ impl Wheel {
     pub fn pop(&mut self) -> Option<(Time, u32, u32)> {
         let (entry, packet) = match self.lanes.first() {
             Some(first) if first.time < self.bound => {
-                let (lane, packet) = self.lanes.pop(self.lots);
+                let (lane, packet) = self.lanes.pop(self.tie_mask);
                 (self.lane, self.origin) = (lane, Origin { steps: 0, key: first.key });
                 (first, packet)
             }
@@ -349,20 +349,20 @@ impl Wheel {
             (self.origin, self.tie) = (origin, tie);
             return Entry { time: self.taken, key };
         }
-        let ahead = self.ahead();
+        let list_len = self.list_len();
         // Far levels are moved only to an empty list.
-        if ahead <= LOW && (self.levels.is_near() || ahead == 0 && !self.levels.is_empty()) {
+        if list_len <= LOW && (self.levels.is_near() || list_len == 0 && !self.levels.is_empty()) {
             self.fill();
         }
         let (first, listed) = (self.lanes.first(), self.list().first().copied());
         let is_first =
-            first.is_some_and(|first| listed.is_none_or(|listed| first.is_before(listed, self.lots)));
+            first.is_some_and(|first| listed.is_none_or(|listed| first.is_before(listed, self.tie_mask)));
         let Some(entry) = (if is_first { first } else { listed }).filter(|entry| entry.time <= self.limit)
         else {
             return Entry { time: 0, key: NO_KEY };
         };
         if is_first {
-            (self.lane, self.packet) = self.lanes.pop(self.lots);
+            (self.lane, self.packet) = self.lanes.pop(self.tie_mask);
         } else {
             self.head += 1;
         }
@@ -413,7 +413,7 @@ impl Wheel {
 
     /// Returns the position of an entry among those of its time added before it; for keys of one kind.
     pub fn place_at(&self, time: Time, key: u32) -> (u32, u64, u32) {
-        rank(time.as_picos(), key, self.lots)
+        rank(time.as_picos(), key, self.tie_mask)
     }
 
     /// Returns the time of the earliest entry. It moves nothing: entries added before the next [`pop`](Self::pop) may
@@ -444,12 +444,12 @@ impl Wheel {
     #[inline(never)]
     fn fill(&mut self) {
         // Not each time: the capacity covers many taken entries.
-        if self.near.len() >= ROOM / 2 {
+        if self.near.len() >= CAPACITY / 2 {
             self.tidy_up();
         }
-        while self.ahead() <= LOW {
+        while self.list_len() <= LOW {
             let before = self.near.len();
-            let is_empty = self.ahead() == 0;
+            let is_empty = self.list_len() == 0;
             if !self.levels.give(&mut self.near, is_empty, self.limit) {
                 return;
             }
@@ -458,8 +458,8 @@ impl Wheel {
             // Comparing times alone is branch-free; ties are few.
             later.sort_unstable_by_key(|entry| entry.time);
             if later.windows(2).any(|pair| pair[0].time == pair[1].time) {
-                let lots = self.lots;
-                later.sort_unstable_by_key(|entry| (entry.time, entry.order(lots)));
+                let tie_mask = self.tie_mask;
+                later.sort_unstable_by_key(|entry| (entry.time, entry.order(tie_mask)));
             }
         }
     }
@@ -467,28 +467,28 @@ impl Wheel {
 
 impl Entry {
     #[inline]
-    fn order(self, lots: u64) -> (u32, u64, u32) {
-        rank(self.time, self.key, lots)
+    fn order(self, tie_mask: u64) -> (u32, u64, u32) {
+        rank(self.time, self.key, tie_mask)
     }
 
     /// Inserts an entry at `place` of a list, after all earlier and simultaneous ones, and then moves it before
     /// simultaneous ones that come after it.
     #[inline(always)]
-    fn settle(list: &mut [Self], place: usize, entry: Self, lots: u64) {
+    fn settle(list: &mut [Self], place: usize, entry: Self, tie_mask: u64) {
         list[place] = entry;
         if place > 0 && list[place - 1].time == entry.time {
-            Self::settle_tie(list, place, lots);
+            Self::settle_tie(list, place, tie_mask);
         }
     }
 
     /// Moves the entry at `place` of a list before simultaneous ones that come after it. These are rare unless many
     /// flows are synchronous.
     #[inline(never)]
-    fn settle_tie(list: &mut [Self], mut place: usize, lots: u64) {
+    fn settle_tie(list: &mut [Self], mut place: usize, tie_mask: u64) {
         let entry = list[place];
         while let Some(&last) = list[..place].last()
             && last.time == entry.time
-            && entry.wins(last, lots)
+            && entry.wins(last, tie_mask)
         {
             list[place] = last;
             place -= 1;
@@ -498,14 +498,14 @@ impl Entry {
 
     /// Returns true if it precedes another.
     #[inline(always)]
-    fn is_before(self, other: Self, lots: u64) -> bool {
-        self.time < other.time || self.time == other.time && self.wins(other, lots)
+    fn is_before(self, other: Self, tie_mask: u64) -> bool {
+        self.time < other.time || self.time == other.time && self.wins(other, tie_mask)
     }
 
     /// Returns true if it precedes another of the same time.
     #[inline]
-    fn wins(self, other: Self, lots: u64) -> bool {
-        self.order(lots) <= other.order(lots)
+    fn wins(self, other: Self, tie_mask: u64) -> bool {
+        self.order(tie_mask) <= other.order(tie_mask)
     }
 }
 
@@ -520,10 +520,10 @@ mod tests {
         #[test]
         fn agrees_with_a_sorted_list(
             steps in prop::collection::vec((0u32..4, 0u32..45, 0u64..4, 0u32..6, 1u32..60, 1u32..8), 1..300),
-            by_lot: bool,
+            by_hash: bool,
             in_lanes: bool,
         ) {
-            let (ties, lots) = if by_lot { (Ties::Lot, u64::MAX) } else { (Ties::Order, 0) };
+            let (ties, tie_mask) = if by_hash { (Ties::Hash, u64::MAX) } else { (Ties::Order, 0) };
             let (mut wheel, mut list) = (Wheel::new(ties), Vec::new());
             let (mut now, mut added) = (0u64, 0u64);
             for (pops, magnitude, factor, key, copies, times) in steps {
@@ -536,7 +536,7 @@ mod tests {
                     }
                     added += 1;
                     let late = if time == now { added } else { 0 };
-                    list.push((time, late, if late == 0 { rank(time, key, lots) } else { (0, 0, key) }));
+                    list.push((time, late, if late == 0 { rank(time, key, tie_mask) } else { (0, 0, key) }));
                 }
                 list.sort_unstable();
                 for _ in 0..pops * copies / 2 {
@@ -557,7 +557,7 @@ mod tests {
     /// Fifty simultaneous entities: in order if ties go by entity, in another order if they go by hash; kinds come
     /// first in both.
     #[test]
-    fn ties_go_by_lot_or_by_entity() {
+    fn ties_are_broken_by_hash_or_by_entity() {
         let taken = |ties| {
             let mut wheel = Wheel::new(ties);
             for entity in (0..50).rev() {
@@ -566,34 +566,34 @@ mod tests {
             wheel.push(Time::from_picos(7), (1 << ENTITY_BITS) + 99);
             std::iter::from_fn(|| wheel.pop().map(|(_, key, _)| key)).collect::<Vec<_>>()
         };
-        let (by_order, by_lot) = (taken(Ties::Order), taken(Ties::Lot));
+        let (by_order, by_hash) = (taken(Ties::Order), taken(Ties::Hash));
         assert!(by_order.is_sorted(), "{by_order:?}");
-        assert!(by_lot[0] == by_order[0] && !by_lot.is_sorted(), "{by_lot:?}");
+        assert!(by_hash[0] == by_order[0] && !by_hash.is_sorted(), "{by_hash:?}");
     }
 
     /// Many synchronous flows each add an event for the same time, while others come before it.
     #[test]
-    fn a_crowd_stays_out_of_the_list_until_it_is_next() {
-        let mut wheel = Wheel::new(Ties::Lot);
+    fn a_large_group_stays_out_of_the_list_until_it_is_next() {
+        let mut wheel = Wheel::new(Ties::Hash);
         let at = Time::from_picos(1 << 20);
         wheel.push(Time::from_picos(10), 0);
         for number in 1..=1000 {
             wheel.push(at, (2 << ENTITY_BITS) + number);
-            assert!(wheel.ahead() <= LONG, "{number}");
+            assert!(wheel.list_len() <= LONG, "{number}");
         }
         for earlier in 10..100 {
             wheel.push(Time::from_picos(earlier + 1), 0);
             assert_eq!(wheel.pop(), Some((Time::from_picos(earlier), 0, NOTHING)));
-            assert!(wheel.ahead() <= LONG, "{earlier}");
+            assert!(wheel.list_len() <= LONG, "{earlier}");
         }
         assert_eq!(wheel.pop(), Some((Time::from_picos(100), 0, NOTHING)));
-        let crowd = std::iter::from_fn(|| wheel.pop());
-        assert_eq!(crowd.filter(|(time, ..)| *time == at).count(), 1000);
+        let popped = std::iter::from_fn(|| wheel.pop());
+        assert_eq!(popped.filter(|(time, ..)| *time == at).count(), 1000);
     }
 
     #[test]
-    fn an_empty_wheel_gives_nothing_and_goes_on() {
-        let mut wheel = Wheel::new(Ties::Lot);
+    fn an_empty_wheel_returns_none_and_remains_usable() {
+        let mut wheel = Wheel::new(Ties::Hash);
         assert_eq!(wheel.pop(), None);
         wheel.push(Time::MAX, 1);
         wheel.push(Time::ZERO, 2);

@@ -1,23 +1,23 @@
-//! Links of specifications, and their phases.
+//! Links of C4 specifications, and their phases.
 
 use super::{Line, Refused, gigabits};
 use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Rate};
 
-/// A link between two changes.
+/// The state of a link between two changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Phase {
-    /// The rate from the client to the server; zero stops it.
+    /// The rate from the client to the server; zero for an outage.
     pub up: Rate,
     /// The rate from the server to the client.
     pub down: Rate,
-    /// The delay, one way.
+    /// The one-way delay.
     pub latency: Duration,
-    /// The jitter: the average of Wi-Fi's, or the mean of a normal one.
+    /// The jitter: the average for Wi-Fi, the mean for a normal distribution.
     pub jitter: Duration,
-    /// It is Wi-Fi's.
+    /// Wi-Fi jitter instead of normally distributed jitter.
     pub is_wifi: bool,
-    /// The content of a full queue, as the time that it takes to leave; nothing for no limit.
+    /// The capacity of the queue, as its drain time; zero for unlimited.
     pub queue: Duration,
 }
 
@@ -29,10 +29,10 @@ pub(super) struct Link {
     pub latency: Duration,
 }
 
-/// So many changes are written at most.
+/// Maximum number of changes written.
 const MAX_CHANGES: usize = 10_000;
 
-/// The link that begins as `start` and then changes as `scenario` says, for `duration`.
+/// Returns the link that starts as `start` and changes by `scenario`, for `duration`.
 pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration) -> Result<Link, Refused> {
     let phases = match scenario {
         None => vec![(start, Duration::MAX)],
@@ -87,7 +87,7 @@ fn jitter(phase: &Phase) -> String {
     )
 }
 
-/// The entries of a schedule, which goes through the phases again and again; `None` where they are too many.
+/// Returns the entries of a schedule that cycles through the phases; `None` if there are too many.
 fn schedule(
     phases: &[(Phase, Duration)],
     rate: impl Fn(&Phase) -> Rate,
@@ -106,7 +106,7 @@ fn schedule(
             return None;
         }
         let mut entry = String::new();
-        // An outage ends with the rate that was there before it.
+        // An outage ends with the rate before it.
         let earlier = phases[(count + phases.len() - 1) % phases.len()].0;
         let holds = if rate(&before).is_zero() { earlier } else { before };
         if rate(&after).is_zero() {
@@ -124,7 +124,7 @@ fn schedule(
     Some(out)
 }
 
-/// The phases of a scenario, each with how long it lasts.
+/// Returns the phases of a scenario, each with its duration.
 fn phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refused> {
     let secs = |secs: f64| Duration::from_secs_f64(secs);
     let stopped = Phase { up: Rate::ZERO, down: Rate::ZERO, ..start };
@@ -152,7 +152,7 @@ fn phases(start: Phase, line: Line<'_>) -> Result<Vec<(Phase, Duration)>, Refuse
     })
 }
 
-/// A phase as it is spelt out: `1000000:U0.01:D0.1:L15000:Q100000`, all times in microseconds, rates in Gbit/s.
+/// Parses a phase, such as `1000000:U0.01:D0.1:L15000:Q100000`: all times in microseconds, rates in Gbit/s.
 fn phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
     let mut phase = Phase {
         up: Rate::ZERO,

@@ -16,12 +16,12 @@ use core::fmt::Write as _;
 use link::Phase;
 use thalweg_proto::units::{Duration, Rate};
 
-/// The reason for which a specification is refused.
+/// The rejection of a specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The line, from 1; 0 for the whole.
+    /// The line, from 1; 0 for the whole specification.
     pub line: usize,
-    /// The reason, with what was expected or what to do.
+    /// The reason, with the expected form or a remedy.
     pub why: String,
 }
 
@@ -36,25 +36,25 @@ impl fmt::Display for Refused {
 
 impl core::error::Error for Refused {}
 
-/// The choices of whoever imports.
+/// Options of the import.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
-    /// Schemes in place of algorithms, as (algorithm, scheme).
+    /// Replacement schemes for algorithms, as (algorithm, scheme).
     pub schemes: Vec<(String, String)>,
-    /// Keys that are left out.
+    /// Ignored keys.
     pub skip: Vec<String>,
 }
 
-/// A specification as a scenario.
+/// A specification converted to a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// The scenario file, which begins with the keys there and here side by side.
+    /// The scenario file; its header comment maps the keys of the specification to those of the scenario.
     pub scenario: String,
-    /// The time, from the start of the run, by which the main flow must be done.
+    /// The deadline of the main flow, from the start of the run.
     pub bound: Option<Duration>,
 }
 
-/// The name of the flow that the bound is for.
+/// The name of the flow with the deadline.
 pub const MAIN: &str = "main";
 
 /// A line of a specification.
@@ -75,7 +75,7 @@ impl Line<'_> {
         self.value.parse().map_err(|_| self.refused(why()))
     }
 
-    /// Microseconds.
+    /// Parses the value in microseconds.
     fn time(self) -> Result<Duration, Refused> {
         self.number().map(Duration::from_micros)
     }
@@ -89,7 +89,7 @@ impl Line<'_> {
     }
 }
 
-/// A decimal number of Gbit/s, exactly.
+/// Parses a decimal number of Gbit/s, exactly.
 fn gigabits(text: &str) -> Option<Rate> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -100,7 +100,7 @@ fn gigabits(text: &str) -> Option<Rate> {
     Some(Rate::from_bits_per_sec(bits))
 }
 
-/// The keys that there are: name, and what becomes of it here.
+/// The known keys: name, and counterpart in the scenario.
 const KEYS: [(&str, &str); 25] = [
     ("main_cc_algo", "scheme of flow main"),
     ("main_cc_options", ""),
@@ -129,15 +129,15 @@ const KEYS: [(&str, &str); 25] = [
     ("media_latency_max", ""),
 ];
 
-/// Keys of media alone, which are refused with the streams that they are for.
+/// Keys of media streams, which are rejected together with these streams.
 const MEDIA: [&str; 4] =
     ["media_stats_start", "media_latency_average", "media_latency_max", "media_excluded"];
 
-/// Reads a specification, called `name` in its scenario.
+/// Imports a specification under the name `name`.
 ///
 /// # Errors
 ///
-/// [`Refused`] tells the first line that is not understood, or that a scenario cannot say, and what to do.
+/// [`Refused`] has the first line that is invalid or cannot be expressed, and a remedy.
 pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Refused> {
     let lines = lines(text, choices)?;
     let find = |key: &str| lines.iter().copied().find(|line| line.key == key);
@@ -163,7 +163,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     let start = Phase { up: start.down, ..start };
     let bound = find("main_target_time").map(Line::time).transpose()?;
     let last_start = time("main_start_time")?.max(time("background_start_time")?);
-    // Time for a flow that misses its bound, so that it can be told by how much.
+    // Leave time for a flow that misses its deadline, to show by how much.
     let duration = bound.map_or(Duration::from_secs(60), |bound| bound * 3).max(last_start * 2);
     let link = link::link(start, find("link_scenario"), duration)?;
 
@@ -211,7 +211,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
     Ok(Imported { scenario, bound })
 }
 
-/// The lines with a key that there is, but for those that are left out.
+/// Returns the lines with known keys, except the ignored ones.
 fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused> {
     let mut lines: Vec<Line<'a>> = Vec::new();
     for (number, line) in text.lines().enumerate().map(|(number, line)| (number + 1, line.trim())) {
@@ -246,10 +246,10 @@ fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused>
     Ok(lines)
 }
 
-/// The scheme of an algorithm.
+/// The scheme for an algorithm.
 struct Scheme {
     name: String,
-    /// It is the algorithm, and no other in its place.
+    /// The algorithm itself, not a replacement.
     is_same: bool,
 }
 
@@ -271,7 +271,8 @@ fn scheme(line: Line<'_>, choices: &Choices) -> Result<Scheme, Refused> {
     Ok(Scheme { name: name.to_owned(), is_same: true })
 }
 
-/// The bytes that are asked for: `=b1:*1:397:5000000;`, a name, how often, what asks and what answers.
+/// Parses the response size, in bytes, of `=b1:*1:397:5000000;`: a name, a repeat count, and the sizes of request and
+/// response.
 fn size(line: Line<'_>) -> Result<u64, Refused> {
     let streams: Vec<&str> = line.value.split(';').map(str::trim).filter(|part| !part.is_empty()).collect();
     let [stream] = streams[..] else {
@@ -284,10 +285,13 @@ fn size(line: Line<'_>) -> Result<u64, Refused> {
     };
     let fields: Vec<&str> = stream.split(':').collect();
     let sizes = match fields[..] {
-        [name, "*1", asks, answers] | [name, asks, answers] if name.starts_with('=') => Some((asks, answers)),
+        [name, "*1", request, answers] | [name, request, answers] if name.starts_with('=') => {
+            Some((request, answers))
+        }
         _ => None,
     };
-    let bytes = sizes.and_then(|(asks, answers)| asks.parse::<u64>().ok().and(answers.parse::<u64>().ok()));
+    let bytes =
+        sizes.and_then(|(request, answers)| request.parse::<u64>().ok().and(answers.parse::<u64>().ok()));
     bytes.filter(|&bytes| bytes > 0).ok_or_else(|| {
         let why = format!(
             "`{stream}` is not one download; that is `=b1:*1:397:5000000`, with bytes to ask and to answer"
@@ -296,14 +300,14 @@ fn size(line: Line<'_>) -> Result<u64, Refused> {
     })
 }
 
-/// The keys there and what they are here, as comments.
+/// Returns comments that map the keys of the specification to those of the scenario.
 fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
     let mut out = format!(
         "# Made of `{}`, a specification for picoquic's simulator (private-octopus/c4, sim_specs).\n#\n",
         name.replace(char::is_control, "?")
     );
     let row = |out: &mut String, cells: [&str; 3]| {
-        // A comment ends with its line, and has no control characters.
+        // A comment ends at the line end and must not contain control characters.
         let cells = cells.map(|cell| cell.replace(char::is_control, "?"));
         let _ = writeln!(out, "{}", format!("# {:<25} {:<30} {}", cells[0], cells[1], cells[2]).trim_end());
     };

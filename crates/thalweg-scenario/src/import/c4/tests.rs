@@ -1,4 +1,4 @@
-//! Proves what specifications become, by scenarios that are read back, and which lines are refused with what reason.
+//! Tests of imported specifications, by parsing the generated scenarios, and of rejected lines and their reasons.
 
 use super::*;
 use crate::{Loaded, load_text};
@@ -36,7 +36,7 @@ fn a_download_becomes_a_transfer_over_one_link() {
     assert_eq!(link.forward.queue.limit(), thalweg_queue::Limit::Bytes(120_000));
     assert_eq!((flow.name.as_str(), flow.count), (MAIN, 1));
     assert!(matches!(flow.workload, WorkloadSpec::Transfer(size) if size.get() == 3_000_000));
-    // The request comes to the server half a round trip after the connection is there.
+    // The request reaches the server half a round trip after connection establishment.
     assert_eq!(flow.start.since(Time::ZERO), ms(30));
     let imported = import("case.txt", ALONE, &Choices::default()).unwrap();
     assert_eq!(imported.bound, Some(ms(2500)));
@@ -65,7 +65,7 @@ fn a_second_connection_is_in_the_background() {
     );
 }
 
-/// Wi-Fi's jitter has its average, any other is normal with a third of it for its deviation.
+/// Wi-Fi jitter keeps its average; other jitter is normal, with a third of the mean as its deviation.
 #[test]
 fn jitter_is_normal_or_as_wifi() {
     use thalweg_queue::delay::TimeSpec;
@@ -75,8 +75,8 @@ fn jitter_is_normal_or_as_wifi() {
     assert_eq!(of("jitter: 6000\n"), TimeSpec::Normal { mean: ms(6), deviation: ms(2), max: None });
 }
 
-/// The draft's section on reaction to network events: a black hole of 2 s at 2 s; half of the rate for 2 s from 1.5 s on; half of it for
-/// 2.5 s at first; 200 ms without a rate every 2 s.
+/// The draft's section on reaction to network events: a black hole of 2 s at 2 s; half of the rate for 2 s from 1.5 s
+/// on; half of it for 2.5 s at first; a 200 ms outage every 2 s.
 #[test]
 fn stock_scenarios_are_schedules() {
     let changes = |name: &str| -> Vec<(u64, u64)> {
@@ -116,7 +116,7 @@ fn phases_may_differ_by_direction_and_delay() {
 }
 
 #[test]
-fn what_cannot_be_expressed_is_refused_by_its_line() {
+fn inexpressible_specifications_are_rejected_with_their_line() {
     for (text, why) in [
         (String::new(), "this is no specification: expected lines of `key: value`"),
         ("latency 5\n".to_owned(), "line 1: expected `key: value`, found `latency 5`"),
@@ -176,7 +176,7 @@ fn what_cannot_be_expressed_is_refused_by_its_line() {
 }
 
 #[test]
-fn other_schemes_and_left_out_keys_are_said() {
+fn other_schemes_and_omitted_keys_are_reported() {
     let text = ALONE.replace("algo: bbr", "algo: c4") + "main_cc_options: D\nseed_rtt: 7\n";
     let choices =
         Choices { schemes: vec![("c4".to_owned(), "cubic".to_owned())], skip: vec!["seed_rtt".to_owned()] };
@@ -189,7 +189,7 @@ fn other_schemes_and_left_out_keys_are_said() {
 }
 
 #[test]
-fn anything_at_all_is_imported_or_refused() {
+fn arbitrary_text_is_imported_or_rejected() {
     use proptest::prelude::*;
     proptest!(|(text in "([a-z_]{1,8}: [=a-z0-9:;.]{0,20}\n){0,6}", tail in "[ -~\n]{0,60}")| {
         let _ = import("case.txt", &text, &Choices::default());
@@ -198,9 +198,9 @@ fn anything_at_all_is_imported_or_refused() {
     });
 }
 
-/// A name and values with quotes, ends of lines and escapes change nothing but the title and comments.
+/// Names and values with quotes, line ends and escapes affect only the title and comments.
 #[test]
-fn names_are_text_and_nothing_else() {
+fn names_are_escaped_in_the_imported_scenario() {
     let plain = read(ALONE);
     let name = "a\"\n[[link]]\nname = \"evil\x1b[2J\".txt";
     let text = format!("{ALONE}qlog_dir: x\u{1b}[2J\u{b}\"\"\"\n");

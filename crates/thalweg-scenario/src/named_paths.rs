@@ -1,4 +1,4 @@
-//! Paths that are known by name, each as its source has it.
+//! Named paths, with the parameters of their sources.
 
 use super::{Diagnostic, load_text_with};
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_sim::spec::DirectionSpec;
 
-/// A path: the keys of a link from a server to a user.
+/// A named path: the keys of a link from a server to a user.
 #[derive(Clone, Copy, Debug)]
 pub struct PathDescription {
-    /// The name, as `path` of a link says it.
+    /// The name, as used by a link's `path`.
     pub name: &'static str,
-    /// The path in a few words.
+    /// A short description.
     pub about: &'static str,
-    /// The place that its figures are from.
+    /// The source of the parameters.
     pub source: &'static str,
-    /// The keys of the link; what `reverse` says is the way from the user to the server.
+    /// The keys of the link; `reverse` is the direction from the user to the server.
     pub keys: &'static str,
 }
 
 const WEBPAGETEST: &str = "connection profiles of WebPageTest";
 
-/// All paths, from slow to fast ones and then the odd ones. Delays are one way; where a source gives a round trip, half of it.
+/// All paths, from slow to fast, special ones last. Delays are one-way: half of a round-trip time in the source.
 pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "dial-up",
@@ -146,16 +146,16 @@ pub const PATHS: &[PathDescription] = &[
     },
 ];
 
-/// The path of that name.
+/// Returns the path named `name`.
 pub(crate) fn find(name: &str) -> Option<&'static PathDescription> {
     PATHS.iter().find(|path| path.name == name)
 }
 
-/// The two directions of a path, to the user and back; `None` where there is none of that name.
+/// Returns the two directions of a path, to the user and back; `None` for an unknown name.
 ///
 /// # Errors
 ///
-/// As [`load_text_with`], for a path whose keys are no link.
+/// As [`load_text_with`], for a path whose keys are invalid.
 pub fn known_path(
     name: &str,
     registry: &Arc<Registry>,

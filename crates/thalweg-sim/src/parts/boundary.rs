@@ -1,6 +1,6 @@
 //! The boundary of a partition: ownership of all items, and messages to other partitions.
 
-use crate::parts::numbers::Numbers;
+use crate::parts::connection_ids::Numbers;
 use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
 use crate::parts::transfer::MAX_TRANSFERS;
 use crate::result::{FlowCounts, Transfer};
@@ -29,7 +29,7 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// Returns the flows with endpoints in different partitions.
-    pub fn apart(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn split_flows(&self) -> impl Iterator<Item = usize> + '_ {
         let ends = self.sources.iter().zip(&self.sinks).enumerate();
         ends.filter(|(_, (source, sink))| source != sink).map(|(flow, _)| flow)
     }
@@ -164,7 +164,7 @@ pub(crate) struct Boundary {
     pub tied: BTreeMap<(u32, Time), VecDeque<u32>>,
     /// Dropped and lost packets here, per connection of any partition: by number for connections open from the start,
     /// if any, and separately for others.
-    fates: (Vec<FlowCounts>, BTreeMap<u32, FlowCounts>),
+    flow_counts: (Vec<FlowCounts>, BTreeMap<u32, FlowCounts>),
     /// Sort keys of ended transfers, if listed.
     pub transfers: Vec<Moment>,
     /// Number of sort keys issued.
@@ -188,7 +188,7 @@ impl Boundary {
             before: vec![0; if is_recorded { owners.links.len() } else { 0 }],
             tied: BTreeMap::new(),
             owners,
-            fates: (Vec::new(), BTreeMap::new()),
+            flow_counts: (Vec::new(), BTreeMap::new()),
             transfers: Vec::new(),
             moments: 0,
             far: (0..parts).map(|_| RemoteTransfers::default()).collect(),
@@ -198,8 +198,8 @@ impl Boundary {
     }
 
     /// Returns the packet counts of a connection here.
-    pub fn fates(&mut self, connection: u32) -> &mut FlowCounts {
-        let (fixed, others) = &mut self.fates;
+    pub fn flow_counts(&mut self, connection: u32) -> &mut FlowCounts {
+        let (fixed, others) = &mut self.flow_counts;
         let number = connection as usize;
         if number >= self.owners.ends.len() / 2 {
             return others.entry(connection).or_default();
@@ -211,8 +211,8 @@ impl Boundary {
     }
 
     /// Returns the packet counts of all connections.
-    pub fn into_fates(self) -> impl Iterator<Item = (u32, FlowCounts)> {
-        let (fixed, others) = self.fates;
+    pub fn into_flow_counts(self) -> impl Iterator<Item = (u32, FlowCounts)> {
+        let (fixed, others) = self.flow_counts;
         (0..).zip(fixed).chain(others)
     }
 

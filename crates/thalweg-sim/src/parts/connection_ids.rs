@@ -10,7 +10,7 @@ use crate::parts::packet::EndpointId;
 use crate::spec::{GroupSpec, TransportSpec};
 use crate::wheel::ENTITY_BITS;
 use std::sync::Arc;
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 
 /// Returns true for a group whose flows open connections during the run; datagrams have none to open and close.
 pub(crate) fn opens(group: &GroupSpec) -> bool {
@@ -19,8 +19,8 @@ pub(crate) fn opens(group: &GroupSpec) -> bool {
 
 /// Returns true if the endpoints of such a connection interact by packets alone: its receiver is created by the first
 /// packet that reaches it, and stays until the first packet of the next connection in its slot.
-pub(crate) fn has_ends_apart(transport: &TransportSpec) -> bool {
-    matches!(transport.ends, Ends::Window(_)) && transport.ends.handshake().is_none()
+pub(crate) fn has_independent_ends(transport: &TransportSpec) -> bool {
+    matches!(transport.ends, EndpointConfigs::Window(_)) && transport.ends.handshake().is_none()
 }
 
 /// Upper bound of connection ids: their endpoints are entities of events.
@@ -52,7 +52,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Builds the ids of `fixed` connections open from the start, and of those that `flows` open.
+    /// Builds the ids of `fixed` connections open from the start, and of the connections opened by `flows`.
     pub fn new(fixed: u32, flows: Vec<u32>) -> Self {
         let opened = vec![Opened::default(); flows.len()];
         let fixed = if flows.is_empty() { u32::MAX } else { fixed };
@@ -114,7 +114,7 @@ impl Numbers {
         self.end(number * 2).map(|end| end / 2)
     }
 
-    /// Returns the flow, by position among those that open connections, and the index of this connection in it.
+    /// Returns the index among the opening flows, and the index of the connection within that flow.
     fn turn(&self, number: u32) -> Option<(usize, usize)> {
         let behind = number.checked_sub(self.fixed)? as usize;
         Some((behind % self.flows.len(), behind / self.flows.len()))
@@ -153,7 +153,7 @@ impl Numbers {
     }
 
     /// Returns true if such a flow may have one more connection.
-    pub fn has_room(&self, opener: usize) -> bool {
+    pub fn can_open(&self, opener: usize) -> bool {
         let Opened { places, vacant } = &self.opened[opener];
         !vacant.is_empty() || places.len() < self.most() as usize
     }
@@ -175,13 +175,13 @@ mod tests {
     #[test]
     fn numbers_follow_from_the_flow() {
         let whole = Numbers::new(3, vec![4, 7, 9]);
-        // By position from 3 on: the flow's position among those that open connections.
+        // By position from 3 on: the index among the opening flows.
         let orders: [&[usize]; 3] = [&[0, 1, 2, 0, 0, 1], &[2, 1, 1, 0, 0, 0], &[1, 0, 1, 0, 0, 2]];
         let expected = [[4, 3], [4, 6], [7, 4], [7, 7], [9, 5], [4, 9]];
         for order in orders {
             let mut numbers = whole.fresh();
             for (place, &opener) in (3..).zip(order) {
-                assert!(numbers.has_room(opener));
+                assert!(numbers.can_open(opener));
                 numbers.add(opener, place);
             }
             let mut found: Vec<[u32; 2]> = Vec::new();
@@ -218,19 +218,19 @@ mod tests {
         let (last, most) = (numbers.flows().len() - 1, numbers.most());
         assert_eq!(most, 31);
         for place in 0..most {
-            assert!(numbers.has_room(last));
+            assert!(numbers.can_open(last));
             numbers.add(last, 3 + place);
         }
-        assert!(!numbers.has_room(last) && numbers.has_room(0));
+        assert!(!numbers.can_open(last) && numbers.can_open(0));
         assert!(numbers.of_end((2 + most) * 2 + 1) < 1 << ENTITY_BITS);
         numbers.vacate(last, 5);
-        assert!(numbers.has_room(last));
+        assert!(numbers.can_open(last));
         assert_eq!((numbers.take_vacant(last), numbers.take_vacant(last)), (Some(5), None));
     }
 
     /// Ids are positions if no flow opens connections during the run.
     #[test]
-    fn others_are_where_their_number_says() {
+    fn connection_ids_opened_in_the_run_map_back_to_their_flow() {
         let mut numbers = Numbers::new(3, Vec::new());
         assert_eq!((numbers.begin(0), numbers.begin(1), numbers.fixed()), (0, 1, 0));
         assert_eq!((numbers.of_end(5), numbers.end(5), numbers.flow(2)), (5, Some(5), None));

@@ -1,7 +1,7 @@
 //! Scheme overrides for a scenario's flows, and their effect on the flows' options.
 
 use super::diagnostic::Report;
-use super::given::Given;
+use super::explicit::Given;
 use super::keys::{Common, SchemeRef};
 use super::table::{At, Decode as _};
 use super::tree::{Kind, Table, Value};
@@ -51,11 +51,11 @@ pub(crate) fn decode(former: BTreeMap<usize, Option<Value>>, report: &mut Report
 
 /// The outcome of an option under a scheme override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum OptionOutcome {
     /// Kept: the option still applies.
     Kept,
     /// Overridden: the other scheme sets another value or fixes it.
-    Overruled,
+    Overridden,
     /// Dropped: the other scheme has no such option, or one of another meaning.
     Left,
 }
@@ -68,7 +68,7 @@ pub struct ReplacedOption {
     /// The option as files write it: `initial-window = "40 pkt"`.
     pub text: String,
     /// The outcome of the option.
-    pub fate: Fate,
+    pub outcome: OptionOutcome,
 }
 
 impl Given {
@@ -80,29 +80,33 @@ impl Given {
         is_same: bool,
     ) -> Vec<ReplacedOption> {
         let mut offered = Self::new(former.values.keys());
-        for (key, value) in former.values.said() {
+        for (key, value) in former.values.explicit_values() {
             let same_key = || self.values.keys().find(key.name).is_some_and(|own| own.has_same_meaning(key));
             if is_same || Common::has(key.name) || same_key() {
-                offered.values.say(key.name, *value);
+                offered.values.set_value(key.name, *value);
                 offered.spans.extend(former.spans.get(key.name).map(|span| (key.name, *span)));
             }
         }
         let own = self.values.clone();
         self.inherit(&offered);
-        let mut fates = Vec::new();
-        for (key, value) in former.values.said() {
+        let mut outcomes = Vec::new();
+        for (key, value) in former.values.explicit_values() {
             let is_offered = offered.values.explicit_value(key.name).is_some();
-            let fate = match () {
-                () if !is_offered || self.values.keys().find(key.name).is_none() => Fate::Left,
+            let outcome = match () {
+                () if !is_offered || self.values.keys().find(key.name).is_none() => OptionOutcome::Left,
                 () if own.explicit_value(key.name).is_none()
                     && self.values.explicit_value(key.name).is_some() =>
                 {
-                    Fate::Kept
+                    OptionOutcome::Kept
                 }
-                () => Fate::Overruled,
+                () => OptionOutcome::Overridden,
             };
-            fates.push(ReplacedOption { base, text: format!("{} = {}", key.name, value.to_toml()), fate });
+            outcomes.push(ReplacedOption {
+                base,
+                text: format!("{} = {}", key.name, value.to_toml()),
+                outcome,
+            });
         }
-        fates
+        outcomes
     }
 }

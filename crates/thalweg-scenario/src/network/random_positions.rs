@@ -1,4 +1,4 @@
-//! Nodes at random places of a square, what joins them, and how long their links are.
+//! Nodes at random positions in a square, the links between them, and their lengths.
 
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
@@ -7,18 +7,18 @@ use crate::source::Span;
 use crate::table::{At, Fields};
 use thalweg_proto::random::Stream;
 
-/// The most nodes at random places: each is compared with each other.
+/// Maximum number of nodes at random positions: all pairs are compared.
 const MAX_PLACED: u32 = 1 << 12;
 
-/// Places in a square of side 1.
+/// Positions in a square of side 1.
 pub(super) struct Places {
     at: Vec<[f64; 2]>,
-    /// For whatever else is drawn.
+    /// The random stream for further draws.
     pub stream: Stream,
 }
 
 impl Places {
-    /// So many at random; `None` where they are too few or too many, which is said.
+    /// Draws the positions; returns `None` after reporting that there are too few or too many.
     pub fn draw(nodes: Option<&At<u32>>, square: &Square, seed: u64, report: &mut Report) -> Option<Self> {
         if is_too_small(nodes, 2, "the number of nodes", report) {
             return None;
@@ -34,19 +34,19 @@ impl Places {
         Some(Self { at, stream })
     }
 
-    /// The distance of two.
+    /// Returns the distance between two nodes.
     pub fn distance(&self, a: usize, b: usize) -> f64 {
         let ([ax, ay], [bx, by]) = (self.at[a], self.at[b]);
         ((ax - bx) * (ax - bx) + (ay - by) * (ay - by)).sqrt()
     }
 
-    /// The largest distance of two.
+    /// Returns the largest distance between two nodes.
     pub fn widest(&self) -> f64 {
         let of = |a: usize| (0..a).map(move |b| (a, b));
         (0..self.at.len()).flat_map(of).map(|(a, b)| self.distance(a, b)).fold(0.0, f64::max)
     }
 
-    /// Links between those pairs of which `is_linked` says so, asked in order, and between parts that would be apart.
+    /// Links the pairs selected by `is_linked`, which is called in order, and joins disconnected components.
     pub fn join(
         mut self,
         mut is_linked: impl FnMut(f64, &mut Stream) -> bool,
@@ -78,7 +78,7 @@ impl Places {
         Some(Drawing { edges: edges.collect(), tiers: vec![line.clone()] })
     }
 
-    /// Adds the shortest links there can be from the part that the first node is in to the others.
+    /// Adds the shortest possible links from the first node's component to the others.
     fn connect(&self, pairs: &mut Vec<(usize, usize)>) {
         let count = self.at.len();
         let mut neighbours = vec![Vec::new(); count];

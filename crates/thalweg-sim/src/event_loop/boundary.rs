@@ -2,9 +2,9 @@
 
 use super::EventLoop;
 use crate::event::Kind;
-use crate::parts::border::{Ended, EndedTransfer, Outbox};
+use crate::parts::boundary::{Ended, EndedTransfer, Outbox};
+use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::flow::Role;
-use crate::parts::forks::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT};
 use crate::parts::packet::{Flags, NONE};
 use crate::prefetch::prefetch;
@@ -29,15 +29,15 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn leave(&mut self, link: u32, packet: u32, arrives: Time) -> bool {
-        let Some(border) = &mut self.border else { return false };
-        let last = &mut border.last[link as usize];
+        let Some(boundary) = &mut self.boundary else { return false };
+        let last = &mut boundary.last[link as usize];
         if arrives < *last {
             self.put_off_order(link, packet, arrives);
             return true;
         }
         let mut number = 0;
         if T::KEEPS {
-            let before = &mut border.before[link as usize];
+            let before = &mut boundary.before[link as usize];
             *before = if arrives == *last { *before + 1 } else { 0 };
             number = *before;
             if number > 0 {
@@ -49,9 +49,9 @@ impl<T: Tracing> EventLoop<T> {
         if T::KEEPS
             && number > 0
             && !is_gone
-            && let Some(border) = &mut self.border
+            && let Some(boundary) = &mut self.boundary
         {
-            border.tie(link, arrives, number);
+            boundary.tie(link, arrives, number);
         }
         is_gone
     }
@@ -61,11 +61,11 @@ impl<T: Tracing> EventLoop<T> {
         if !self.network.packets.get_mut(packet).flags.clear(Flags::TIED) {
             return;
         }
-        let Some(border) = &mut self.border else { return };
-        if let Some(numbers) = border.tied.get_mut(&(link, self.now)) {
+        let Some(boundary) = &mut self.boundary else { return };
+        if let Some(numbers) = boundary.tied.get_mut(&(link, self.now)) {
             self.wheel.set_tie(numbers.pop_front().unwrap_or(0));
             if numbers.is_empty() {
-                border.tied.remove(&(link, self.now));
+                boundary.tied.remove(&(link, self.now));
             }
         }
     }
@@ -78,32 +78,32 @@ impl<T: Tracing> EventLoop<T> {
         packet: u32,
         arrives: Time,
         number: u64,
-        is_stray: bool,
+        is_out_of_order: bool,
     ) -> bool {
-        let Some(border) = self.border.as_deref_mut() else { return false };
+        let Some(boundary) = self.boundary.as_deref_mut() else { return false };
         let network = &mut self.network;
         let header = network.packets.get_mut(packet);
         let to = match network.routes[header.hop as usize] {
-            next if next < FIRST_ECMP_GROUP => border.owners.links[next as usize],
-            END => border.owners.of_end(header.destination()),
-            EXIT => border.owners.links[header.exit as usize],
-            fork => border.owners.links[network.forks.choose(header, fork).link as usize],
+            next if next < FIRST_ECMP_GROUP => boundary.owners.links[next as usize],
+            END => boundary.owners.of_end(header.destination()),
+            EXIT => boundary.owners.links[header.exit as usize],
+            ecmp_group => boundary.owners.links[network.ecmp_groups.choose(header, ecmp_group).link as usize],
         };
-        if to == border.part {
+        if to == boundary.part {
             return false;
         }
         (header.next, header.arrives_at) = (link, arrives);
-        if is_stray {
+        if is_out_of_order {
             header.flags.set(Flags::OUT_OF_ORDER);
         }
-        border.outboxes[usize::from(to)].put(&mut network.packets, packet, number);
+        boundary.outboxes[usize::from(to)].put(&mut network.packets, packet, number);
         true
     }
 
     /// Receives from partition `from` packets in propagation on boundary links, and notices of ended transfers.
     pub(crate) fn admit(&mut self, from: usize, outbox: &mut Outbox) {
-        self.hear(from, &mut outbox.transfers);
-        let Self { network, wheel, border, .. } = self;
+        self.receive_notices(from, &mut outbox.transfers);
+        let Self { network, wheel, boundary, .. } = self;
         let (transmitters, out_of_order) = (&mut network.transmitters, &mut network.out_of_order);
         outbox.links().for_each(|link| prefetch(&transmitters[link as usize]));
         outbox.empty(&mut network.packets, |packets, packet, number| {
@@ -117,9 +117,9 @@ impl<T: Tracing> EventLoop<T> {
             }
             header.next = NONE;
             if header.flags.has(Flags::TIED)
-                && let Some(border) = border
+                && let Some(boundary) = boundary
             {
-                border.tie(link, arrives, number as u32);
+                boundary.tie(link, arrives, number as u32);
             }
             let wire = &mut transmitters[link as usize];
             if wire.first == NONE {
@@ -134,11 +134,11 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the packet counts of a connection's flow.
     #[inline(never)]
-    pub(crate) fn fates(&mut self, connection: u32) -> &mut FlowCounts {
+    pub(crate) fn flow_counts(&mut self, connection: u32) -> &mut FlowCounts {
         // A partition knows only its own connections: counts reach their flows at the end.
-        let flow = if self.border.is_some() { 0 } else { self.flow_of(connection) };
-        match &mut self.border {
-            Some(border) => border.fates(connection),
+        let flow = if self.boundary.is_some() { 0 } else { self.flow_of(connection) };
+        match &mut self.boundary {
+            Some(boundary) => boundary.flow_counts(connection),
             None => &mut self.flows[flow as usize].counts,
         }
     }
@@ -150,72 +150,72 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns true unless the source of the flow is in another partition.
     pub(crate) fn has_source(&self, flow: u32) -> bool {
-        self.border.as_ref().is_none_or(|border| border.has_source(flow))
+        self.boundary.as_ref().is_none_or(|boundary| boundary.has_source(flow))
     }
 
     /// Returns true unless the sink of the flow is in another partition.
     pub(crate) fn has_sink(&self, flow: u32) -> bool {
-        self.border.as_ref().is_none_or(|border| border.has_sink(flow))
+        self.boundary.as_ref().is_none_or(|boundary| boundary.has_sink(flow))
     }
 
     /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
         let is_listed = is_transfer && self.counting;
-        if let Some(border) = &mut self.border {
-            let moment = border.moment(self.now, self.wheel.origin());
-            border.ended.push(Ended { connection, moment, is_listed });
+        if let Some(boundary) = &mut self.boundary {
+            let moment = boundary.moment(self.now, self.wheel.origin());
+            boundary.ended.push(Ended { connection, moment, is_listed });
         }
     }
 
     /// Notifies another partition that a transfer on this connection, whose sink it owns, has ended: it knows when the
     /// last data arrived.
-    pub(crate) fn tell_sink(&mut self, connection: u32, transfer: Transfer) {
-        let Some(border) = self.border.as_deref_mut() else { return };
-        let moment = border.moment(self.now, self.wheel.origin());
-        let to = border.owners.sinks[transfer.flow as usize];
-        border.outboxes[usize::from(to)].transfers.push(EndedTransfer { connection, moment, transfer });
+    pub(crate) fn notify_sink(&mut self, connection: u32, transfer: Transfer) {
+        let Some(boundary) = self.boundary.as_deref_mut() else { return };
+        let moment = boundary.moment(self.now, self.wheel.origin());
+        let to = boundary.owners.sinks[transfer.flow as usize];
+        boundary.outboxes[usize::from(to)].transfers.push(EndedTransfer { connection, moment, transfer });
     }
 
     /// Receives notices of ended transfers whose sinks are here.
-    fn hear(&mut self, from: usize, told: &mut Vec<EndedTransfer>) {
-        for EndedTransfer { connection, moment, mut transfer } in told.drain(..) {
+    fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
+        for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
             let Some(place) = self.numbers.place(connection) else { continue };
             let end = self.connections[place as usize].delivered_at;
             transfer.end = Some(end);
             let group = self.flows[transfer.flow as usize].group;
             self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
-            if let Some(border) = &mut self.border {
-                border.far[from].push(moment, transfer);
+            if let Some(boundary) = &mut self.boundary {
+                boundary.far[from].push(moment, transfer);
             }
         }
     }
 
     /// Returns the connection id assigned to a flow before the run, if any.
     pub(crate) fn number_of(&self, flow: u32, role: Role) -> Option<u32> {
-        let first = self.border.as_ref()?.owners.numbers.get(flow as usize)?;
+        let first = self.boundary.as_ref()?.owners.numbers.get(flow as usize)?;
         Some(first + u32::from(role == Role::Reply))
     }
 
     /// Accounts for an event common to all partitions.
     #[cold]
     pub(crate) fn count_shared(&mut self) {
-        if let Some(border) = &mut self.border {
-            border.doubled += u64::from(border.part > 0);
+        if let Some(boundary) = &mut self.boundary {
+            boundary.doubled += u64::from(boundary.part > 0);
         }
     }
 
     /// Accounts for an event that another partition has too and counts.
     pub(crate) fn count_doubled(&mut self) {
-        if let Some(border) = &mut self.border {
-            border.doubled += 1;
+        if let Some(boundary) = &mut self.boundary {
+            boundary.doubled += 1;
         }
     }
 
     /// Records the sort key of a transfer just listed.
     pub(crate) fn keep_moment(&mut self) {
-        if let Some(border) = &mut self.border {
-            let moment = border.moment(self.now, self.wheel.origin());
-            border.transfers.push(moment);
+        if let Some(boundary) = &mut self.boundary {
+            let moment = boundary.moment(self.now, self.wheel.origin());
+            boundary.transfers.push(moment);
         }
     }
 }

@@ -22,21 +22,21 @@ pub(crate) struct EcmpGroups {
     /// True if each packet is hashed; otherwise the connection is.
     pub by_packet: bool,
     /// Node of each group, and end position of its branches.
-    forks: Arc<[(u32, u32)]>,
+    ecmp_groups: Arc<[(u32, u32)]>,
     branches: Arc<[Branch]>,
 }
 
 impl EcmpGroups {
     /// Builds ECMP groups, each from its node and the end of its branches.
-    pub fn new(seed: u64, by_packet: bool, forks: Vec<(u32, u32)>, branches: Vec<Branch>) -> Self {
-        Self { seed, by_packet, forks: forks.into(), branches: branches.into() }
+    pub fn new(seed: u64, by_packet: bool, ecmp_groups: Vec<(u32, u32)>, branches: Vec<Branch>) -> Self {
+        Self { seed, by_packet, ecmp_groups: ecmp_groups.into(), branches: branches.into() }
     }
 
     /// Returns the branches of the group at an entry of the route table.
     pub fn branches(&self, entry: u32) -> &[Branch] {
         let fork = (entry - FIRST_ECMP_GROUP) as usize;
-        let first = fork.checked_sub(1).map_or(0, |before| self.forks[before].1);
-        &self.branches[first as usize..self.forks[fork].1 as usize]
+        let first = fork.checked_sub(1).map_or(0, |before| self.ecmp_groups[before].1);
+        &self.branches[first as usize..self.ecmp_groups[fork].1 as usize]
     }
 
     /// Returns the branch of a packet at an entry of the route table.
@@ -44,7 +44,7 @@ impl EcmpGroups {
     #[inline(never)]
     pub fn choose(&self, packet: &Packet, entry: u32) -> Branch {
         let branches = self.branches(entry);
-        let node = self.forks[(entry - FIRST_ECMP_GROUP) as usize].0;
+        let node = self.ecmp_groups[(entry - FIRST_ECMP_GROUP) as usize].0;
         let side = u64::from(packet.flags.has(Flags::BACKWARD));
         let connection = u64::from(packet.connection) << 17 | u64::from(packet.incarnation) << 1 | side;
         let of_packet = if self.by_packet { u64::from(packet.serial) } else { 0 };
@@ -73,12 +73,12 @@ mod tests {
     fn branches_are_taken_evenly() {
         let branches: Vec<Branch> = (0..9).map(|link| Branch { link, next: 0 }).collect();
         for (by_packet, seed) in [(false, 1), (true, 1), (true, 2)] {
-            let forks = EcmpGroups::new(seed, by_packet, vec![(7, 9)], branches.clone());
+            let ecmp_groups = EcmpGroups::new(seed, by_packet, vec![(7, 9)], branches.clone());
             let mut taken = [0_u32; 9];
             for number in 0..90_000 {
                 let (connection, serial) = if by_packet { (3, number) } else { (number, 5) };
                 let packet = Packet { connection, serial, ..Packet::EMPTY };
-                taken[forks.choose(&packet, FIRST_ECMP_GROUP).link as usize] += 1;
+                taken[ecmp_groups.choose(&packet, FIRST_ECMP_GROUP).link as usize] += 1;
             }
             let chi: f64 = taken.iter().map(|&of| (f64::from(of) - 10_000.0).powi(2) / 10_000.0).sum();
             assert!(chi < 35.0, "{taken:?}");
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn connections_stay_together() {
         let branches: Vec<Branch> = (0..64).map(|link| Branch { link, next: 0 }).collect();
-        let forks = EcmpGroups::new(1, false, vec![(0, 64)], branches);
+        let ecmp_groups = EcmpGroups::new(1, false, vec![(0, 64)], branches);
         let of = |connection, serial| Packet { connection, serial, ..Packet::EMPTY };
-        let first = forks.choose(&of(9, 0), FIRST_ECMP_GROUP);
-        assert!((1..100).all(|serial| forks.choose(&of(9, serial), FIRST_ECMP_GROUP) == first));
+        let first = ecmp_groups.choose(&of(9, 0), FIRST_ECMP_GROUP);
+        assert!((1..100).all(|serial| ecmp_groups.choose(&of(9, serial), FIRST_ECMP_GROUP) == first));
         let mut back = of(9, 0);
         back.flags.set(Flags::BACKWARD);
-        assert_ne!(forks.choose(&back, FIRST_ECMP_GROUP), first);
+        assert_ne!(ecmp_groups.choose(&back, FIRST_ECMP_GROUP), first);
     }
 }

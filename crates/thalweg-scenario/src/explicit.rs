@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;
 use thalweg_catalog::text::read_options;
-use thalweg_catalog::{Fault, Key, Keys, Kind, Place, TextError, Values};
+use thalweg_catalog::{ConfigError, Key, Keys, Kind, Place, TextError, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The explicit values of a table, with their positions.
@@ -60,7 +60,7 @@ impl Given {
         if let (Kind::Table(of), tree::Kind::Table(table)) = (key.kind, &value.kind) {
             self.spans.insert(key.name, value.span);
             if of.switch {
-                self.values.say(key.name, catalog::Value::Switch(true));
+                self.values.set_value(key.name, catalog::Value::Switch(true));
             }
             for (name, value) in &table.entries {
                 match of.keys.iter().find(|key| key.is_simulated() && key.short_name() == name.name) {
@@ -87,7 +87,7 @@ impl Given {
             }
             return;
         }
-        self.values.say(key.name, decoded);
+        self.values.set_value(key.name, decoded);
         self.spans.insert(key.name, value.span);
     }
 
@@ -98,14 +98,14 @@ impl Given {
     /// The first option that is unknown, duplicate or invalid.
     pub fn change(&mut self, of: &'static str, options: &str, span: Span) -> Result<(), TextError> {
         let keys = self.values.keys();
-        let said = read_options(of, keys, Place::Simulated, Some(options))?;
-        for (key, value) in said.said() {
+        let options = read_options(of, keys, Place::Simulated, Some(options))?;
+        for (key, value) in options.explicit_values() {
             // A key of a switchable table enables it, as the table in a file does.
             let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
-            let switched = table.filter(|table| said.explicit_value(table.name).is_none());
+            let switched = table.filter(|table| options.explicit_value(table.name).is_none());
             let switched = switched.map(|table| (table, catalog::Value::Switch(true)));
             for (key, value) in switched.into_iter().chain([(*key, *value)]) {
-                self.values.say(key.name, value);
+                self.values.set_value(key.name, value);
                 self.spans.insert(key.name, span);
                 self.shared.remove(key.name);
             }
@@ -116,12 +116,12 @@ impl Given {
     /// Inherits from `other` the values that are not set here. A switchable table is inherited as a whole.
     pub fn inherit(&mut self, other: &Self) {
         let own: Vec<&str> = self.spans.keys().copied().collect();
-        for (key, value) in other.values.said() {
+        for (key, value) in other.values.explicit_values() {
             let switch = key.name.split_once('.').map_or(key.name, |(table, _)| table);
-            let is_said =
+            let is_set =
                 own.contains(&key.name) || own.contains(&switch) && self.values.keys().find(switch).is_some();
-            if !is_said && self.values.keys().find(key.name).is_some() {
-                self.values.say(key.name, *value);
+            if !is_set && self.values.keys().find(key.name).is_some() {
+                self.values.set_value(key.name, *value);
                 self.shared.insert(key.name);
                 if let Some(span) = other.spans.get(key.name) {
                     self.spans.insert(key.name, *span);
@@ -132,7 +132,7 @@ impl Given {
     }
 
     /// Reports a fault at its key's position, or else at `span`.
-    pub fn report(&self, fault: &Fault, span: Span, report: &mut Report) {
+    pub fn report(&self, fault: &ConfigError, span: Span, report: &mut Report) {
         // Consequences of an invalid value are not reported.
         if self.broken && !self.spans.contains_key(fault.key) {
             return;
@@ -143,7 +143,7 @@ impl Given {
         }
         let table = fault.key.split_once('.').map_or(fault.key, |(table, _)| table);
         let span = [fault.key, table].iter().find_map(|key| self.spans.get(key)).copied().unwrap_or(span);
-        let draft = if fault.is_doubt {
+        let draft = if fault.is_warning {
             report.warn("scenario.unused", span, fault.what.as_str())
         } else {
             report.error("scenario.range", span, fault.what.as_str())

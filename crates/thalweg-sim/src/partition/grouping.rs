@@ -80,13 +80,13 @@ impl Cells<'_> {
         for (&part, work) in part.iter().zip(&self.work) {
             loads[usize::from(part)] += work;
         }
-        let mut ways = vec![0.0; part.len()];
-        self.edges.iter().for_each(|edge| ways[edge.from as usize] += 1.0);
+        let mut outgoing = vec![0.0; part.len()];
+        self.edges.iter().for_each(|edge| outgoing[edge.from as usize] += 1.0);
         let mut of_cell = 0.0;
         for &Edge { from, to, .. } in &self.edges {
             let ends = [from, to].map(|of| of as usize);
             if part[ends[0]] != part[ends[1]] {
-                let more = OF_BORDER * self.leaving[ends[0]] / ways[ends[0]];
+                let more = OF_BOUNDARY * self.leaving[ends[0]] / outgoing[ends[0]];
                 ends.iter().for_each(|&end| loads[usize::from(part[end])] += more);
                 of_cell += if ends.iter().any(|&end| roots[end] == cell) { more } else { 0.0 };
             }
@@ -146,15 +146,16 @@ impl<'a> Growth<'a> {
             .map(|(of, _)| of)
             .collect();
         let ends = edges.iter().map(|edge| [roots[edge.from as usize], roots[edge.to as usize]]);
-        let ways: Vec<[u32; 2]> = ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
+        let outgoing: Vec<[u32; 2]> =
+            ends.filter(|[a, b]| a != b).flat_map(|[a, b]| [[a, b], [b, a]]).collect();
         // While filling, the end of each cell's list; afterwards its start.
         let mut first = vec![0; roots.len() + 1];
-        ways.iter().for_each(|[of, _]| first[*of as usize] += 1);
+        outgoing.iter().for_each(|[of, _]| first[*of as usize] += 1);
         for of in 0..roots.len() {
             first[of + 1] += first[of];
         }
-        let mut neighbours = vec![0; ways.len()];
-        for [of, other] in ways {
+        let mut neighbours = vec![0; outgoing.len()];
+        for [of, other] in outgoing {
             first[of as usize] -= 1;
             neighbours[first[of as usize] as usize] = other;
         }
@@ -258,7 +259,7 @@ const NOWHERE: u16 = u16::MAX;
 /// Cost of one synchronisation of the threads, in hops; measured, with occasional preemption.
 const HOPS_A_ROUND: f64 = 100.0;
 /// Work of a partition for a packet that crosses its boundary, in hops; measured where most packets do.
-const OF_BORDER: f64 = 0.5;
+const OF_BOUNDARY: f64 = 0.5;
 /// Imbalance factor: the busiest partition differs from round to round, hence all wait for longer than the heaviest
 /// partition needs on average.
 pub(super) const UNEVEN: f64 = 1.3;

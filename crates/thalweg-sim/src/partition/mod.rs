@@ -9,11 +9,11 @@ mod grouping;
 
 use self::grouping::{Grouping, UNEVEN};
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
-use crate::parts::numbers::{has_ends_apart, opens};
+use crate::parts::connection_ids::{has_independent_ends, opens};
 use crate::route::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
-use thalweg_catalog::Ends;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// Maximum number of partitions.
@@ -73,8 +73,8 @@ pub enum Bound {
         /// The share of all work, from 0 to 1.
         share: f64,
     },
-    /// A queue with feedback to sources: this link direction, the links on which its messages leave, and the sources
-    /// without lookahead to them, that is those at the router and those of transfers that arrive at random.
+    /// A queue with feedback to sources: this link direction, the links of its messages, and the sources
+    /// without lookahead to them, at the router or with random arrivals of transfers.
     Feedback {
         /// The link and its source and destination nodes.
         name: [String; 3],
@@ -98,7 +98,7 @@ pub fn estimate_speedup<const COUNT: usize>(
     threads: [usize; COUNT],
 ) -> [SpeedupEstimate; COUNT] {
     let alone = |bound| SpeedupEstimate { parts: 1, speedup: 1.0, bound };
-    if let Some(bound) = whole(spec) {
+    if let Some(bound) = unpartitionable(spec) {
         return threads.map(|_| alone(bound.clone()));
     }
     let cells = Cells::new(spec);
@@ -116,7 +116,7 @@ pub fn estimate_speedup<const COUNT: usize>(
 /// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
 /// only if the run is long enough for users to wait and clearly gains.
 pub fn default_threads(spec: &Spec, idle: usize) -> usize {
-    if idle < 2 || most_work(spec) < LARGE || whole(spec).is_some() {
+    if idle < 2 || most_work(spec) < LARGE || unpartitionable(spec).is_some() {
         return 1;
     }
     let cells = Cells::new(spec);
@@ -127,7 +127,7 @@ pub fn default_threads(spec: &Spec, idle: usize) -> usize {
 /// Partitions a run of `spec`, which must be valid, for up to `threads` threads. Returns `None` if it cannot be
 /// partitioned.
 pub(crate) fn cut(spec: &Spec, threads: usize) -> Option<Cut> {
-    if threads < 2 || whole(spec).is_some() {
+    if threads < 2 || unpartitionable(spec).is_some() {
         return None;
     }
     let cells = Cells::new(spec);
@@ -147,7 +147,7 @@ fn most_work(spec: &Spec) -> f64 {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
     let of = |group: &GroupSpec| {
-        let rate = own_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MAX_RATE);
+        let rate = access_rate(group).min(wanted(group, spec.duration)).min(fastest).min(MAX_RATE);
         let hops = (2 * spec.links.len().min(64)) as f64 + OF_SOURCE + OF_SINK + 4.0;
         f64::from(group.count) * rate / packet_bits(group) * hops
     };
@@ -155,7 +155,7 @@ fn most_work(spec: &Spec) -> f64 {
 }
 
 /// Returns the rate of a flow's own links.
-fn own_rate(group: &GroupSpec) -> f64 {
+fn access_rate(group: &GroupSpec) -> f64 {
     let slower =
         |access: &AccessSpec| access.source_forward.rate.as_f64().min(access.sink_forward.rate.as_f64());
     group.access.as_ref().map_or(f64::MAX, slower)
@@ -167,8 +167,8 @@ fn packet_bits(group: &GroupSpec) -> f64 {
     f64::from(group.transport.data_packet(segment)) * 8.0
 }
 
-/// Returns the reason why a network cannot be partitioned at all, if any.
-fn whole(spec: &Spec) -> Option<Bound> {
+/// Returns the obstacle to any partitioning of a network, if there is one.
+fn unpartitionable(spec: &Spec) -> Option<Bound> {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let access = spec.groups.iter().filter_map(|group| group.access.as_ref());
     let own =
@@ -217,11 +217,13 @@ impl Sets {
 /// the sink.
 fn is_separable(group: &GroupSpec) -> bool {
     // A datagram sender does not know when the last packet has arrived.
-    let (is_acknowledged, is_plain) =
-        (matches!(group.transport.ends, Ends::Window(_)), matches!(group.transport.ends, Ends::Datagram(_)));
-    let is_own = match &group.workload {
+    let (is_acknowledged, is_plain) = (
+        matches!(group.transport.ends, EndpointConfigs::Window(_)),
+        matches!(group.transport.ends, EndpointConfigs::Datagram(_)),
+    );
+    let is_independent = match &group.workload {
         WorkloadSpec::Poisson { .. } | WorkloadSpec::List(_) if opens(group) => {
-            has_ends_apart(&group.transport)
+            has_independent_ends(&group.transport)
         }
         WorkloadSpec::Bulk
         | WorkloadSpec::Telnet { .. }
@@ -235,7 +237,7 @@ fn is_separable(group: &GroupSpec) -> bool {
         }
     };
     // Flows behind access links of their own are numerous and small enough.
-    is_own && group.reading.is_none() && group.access.is_none()
+    is_independent && group.reading.is_none() && group.access.is_none()
 }
 
 /// The cells of a network: link directions, then the sources and then the sinks of its flows.
@@ -268,13 +270,13 @@ impl<'a> Cells<'a> {
             total: 0.0,
             telling: BTreeSet::new(),
         };
-        let (ways, none) = (all_paths(spec), FlowPaths::default());
-        let of = |from, to| ways.get(&(from, to)).unwrap_or(&none);
-        let ways_of =
+        let (paths, none) = (all_paths(spec), FlowPaths::default());
+        let of = |from, to| paths.get(&(from, to)).unwrap_or(&none);
+        let paths_of =
             |group: &'a GroupSpec| group.ends().map(|[from, to]| [of(from, to), of(to, from)]).collect();
-        let ways: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(ways_of).collect();
-        cells.join(&ways);
-        cells.weigh(&ways);
+        let paths: Vec<Vec<[&FlowPaths; 2]>> = spec.groups.iter().map(paths_of).collect();
+        cells.join(&paths);
+        cells.weigh(&paths);
         cells
     }
 
@@ -284,24 +286,24 @@ impl<'a> Cells<'a> {
     }
 
     /// Merges cells that must stay together, and finds the edges between the others.
-    fn join(&mut self, ways: &[Vec<[&FlowPaths; 2]>]) {
+    fn join(&mut self, paths: &[Vec<[&FlowPaths; 2]>]) {
         let mut node_ends: BTreeMap<u32, u32> = BTreeMap::new();
         let mut first = self.directions;
-        for (group, ways) in self.spec.groups.iter().zip(ways) {
-            for &(before, behind) in ways.iter().flatten().flat_map(|ways| &ways.steps) {
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            for &(before, behind) in paths.iter().flatten().flat_map(|paths| &paths.steps) {
                 self.edge(before, behind, lookahead(self.direction(before)));
             }
             for number in 0..group.count {
                 let source = first + number;
                 let ends = [source, source + self.flows];
-                self.join_ends(group, &ways[number as usize % ways.len()], ends);
+                self.join_ends(group, &paths[number as usize % paths.len()], ends);
                 for (node, end) in group.ends_of(number).into_iter().zip(ends) {
                     if group.access.is_none() && !self.spec.nodes[node.0 as usize].processing.is_free() {
                         let first = *node_ends.entry(node.0).or_insert(end);
                         self.sets.unite(first, end);
                     }
                 }
-                if !self.is_apart(group) {
+                if !self.may_split(group) {
                     self.sets.unite(ends[0], ends[1]);
                 }
                 if matches!(group.workload, WorkloadSpec::Rounds { .. }) {
@@ -325,7 +327,7 @@ impl<'a> Cells<'a> {
 
     /// Returns true if the endpoints of a group may be in different partitions; false if every change is recorded, as a
     /// sender's states are recorded with its receiver's progress.
-    fn is_apart(&self, group: &GroupSpec) -> bool {
+    fn may_split(&self, group: &GroupSpec) -> bool {
         !self.spec.measure.every_event && is_separable(group)
     }
 
@@ -333,24 +335,24 @@ impl<'a> Cells<'a> {
         self.edges.push(Edge { from, to, lookahead });
     }
 
-    /// Adds the edges by which packets leave and reach the endpoints of a flow.
-    fn join_ends(&mut self, group: &GroupSpec, ways: &[&FlowPaths; 2], [source, sink]: [u32; 2]) {
+    /// Adds the edges between the endpoints of a flow and its path.
+    fn join_ends(&mut self, group: &GroupSpec, paths: &[&FlowPaths; 2], [source, sink]: [u32; 2]) {
         if let Some(delay) = group.control_channel {
             self.edge(sink, source, delay.as_picos());
         }
         let leaving = group.access.as_ref().map(|access| [&access.source_forward, &access.sink_backward]);
-        for (side, (ways, [from, to])) in ways.iter().zip([[source, sink], [sink, source]]).enumerate() {
-            for &first in &ways.first {
+        for (side, (paths, [from, to])) in paths.iter().zip([[source, sink], [sink, source]]).enumerate() {
+            for &first in &paths.first {
                 match leaving {
                     Some(leaving) => self.edge(from, first, lookahead(leaving[side])),
                     // Endpoints send into the network without delay.
                     None => self.sets.unite(from, first),
                 }
             }
-            for &last in &ways.last {
+            for &last in &paths.last {
                 self.edge(last, to, lookahead(self.direction(last)));
             }
-            for &(of, _) in &ways.shares {
+            for &(of, _) in &paths.shares {
                 if self.direction(of).ever_varies() {
                     // The delay may differ per flow.
                     self.sets.unite(from, of);
@@ -417,25 +419,25 @@ impl<'a> Cells<'a> {
     }
 
     /// Estimates the work: each flow sends at its share of its bottleneck, up to its demand.
-    fn weigh(&mut self, ways: &[Vec<[&FlowPaths; 2]>]) {
+    fn weigh(&mut self, paths: &[Vec<[&FlowPaths; 2]>]) {
         let mut crossing = vec![0.0; self.directions as usize];
-        for (group, ways) in self.spec.groups.iter().zip(ways) {
-            for (pair, [there, _]) in ways.iter().enumerate() {
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            for (pair, [there, _]) in paths.iter().enumerate() {
                 let flows = f64::from(group.flows_of_pair(pair));
                 there.shares.iter().for_each(|&(of, share)| crossing[of as usize] += flows * share);
             }
         }
         let mut flow = self.directions as usize;
-        for (group, ways) in self.spec.groups.iter().zip(ways) {
-            let most = own_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
+        for (group, paths) in self.spec.groups.iter().zip(paths) {
+            let most = access_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
             let packet = packet_bits(group);
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
-            for (pair, ways) in ways.iter().enumerate() {
+            for (pair, paths) in paths.iter().enumerate() {
                 let share = |&(of, share): &(DirectionId, f64)| {
                     self.direction(of).rate.as_f64() / crossing[of as usize].max(1.0) / share.max(1e-9)
                 };
-                let narrow = ways[0].shares.iter().map(share).fold(f64::MAX, f64::min);
-                let packets = narrow.min(most) / packet * self.spec.duration.as_secs_f64();
+                let bottleneck = paths[0].shares.iter().map(share).fold(f64::MAX, f64::min);
+                let packets = bottleneck.min(most) / packet * self.spec.duration.as_secs_f64();
                 for number in (pair..group.count as usize).step_by(group.ends().len()) {
                     let ends = [(flow, OF_SOURCE, 1.0), (flow + self.flows as usize, OF_SINK, OF_ANSWER)];
                     for (first, of_end, sent) in ends {
@@ -444,8 +446,8 @@ impl<'a> Cells<'a> {
                     }
                 }
                 let flows = f64::from(group.flows_of_pair(pair));
-                for (ways, of_packet) in ways.iter().zip([1.0, OF_ANSWER]) {
-                    for &(of, share) in &ways.shares {
+                for (paths, of_packet) in paths.iter().zip([1.0, OF_ANSWER]) {
+                    for &(of, share) in &paths.shares {
                         self.work[of as usize] += packets * of_packet * flows * share;
                     }
                 }
@@ -496,7 +498,7 @@ impl<'a> Cells<'a> {
         let group = self.spec.groups.iter().find(|group| {
             let mut flows = source..source + group.count as usize;
             source = flows.end;
-            opens(group) && group.access.is_none() && !self.is_apart(group) && flows.any(&is_there)
+            opens(group) && group.access.is_none() && !self.may_split(group) && flows.any(&is_there)
         })?;
         Some(Bound::Transfers(group.name.clone()))
     }
