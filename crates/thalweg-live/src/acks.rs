@@ -1,7 +1,7 @@
-//! Acknowledgements that are held back: what a router has to tell a source of TCP that has no ECN.
+//! Delayed acknowledgements: a congestion signal for TCP sources without ECN.
 //!
-//! When the message is at the source, the acknowledgements that come for it wait for a time, all together and in order; meanwhile TCP sends
-//! nothing new. Only segments that are nothing but acknowledgements wait. What comes while they do is heard, too, and does nothing.
+//! Feedback to a source delays its incoming acknowledgements for a fixed time, together and in order; TCP sends nothing
+//! new meanwhile. Only pure acknowledgements are delayed. Further feedback during the delay has no effect.
 
 use crate::packet::Header;
 use crate::tcp::Segment;
@@ -9,17 +9,17 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
-/// Acknowledgements of a connection that wait at a time; with one more they are let go.
+/// Maximum number of delayed acknowledgements per connection; one more releases them all.
 const MOST: usize = 4096;
 
-/// A source and its target.
+/// Source and target addresses.
 type Ends = [SocketAddr; 2];
 
 fn ends(header: &Header) -> Ends {
     [SocketAddr::new(header.source, header.ports[0]), SocketAddr::new(header.target, header.ports[1])]
 }
 
-/// A packet for a node, and the time at which it came.
+/// Receiving node, arrival time and contents of a packet.
 type Packet = (usize, Time, Vec<u8>);
 
 #[derive(Debug)]
@@ -28,11 +28,11 @@ struct Held {
     waiting: Vec<Packet>,
 }
 
-/// All connections whose acknowledgements may be held back.
+/// Connections whose acknowledgements may be delayed.
 #[derive(Debug)]
 pub(crate) struct Acks {
     span: Duration,
-    /// By their numbers in the network.
+    /// Endpoints by connection number in the network.
     sources: HashMap<u32, Ends>,
     held: HashMap<Ends, Held>,
 }
@@ -42,24 +42,24 @@ impl Acks {
         Self { span, sources: HashMap::new(), held: HashMap::new() }
     }
 
-    /// A host sends data on a connection; true for the first.
+    /// Records data that a host sends on a connection. Returns true for the first.
     pub fn on_sent(&mut self, connection: u32, header: &Header) -> bool {
         self.sources.insert(connection, ends(header)).is_none()
     }
 
-    /// A connection is over.
+    /// Removes a closed connection.
     pub fn forget(&mut self, connection: u32) {
         self.sources.remove(&connection);
     }
 
-    /// A message for the source of a connection is there; true if it is one of these.
-    pub fn tell(&mut self, at: Time, connection: u32) -> bool {
+    /// Starts the delay for feedback to the source of a connection. Returns false if the connection is unknown.
+    pub fn on_feedback(&mut self, at: Time, connection: u32) -> bool {
         let Some(ends) = self.sources.get(&connection) else { return false };
         self.held.entry(*ends).or_insert_with(|| Held { until: at + self.span, waiting: Vec::new() });
         true
     }
 
-    /// A packet comes to a host: `None` if it waits.
+    /// Passes a packet to a host; returns `None` if it is delayed.
     pub fn pass(&mut self, packet: Packet, header: &Header) -> Option<Packet> {
         if self.held.is_empty() {
             return Some(packet);
@@ -76,12 +76,12 @@ impl Acks {
         None
     }
 
-    /// The time at which some are let go.
+    /// Returns the time of the next release.
     pub fn next(&self) -> Option<Time> {
         self.held.values().map(|held| held.until).min()
     }
 
-    /// Lets go what has waited long enough.
+    /// Releases acknowledgements whose delay has passed.
     pub fn release(&mut self, now: Time, mut deliver: impl FnMut(Packet)) {
         if self.next().is_none_or(|next| next > now) {
             return;

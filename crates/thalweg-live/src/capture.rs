@@ -1,12 +1,13 @@
-//! Packet captures of real packets, in the format pcapng (draft-ietf-opsawg-pcapng): an interface for each host, times in nanoseconds.
+//! Captures of real packets in pcapng format (draft-ietf-opsawg-pcapng): one interface per host, timestamps in
+//! nanoseconds.
 
 use std::io::{self, Write};
 
-/// Writes a capture.
+/// Capture writer.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     to: W,
-    /// The time of day at which the run began, in nanoseconds since 1970.
+    /// Start of the run, in nanoseconds since 1970.
     began: u64,
     failed: Option<io::Error>,
 }
@@ -15,15 +16,15 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-/// Packets begin with their IP header.
+/// Link type: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
-/// Options: the name of an interface, and the unit of its times.
+/// Interface options: name, and timestamp resolution.
 const NAME: u16 = 2;
 const RESOLUTION: u16 = 9;
 const DIRECTION: u16 = 2;
 
 impl<W: Write> Capture<W> {
-    /// Begins a capture with these interfaces. The run began at this time of day, in nanoseconds since 1970.
+    /// Starts a capture with these interfaces. `began` is the start of the run, in nanoseconds since 1970.
     ///
     /// # Errors
     ///
@@ -41,7 +42,7 @@ impl<W: Write> Capture<W> {
         Ok(Self { to, began, failed: None })
     }
 
-    /// A host got a packet (`inbound`) or sent it, so many nanoseconds after the run began.
+    /// Records a packet that a host received (`inbound`) or sent, `nanos` nanoseconds after the start of the run.
     pub fn packet(&mut self, interface: u32, nanos: u64, inbound: bool, bytes: &[u8]) {
         let time = self.began + nanos;
         let length = bytes.len() as u32;
@@ -60,7 +61,7 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     ///
-    /// The first error met.
+    /// The first write error.
     pub fn finish(mut self) -> io::Result<W> {
         match self.failed.take() {
             Some(error) => Err(error),
@@ -89,7 +90,7 @@ fn pad(body: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// Read back by the rules of the format: blocks tell their length at both ends.
+    /// Parses the output by the format's rules: each block has its length at both ends.
     #[test]
     fn a_capture_can_be_read() {
         let mut capture = Capture::new(Vec::new(), 1_000_000_000, &["client", "web server"]).unwrap();

@@ -1,12 +1,12 @@
-//! Packets that routers make themselves.
+//! Packets originated by routers.
 
 use crate::packet::{ICMP, UDP, checksum, pseudo, seal_v4};
 use std::net::{IpAddr, SocketAddr};
 
-/// The hops that such a packet may go.
+/// Initial TTL or hop limit.
 const HOPS: u8 = 64;
 
-/// A packet with a message of ICMP, or a datagram of UDP with its header, whose checksum is set here.
+/// Returns a packet with an ICMP message or a UDP datagram; `body` includes the transport header. Sets its checksum.
 pub(crate) fn compose(source: IpAddr, target: IpAddr, protocol: u8, mut body: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::try_from(body.len()).ok()?;
     let addresses = match (source, target) {
@@ -14,11 +14,11 @@ pub(crate) fn compose(source: IpAddr, target: IpAddr, protocol: u8, mut body: Ve
         (IpAddr::V6(source), IpAddr::V6(target)) => [source.octets(), target.octets()].concat(),
         _ => return None,
     };
-    // ICMP for IPv4 has nothing around its body in the checksum.
+    // The IPv4 ICMP checksum covers no pseudo-header.
     let around = if protocol == ICMP { 0 } else { pseudo(source, target, protocol, body.len()) };
     let place = if protocol == UDP { 6..8 } else { 2..4 };
     let sum = match checksum(&[&around.to_be_bytes(), &body]) {
-        // Zero would say that there is none.
+        // In UDP, a zero field means no checksum.
         0 if protocol == UDP => u16::MAX,
         sum => sum,
     };
@@ -41,7 +41,7 @@ pub(crate) fn compose(source: IpAddr, target: IpAddr, protocol: u8, mut body: Ve
     Some(packet)
 }
 
-/// A datagram of UDP.
+/// Returns a UDP datagram.
 pub(crate) fn datagram(source: SocketAddr, target: SocketAddr, payload: &[u8]) -> Option<Vec<u8>> {
     let length = u16::try_from(8 + payload.len()).ok()?;
     let mut body = [source.port(), target.port(), length, 0].map(u16::to_be_bytes).concat();
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::packet::Header;
 
-    /// A receiver's sum over all that the checksum covers is all ones (RFC 1071).
+    /// A valid checksum makes the receiver's sum all ones (RFC 1071).
     #[test]
     fn datagrams_have_right_checksums() {
         for [source, target] in [["10.0.0.1:7", "10.0.0.2:4747"], ["[fd00::1]:7", "[fd00::2]:4747"]] {

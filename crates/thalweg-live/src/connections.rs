@@ -1,4 +1,4 @@
-//! Connections of real flows: packets between the same ports form one, so that flow queues separate them.
+//! Connections of real flows: packets between the same ports form one connection, as flow queues require.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub(crate) struct Key {
 const MOST: usize = 1 << 16;
 
 /// Idle timeout of a connection; all its packets have arrived by then.
-const SILENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: HashMap<Key, Open>,
-    looked: Time,
+    checked_at: Time,
 }
 
 impl Connections {
@@ -68,12 +68,12 @@ impl Connections {
 
     /// Closes expired connections periodically.
     fn tidy(&mut self, now: Time, mut close: impl FnMut(u32)) {
-        if now.since(self.looked) < SILENCE {
+        if now.since(self.checked_at) < IDLE_TIMEOUT {
             return;
         }
-        self.looked = now;
+        self.checked_at = now;
         self.open.retain(|_, open| {
-            let stays = now.since(open.last) < SILENCE;
+            let stays = now.since(open.last) < IDLE_TIMEOUT;
             if !stays {
                 close(open.number);
             }
@@ -129,7 +129,7 @@ mod tests {
                 |_| (),
             );
         }
-        // One more for each flow that came when all were taken.
+        // One overflow entry per flow beyond the limit.
         assert_eq!(made as usize, MOST + 3);
     }
 }

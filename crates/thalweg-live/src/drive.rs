@@ -3,11 +3,11 @@
 use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
 use crate::fidelity::Fidelity;
-use crate::forward::Door;
+use crate::forward::GatewayTap;
 use crate::port::Port;
-use crate::runs::{Runs, Told};
+use crate::runs::{DeliveryEvent, Runs};
 use crate::segments::cut;
-use crate::urgent;
+use crate::thread_priority;
 use crate::watch::{self, Watch};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -26,7 +26,7 @@ pub struct Device {
     /// Non-blocking device.
     pub port: Port,
     /// Connection to the gateway, if the device leads there.
-    pub door: Option<Door>,
+    pub gateway_tap: Option<GatewayTap>,
 }
 
 /// Capture file shared by all forwarding threads.
@@ -78,15 +78,15 @@ pub fn drive(
     devices: &[Device],
     stop: BorrowedFd<'_>,
     began: Instant,
-    onlookers: &NetworkObservers,
+    observers: &NetworkObservers,
 ) -> io::Result<Driven> {
-    urgent::make_urgent();
+    thread_priority::raise_priority();
     let waits = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     let add = |file: BorrowedFd<'_>, number| {
         epoll::add(&waits, file, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
     };
     add(stop, STOP)?;
-    let (capture, watch) = (onlookers.capture.as_deref(), onlookers.watch.as_deref());
+    let (capture, watch) = (observers.capture.as_deref(), observers.watch.as_deref());
     // Captures number the hosts.
     let mut numbers = vec![None; emulator.plan().nodes.len()];
     (0..).zip(emulator.plan().hosts()).for_each(|(number, (node, _))| numbers[node] = Some(number));
@@ -111,34 +111,34 @@ pub fn drive(
     let mut runs: Vec<Runs> = devices.iter().map(|_| Runs::default()).collect();
     // Devices with runs to flush.
     let mut touched = Vec::new();
-    let mut looked = clock.now();
+    let mut polled_at = clock.now();
     let mut seen = Time::ZERO;
     let mut pace = Pace::default();
     let (pause, busy) = if devices.len() > FEW_HOSTS { PAUSE_OF_MANY } else { PAUSE };
     loop {
         let mut out = 0;
         let mut failed = None;
-        let mut told = |what| match what {
-            Told::Leaves(at) => fidelity.leave(at, clock.now()),
-            Told::Refused(Errno::AGAIN | Errno::NOBUFS | Errno::INVAL, packets) => {
+        let mut on_delivery = |what| match what {
+            DeliveryEvent::Leaves(at) => fidelity.leave(at, clock.now()),
+            DeliveryEvent::Refused(Errno::AGAIN | Errno::NOBUFS | Errno::INVAL, packets) => {
                 fidelity.refused += packets;
             }
-            Told::Refused(error, _) => failed = Some(error),
+            DeliveryEvent::Refused(error, _) => failed = Some(error),
         };
         emulator.advance(clock.now(), |Delivery { node, at, bytes }| {
             let Some((interface, device)) = interfaces.get(node).copied().flatten() else { return };
             out += 1;
             captured(node, true, &bytes);
-            if device.door.as_ref().is_some_and(|door| door.keeps(&bytes)) {
-                return told(Told::Leaves(at));
+            if device.gateway_tap.as_ref().is_some_and(|gateway_tap| gateway_tap.keeps(&bytes)) {
+                return on_delivery(DeliveryEvent::Leaves(at));
             }
             if runs[interface].is_empty() {
                 touched.push(interface);
             }
-            runs[interface].add(&device.port, at, bytes, &mut told);
+            runs[interface].add(&device.port, at, bytes, &mut on_delivery);
         });
         for interface in touched.drain(..) {
-            runs[interface].flush(&devices[interface].port, &mut told);
+            runs[interface].flush(&devices[interface].port, &mut on_delivery);
         }
         fidelity.burst = fidelity.burst.max(out);
         pace.moved += out;
@@ -152,7 +152,7 @@ pub fn drive(
         if let Some(watch) = watch {
             let now = clock.now();
             if now >= seen {
-                watch.look(now, &emulator, &fidelity);
+                watch.observe(now, &emulator, &fidelity);
                 seen = now + watch::EVERY;
             }
             next = Some(next.map_or(seen, |next| next.min(seen)));
@@ -178,15 +178,15 @@ pub fn drive(
         if events.iter().any(|event| event.data.u64() == STOP) {
             break;
         }
-        // Nothing was there to see when it went to sleep.
+        // Nothing was pending when the thread went to sleep.
         let now = clock.now();
-        let since = if slept && !events.is_empty() { Duration::ZERO } else { now.since(looked) };
-        looked = now;
-        let mut came = 0;
+        let since = if slept && !events.is_empty() { Duration::ZERO } else { now.since(polled_at) };
+        polled_at = now;
+        let mut received = 0;
         for event in &events {
             let Some(device) = devices.get(event.data.u64() as usize) else { continue };
-            let most = came + BATCH;
-            while came < most {
+            let most = received + BATCH;
+            while received < most {
                 let (offload, bytes) = match device.port.read(&mut buffer) {
                     Ok(read) => read,
                     Err(Errno::AGAIN | Errno::INTR) => break,
@@ -194,17 +194,17 @@ pub fn drive(
                 };
                 let now = clock.now();
                 cut(offload, bytes, |packet| {
-                    came += 1;
+                    received += 1;
                     captured(device.node, false, &packet);
                     emulator.enter(now, device.node, packet);
                 });
             }
         }
-        for door in devices.iter().filter_map(|device| device.door.as_ref()) {
-            door.signals().into_iter().for_each(|(ends, signal)| emulator.congested(ends, signal));
+        for gateway_tap in devices.iter().filter_map(|device| device.gateway_tap.as_ref()) {
+            gateway_tap.signals().into_iter().for_each(|(ends, signal)| emulator.congested(ends, signal));
         }
-        fidelity.look(since, came);
-        pace.moved += came;
+        fidelity.observe(since, received);
+        pace.moved += received;
     }
     fidelity.shortest = emulator.shortest();
     fidelity.elapsed = clock.now().since(Time::ZERO);
@@ -234,7 +234,7 @@ impl Pace {
     }
 }
 
-/// The time that a run has taken.
+/// Run clock: time since the start of the run.
 #[derive(Clone, Copy, Debug)]
 struct Clock(Instant);
 
@@ -245,7 +245,7 @@ impl Clock {
     }
 }
 
-/// The time to wait for what is next; none where nothing is.
+/// Returns the timeout until the next event; `None` if there is none.
 fn wait(next: Option<Time>, now: Time) -> Option<Timespec> {
     let nanos = next?.since(now).as_picos().div_ceil(1000);
     let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

@@ -5,13 +5,13 @@
 
 use crate::acks::Acks;
 use crate::connections::{Connections, Key};
-use crate::gates::{Fate, Gates};
-use crate::icmp::{self, Trouble};
-use crate::middle::{Inward, Middle};
+use crate::gates::{GateVerdict, Gates};
+use crate::icmp::{self, IcmpError};
+use crate::middlebox::{Inbound, Middle};
 use crate::packet::{Header, cut, rewrite};
 use crate::plan::Plan;
+use crate::router_feedback::{Sources, head};
 use crate::tcp::{Segment, is_after};
-use crate::told::{Sources, head};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::Ecn;
@@ -54,7 +54,7 @@ pub struct Delivery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets sent by hosts.
-    pub came: u64,
+    pub sent: u64,
     /// Ignored packets among these: not unicast IP.
     pub ignored: u64,
     /// Packets for unreachable addresses.
@@ -68,7 +68,7 @@ pub struct Counts {
     /// Packets dropped by NATs and firewalls.
     pub stopped: u64,
     /// Congestion feedback messages of routers to sources.
-    pub told: u64,
+    pub router_feedback: u64,
     /// Acknowledgements delayed as a congestion signal.
     pub waited: u64,
     /// Packets held at a gate.
@@ -82,14 +82,14 @@ pub struct Counts {
 impl Counts {
     /// Adds the counters of another part of the network.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.came += other.came;
+        self.sent += other.sent;
         self.ignored += other.ignored;
         self.unreachable += other.unreachable;
         self.expired += other.expired;
         self.too_big += other.too_big;
         self.messages += other.messages;
         self.stopped += other.stopped;
-        self.told += other.told;
+        self.router_feedback += other.router_feedback;
         self.waited += other.waited;
         self.held += other.held;
         self.copies += other.copies;
@@ -113,7 +113,7 @@ pub struct Emulator {
     plan: Plan,
     by_address: HashMap<IpAddr, usize>,
     /// Paths by endpoints and matching rule; `None` if there is no route.
-    ways: HashMap<(usize, usize, Option<usize>), Option<usize>>,
+    path_indices: HashMap<(usize, usize, Option<usize>), Option<usize>>,
     /// All paths, indexed by flow of the network.
     list: Vec<LivePath>,
     connections: Connections,
@@ -139,9 +139,10 @@ impl Emulator {
         if plan.marks_feedback {
             live.translate_messages();
         }
-        let tells = |link: &LinkSpec| link.forward.feedback.is_some() || link.backward.feedback.is_some();
-        let sources = plan.spec.links.iter().any(tells).then(Sources::default);
-        let acks = plan.holds_acks.filter(|_| sources.is_some()).map(Acks::new);
+        let has_feedback =
+            |link: &LinkSpec| link.forward.feedback.is_some() || link.backward.feedback.is_some();
+        let sources = plan.spec.links.iter().any(has_feedback).then(Sources::default);
+        let acks = plan.ack_delay.filter(|_| sources.is_some()).map(Acks::new);
         let addresses = plan.nodes.iter().enumerate();
         let by_address = addresses.flat_map(|(number, node)| node.addresses.map(|address| (address, number)));
         let by_address = by_address.collect();
@@ -150,7 +151,7 @@ impl Emulator {
             live,
             by_address,
             plan,
-            ways: HashMap::new(),
+            path_indices: HashMap::new(),
             list: Vec::new(),
             connections: Connections::default(),
             gates: Gates::default(),
@@ -193,7 +194,7 @@ impl Emulator {
 
     /// Accepts a packet that a host sends now.
     pub fn enter(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
-        self.counts.came += 1;
+        self.counts.sent += 1;
         self.pass(now);
         match Header::parse(&bytes)
             .filter(|header| icmp::is_host(header.target) && icmp::is_host(header.source))
@@ -219,12 +220,12 @@ impl Emulator {
         self.arrived = arrived;
         if let Some(sources) = &self.sources {
             for message in self.live.take_messages() {
-                if self.acks.as_mut().is_some_and(|acks| acks.tell(message.at, message.connection)) {
-                    self.counts.told += 1;
+                if self.acks.as_mut().is_some_and(|acks| acks.on_feedback(message.at, message.connection)) {
+                    self.counts.router_feedback += 1;
                     continue;
                 }
-                if let Some((node, bytes)) = sources.tell(&message) {
-                    self.counts.told += 1;
+                if let Some((node, bytes)) = sources.on_feedback(&message) {
+                    self.counts.router_feedback += 1;
                     deliver(Delivery { node, at: message.at, bytes });
                 }
             }
@@ -252,15 +253,14 @@ impl Emulator {
     /// Returns the delay of the shortest used path between hosts, without queueing.
     pub fn shortest(&self) -> Duration {
         let nodes = &self.plan.nodes;
-        let between_hosts = self
-            .ways
-            .iter()
-            .filter_map(|(&(from, to, _), way)| way.filter(|_| nodes[from].is_host && nodes[to].is_host));
+        let between_hosts = self.path_indices.iter().filter_map(|(&(from, to, _), path_index)| {
+            path_index.filter(|_| nodes[from].is_host && nodes[to].is_host)
+        });
         let delay = |direction: &DirectionId| {
             let link = &self.plan.spec.links[*direction as usize / 2];
             if direction.is_multiple_of(2) { link.forward.delay } else { link.backward.delay }
         };
-        let shortest = between_hosts.map(|way| self.list[way].path.iter().map(delay));
+        let shortest = between_hosts.map(|path_index| self.list[path_index].path.iter().map(delay));
         shortest.map(|delays| delays.fold(Duration::ZERO, |sum, delay| sum + delay)).min().unwrap_or_default()
     }
 
@@ -276,7 +276,7 @@ impl Emulator {
     }
 
     /// Returns the path between two nodes for packets without a matching rule.
-    fn way(&mut self, from: usize, to: usize) -> Option<usize> {
+    fn path_index(&mut self, from: usize, to: usize) -> Option<usize> {
         self.path_of(from, to, None)
     }
 
@@ -284,12 +284,12 @@ impl Emulator {
     fn path_of(&mut self, from: usize, to: usize, rule: Option<usize>) -> Option<usize> {
         // Replies are not a flow of the scenario.
         let rule = rule.filter(|rule| self.plan.rules[*rule].ends == [from, to]);
-        if let Some(way) = self.ways.get(&(from, to, rule)) {
-            return *way;
+        if let Some(path_index) = self.path_indices.get(&(from, to, rule)) {
+            return *path_index;
         }
         let ends = [from, to].map(|node| NodeId(node as u32));
         let path = self.live.path(ends[0], ends[1]).filter(|path| !path.is_empty());
-        let way = path.map(|path| {
+        let path_index = path.map(|path| {
             let named =
                 rule.map(|rule| &self.plan.rules[rule]).map(|rule| (rule.name.as_str(), rule.priority));
             let flow = self.live.flow(ends, &path, named);
@@ -298,8 +298,8 @@ impl Emulator {
             self.list.push(LivePath { from, to, path, flow });
             self.list.len() - 1
         });
-        self.ways.insert((from, to, rule), way);
-        way
+        self.path_indices.insert((from, to, rule), path_index);
+        path_index
     }
 
     /// Returns the first rule that matches a packet or the flow it replies to.
@@ -320,15 +320,15 @@ impl Emulator {
         let target = self.node_of(header.target).filter(|&to| to != from);
         let rule = target.and_then(|to| self.rule(from, to, header));
         let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
-        let Some(way) = target.and_then(|to| self.path_of(from, to, rule)) else {
+        let Some(path_index) = target.and_then(|to| self.path_of(from, to, rule)) else {
             // The first router has no route. A host without any link gets no ICMP message.
             self.counts.unreachable += 1;
-            if let Some(way) = self.neighbour(from).and_then(|router| self.way(from, router)) {
-                self.send(now, way, bytes, header, priority);
+            if let Some(path_index) = self.neighbour(from).and_then(|router| self.path_index(from, router)) {
+                self.send(now, path_index, bytes, header, priority);
             }
             return;
         };
-        let path = &self.list[way].path;
+        let path = &self.list[path_index].path;
         // Private addresses are not routed outside.
         let is_private = path.iter().rev().skip(1).any(|link| self.middle.leads_in(*link));
         if is_private || self.middle.stops(now, &self.plan, path, header) {
@@ -337,18 +337,18 @@ impl Emulator {
         }
         // The first router, behind the first link, decrements the hop limit by one.
         let most = usize::from(header.hops).max(1);
-        let narrow = |link: &DirectionId| bytes.len() > self.plan.mtus[*link as usize / 2] as usize;
+        let small_mtu = |link: &DirectionId| bytes.len() > self.plan.mtus[*link as usize / 2] as usize;
         // The MTU of a host's first link is that of its device.
-        let narrow = path.iter().skip(1).position(narrow).map_or(path.len(), |link| link + 1);
+        let small_mtu = path.iter().skip(1).position(small_mtu).map_or(path.len(), |link| link + 1);
         let translated = path.iter().skip(1).position(|link| self.middle.leads_out(*link));
         let translated = translated.map_or(path.len(), |link| link + 1);
-        let stops = narrow.min(most).min(translated);
+        let stops = small_mtu.min(most).min(translated);
         if stops == path.len() {
-            return self.send(now, way, bytes, header, priority);
+            return self.send(now, path_index, bytes, header, priority);
         }
         let router = self.end_of(path[stops - 1]);
-        if let Some(way) = self.way(from, router) {
-            self.send(now, way, bytes, header, priority);
+        if let Some(path_index) = self.path_index(from, router) {
+            self.send(now, path_index, bytes, header, priority);
         }
     }
 
@@ -364,8 +364,8 @@ impl Emulator {
         Some((if link.a == node { link.b } else { link.a }).0 as usize)
     }
 
-    fn send(&mut self, now: Time, way: usize, bytes: Vec<u8>, header: &Header, priority: u8) {
-        let LivePath { from, flow, .. } = self.list[way];
+    fn send(&mut self, now: Time, path_index: usize, bytes: Vec<u8>, header: &Header, priority: u8) {
+        let LivePath { from, flow, .. } = self.list[path_index];
         let Header { source, target, protocol, ports, .. } = *header;
         let key = Key { flow, addresses: [source, target], protocol, ports };
         let (live, closed) = (&mut self.live, &mut Vec::new());
@@ -391,16 +391,16 @@ impl Emulator {
             live.listens(connection);
         }
         let has_gate = self.plan.spec.nodes[from].gate.is_some();
-        let fate = if has_gate && self.plan.nodes[from].addresses.contains(&source) {
+        let verdict = if has_gate && self.plan.nodes[from].addresses.contains(&source) {
             self.gates.on_sent(now, (from, priority), (key, connection), (&bytes, header), live)
         } else {
-            Fate::Passes
+            GateVerdict::Passes
         };
-        if is_again && fate != Fate::Copy {
+        if is_again && verdict != GateVerdict::Copy {
             live.resent(flow);
         }
-        match fate {
-            Fate::Passes => {
+        match verdict {
+            GateVerdict::Passes => {
                 let head = self.sources.as_ref().and_then(|_| head(&bytes, header));
                 let serial = live.enter(connection, priority, header.ecn, bytes);
                 if let Some(sources) = &mut self.sources
@@ -409,9 +409,9 @@ impl Emulator {
                     live.listens(connection);
                 }
             }
-            Fate::Waits if live.hold(connection, priority, header.ecn, bytes) => self.counts.held += 1,
-            Fate::Waits => self.counts.gate_drops += 1,
-            Fate::Copy => self.counts.copies += 1,
+            GateVerdict::Waits if live.hold(connection, priority, header.ecn, bytes) => self.counts.held += 1,
+            GateVerdict::Waits => self.counts.gate_drops += 1,
+            GateVerdict::Copy => self.counts.copies += 1,
         }
     }
 
@@ -419,10 +419,10 @@ impl Emulator {
     fn arrive(&mut self, now: Time, arrival: Arrival) -> Option<Delivery> {
         let Arrival { at, flow, ecn, damaged, mut bytes } = arrival;
         let header = Header::parse(&bytes)?;
-        let way = &self.list[flow as usize];
-        let (node, last) = (way.to, way.path.last().copied());
+        let live_path = &self.list[flow as usize];
+        let (node, last) = (live_path.to, live_path.path.last().copied());
         // The last link leads to the node itself, the others to routers before it.
-        let routers = way.path.len() - 1;
+        let routers = live_path.path.len() - 1;
         // A queue may set CE in place of its own mark; a Not-ECT packet must not get it.
         let ecn = if header.ecn.is_capable() || !ecn.is_ce() { ecn } else { Ecn::NotEct };
         if damaged {
@@ -440,12 +440,12 @@ impl Emulator {
         rewrite(&mut bytes, hops, ecn);
         if let Some(last) = last.filter(|last| self.middle.leads_in(*last)) {
             match self.middle.translate_in(now, last, &bytes, &header) {
-                Inward::Own => {}
-                Inward::Stops => {
+                Inbound::Local => {}
+                Inbound::Stops => {
                     self.counts.stopped += 1;
                     return None;
                 }
-                Inward::Goes(mut bytes) => {
+                Inbound::Goes(mut bytes) => {
                     let inner = Header::parse(&bytes)?;
                     let (hops, ecn) = (hops.saturating_sub(1), inner.ecn);
                     rewrite(&mut bytes, hops, ecn);
@@ -459,7 +459,7 @@ impl Emulator {
             let payload = header.payload(&bytes) as u64;
             self.live.count(flow, payload, bytes.len() as u64 - payload);
             if self.plan.spec.nodes[node].gate.is_some() {
-                self.gates.on_heard(&bytes, &header, &mut self.live);
+                self.gates.on_received(&bytes, &header, &mut self.live);
             }
             let packet = match &mut self.acks {
                 Some(acks) => acks.pass((node, at, bytes), &header),
@@ -469,7 +469,7 @@ impl Emulator {
             return packet.map(|(node, at, bytes)| Delivery { node, at, bytes });
         }
         let answer = icmp::answer(&bytes, &header)?;
-        self.say(now, node, answer);
+        self.send_from_router(now, node, answer);
         None
     }
 
@@ -482,16 +482,16 @@ impl Emulator {
         bytes: &[u8],
         header: &Header,
     ) {
-        let next = self.node_of(header.target).and_then(|to| self.way(node, to));
-        let trouble = match next {
-            None => Trouble::NoRoute,
+        let next = self.node_of(header.target).and_then(|to| self.path_index(node, to));
+        let error = match next {
+            None => IcmpError::NoRoute,
             Some(_) if usize::from(header.hops) <= routers + 1 => {
                 self.counts.expired += 1;
-                Trouble::TimeExceeded
+                IcmpError::TimeExceeded
             }
-            Some(way) => {
-                let mtu = self.plan.mtus[self.list[way].path[0] as usize / 2];
-                let out = self.list[way].path[0];
+            Some(path_index) => {
+                let mtu = self.plan.mtus[self.list[path_index].path[0] as usize / 2];
+                let out = self.list[path_index].path[0];
                 if bytes.len() <= mtu as usize && self.middle.leads_out(out) {
                     self.count(flow, bytes, header);
                     return self.translate(now, node, (routers, out), bytes, header);
@@ -500,12 +500,12 @@ impl Emulator {
                     return self.cut(now, node, routers, bytes, mtu);
                 }
                 self.counts.too_big += 1;
-                Trouble::TooBig(mtu)
+                IcmpError::TooBig(mtu)
             }
         };
-        let own = usize::from(header.source.is_ipv6());
-        if let Some(message) = icmp::message(self.plan.nodes[node].addresses[own], trouble, bytes, header) {
-            self.say(now, node, message);
+        let family = usize::from(header.source.is_ipv6());
+        if let Some(message) = icmp::message(self.plan.nodes[node].addresses[family], error, bytes, header) {
+            self.send_from_router(now, node, message);
         }
     }
 
@@ -547,7 +547,7 @@ impl Emulator {
     }
 
     /// Sends a packet originated by a router.
-    fn say(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
+    fn send_from_router(&mut self, now: Time, node: usize, bytes: Vec<u8>) {
         self.counts.messages += 1;
         if let Some(header) = Header::parse(&bytes) {
             self.route(now, node, bytes, &header);

@@ -1,19 +1,20 @@
-//! The account of how faithful an emulation was: what this host did late, or not at all.
+//! Record of an emulation's fidelity: packets that this host delayed or dropped.
 
 use std::fmt;
 use thalweg_proto::units::{Duration, Time};
 
-/// One packet in a hundred may be late by a tenth of the time that the shortest path takes, but within these bounds: a path of some
-/// microseconds cannot be had from a host that is woken up for each packet, and what is more than the last disturbs any.
-pub const MAY_BE_LATE: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(1)];
+/// Lower and upper limit on the permitted lateness. One packet in a hundred may be late by a tenth of the shortest
+/// path's delay, clamped to these limits. The lower limit allows for one wake-up per packet, without which no host can
+/// emulate paths of some microseconds; lateness above the upper limit disturbs any network.
+pub const LATENESS_LIMITS: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(1)];
 
-/// The host stood still for longer than this.
-pub const STOOD_STILL: Duration = Duration::from_millis(100);
+/// Lateness above which the host counts as stalled.
+pub const STALL_THRESHOLD: Duration = Duration::from_millis(100);
 
-/// Each octave of nanoseconds is cut into so many buckets (2^5).
+/// Binary logarithm of the number of histogram buckets per octave of nanoseconds (2^5).
 const BITS: u32 = 5;
 
-/// A distribution of times by which something was late.
+/// Histogram of lateness.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -28,7 +29,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Something was this late.
+    /// Records one value.
     #[inline]
     pub fn record(&mut self, late: Duration) {
         let nanos = late.as_picos() / 1000;
@@ -39,17 +40,17 @@ impl Lateness {
         }
     }
 
-    /// The number of times that were recorded.
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The most.
+    /// Returns the maximum.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max)
     }
 
-    /// The time that this share of all does not exceed, to 3 %.
+    /// Returns the `share` quantile, to within 3 %.
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (self.count as f64 * share).ceil() as u64;
         let mut seen = 0;
@@ -71,7 +72,7 @@ fn bucket(nanos: u64) -> usize {
     (u64::from(exponent << BITS) + (nanos >> exponent)) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn last(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < 1 << BITS {
@@ -81,14 +82,14 @@ fn last(bucket: usize) -> u64 {
     ((bucket - (exponent << BITS) + 1) << exponent).wrapping_sub(1)
 }
 
-/// The account of a run.
+/// Fidelity record of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
-    /// The time by which packets left the network late.
+    /// Lateness of packets that leave the network.
     pub late: Lateness,
-    /// The time for which a packet that a program sent may have waited to be seen: from one look at the devices to the next.
+    /// Upper bound on the time that sent packets waited to be read: the interval between two polls of the devices.
     pub unseen: Lateness,
-    /// The most packets that left in one go.
+    /// Maximum number of packets delivered in one batch.
     pub burst: u64,
     /// Maximum packets received in one poll.
     pub gulp: u64,
@@ -119,35 +120,35 @@ impl Fidelity {
     /// Merges the records of several threads, each with a part of the network. Lateness is that of the thread with the
     /// worst lateness: the others' packets must not dilute it.
     pub(crate) fn of_threads(threads: Vec<Self>) -> Self {
-        let mut whole = Self::default();
+        let mut merged = Self::default();
         let mut latest = None;
         for thread in threads {
-            whole.burst = whole.burst.max(thread.burst);
-            whole.gulp = whole.gulp.max(thread.gulp);
-            whole.lost_before += thread.lost_before;
-            whole.refused += thread.refused;
-            whole.elapsed = whole.elapsed.max(thread.elapsed);
-            whole.busy += thread.busy;
-            whole.threads += thread.threads;
+            merged.burst = merged.burst.max(thread.burst);
+            merged.gulp = merged.gulp.max(thread.gulp);
+            merged.lost_before += thread.lost_before;
+            merged.refused += thread.refused;
+            merged.elapsed = merged.elapsed.max(thread.elapsed);
+            merged.busy += thread.busy;
+            merged.threads += thread.threads;
             let share = thread.late.quantile(0.99).as_secs_f64() / thread.bound().as_secs_f64();
-            whole.late.max = whole.late.max.max(thread.late.max);
-            whole.unseen.max = whole.unseen.max.max(thread.unseen.max);
+            merged.late.max = merged.late.max.max(thread.late.max);
+            merged.unseen.max = merged.unseen.max.max(thread.unseen.max);
             if latest.as_ref().is_none_or(|(most, _)| share > *most) {
                 latest = Some((share, thread));
             }
         }
         if let Some((_, latest)) = latest {
             // The maximum is over all threads.
-            whole.late = Lateness { max: whole.late.max, ..latest.late };
-            whole.unseen = Lateness { max: whole.unseen.max, ..latest.unseen };
-            whole.shortest = latest.shortest;
+            merged.late = Lateness { max: merged.late.max, ..latest.late };
+            merged.unseen = Lateness { max: merged.unseen.max, ..latest.unseen };
+            merged.shortest = latest.shortest;
         }
-        whole
+        merged
     }
 
     /// Returns the bound on the 99th percentile of lateness.
     fn bound(&self) -> Duration {
-        let [least, most] = MAY_BE_LATE;
+        let [least, most] = LATENESS_LIMITS;
         Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most)
     }
 
@@ -159,7 +160,7 @@ impl Fidelity {
             let [late, bound] = [late, bound].map(Rounded);
             why.push(format!("one packet in a hundred left {late} late or more; {bound} do no harm here"));
         }
-        if self.late.max() > STOOD_STILL {
+        if self.late.max() > STALL_THRESHOLD {
             why.push(format!("the emulator stood still for {}", Rounded(self.late.max())));
         }
         if self.lost_before > 0 {
@@ -172,10 +173,10 @@ impl Fidelity {
     }
 
     /// Records a poll of the devices: the time since the previous one, and the number of packets.
-    pub fn look(&mut self, after: Duration, came: u64) {
-        if came > 0 {
+    pub fn observe(&mut self, after: Duration, received: u64) {
+        if received > 0 {
             self.unseen.record(after);
-            self.gulp = self.gulp.max(came);
+            self.gulp = self.gulp.max(received);
         }
     }
 
@@ -214,7 +215,7 @@ impl fmt::Display for Fidelity {
             "bursts: {} in, {} out at most; the emulator used {share:.0} % of a processor",
             self.gulp, self.burst
         )?;
-        // Each has links that nothing connects with those of the others.
+        // The threads' link groups are disconnected from each other.
         if self.threads > 1 { write!(f, ", in {} threads", self.threads) } else { Ok(()) }
     }
 }
@@ -239,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_falls_behind_is_told() {
+    fn a_slow_host_is_reported() {
         let mut fidelity = Fidelity::default();
         let at = Time::ZERO + Duration::from_secs(1);
         (0..1000).for_each(|_| fidelity.leave(at, at + Duration::from_micros(80)));
         assert_eq!(fidelity.verdict(), Verdict::Valid);
-        // Nine in a thousand are not one in a hundred.
+        // Nine in a thousand are less than one in a hundred.
         (0..9).for_each(|_| fidelity.leave(at, at + Duration::from_millis(5)));
         assert_eq!(fidelity.verdict(), Verdict::Valid);
         (0..9).for_each(|_| fidelity.leave(at, at + Duration::from_millis(5)));

@@ -4,7 +4,7 @@
 //! - A flow is the TCP or UDP traffic from one program to another, identified by addresses and ports. It starts with
 //!   its first data. It ends when TCP closes it, or after one second without data and with none in flight or waiting.
 //! - A gate holds data back. Other TCP packets pass: acknowledgements and connection setup.
-//! - A TCP retransmission of data that waits at the gate is dropped; a second copy would be sent in vain.
+//! - A TCP retransmission of data that waits at the gate is dropped, as a second copy would be redundant.
 
 use crate::connections::Key;
 use crate::packet::{Header, TCP, UDP};
@@ -18,14 +18,14 @@ use thalweg_sim::live::Live;
 use thalweg_sim::spec::NodeId;
 
 /// Idle time after which a flow with nothing in flight ends.
-const SILENCE: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Idle time after which a flow ends, even with packets in flight.
 const DEAD: Duration = Duration::from_secs(50);
 
 /// Verdict on a packet at its node's gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum GateVerdict {
     /// Forward.
     Passes,
     /// Hold.
@@ -57,13 +57,13 @@ struct Flow {
 pub(crate) struct Gates {
     flows: HashMap<Ends, Flow>,
     /// Time of the next check for ended flows.
-    look: Option<Time>,
+    next_check: Option<Time>,
 }
 
 impl Gates {
     /// Returns the time of the next timer event.
     pub fn next(&self) -> Option<Time> {
-        self.look
+        self.next_check
     }
 
     /// Handles a packet sent by a host behind a gate, on this connection and priority.
@@ -74,7 +74,7 @@ impl Gates {
         (key, connection): (Key, u32),
         (bytes, header): (&[u8], &Header),
         live: &mut Live,
-    ) -> Fate {
+    ) -> GateVerdict {
         let segment = Segment::parse(bytes, header);
         let is_data = match header.protocol {
             UDP => true,
@@ -84,9 +84,9 @@ impl Gates {
         let ends = ends(header);
         let flow = match self.flows.entry(ends) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if !is_data => return Fate::Passes,
+            Entry::Vacant(_) if !is_data => return GateVerdict::Passes,
             Entry::Vacant(place) => {
-                self.look.get_or_insert(now + SILENCE);
+                self.next_check.get_or_insert(now + IDLE_TIMEOUT);
                 live.join(connection, NodeId(node as u32), priority);
                 let tcp = segment.as_ref().map(Sender::new);
                 place.insert(Flow { key, connection, last: now, tcp, waiting: Vec::new() })
@@ -105,29 +105,29 @@ impl Gates {
             if segment.is_some_and(|segment| segment.is_reset()) {
                 self.end(&ends, live);
             }
-            return Fate::Passes;
+            return GateVerdict::Passes;
         }
-        let Some(segment) = segment else { return Fate::Waits };
+        let Some(segment) = segment else { return GateVerdict::Waits };
         if segment.payload > 0 {
             let part = (segment.sequence, segment.end());
             if flow.waiting.contains(&part) {
-                return Fate::Copy;
+                return GateVerdict::Copy;
             }
             flow.waiting.push(part);
-            return Fate::Waits;
+            return GateVerdict::Waits;
         }
         // The FIN or RST must not overtake the data.
         let is_end = segment.is_last() || segment.is_reset();
-        if is_end && !flow.waiting.is_empty() { Fate::Waits } else { Fate::Passes }
+        if is_end && !flow.waiting.is_empty() { GateVerdict::Waits } else { GateVerdict::Passes }
     }
 
     /// Handles a packet received for a host behind a gate.
-    pub fn on_heard(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
+    pub fn on_received(&mut self, bytes: &[u8], header: &Header, live: &mut Live) {
         let ([source, target], protocol, [from, to]) = ends(header);
         let ends = ([target, source], protocol, [to, from]);
         let Some(flow) = self.flows.get_mut(&ends) else { return };
         let (Some(segment), Some(sender)) = (Segment::parse(bytes, header), &mut flow.tcp) else { return };
-        if let Some(signal) = sender.on_heard(&segment) {
+        if let Some(signal) = sender.on_received(&segment) {
             live.congested(flow.connection, signal);
         }
         if segment.is_reset() || sender.is_done() {
@@ -145,7 +145,7 @@ impl Gates {
 
     /// Removes ended flows.
     pub fn pass(&mut self, now: Time, live: &mut Live, mut keep: impl FnMut(&Key)) {
-        if self.look.is_none_or(|look| now < look) {
+        if self.next_check.is_none_or(|next_check| now < next_check) {
             return;
         }
         self.flows.retain(|_, flow| {
@@ -153,7 +153,7 @@ impl Gates {
             if waits {
                 keep(&flow.key);
             }
-            let is_silent = now.since(flow.last) >= SILENCE;
+            let is_silent = now.since(flow.last) >= IDLE_TIMEOUT;
             let is_over = is_silent && !flow.tcp.is_some_and(|sender| sender.is_waiting()) && !waits;
             // No event will report these packets as delivered; connections close only later.
             let is_dead = now.since(flow.last) >= DEAD && !waits;
@@ -162,7 +162,7 @@ impl Gates {
             }
             !(is_over || is_dead)
         });
-        self.look = (!self.flows.is_empty()).then_some(now + SILENCE / 4);
+        self.next_check = (!self.flows.is_empty()).then_some(now + IDLE_TIMEOUT / 4);
     }
 
     fn end(&mut self, ends: &Ends, live: &mut Live) {

@@ -152,7 +152,7 @@ mod tests {
     use thalweg_proto::units::Rate;
     use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
 
-    /// Lines of two hosts each, with these rates in Mbit/s.
+    /// Returns a plan of separate links, each with two hosts, with these rates in Mbit/s.
     fn lines(rates: &[u64]) -> Plan {
         let mut spec = Spec { seed: 1, ..Spec::default() };
         for (line, rate) in (0..).zip(rates) {
@@ -182,17 +182,17 @@ mod tests {
     #[test]
     fn all_have_about_as_much_to_carry() {
         assert_eq!(threads(&[30; 8], 4), [0, 1, 2, 3, 0, 1, 2, 3]);
-        // The third is as much as all others.
+        // The third link has as much load as all others together.
         assert_eq!(threads(&[10, 10, 40, 10, 10], 2), [1, 1, 0, 1, 1]);
         assert_eq!(threads(&[1, 2, 3], 64), [2, 1, 0]);
     }
 
     #[test]
-    fn what_is_connected_has_one_thread() {
+    fn connected_nodes_share_a_thread() {
         let mut spec = lines(&[1, 1, 1]).spec;
         spec.links[2].a = NodeId(0);
         let groups = Groups::new(&plan(&spec, &PlanOptions::default()).unwrap(), 64);
-        // Nothing leads to the fifth, which is no host any more.
+        // The fifth has no link left and is no longer a host.
         assert_eq!((0..6).map(|node| groups.of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
     }
 }

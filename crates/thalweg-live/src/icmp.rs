@@ -1,28 +1,30 @@
-//! Messages of routers about packets that they do not forward, and answers to those that are for themselves: ICMP (RFC 792, RFC 4443).
+//! ICMP messages of routers about undeliverable packets, and answers to packets addressed to a router (RFC 792, RFC
+//! 4443).
 
 use crate::compose::compose;
 use crate::packet::{Header, ICMP, ICMP6, UDP};
 use std::net::IpAddr;
 
-/// The reason for which a packet does not go on.
+/// The reason why a packet is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// It has passed as many routers as it may.
+pub(crate) enum IcmpError {
+    /// The TTL or hop limit expired.
     TimeExceeded,
-    /// Nothing leads there.
+    /// No route to the destination.
     NoRoute,
-    /// Nobody listens there.
+    /// Port unreachable.
     NoPort,
-    /// It is larger than this, which the next link takes.
+    /// The packet exceeds the next link's MTU, in bytes.
     TooBig(u32),
 }
 
-/// A datagram of IPv4 of at most this size is what every host takes (RFC 1812, section 4.3.2.3), of IPv6 this (RFC 4443, section 2.4).
+/// Maximum message size that every host accepts, in bytes: IPv4 (RFC 1812, section 4.3.2.3) and IPv6 (RFC 4443, section
+/// 2.4).
 const LARGEST: [usize; 2] = [576, 1280];
 
-/// The message of a router with this address about a packet; `None` where there must be none: about messages about packets, about
-/// later fragments, to or from what is no single host (RFC 1122, section 3.2.2).
-pub(crate) fn message(router: IpAddr, trouble: Trouble, packet: &[u8], header: &Header) -> Option<Vec<u8>> {
+/// Returns an ICMP message about a packet from the router with this address. Returns `None` where RFC 1122, section
+/// 3.2.2, forbids it: about ICMP errors, non-initial fragments, and non-unicast addresses.
+pub(crate) fn message(router: IpAddr, error: IcmpError, packet: &[u8], header: &Header) -> Option<Vec<u8>> {
     let kind = packet.get(header.at).copied().unwrap_or(0);
     let is_about_packets = match header.protocol {
         ICMP => matches!(kind, 3 | 4 | 5 | 11 | 12),
@@ -32,16 +34,16 @@ pub(crate) fn message(router: IpAddr, trouble: Trouble, packet: &[u8], header: &
     if is_about_packets || header.is_later_fragment || !is_host(header.source) {
         return None;
     }
-    let (kind, code, word) = match (router, trouble) {
-        (IpAddr::V4(_), Trouble::TimeExceeded) => (11, 0, 0),
-        (IpAddr::V4(_), Trouble::NoRoute) => (3, 0, 0),
-        (IpAddr::V4(_), Trouble::NoPort) => (3, 3, 0),
-        // The next link's MTU is in the lower half (RFC 1191, section 4).
-        (IpAddr::V4(_), Trouble::TooBig(mtu)) => (3, 4, mtu & 0xffff),
-        (IpAddr::V6(_), Trouble::TimeExceeded) => (3, 0, 0),
-        (IpAddr::V6(_), Trouble::NoRoute) => (1, 0, 0),
-        (IpAddr::V6(_), Trouble::NoPort) => (1, 4, 0),
-        (IpAddr::V6(_), Trouble::TooBig(mtu)) => (2, 0, mtu),
+    let (kind, code, word) = match (router, error) {
+        (IpAddr::V4(_), IcmpError::TimeExceeded) => (11, 0, 0),
+        (IpAddr::V4(_), IcmpError::NoRoute) => (3, 0, 0),
+        (IpAddr::V4(_), IcmpError::NoPort) => (3, 3, 0),
+        // The lower half of the word holds the next hop's MTU (RFC 1191, section 4).
+        (IpAddr::V4(_), IcmpError::TooBig(mtu)) => (3, 4, mtu & 0xffff),
+        (IpAddr::V6(_), IcmpError::TimeExceeded) => (3, 0, 0),
+        (IpAddr::V6(_), IcmpError::NoRoute) => (1, 0, 0),
+        (IpAddr::V6(_), IcmpError::NoPort) => (1, 4, 0),
+        (IpAddr::V6(_), IcmpError::TooBig(mtu)) => (2, 0, mtu),
     };
     let (around, largest) = if router.is_ipv4() { (28, LARGEST[0]) } else { (48, LARGEST[1]) };
     let mut body = vec![kind, code, 0, 0];
@@ -50,13 +52,13 @@ pub(crate) fn message(router: IpAddr, trouble: Trouble, packet: &[u8], header: &
     message_of(router, header.source, body)
 }
 
-/// The answer of a router to a packet that is for itself: echoes come back, and nobody listens to datagrams.
+/// Returns a router's answer to a packet addressed to itself: an echo reply, or port unreachable for a datagram.
 pub(crate) fn answer(packet: &[u8], header: &Header) -> Option<Vec<u8>> {
     let behind = packet.get(header.at..)?;
     match (header.protocol, behind.first()?) {
         (ICMP, 8) => message_of(header.target, header.source, echo(0, behind)),
         (ICMP6, 128) => message_of(header.target, header.source, echo(129, behind)),
-        (UDP, _) => message(header.target, Trouble::NoPort, packet, header),
+        (UDP, _) => message(header.target, IcmpError::NoPort, packet, header),
         _ => None,
     }
 }
@@ -72,7 +74,7 @@ fn message_of(source: IpAddr, target: IpAddr, body: Vec<u8>) -> Option<Vec<u8>> 
     compose(source, target, protocol, body)
 }
 
-/// One host, not many or none.
+/// Returns true for the unicast address of a host.
 pub(crate) fn is_host(address: IpAddr) -> bool {
     let special = match address {
         IpAddr::V4(address) => address.is_broadcast() || address.is_link_local(),
@@ -88,14 +90,14 @@ mod tests {
     use crate::packet::tests::udp_v4;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    fn about(trouble: Trouble, bytes: &[u8]) -> Option<Vec<u8>> {
-        message(Ipv4Addr::new(10, 0, 0, 9).into(), trouble, bytes, &Header::parse(bytes).unwrap())
+    fn about(error: IcmpError, bytes: &[u8]) -> Option<Vec<u8>> {
+        message(Ipv4Addr::new(10, 0, 0, 9).into(), error, bytes, &Header::parse(bytes).unwrap())
     }
 
     #[test]
-    fn messages_say_what_became_of_a_packet() {
+    fn messages_describe_the_error_of_a_packet() {
         let packet = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 1, &[7; 2000]);
-        let exceeded = about(Trouble::TimeExceeded, &packet).unwrap();
+        let exceeded = about(IcmpError::TimeExceeded, &packet).unwrap();
         let header = Header::parse(&exceeded).unwrap();
         assert_eq!(
             (header.source.to_string(), header.target.to_string()),
@@ -103,21 +105,21 @@ mod tests {
         );
         assert_eq!((&exceeded[20..22], checksum(&[&exceeded[20..]])), ([11, 0].as_slice(), 0));
         assert_eq!((exceeded.len(), &exceeded[28..]), (576, &packet[..548]));
-        let big = about(Trouble::TooBig(1300), &packet).unwrap();
+        let big = about(IcmpError::TooBig(1300), &packet).unwrap();
         assert_eq!(big[20..22], [3, 4]);
         assert_eq!(u16::from_be_bytes([big[26], big[27]]), 1300);
     }
 
     #[test]
-    fn nothing_is_said_about_messages() {
+    fn no_error_is_sent_about_an_error() {
         let packet = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 1, b"x");
-        let first = about(Trouble::NoRoute, &packet).unwrap();
-        assert_eq!(about(Trouble::TimeExceeded, &first), None);
-        assert_eq!(about(Trouble::NoRoute, &udp_v4([224, 0, 0, 1], [10, 0, 0, 2], 1, b"x")), None);
+        let first = about(IcmpError::NoRoute, &packet).unwrap();
+        assert_eq!(about(IcmpError::TimeExceeded, &first), None);
+        assert_eq!(about(IcmpError::NoRoute, &udp_v4([224, 0, 0, 1], [10, 0, 0, 2], 1, b"x")), None);
     }
 
     #[test]
-    fn echoes_come_back() {
+    fn echo_requests_are_answered() {
         let request = message_of(
             Ipv4Addr::new(10, 0, 0, 1).into(),
             Ipv4Addr::new(10, 0, 0, 9).into(),
@@ -130,7 +132,7 @@ mod tests {
         let [a, b] = [1, 2].map(Ipv6Addr::from);
         let request = message_of(a.into(), b.into(), vec![128, 0, 0, 0, 1, 2, 3, 4]).unwrap();
         let reply = answer(&request, &Header::parse(&request).unwrap()).unwrap();
-        // The checksum of ICMPv6 covers addresses, length and protocol (RFC 4443, section 2.3).
+        // The ICMPv6 checksum covers addresses, length and protocol (RFC 4443, section 2.3).
         let around = [b.octets().as_slice(), &a.octets(), &[0, 0, 0, 8, 0, 0, 0, 58]].concat();
         assert_eq!((reply[40], checksum(&[&around, &reply[40..]])), (129, 0));
     }

@@ -20,7 +20,7 @@ mod gates;
 mod groups;
 pub mod host;
 mod icmp;
-mod middle;
+mod middlebox;
 mod nat;
 mod packet;
 pub mod plan;
@@ -28,11 +28,11 @@ mod port;
 mod readdress;
 #[doc(hidden)]
 pub mod readers;
+mod router_feedback;
 mod runs;
 mod segments;
 mod tcp;
-mod told;
-mod urgent;
+mod thread_priority;
 mod watch;
 
 pub use capture::Capture;

@@ -1,5 +1,5 @@
-//! Address translators: which port of the translator stands for which port inside, and who may answer there (RFC 4787 for UDP, RFC 5382
-//! for TCP, RFC 5508 for echoes, whose identifiers are their ports).
+//! Network address translation: port mappings and inbound filtering (RFC 4787 for UDP, RFC 5382 for TCP, RFC 5508 for
+//! ICMP echo, with identifiers as ports).
 //!
 //! | kind (RFC 3489, section 5) | a port outside is | packets are let in from |
 //! | --- | --- | --- |
@@ -14,19 +14,19 @@ use std::net::IpAddr;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::spec::NatKind;
 
-/// An address and a port.
+/// Address and port.
 pub(crate) type Place = (IpAddr, u16);
 
-/// The first of the ports that are given away.
+/// First external port.
 const FIRST_PORT: u16 = 30_000;
-/// Ports that are in use at a time, of one protocol and kind of address.
-const MOST: usize = 30_000;
-/// Targets that a port remembers.
+/// Maximum number of mappings.
+const MAX_MAPPINGS: usize = 30_000;
+/// Maximum number of remembered targets per port.
 const MAX_TARGETS: usize = 1024;
-/// A port that nobody sends from for so long is given away again: of UDP (RFC 4787, REQ-5), and of TCP (RFC 5382, REQ-5).
-const SILENCE: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(7440)];
+/// Idle timeouts of mappings: UDP (RFC 4787, REQ-5) and TCP (RFC 5382, REQ-5).
+const IDLE_TIMEOUT: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(7440)];
 
-/// The owner of a port: the protocol, the place inside, and the target where translators tell them apart.
+/// Mapping key: protocol, internal address and port, and the target if the mapping depends on it.
 type Owner = (u8, Place, Option<Place>);
 
 #[derive(Debug)]
@@ -37,23 +37,23 @@ struct Mapping {
     last: Time,
 }
 
-/// A translator.
+/// A NAT.
 #[derive(Debug)]
-pub(crate) struct Translator {
+pub(crate) struct Nat {
     kind: NatKind,
     rebind: Option<Duration>,
     mappings: HashMap<Owner, Mapping>,
-    /// By protocol, IPv6 or not, and port.
+    /// Mapping keys by protocol, IPv6 flag and external port.
     owners: HashMap<(u8, bool, u16), Owner>,
     next: u16,
 }
 
-impl Translator {
+impl Nat {
     pub fn new(kind: NatKind, rebind: Option<Duration>) -> Self {
         Self { kind, rebind, mappings: HashMap::new(), owners: HashMap::new(), next: FIRST_PORT }
     }
 
-    /// A packet goes out: the port that it leaves from. `None` where all are taken.
+    /// Handles an outgoing packet and returns its external port; `None` if all are in use.
     pub fn leave(&mut self, now: Time, protocol: u8, from: Place, to: Place) -> Option<u16> {
         let target = (self.kind == NatKind::Symmetric).then_some(to);
         let owner = (protocol, from, target);
@@ -73,7 +73,8 @@ impl Translator {
         Some(mapping.port)
     }
 
-    /// A packet comes for a port: the place inside that it is for. `None` where nobody is, or it is not let in.
+    /// Handles an incoming packet for an external port and returns the internal address and port; `None` if there is no
+    /// mapping or the packet is filtered.
     pub fn enter(&mut self, now: Time, protocol: u8, from: Place, port: u16) -> Option<Place> {
         let owner = *self.owners.get(&(protocol, from.0.is_ipv6(), port))?;
         let mapping = self.mappings.get(&owner)?;
@@ -86,17 +87,17 @@ impl Translator {
         (is_let_in && !self.is_over(now, protocol, mapping)).then_some(inside)
     }
 
-    /// The place inside that a port stands for, whoever asks: routers speak of packets that have left.
+    /// Returns the internal address and port of a mapping without filtering, for ICMP messages from any router.
     pub fn inside(&self, protocol: u8, is_v6: bool, port: u16) -> Option<Place> {
         self.owners.get(&(protocol, is_v6, port)).map(|(_, inside, _)| *inside)
     }
 
-    /// True of a port that is given away again when it is used next: after silence, or because UDP has other ports from now on.
+    /// Returns true for an expired mapping: idle for too long, or a UDP mapping past the rebinding period.
     fn is_over(&self, now: Time, protocol: u8, mapping: &Mapping) -> bool {
-        let silence = SILENCE[usize::from(protocol != UDP)];
+        let timeout = IDLE_TIMEOUT[usize::from(protocol != UDP)];
         let period = |rebind: Duration, at: Time| at.since(Time::ZERO).as_picos() / rebind.as_picos().max(1);
         let rebinds = |rebind| protocol == UDP && period(rebind, now) != period(rebind, mapping.made);
-        now.since(mapping.last) >= silence || self.rebind.is_some_and(rebinds)
+        now.since(mapping.last) >= timeout || self.rebind.is_some_and(rebinds)
     }
 
     fn forget(&mut self, owner: &Owner) {
@@ -105,17 +106,17 @@ impl Translator {
         }
     }
 
-    /// A port that nobody has.
+    /// Returns a free external port.
     fn free(&mut self, now: Time, protocol: u8, is_v6: bool) -> Option<u16> {
-        if self.mappings.len() >= MOST {
+        if self.mappings.len() >= MAX_MAPPINGS {
             let over = self.mappings.iter().filter(|(owner, mapping)| self.is_over(now, owner.0, mapping));
             let over: Vec<Owner> = over.map(|(owner, _)| *owner).collect();
             over.iter().for_each(|owner| self.forget(owner));
         }
-        if self.mappings.len() >= MOST {
+        if self.mappings.len() >= MAX_MAPPINGS {
             return None;
         }
-        // There are more ports than are in use.
+        // Fewer ports are in use than exist.
         loop {
             let port = self.next;
             self.next = port.checked_add(1).unwrap_or(FIRST_PORT);
@@ -139,12 +140,12 @@ mod tests {
         Time::ZERO + Duration::from_secs(seconds)
     }
 
-    fn of(kind: NatKind, rebind: Option<Duration>) -> Translator {
-        Translator::new(kind, rebind)
+    fn of(kind: NatKind, rebind: Option<Duration>) -> Nat {
+        Nat::new(kind, rebind)
     }
 
-    /// The table of RFC 3489, section 5: whether two targets see one port; and which of the target itself, its other port and another
-    /// address may answer.
+    /// Tests the table of RFC 3489, section 5: whether two targets see one external port, and which of the target
+    /// itself, its other port and another address may answer.
     #[test]
     fn kinds_are_as_defined() {
         for (kind, one_port, let_in) in [
@@ -161,7 +162,7 @@ mod tests {
             let other = nat.leave(at(1), UDP, place(1, 5000), place(8, 53)).unwrap();
             assert_eq!(other == port, one_port, "{kind:?}");
             assert_eq!(nat.enter(at(1), UDP, place(8, 53), other), Some(place(1, 5000)));
-            // Nobody's port, and another protocol.
+            // An unmapped port, and another protocol.
             assert_eq!(nat.enter(at(1), UDP, place(9, 53), 29_999), None);
             assert_eq!(nat.enter(at(1), 6, place(9, 53), port), None);
         }
@@ -188,12 +189,12 @@ mod tests {
         assert_eq!(leave(25, 6), stays);
         assert_eq!(nat.enter(at(11), UDP, place(9, 53), first), None);
         assert_eq!(nat.enter(at(11), UDP, place(9, 53), second), Some(place(1, 5000)));
-        // Nothing comes in any more before something has gone out.
+        // Nothing enters before the next outgoing packet.
         assert_eq!(nat.enter(at(20), UDP, place(9, 53), second), None);
     }
 
     #[test]
-    fn silence_ends_a_port_and_there_are_never_too_many() {
+    fn idle_ports_expire_and_their_number_is_bounded() {
         let mut nat = of(NatKind::Symmetric, None);
         let port = nat.leave(at(0), UDP, place(1, 1), place(9, 53)).unwrap();
         assert!(nat.enter(at(119), UDP, place(9, 53), port).is_some());
@@ -201,9 +202,9 @@ mod tests {
         for target in 0..40_000u32 {
             let to = (Ipv4Addr::from(0x0b00_0000 + target).into(), 53);
             let given = nat.leave(at(10), UDP, place(1, 1), to);
-            assert_eq!(given.is_some(), target + 1 < MOST as u32, "{target}");
+            assert_eq!(given.is_some(), target + 1 < MAX_MAPPINGS as u32, "{target}");
         }
-        // Two minutes later there is room again.
+        // Two minutes later, ports are free again.
         assert!(nat.leave(at(131), UDP, place(1, 1), place(7, 7)).is_some());
     }
 }

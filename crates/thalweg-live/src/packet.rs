@@ -1,38 +1,38 @@
-//! Headers of real IP packets: what the network has to know of them, and what it changes.
+//! Parsing and rewriting of IP headers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thalweg_proto::Ecn;
 
-/// The protocols that are told apart.
+/// Protocol numbers.
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 pub(crate) const ICMP6: u8 = 58;
 
-/// The parts of a packet's headers that matter here.
+/// Relevant header fields of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub source: IpAddr,
     pub target: IpAddr,
-    /// Routers that it may still pass, plus one: time to live, or the hop limit.
+    /// TTL (IPv4) or hop limit (IPv6).
     pub hops: u8,
     pub ecn: Ecn,
-    /// The differentiated services codepoint, below 64 (RFC 2474, section 3).
+    /// Differentiated services code point, below 64 (RFC 2474, section 3).
     pub dscp: u8,
-    /// The protocol behind all headers of IP.
+    /// Transport protocol, after all IP headers.
     pub protocol: u8,
-    /// The position at which that protocol begins.
+    /// Offset of the transport header, in bytes.
     pub at: usize,
-    /// The source's and the target's port, or the number of an echo; zeros where there are none.
+    /// Source and destination port, or the echo identifier twice; zeros if there are none.
     pub ports: [u16; 2],
-    /// A fragment that is not the first.
+    /// True for a fragment other than the first.
     pub is_later_fragment: bool,
-    /// Routers may cut it to pieces.
+    /// True if routers may fragment the packet.
     pub may_be_cut: bool,
 }
 
 impl Header {
-    /// The headers of a packet; `None` where it is none of IP, or is shorter than it says.
+    /// Parses the headers of a packet; `None` if it is not IP or is truncated.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         match bytes.first()? >> 4 {
             4 => Self::parse_v4(bytes),
@@ -79,7 +79,7 @@ impl Header {
             Some(Ipv6Addr::from(octets).into())
         };
         let (mut protocol, mut at, mut is_later_fragment) = (header[6], 40, false);
-        // Hop-by-hop options, routing, fragment, options for the target (RFC 8200, section 4).
+        // Hop-by-hop options, routing, fragment and destination options headers (RFC 8200, section 4).
         while let (0 | 43 | 44 | 60, Some(&[next, length])) =
             (protocol, bytes.get(at..).and_then(<[u8]>::first_chunk))
         {
@@ -107,27 +107,27 @@ impl Header {
         })
     }
 
-    /// The class of service, 0 to 7: the upper three bits of the DSCP (RFC 2474, section 4.2.2).
+    /// Returns the class of service, 0 to 7: the upper three bits of the DSCP (RFC 2474, section 4.2.2).
     pub const fn class(&self) -> u8 {
         self.dscp >> 3
     }
 
-    /// It is a message of ICMP.
+    /// Returns true for an ICMP message.
     pub const fn is_echo(&self) -> bool {
         matches!(self.protocol, ICMP | ICMP6)
     }
 
-    /// Bytes for an application, of a packet of so many bytes that begins with `bytes`.
+    /// Returns the application payload size of the packet, in bytes.
     pub fn payload(&self, bytes: &[u8]) -> usize {
         let behind = bytes.len().saturating_sub(self.at);
-        let own = match self.protocol {
+        let header_length = match self.protocol {
             _ if self.is_later_fragment => 0,
-            // Its data offset, in words.
+            // TCP data offset, in words.
             TCP => bytes.get(self.at + 12).map_or(20, |offset| usize::from(offset >> 4) * 4),
             UDP | ICMP | ICMP6 => 8,
             _ => 0,
         };
-        behind.saturating_sub(own)
+        behind.saturating_sub(header_length)
     }
 }
 
@@ -137,13 +137,13 @@ fn ports(protocol: u8, behind: &[u8]) -> [u16; 2] {
     };
     match protocol {
         TCP | UDP => [word(0), word(2)],
-        // The number of an echo is where both directions have it.
+        // Both directions carry the same echo identifier.
         ICMP | ICMP6 => [word(4), word(4)],
         _ => [0; 2],
     }
 }
 
-/// Changes what the network changes on the way: the hops that are left, and the ECN codepoint.
+/// Rewrites the TTL or hop limit and the ECN codepoint.
 pub(crate) fn rewrite(bytes: &mut [u8], hops: u8, ecn: Ecn) {
     match bytes.first().map(|first| first >> 4) {
         Some(4) => {
@@ -166,7 +166,7 @@ pub(crate) fn rewrite(bytes: &mut [u8], hops: u8, ecn: Ecn) {
     }
 }
 
-/// Sets the checksum of a header of IPv4.
+/// Sets the checksum of an IPv4 header.
 pub(crate) fn seal_v4(header: &mut [u8]) {
     if let Some(sum) = header.get_mut(10..12) {
         sum.fill(0);
@@ -177,9 +177,10 @@ pub(crate) fn seal_v4(header: &mut [u8]) {
     }
 }
 
-/// The checksum of the Internet (RFC 1071) over parts, each of which but the last has an even length.
+/// Returns the Internet checksum (RFC 1071) over `parts`, all but the last of even length.
 pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
-    // Sums do not depend on the order of bytes but for that of the result (section 2 B), and wide words are added as well as narrow ones.
+    // The sum is independent of byte order except in its result (section 2 B); wide words can be added as well as
+    // narrow ones.
     let mut sum = 0u64;
     for part in parts {
         let (words, rest) = part.as_chunks::<4>();
@@ -194,8 +195,8 @@ pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
     u16::from_be_bytes((!(sum as u16)).to_ne_bytes())
 }
 
-/// The sum of what the checksums of TCP, UDP and ICMP for IPv6 cover beside their own bytes: addresses, protocol and length (RFC 768,
-/// RFC 8200, section 8.1).
+/// Returns the pseudo-header sum for TCP, UDP and ICMPv6: addresses, protocol and length (RFC 768, RFC 8200, section
+/// 8.1).
 pub(crate) fn pseudo(source: IpAddr, target: IpAddr, protocol: u8, length: usize) -> u16 {
     let (length, protocol) = ((length as u32).to_be_bytes(), [0, 0, 0, protocol]);
     !match (source, target) {
@@ -209,21 +210,21 @@ pub(crate) fn pseudo(source: IpAddr, target: IpAddr, protocol: u8, length: usize
     }
 }
 
-/// Cuts a packet of IPv4 into fragments that are no larger than `mtu` (RFC 791, section 3.2).
+/// Splits an IPv4 packet into fragments of at most `mtu` bytes (RFC 791, section 3.2).
 pub(crate) fn cut(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let Some(header) = Header::parse(bytes) else { return Vec::new() };
     let (head, data) = bytes.split_at(header.at);
-    // All but the last carry whole groups of eight octets.
+    // All fragments but the last carry a multiple of eight octets.
     let piece = mtu.saturating_sub(header.at) / 8 * 8;
     if piece == 0 {
         return Vec::new();
     }
-    let own = u16::from_be_bytes([head[6], head[7]]);
+    let fragment_field = u16::from_be_bytes([head[6], head[7]]);
     let last = data.len().saturating_sub(1) / piece;
     let fragment = |(number, part): (usize, &[u8])| {
         let mut fragment = [head, part].concat();
-        let more = if number < last || own & 0x2000 != 0 { 0x2000 } else { 0 };
-        let offset = (own & 0x1fff) + (number * piece / 8) as u16;
+        let more = if number < last || fragment_field & 0x2000 != 0 { 0x2000 } else { 0 };
+        let offset = (fragment_field & 0x1fff) + (number * piece / 8) as u16;
         let total = fragment.len() as u16;
         fragment[2..4].copy_from_slice(&total.to_be_bytes());
         fragment[6..8].copy_from_slice(&(offset | more).to_be_bytes());
@@ -240,7 +241,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A datagram of UDP over IPv4, by hand: RFC 791 and RFC 768.
+    /// Returns a UDP datagram over IPv4, built by hand from RFC 791 and RFC 768.
     pub fn udp_v4(source: [u8; 4], target: [u8; 4], hops: u8, payload: &[u8]) -> Vec<u8> {
         let total = 28 + payload.len() as u16;
         let mut bytes = vec![0x45, 0x02, 0, 0, 0, 7, 0, 0, hops, UDP, 0, 0];
@@ -255,7 +256,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn headers_say_what_they_say() {
+    fn headers_are_parsed() {
         let bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, b"hello");
         let header = Header::parse(&bytes).unwrap();
         assert_eq!(
@@ -268,11 +269,11 @@ pub(crate) mod tests {
         let mut v6 = vec![0x6b, 0xb0, 0, 0, 0, 16, 0, 9];
         v6.extend([0xfd; 16]);
         v6.extend([0xfe; 16]);
-        // Options for the target, then TCP.
+        // Destination options, then TCP.
         v6[6] = 60;
         v6.extend([TCP, 0, 0, 0, 0, 0, 0, 0, 0, 80, 1, 187, 0, 0, 0, 1]);
         let header = Header::parse(&v6).unwrap();
-        // Expedited forwarding (46) is 10 1110, of which the upper three bits are 5.
+        // Expedited forwarding (46) is 101110 in binary; its upper three bits are 5.
         assert_eq!((header.dscp, header.class()), (46, 5));
         assert_eq!(
             (header.hops, header.ecn, header.protocol, header.at, header.ports),
@@ -295,28 +296,28 @@ pub(crate) mod tests {
         assert_eq!(checksum(&[&bytes[..20]]), 0);
     }
 
-    /// The pieces fit, their headers are right, and together they are the packet.
+    /// Tests that the fragments fit, have valid headers and reassemble to the packet.
     #[test]
     fn pieces_make_the_packet() {
         let payload: Vec<u8> = (0..3000u32).map(|n| n as u8).collect();
         let bytes = udp_v4([10, 0, 0, 1], [10, 0, 0, 2], 64, &payload);
         let pieces = cut(&bytes, 1000);
-        let mut whole: Vec<u8> = Vec::new();
+        let mut reassembled: Vec<u8> = Vec::new();
         for (number, piece) in pieces.iter().enumerate() {
             assert!(piece.len() <= 1000 && checksum(&[&piece[..20]]) == 0);
             let fragment = u16::from_be_bytes([piece[6], piece[7]]);
-            assert_eq!(usize::from(fragment & 0x1fff) * 8, whole.len());
+            assert_eq!(usize::from(fragment & 0x1fff) * 8, reassembled.len());
             assert_eq!(fragment & 0x2000 != 0, number + 1 < pieces.len());
             assert_eq!(Header::parse(piece).unwrap().is_later_fragment, number > 0);
-            whole.extend(&piece[20..]);
+            reassembled.extend(&piece[20..]);
         }
-        assert_eq!(whole, bytes[20..]);
+        assert_eq!(reassembled, bytes[20..]);
     }
 
     proptest! {
-        /// Whatever programs send, nothing panics, and what is not a packet is none.
+        /// Tests that arbitrary input causes no panic and invalid packets are rejected.
         #[test]
-        fn anything_can_come(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in prop::option::of(prop::sample::select(vec![0x45u8, 0x4f, 0x60]))) {
+        fn arbitrary_input_is_handled(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in prop::option::of(prop::sample::select(vec![0x45u8, 0x4f, 0x60]))) {
             if let (Some(first), Some(byte)) = (first, bytes.first_mut()) {
                 *byte = first;
             }

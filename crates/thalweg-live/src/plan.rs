@@ -36,7 +36,7 @@ pub struct Plan {
     /// Signal congestion by CE marks to sources that do not support router feedback.
     pub marks_feedback: bool,
     /// Delay of acknowledgements as a congestion signal to TCP sources without ECN.
-    pub holds_acks: Option<Duration>,
+    pub ack_delay: Option<Duration>,
     /// Node that represents this host and all addresses outside the plan.
     pub outside: Option<usize>,
     /// Notes on scenario features that do not apply live.
@@ -68,7 +68,7 @@ pub struct PlanOptions {
     /// Set CE in the next packet of sources that do not support router feedback.
     pub marks_feedback: bool,
     /// Delay of acknowledgements for TCP sources without ECN.
-    pub holds_acks: Option<Duration>,
+    pub ack_delay: Option<Duration>,
     /// Duration of the run; default one day.
     pub duration: Option<Duration>,
 }
@@ -94,7 +94,7 @@ const FASTEST: Rate = Rate::from_bits_per_sec(25_000_000_000);
 /// Minimum IPv4 MTU that every host accepts (RFC 791), and minimum link MTU for IPv6 (RFC 8200).
 const MIN_MTU: u32 = 576;
 const MIN_MTU_V6: u32 = 1280;
-const USUAL_MTU: u32 = 1500;
+const DEFAULT_MTU: u32 = 1500;
 const MAX_MTU: u32 = 65_535;
 /// Default duration of a run.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -108,7 +108,7 @@ const MAX_BEATS: u64 = 1_000_000;
 /// # Errors
 ///
 /// The scenario cannot run live.
-pub fn plan(scenario: &Spec, wishes: &PlanOptions) -> Result<Plan, PlanError> {
+pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanError> {
     if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
         let why = "a live network takes one way between two nodes, and no link of it fails: leave `paths` and [[failure]] out";
         return Err(PlanError(why.to_owned()));
@@ -162,9 +162,9 @@ pub fn plan(scenario: &Spec, wishes: &PlanOptions) -> Result<Plan, PlanError> {
         let number = number.or_else(|| spec.nodes.iter().position(|node| node.name == *wanted));
         number.ok_or_else(|| PlanError(format!("there is no node `{wanted}`; there are {}", some(&names))))
     };
-    let outside = wishes.outside.as_ref().map(find).transpose()?;
+    let outside = plan_options.outside.as_ref().map(find).transpose()?;
     is_host.iter_mut().enumerate().for_each(|(number, is_host)| *is_host |= outside == Some(number));
-    for wanted in &wishes.hosts {
+    for wanted in &plan_options.hosts {
         let number = find(wanted)?;
         if outside == Some(number) {
             return Err(PlanError(format!(
@@ -183,8 +183,8 @@ pub fn plan(scenario: &Spec, wishes: &PlanOptions) -> Result<Plan, PlanError> {
         return Err(too_many("hosts", hosts, MAX_HOSTS));
     }
     check_links(&spec.links)?;
-    let mtus = mtus(&spec.links, &wishes.mtus)?;
-    let duration = wishes.duration.unwrap_or_else(|| longest(&spec.links));
+    let mtus = mtus(&spec.links, &plan_options.mtus)?;
+    let duration = plan_options.duration.unwrap_or_else(|| longest(&spec.links));
     spec.duration = duration;
     let mut node_mtus = vec![u32::MAX; spec.nodes.len()];
     for (link, mtu) in spec.links.iter().zip(&mtus) {
@@ -194,25 +194,25 @@ pub fn plan(scenario: &Spec, wishes: &PlanOptions) -> Result<Plan, PlanError> {
         }
     }
     let nodes = names.into_iter().enumerate().map(|(number, name)| {
-        let mtu = if node_mtus[number] == u32::MAX { USUAL_MTU } else { node_mtus[number] };
+        let mtu = if node_mtus[number] == u32::MAX { DEFAULT_MTU } else { node_mtus[number] };
         Node { name, addresses: addresses(number), is_host: is_host[number], mtu }
     });
     let nodes = nodes.collect();
-    if let Some(span) = wishes.holds_acks.filter(|span| span.is_zero() || *span > MAX_ACK_DELAY) {
+    if let Some(span) = plan_options.ack_delay.filter(|span| span.is_zero() || *span > MAX_ACK_DELAY) {
         return Err(PlanError(format!(
             "acknowledgements held back for {span}: more than no time, and {MAX_ACK_DELAY} at most, as TCP takes longer ones for losses"
         )));
     }
-    let (marks_feedback, holds_acks) = (wishes.marks_feedback, wishes.holds_acks);
-    let notes = notes(scenario, marks_feedback || holds_acks.is_some());
-    Ok(Plan { nodes, mtus, rules, marks_feedback, holds_acks, outside, notes, spec })
+    let (marks_feedback, ack_delay) = (plan_options.marks_feedback, plan_options.ack_delay);
+    let notes = notes(scenario, marks_feedback || ack_delay.is_some());
+    Ok(Plan { nodes, mtus, rules, marks_feedback, ack_delay, outside, notes, spec })
 }
 
 impl Plan {
     /// Returns the number of the node named `name`.
     pub fn node(&self, name: &str) -> Option<usize> {
-        let as_said = || self.spec.nodes.iter().position(|node| node.name == name);
-        self.nodes.iter().position(|node| node.name == name).or_else(as_said)
+        let in_scenario = || self.spec.nodes.iter().position(|node| node.name == name);
+        self.nodes.iter().position(|node| node.name == name).or_else(in_scenario)
     }
 
     /// Returns the hosts with their numbers.
@@ -323,9 +323,9 @@ fn check_links(links: &[LinkSpec]) -> Result<(), PlanError> {
 }
 
 /// Returns the MTU of each link.
-fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
-    let mut mtus = vec![USUAL_MTU; links.len()];
-    for (link, mtu) in wishes {
+fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Vec<u32>, PlanError> {
+    let mut mtus = vec![DEFAULT_MTU; links.len()];
+    for (link, mtu) in plan_options {
         if !(MIN_MTU..=MAX_MTU).contains(mtu) {
             return Err(PlanError(format!(
                 "an MTU of {mtu} B: every link takes packets of {MIN_MTU} B, and none of more than {MAX_MTU} B"
@@ -348,9 +348,10 @@ fn mtus(links: &[LinkSpec], wishes: &[(Option<String>, u32)]) -> Result<Vec<u32>
 /// Returns the time span for which periodic changes can be precomputed, at most a day.
 fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
-    let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.rhythm.as_ref());
-    let longest =
-        rhythms.map(|rhythm| Duration::from_picos(rhythm.every.as_picos().saturating_mul(MAX_BEATS)));
+    let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
+    let longest = rhythms.map(|periodic_variation| {
+        Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_BEATS))
+    });
     longest.chain([DAY]).min().unwrap_or(DAY)
 }
 
@@ -376,18 +377,19 @@ pub(crate) fn inside(address: IpAddr) -> (IpAddr, u8) {
 }
 
 /// Returns notes on scenario features that affect simulated flows only.
-fn notes(scenario: &Spec, tells_tcp: bool) -> Vec<String> {
+fn notes(scenario: &Spec, notifies_tcp: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |holds: bool, text: &str| {
         if holds {
             notes.push(text.to_owned());
         }
     };
-    let tells = |direction: &DirectionSpec| {
+    let has_feedback = |direction: &DirectionSpec| {
         direction.feedback.is_some_and(|feedback| feedback.policy.kind() != FeedbackKind::DecBit)
     };
     note(
-        !tells_tcp && scenario.links.iter().any(|link| tells(&link.forward) || tells(&link.backward)),
+        !notifies_tcp
+            && scenario.links.iter().any(|link| has_feedback(&link.forward) || has_feedback(&link.backward)),
         "routers tell senders of this project alone; with --mark-feedback they tell TCP, too, by CE, and with --hold-acks by acknowledgements that wait",
     );
     let gates = || scenario.nodes.iter().filter_map(|node| node.gate.as_ref());

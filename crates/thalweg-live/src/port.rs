@@ -1,24 +1,25 @@
-//! The file of a device: what the system sends through the device is read from it, what is written to it arrives.
+//! File descriptor of a TUN device: reads return packets that the system sends through the device; written packets
+//! arrive at the system.
 //!
-//! With offload a header stands before each packet (`struct virtio_net_hdr` of `linux/virtio_net.h`), in the byte order of this host. The
-//! system then leaves it to the reader to cut what TCP and UDP send into packets and to set checksums, as it does with network cards;
-//! and it takes a run of packets as one, as network cards hand it over.
+//! With offload, a header precedes each packet (`struct virtio_net_hdr` of `linux/virtio_net.h`), in host byte order.
+//! The system then leaves segmentation and checksums of TCP and UDP to the reader, as with network cards, and accepts
+//! merged packets as one.
 
 use rustix::io::Errno;
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The length of the header.
+/// Header length, in bytes.
 pub const HEADER: usize = 10;
-/// Flags: the checksum is not there yet.
+/// Flag: the checksum is not set yet.
 const NEEDS_CHECKSUM: u8 = 1;
-/// Kinds of runs, and a bit of theirs: CWR is in it.
+/// GSO types, and the flag for packets with CWR.
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const DATAGRAMS: u8 = 5;
 const WITH_CWR: u8 = 0x80;
 
-/// The packets that a run is of.
+/// Packet type of a GSO buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// TCP over IPv4.
@@ -29,12 +30,13 @@ pub(crate) enum Kind {
     Datagrams,
 }
 
-/// The part of the system's work that is still to be done on a packet.
+/// Work left to the reader for a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offload {
-    /// The checksum is of all from the first of these places on; its field is so far behind that, and has the sum of what else is in it.
+    /// Start of the checksummed range, and offset of the checksum field from there. The field holds the pseudo-header
+    /// sum.
     pub checksum: Option<[u16; 2]>,
-    /// It is a run of packets with so many bytes of data each.
+    /// GSO type and payload bytes per packet, for a GSO buffer.
     pub run: Option<(Kind, u16)>,
 }
 
@@ -54,7 +56,7 @@ impl Offload {
         }
     }
 
-    /// The header before a packet whose own headers have so many bytes.
+    /// Returns the header for a packet whose own headers have `head` bytes.
     fn header(self, head: u16) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
@@ -77,7 +79,7 @@ impl Offload {
     }
 }
 
-/// The file of a device.
+/// File descriptor of a device.
 #[derive(Debug)]
 pub struct Port {
     file: OwnedFd,
@@ -85,31 +87,31 @@ pub struct Port {
 }
 
 impl Port {
-    /// A file that gives and takes a packet at a time, without a header.
+    /// Creates a port without packet headers: one packet per call.
     pub fn plain(file: OwnedFd) -> Self {
         Self { file, has_headers: false }
     }
 
-    /// A file with headers before packets.
+    /// Creates a port with a header before each packet.
     pub(crate) fn with_headers(file: OwnedFd) -> Self {
         Self { file, has_headers: true }
     }
 
-    /// The same file once more.
+    /// Duplicates the descriptor.
     ///
     /// # Errors
     ///
-    /// The system has no more files.
+    /// The system is out of file descriptors.
     pub(crate) fn another(&self) -> std::io::Result<Self> {
         Ok(Self { file: self.file.try_clone()?, has_headers: self.has_headers })
     }
 
-    /// Runs of packets can be written.
+    /// Returns true if GSO buffers can be written.
     pub(crate) fn takes_runs(&self) -> bool {
         self.has_headers
     }
 
-    /// Reads a packet, or a run.
+    /// Reads a packet or a GSO buffer.
     pub(crate) fn read<'a>(&self, buffer: &'a mut [u8]) -> Result<(Offload, &'a [u8]), Errno> {
         let length = rustix::io::read(&self.file, &mut *buffer)?;
         let bytes = buffer.get(..length).unwrap_or_default();
@@ -131,7 +133,7 @@ impl Port {
         }
     }
 
-    /// Writes a run, whose headers have so many bytes, in parts.
+    /// Writes a GSO buffer from `parts`; its headers have `head` bytes.
     pub(crate) fn write_run<'a>(
         &self,
         offload: Offload,
@@ -158,7 +160,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixDatagram;
 
-    /// The system reads it as `linux/virtio_net.h` says, and writes it so.
+    /// Tests the layout against `linux/virtio_net.h`, in both directions.
     #[test]
     fn headers_stand_before_packets() {
         let (one, other) = UnixDatagram::pair().unwrap();
@@ -170,7 +172,7 @@ mod tests {
         let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         assert_eq!((bytes[0], bytes[1], [2, 4, 6, 8].map(half)), (1, 1, [52, 1448, 20, 16]));
         assert_eq!(&bytes[HEADER..length], b"headdata");
-        // With CWR in it.
+        // With the CWR flag.
         bytes[1] |= 0x80;
         other.send(&bytes[..length]).unwrap();
         assert_eq!(port.read(&mut [0; 64]).unwrap(), (offload, b"headdata".as_slice()));

@@ -1,29 +1,30 @@
-//! Other addresses and ports in packets, with checksums that stay as right or wrong as they were (RFC 1624).
+//! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
 use crate::compose::compose;
 use crate::packet::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
 use std::net::IpAddr;
 
-/// The end of a packet that gets another address and port.
+/// The end of a packet to translate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Source,
     Target,
 }
 
-/// The place of the port, and that of the checksum, in a protocol's header.
+/// Returns the offsets of port and checksum in a transport header.
 fn places(protocol: u8, end: End) -> Option<(usize, usize)> {
     let port = if end == End::Source { 0 } else { 2 };
     match protocol {
         TCP => Some((port, 16)),
         UDP => Some((port, 6)),
-        // The number of an echo.
+        // Echo identifier.
         ICMP | ICMP6 => Some((4, 2)),
         _ => None,
     }
 }
 
-/// Gives an end of a packet another address of the same kind and another port. False, and nothing is changed, where there are no ports.
+/// Replaces the address, of the same family, and port of one end. Returns false and changes nothing if the packet has
+/// no ports.
 pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, port): (IpAddr, u16)) -> bool {
     let Some((port_at, sum_at)) = places(header.protocol, end).filter(|_| !header.is_later_fragment) else {
         return false;
@@ -45,7 +46,7 @@ pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, p
     let sum = [bytes[sum_at], bytes[sum_at + 1]];
     let has_none = header.protocol == UDP && sum == [0; 2];
     if !has_none {
-        // ICMP for IPv4 does not cover addresses.
+        // The IPv4 ICMP checksum does not cover addresses.
         let covered = if header.protocol == ICMP { 0 } else { new.len() };
         let before = [&old[..covered], &old_port].concat();
         let after = [&new[..covered], &port.to_be_bytes()].concat();
@@ -59,7 +60,7 @@ pub(crate) fn readdress(bytes: &mut [u8], header: &Header, end: End, (address, p
     true
 }
 
-/// The checksum when `before` has become `after`, both of an even length.
+/// Returns the checksum after replacing `before` by `after`, both of even length.
 fn update(sum: [u8; 2], before: &[u8], after: &[u8]) -> [u8; 2] {
     let words = |bytes: &[u8]| {
         bytes.as_chunks::<2>().0.iter().map(|word| u64::from(u16::from_be_bytes(*word))).collect::<Vec<_>>()
@@ -73,13 +74,13 @@ fn update(sum: [u8; 2], before: &[u8], after: &[u8]) -> [u8; 2] {
     (!(total as u16)).to_be_bytes()
 }
 
-/// The packet that a router's message is about: its protocol, and the port that it left from.
+/// Returns protocol and source port of the packet quoted in an ICMP error.
 pub(crate) fn quoted(bytes: &[u8], header: &Header) -> Option<(u8, u16)> {
     let (_, protocol, port) = quote(bytes, header)?;
     Some((protocol, u16::from_be_bytes(*bytes.get(port..)?.first_chunk()?)))
 }
 
-/// The place at which the packet begins that a router's message is about, its protocol, and the place of the port that it left from.
+/// Returns the offset of the packet quoted in an ICMP error, its protocol, and the offset of its source port.
 fn quote(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
     let kind = *bytes.get(header.at)?;
     let is_about_packets = match header.protocol {
@@ -97,7 +98,7 @@ fn quote(bytes: &[u8], header: &Header) -> Option<(usize, u8, usize)> {
     Some((start, protocol, start + length + port))
 }
 
-/// A router's message about a packet whose source was translated, for that source.
+/// Translates an ICMP error about a translated packet for the original source.
 pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u16)) -> Option<Vec<u8>> {
     let (start, _, port_at) = quote(bytes, header)?;
     let mut body = bytes.get(header.at..)?.to_vec();
@@ -119,7 +120,7 @@ pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u
 mod tests {
     use super::*;
     use crate::compose::datagram;
-    use crate::icmp::{Trouble, message};
+    use crate::icmp::{IcmpError, message};
     use crate::packet::checksum;
     use std::net::SocketAddr;
 
@@ -150,7 +151,7 @@ mod tests {
                 };
                 assert_eq!(changed, (other.ip(), other.port()));
                 assert_eq!(sum_of(&packet, &after), 0);
-                // Damage stays seen.
+                // Corruption remains detectable.
                 packet[header.at + 9] ^= 1;
                 let header = Header::parse(&packet).unwrap();
                 readdress(&mut packet, &header, end, (source.ip(), 9));
@@ -165,13 +166,13 @@ mod tests {
             ["10.0.0.1:7", "192.0.2.1:30000", "192.0.2.9:53"].map(|text| text.parse().unwrap());
         let packet = datagram(outside, target, b"data").unwrap();
         let header = Header::parse(&packet).unwrap();
-        let told = message("192.0.2.8".parse().unwrap(), Trouble::TooBig(1300), &packet, &header).unwrap();
-        let header = Header::parse(&told).unwrap();
-        assert_eq!(quoted(&told, &header), Some((UDP, 30_000)));
-        let told = requote(&told, &header, (inside.ip(), inside.port())).unwrap();
-        let header = Header::parse(&told).unwrap();
-        assert_eq!((header.target, checksum(&[&told[header.at..]])), (inside.ip(), 0));
-        let quote = Header::parse(&told[header.at + 8..]).unwrap();
+        let error = message("192.0.2.8".parse().unwrap(), IcmpError::TooBig(1300), &packet, &header).unwrap();
+        let header = Header::parse(&error).unwrap();
+        assert_eq!(quoted(&error, &header), Some((UDP, 30_000)));
+        let error = requote(&error, &header, (inside.ip(), inside.port())).unwrap();
+        let header = Header::parse(&error).unwrap();
+        assert_eq!((header.target, checksum(&[&error[header.at..]])), (inside.ip(), 0));
+        let quote = Header::parse(&error[header.at + 8..]).unwrap();
         assert_eq!((quote.source, quote.ports[0], quote.target), (inside.ip(), 7, target.ip()));
     }
 }

@@ -1,8 +1,9 @@
-//! Packets that reach a host one behind the other are handed over in one piece, as network cards and systems put them together (GRO).
+//! Receive coalescing (GRO): merges consecutive packets to a host into one buffer, as network cards and systems do.
 //!
-//! Nothing waits for that: it happens to what has arrived by the time that this host looks, and only within [`SPAN`]. Each packet has met
-//! its own fate before. A run is of packets that differ in nothing but what follows from their places in it (of IP no fragments
-//! and no options; of TCP data alone, without a gap), and whose checksums are right; all but the last are of one size.
+//! No packet is delayed for this: it merges packets that have arrived by the time of a poll, within [`SPAN`]. Each
+//! packet has passed the network separately before. Merged packets have valid checksums and the same headers except for
+//! position-dependent fields (IP: no fragments or options; TCP: only data, without gaps); all but the last have the
+//! same size.
 
 use crate::packet::{Header, TCP, UDP, checksum, pseudo, seal_v4};
 use crate::port::{Kind, Offload, Port};
@@ -10,28 +11,29 @@ use crate::segments::{checksum_at, cut, heads};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};
 
-/// The packets of a run were to arrive within this time: where they come slower, each is handed over by itself.
+/// Maximum span of scheduled arrival times within a merged buffer. Packets that arrive more slowly are delivered
+/// individually.
 const SPAN: Duration = Duration::from_micros(100);
-/// Packets in a run.
+/// Maximum packets per buffer.
 const MOST: usize = 48;
-/// Bytes in a run.
+/// Maximum size of a buffer, in bytes.
 const LARGEST: usize = 65_000;
-/// Runs that are put together at a time.
+/// Maximum number of buffers merged concurrently.
 const OPEN: usize = 8;
 
-/// Flags of TCP: data that is to be read at once, and an acknowledgement, without which there is no data.
+/// TCP flags: PSH, and ACK, which every data segment has.
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 
-/// A packet, and the time at which it was to arrive.
+/// A packet and its scheduled arrival time.
 type Packet = (Time, Vec<u8>);
 
-/// The headers of a packet that may be one of a run.
+/// Parsed headers of a mergeable packet.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     kind: Kind,
     header: Header,
-    /// The bytes of all headers.
+    /// Total length of all headers, in bytes.
     head: usize,
     sequence: u32,
 }
@@ -45,46 +47,48 @@ impl Shape {
             _ => return None,
         };
         let is_plain = match header.source.is_ipv4() {
-            // No options, no fragment, and none to be made of it.
+            // No options, not a fragment, and DF set.
             true => header.at == 20 && packet[6] & 0xbf == 0 && packet[7] == 0 && !header.may_be_cut,
             false => header.at == 40,
         };
         let head = heads(kind, packet, &header)?;
-        let own = &packet[header.at..];
+        let transport = &packet[header.at..];
         let is_data = match kind {
-            Kind::Tcp4 | Kind::Tcp6 => own[13] & !PSH == ACK,
-            Kind::Datagrams => own[6..8] != [0, 0],
+            Kind::Tcp4 | Kind::Tcp6 => transport[13] & !PSH == ACK,
+            Kind::Datagrams => transport[6..8] != [0, 0],
         };
         let sequence = match kind {
-            Kind::Tcp4 | Kind::Tcp6 => u32::from_be_bytes([own[4], own[5], own[6], own[7]]),
+            Kind::Tcp4 | Kind::Tcp6 => {
+                u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]])
+            }
             Kind::Datagrams => 0,
         };
         (is_plain && is_data && packet.len() > head).then_some(Self { kind, header, head, sequence })
     }
 }
 
-/// The checksum of a packet is right: of a run the system looks at none.
+/// Returns true if the packet's checksum is valid; the system checks none of a merged buffer.
 fn is_right(shape: &Shape, packet: &[u8]) -> bool {
     let Header { source, target, protocol, at, .. } = shape.header;
     let around = pseudo(source, target, protocol, packet.len() - at);
     checksum(&[&around.to_be_bytes(), &packet[at..]]) == 0
 }
 
-/// Both are of one flow.
+/// Returns true if both packets belong to one flow.
 fn is_beside(one: &Header, other: &Header) -> bool {
     let ends = |header: &Header| (header.protocol, header.source, header.target, header.ports);
     ends(one) == ends(other)
 }
 
-/// A run that is put together.
+/// A buffer being merged.
 #[derive(Debug)]
 struct Run {
     shape: Shape,
     packets: Vec<Packet>,
     bytes: usize,
-    /// The bytes of data in each packet but the last.
+    /// Payload bytes of each packet but the last.
     size: usize,
-    /// The sequence number of what comes next.
+    /// Next expected sequence number.
     next: u32,
     is_open: bool,
 }
@@ -97,7 +101,7 @@ impl Run {
         Self { shape, packets: vec![(at, packet)], bytes, size, next, is_open }
     }
 
-    /// Adds a packet of the same flow; gives it back where it does not go on with the run.
+    /// Appends a packet of the same flow; returns it if it cannot be merged.
     fn add(&mut self, shape: &Shape, at: Time, packet: Vec<u8>) -> Option<Vec<u8>> {
         let Some((began, first)) = self.packets.first() else { return Some(packet) };
         let data = packet.len() - shape.head;
@@ -116,15 +120,15 @@ impl Run {
         None
     }
 
-    /// Writes it; its packets one by one where the system takes no such run.
+    /// Writes the buffer; packet by packet if the system does not accept such buffers.
     fn write(&mut self, port: &Port) -> Result<Written, Errno> {
         let Shape { kind, header, head, .. } = self.shape;
         let last = self.packets.last().and_then(|(_, packet)| packet.get(header.at + 13)).copied();
-        let [(_, first), rest @ ..] = self.packets.as_mut_slice() else { return Ok(Written::Whole) };
+        let [(_, first), rest @ ..] = self.packets.as_mut_slice() else { return Ok(Written::Merged) };
         if rest.is_empty() {
-            return port.write(first).map(|()| Written::Whole);
+            return port.write(first).map(|()| Written::Merged);
         }
-        dress(first, &self.shape, self.bytes, last.unwrap_or(0));
+        set_headers(first, &self.shape, self.bytes, last.unwrap_or(0));
         let offload = Offload {
             checksum: Some([header.at as u16, checksum_at(kind) as u16]),
             run: Some((kind, self.size as u16)),
@@ -138,25 +142,25 @@ impl Run {
                 });
                 done
             }
-            written => written.map(|()| Written::Whole),
+            written => written.map(|()| Written::Merged),
         }
     }
 }
 
-/// The headers of a packet are those of the first of a run, but for what follows from its place.
+/// Returns true if a packet's headers match the first packet's, except for position-dependent fields.
 fn is_alike(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
     let at = shape.header.at;
     if first.len() < shape.head || packet.len() < shape.head {
         return false;
     }
     let ip = match shape.header.source.is_ipv4() {
-        // Not the length, the number and the checksum.
+        // Ignore length, identification and checksum.
         true => first[..2] == packet[..2] && first[6..10] == packet[6..10],
-        // Not the length.
+        // Ignore the length.
         false => first[..4] == packet[..4] && first[6..8] == packet[6..8],
     };
-    let own = match shape.kind {
-        // Acknowledgement, flags but for PSH, window, urgent data and options.
+    let is_same_transport = match shape.kind {
+        // Acknowledgement number, flags except PSH, window, urgent pointer and options.
         Kind::Tcp4 | Kind::Tcp6 => {
             let (first, packet) = (&first[at..shape.head], &packet[at..]);
             first[8..13] == packet[8..13]
@@ -166,11 +170,11 @@ fn is_alike(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
         }
         Kind::Datagrams => true,
     };
-    ip && own
+    ip && is_same_transport
 }
 
-/// Makes the headers of a first packet those of its run of so many bytes.
-fn dress(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
+/// Converts the headers of the first packet for a merged buffer of `bytes` bytes.
+fn set_headers(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
     let Header { source, target, protocol, at, .. } = shape.header;
     let half = |value: usize| (value as u16).to_be_bytes();
     if source.is_ipv4() {
@@ -188,90 +192,96 @@ fn dress(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
     first[place..place + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The form in which a run was written.
+/// Form of a written buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
-    Whole,
-    /// Packet by packet, as the system takes no such runs.
+    Merged,
+    /// Packet by packet: the system does not accept such buffers.
     InParts,
 }
 
-/// The fate of packets.
+/// Delivery event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// One that was to arrive at this time is handed over now.
+pub(crate) enum DeliveryEvent {
+    /// Delivery of a packet that was scheduled for this time.
     Leaves(Time),
-    /// The last that was handed over was not taken, and so many with it.
+    /// The system rejected the last write, with this number of packets.
     Refused(Errno, u64),
 }
 
-/// The packets that are to be handed to one host.
+/// Pending packets to one host.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     open: Vec<Run>,
-    /// The system takes runs of TCP, but not of datagrams.
+    /// True if the system accepts merged TCP segments but not merged datagrams.
     tcp_alone: bool,
 }
 
 impl Runs {
-    /// Nothing waits to be handed over.
+    /// Returns true if no packet is pending.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// A packet for the host, which was to arrive at `at`. What becomes of packets is told.
-    pub fn add(&mut self, port: &Port, at: Time, packet: Vec<u8>, mut told: impl FnMut(Told)) {
+    /// Adds a packet for the host, scheduled for `at`. Reports delivery events through `on_delivery`.
+    pub fn add(
+        &mut self,
+        port: &Port,
+        at: Time,
+        packet: Vec<u8>,
+        mut on_delivery: impl FnMut(DeliveryEvent),
+    ) {
         let header = if port.takes_runs() { Header::parse(&packet) } else { None };
-        let Some(header) = header else { return write(port, at, &packet, &mut told) };
+        let Some(header) = header else { return write(port, at, &packet, &mut on_delivery) };
         let known = self.open.iter().position(|run| is_beside(&run.shape.header, &header));
         let shape = Shape::of(&packet, header);
         let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == Kind::Datagrams));
         match (known, shape) {
-            (None, None) => write(port, at, &packet, &mut told),
-            // It is not to come before what is there of its flow.
+            (None, None) => write(port, at, &packet, &mut on_delivery),
+            // Pending packets of the same flow must precede it.
             (Some(known), None) => {
                 let run = self.open.remove(known);
-                self.write(port, run, &mut told);
-                write(port, at, &packet, &mut told);
+                self.write(port, run, &mut on_delivery);
+                write(port, at, &packet, &mut on_delivery);
             }
             (Some(known), Some(shape)) => {
                 if let Some(packet) = self.open[known].add(&shape, at, packet) {
                     let run = std::mem::replace(&mut self.open[known], Run::new(shape, at, packet));
-                    self.write(port, run, &mut told);
+                    self.write(port, run, &mut on_delivery);
                 }
             }
             (None, Some(shape)) => {
                 if self.open.len() >= OPEN {
-                    self.flush(port, &mut told);
+                    self.flush(port, &mut on_delivery);
                 }
                 self.open.push(Run::new(shape, at, packet));
             }
         }
     }
 
-    /// Hands over all that is there.
-    pub fn flush(&mut self, port: &Port, mut told: impl FnMut(Told)) {
+    /// Delivers all pending packets.
+    pub fn flush(&mut self, port: &Port, mut on_delivery: impl FnMut(DeliveryEvent)) {
         while !self.open.is_empty() {
             let run = self.open.remove(0);
-            self.write(port, run, &mut told);
+            self.write(port, run, &mut on_delivery);
         }
     }
 
-    fn write(&mut self, port: &Port, mut run: Run, told: &mut impl FnMut(Told)) {
-        run.packets.iter().for_each(|(at, _)| told(Told::Leaves(*at)));
+    fn write(&mut self, port: &Port, mut run: Run, on_delivery: &mut impl FnMut(DeliveryEvent)) {
+        run.packets.iter().for_each(|(at, _)| on_delivery(DeliveryEvent::Leaves(*at)));
         match run.write(port) {
-            Ok(Written::Whole) => {}
+            Ok(Written::Merged) => {}
             Ok(Written::InParts) => self.tcp_alone |= run.shape.kind == Kind::Datagrams,
-            Err(error) => told(Told::Refused(error, run.packets.len() as u64)),
+            Err(error) => on_delivery(DeliveryEvent::Refused(error, run.packets.len() as u64)),
         }
     }
 }
 
-/// Hands over a single packet.
-fn write(port: &Port, at: Time, packet: &[u8], told: &mut impl FnMut(Told)) {
-    told(Told::Leaves(at));
+/// Delivers a single packet.
+fn write(port: &Port, at: Time, packet: &[u8], on_delivery: &mut impl FnMut(DeliveryEvent)) {
+    on_delivery(DeliveryEvent::Leaves(at));
     if let Err(error) = port.write(packet) {
-        told(Told::Refused(error, 1));
+        on_delivery(DeliveryEvent::Refused(error, 1));
     }
 }
 
@@ -281,7 +291,7 @@ mod tests {
     use crate::segments::tests::{is_right as is_sealed, pieces, unsealed};
     use std::os::unix::net::UnixDatagram;
 
-    /// A host that keeps what is written.
+    /// Host that records all writes.
     struct Kept {
         port: Port,
         host: UnixDatagram,
@@ -295,15 +305,18 @@ mod tests {
             Self { port: Port::with_headers(one.into()), host, runs: Runs::default() }
         }
 
-        /// Hands over packets that arrive so many microseconds apart: what was written, cut again.
-        fn hand(&mut self, packets: &[Vec<u8>], apart: u64) -> Vec<Vec<Vec<u8>>> {
-            let mut told = Vec::new();
+        /// Delivers packets at intervals of a number of microseconds. Returns the written buffers, split again.
+        fn hand(&mut self, packets: &[Vec<u8>], spacing: u64) -> Vec<Vec<Vec<u8>>> {
+            let mut events = Vec::new();
             for (number, packet) in (0..).zip(packets) {
-                let at = Time::ZERO + Duration::from_micros(number * apart);
-                self.runs.add(&self.port, at, packet.clone(), |what| told.push(what));
+                let at = Time::ZERO + Duration::from_micros(number * spacing);
+                self.runs.add(&self.port, at, packet.clone(), |what| events.push(what));
             }
-            self.runs.flush(&self.port, |what| told.push(what));
-            assert!(told.len() == packets.len() && told.iter().all(|what| matches!(what, Told::Leaves(_))));
+            self.runs.flush(&self.port, |what| events.push(what));
+            assert!(
+                events.len() == packets.len()
+                    && events.iter().all(|what| matches!(what, DeliveryEvent::Leaves(_)))
+            );
             let (mut seen, reader) = (Vec::new(), Port::with_headers(self.host.try_clone().unwrap().into()));
             while let Ok((offload, bytes)) = reader.read(&mut [0; 1 << 17]) {
                 let mut parts = Vec::new();
@@ -318,31 +331,32 @@ mod tests {
         (0..length).map(|number| (number % 253) as u8).collect()
     }
 
-    /// The packets of a run are put together, and cut again they are the same: also at the wrap of sequence numbers.
+    /// Tests that merged packets split into the original ones, also across the wrap of sequence numbers.
     #[test]
     fn runs_are_what_was_cut() {
         for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {
             let packets = pieces(kind, 1000, &unsealed(kind, u32::MAX - 1500, ACK | PSH, &data(4500)));
             assert_eq!(packets.len(), 5);
             assert_eq!(Kept::new().hand(&packets, 10), [&*packets], "{kind:?}");
-            // Further apart than cards wait.
+            // Beyond the merge span.
             assert_eq!(Kept::new().hand(&packets, 101).len(), 5);
             // 50 us apart, three are within 100 us.
             assert_eq!(Kept::new().hand(&packets, 50).iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
         }
     }
 
-    /// A gap, another mark, another acknowledgement, damage, and what is no data: no packet is changed, and none overtakes its flow.
+    /// Tests gaps, other ECN codepoints, other acknowledgement numbers, corruption and packets without data: no packet
+    /// changes or overtakes its flow.
     #[test]
-    fn what_differs_stays_apart() {
-        let whole = pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 0, ACK, &data(5000)));
-        let apart = |packets: &[Vec<u8>]| {
+    fn packets_with_different_headers_are_not_merged() {
+        let original = pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 0, ACK, &data(5000)));
+        let run_lengths = |packets: &[Vec<u8>]| {
             let seen = Kept::new().hand(packets, 1);
             assert_eq!(seen.concat(), packets);
             seen.iter().map(Vec::len).collect::<Vec<_>>()
         };
         let but = |change: &dyn Fn(&mut Vec<u8>)| {
-            let mut packets = whole.clone();
+            let mut packets = original.clone();
             change(&mut packets[2]);
             packets
         };
@@ -355,40 +369,40 @@ mod tests {
             packet[36..38].copy_from_slice(&sum.to_be_bytes());
             assert!(is_sealed(packet));
         };
-        let missing = [&whole[..2], &whole[3..]].concat();
-        assert_eq!(apart(&missing), [2, 2]);
+        let missing = [&original[..2], &original[3..]].concat();
+        assert_eq!(run_lengths(&missing), [2, 2]);
         // CE is 3 where the others have 2.
         assert_eq!(
-            apart(&but(&|packet| {
+            run_lengths(&but(&|packet| {
                 packet[1] = 3;
                 sealed(packet);
             })),
             [2, 1, 2]
         );
         assert_eq!(
-            apart(&but(&|packet| {
+            run_lengths(&but(&|packet| {
                 packet[31] = 10;
                 sealed(packet);
             })),
             [2, 1, 2]
         );
-        assert_eq!(apart(&but(&|packet| packet[700] ^= 0x10)), [2, 1, 2]);
-        // Of a damaged first packet nothing goes on.
-        let mut damaged = whole.clone();
+        assert_eq!(run_lengths(&but(&|packet| packet[700] ^= 0x10)), [2, 1, 2]);
+        // Nothing merges with a corrupted first packet.
+        let mut damaged = original.clone();
         damaged[0][700] ^= 0x10;
-        assert_eq!(apart(&damaged), [1, 4]);
-        // An acknowledgement alone.
+        assert_eq!(run_lengths(&damaged), [1, 4]);
+        // A pure acknowledgement.
         assert_eq!(
-            apart(&but(&|packet| {
+            run_lengths(&but(&|packet| {
                 packet.truncate(52);
                 packet[2..4].copy_from_slice(&[0, 52]);
                 sealed(packet);
             })),
             [2, 1, 2]
         );
-        // A push ends a run, and so does a shorter packet.
+        // PSH or a shorter packet ends a buffer.
         assert_eq!(
-            apart(&but(&|packet| {
+            run_lengths(&but(&|packet| {
                 packet[33] |= PSH;
                 sealed(packet);
             })),
@@ -398,17 +412,17 @@ mod tests {
             pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 0, ACK, &data(1500))),
             pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 1500, ACK, &data(2000))),
         ];
-        assert_eq!(apart(&short.concat()), [2, 2]);
+        assert_eq!(run_lengths(&short.concat()), [2, 2]);
     }
 
-    /// Flows between each other: each has its run. More than there is room for are handed over before.
+    /// Tests interleaved flows, each with its own buffer; beyond the limit, older buffers are delivered first.
     #[test]
-    fn flows_are_kept_apart() {
+    fn flows_are_not_merged() {
         let of = |port: u8| {
-            let mut whole = unsealed(Kind::Datagrams, 0, 0, &data(2000));
-            // The sum in the field of the checksum does not cover the port.
-            whole[21] = port;
-            pieces(Kind::Datagrams, 1000, &whole)
+            let mut original = unsealed(Kind::Datagrams, 0, 0, &data(2000));
+            // The partial sum in the checksum field does not cover the port.
+            original[21] = port;
+            pieces(Kind::Datagrams, 1000, &original)
         };
         let flows: Vec<Vec<Vec<u8>>> = (0..10).map(of).collect();
         let turns: Vec<Vec<u8>> =

@@ -1,15 +1,15 @@
-//! Runs of packets that the system sends in one piece, for a network card to cut: they are cut here, before the network, so that each
-//! packet has its own fate.
+//! Segmentation of GSO buffers that the system leaves to the network card. They are split before they enter the
+//! network, to let each packet pass it separately.
 
 use crate::packet::{Header, checksum, pseudo, seal_v4};
 use crate::port::{Kind, Offload};
 
-/// Flags of TCP that only the first or the last packet of a run has.
+/// TCP flags that belong to only the first or the last packet of a buffer.
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// The place of the checksum behind the header of IP.
+/// Returns the offset of the checksum in the transport header.
 pub(crate) const fn checksum_at(kind: Kind) -> usize {
     match kind {
         Kind::Tcp4 | Kind::Tcp6 => 16,
@@ -17,7 +17,8 @@ pub(crate) const fn checksum_at(kind: Kind) -> usize {
     }
 }
 
-/// Hands out the packets of what the system sent. Of a run that makes no sense there is a packet that is none.
+/// Passes each packet of a buffer from the system to `each`, split and with checksums. An invalid GSO buffer yields one
+/// empty packet.
 pub(crate) fn cut(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>)) {
     let Some((kind, size)) = offload.run else {
         let mut packet = bytes.to_vec();
@@ -40,26 +41,33 @@ pub(crate) fn cut(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>))
         let mut packet = Vec::with_capacity(head.len() + part.len());
         packet.extend(head);
         packet.extend(part);
-        dress(&mut packet, kind, &header, (number * size, number), number == last);
+        set_headers(&mut packet, kind, &header, (number * size, number), number == last);
         each(packet);
     }
 }
 
-/// The bytes of all headers of a packet of that kind, if it has them.
+/// Returns the total length of a packet's headers, if they are complete.
 pub(crate) fn heads(kind: Kind, bytes: &[u8], header: &Header) -> Option<usize> {
-    let own = match kind {
-        // Its data offset, in words.
+    let transport_length = match kind {
+        // TCP data offset, in words.
         Kind::Tcp4 | Kind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
         Kind::Datagrams => 8,
     };
     let least = checksum_at(kind) + 2;
-    (own >= least && header.at + own <= bytes.len()).then_some(header.at + own)
+    (transport_length >= least && header.at + transport_length <= bytes.len())
+        .then_some(header.at + transport_length)
 }
 
-/// Gives a packet the headers that it has behind so many bytes and packets of its run.
-fn dress(packet: &mut [u8], kind: Kind, header: &Header, (bytes, packets): (usize, usize), is_last: bool) {
+/// Sets the headers of a packet that follows `bytes` payload bytes and `packets` packets in its buffer.
+fn set_headers(
+    packet: &mut [u8],
+    kind: Kind,
+    header: &Header,
+    (bytes, packets): (usize, usize),
+    is_last: bool,
+) {
     let (at, length) = (header.at, packet.len());
-    // What is cut has at most 64 KiB, so its parts have.
+    // The buffer has at most 64 KiB, and so do its parts.
     let half = |value: usize| (value as u16).to_be_bytes();
     if header.source.is_ipv4() {
         packet[2..4].copy_from_slice(&half(length));
@@ -70,26 +78,27 @@ fn dress(packet: &mut [u8], kind: Kind, header: &Header, (bytes, packets): (usiz
         packet[4..6].copy_from_slice(&half(length - 40));
     }
     let sum = pseudo(header.source, header.target, header.protocol, length - at);
-    let own = &mut packet[at..];
+    let transport = &mut packet[at..];
     match kind {
         Kind::Tcp4 | Kind::Tcp6 => {
-            let sequence = u32::from_be_bytes([own[4], own[5], own[6], own[7]]).wrapping_add(bytes as u32);
-            own[4..8].copy_from_slice(&sequence.to_be_bytes());
-            own[13] &= if is_last { !0 } else { !(FIN | PSH) };
-            own[13] &= if packets == 0 { !0 } else { !CWR };
+            let sequence = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]])
+                .wrapping_add(bytes as u32);
+            transport[4..8].copy_from_slice(&sequence.to_be_bytes());
+            transport[13] &= if is_last { !0 } else { !(FIN | PSH) };
+            transport[13] &= if packets == 0 { !0 } else { !CWR };
         }
-        Kind::Datagrams => own[4..6].copy_from_slice(&half(length - at)),
+        Kind::Datagrams => transport[4..6].copy_from_slice(&half(length - at)),
     }
     let place = checksum_at(kind);
-    own[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+    transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
     seal(packet, at, place);
 }
 
-/// Sets the checksum over all from `start` on, in whose field is the sum of what else is in it.
+/// Sets the checksum over the range from `start`; the field holds the pseudo-header sum.
 fn seal(packet: &mut [u8], start: usize, offset: usize) {
     let Some(part) = packet.get_mut(start..) else { return };
     let sum = match checksum(&[part]) {
-        // Zero would say that there is none.
+        // In UDP, a zero field means no checksum.
         0 => u16::MAX,
         sum => sum,
     };
@@ -105,21 +114,22 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use std::net::IpAddr;
 
-    /// A packet with a header of TCP of 32 bytes or of UDP, as the system hands it over: the field of the checksum has the sum of
-    /// addresses, protocol and length.
+    /// Returns a packet with a TCP header of 32 bytes or a UDP header, as the system delivers it: the checksum field
+    /// holds the pseudo-header sum.
     pub fn unsealed(kind: Kind, sequence: u32, flags: u8, data: &[u8]) -> Vec<u8> {
-        let (protocol, mut own) = match kind {
+        let (protocol, mut transport) = match kind {
             Kind::Datagrams => (UDP, vec![0x13, 0x88, 0x13, 0x89, 0, 0, 0, 0]),
             Kind::Tcp4 | Kind::Tcp6 => {
-                let mut own = vec![0x13, 0x88, 0x13, 0x89];
-                own.extend(sequence.to_be_bytes());
-                own.extend([0, 0, 0, 9, 0x80, flags, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
-                (TCP, own)
+                let mut transport = vec![0x13, 0x88, 0x13, 0x89];
+                transport.extend(sequence.to_be_bytes());
+                transport
+                    .extend([0, 0, 0, 9, 0x80, flags, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]);
+                (TCP, transport)
             }
         };
-        let length = own.len() + data.len();
+        let length = transport.len() + data.len();
         if kind == Kind::Datagrams {
-            own[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+            transport[4..6].copy_from_slice(&(length as u16).to_be_bytes());
         }
         let is_v6 = kind == Kind::Tcp6;
         let addresses: [IpAddr; 2] = [1, 2].map(|last| {
@@ -131,7 +141,7 @@ pub(crate) mod tests {
         });
         let sum = pseudo(addresses[0], addresses[1], protocol, length);
         let place = checksum_at(kind);
-        own[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
         let mut packet = if is_v6 {
             let mut head = vec![0x60, 0, 0, 0, 0, 0, protocol, 64];
             head[4..6].copy_from_slice(&(length as u16).to_be_bytes());
@@ -150,7 +160,7 @@ pub(crate) mod tests {
         if !is_v6 {
             seal_v4(&mut packet);
         }
-        packet.extend(own);
+        packet.extend(transport);
         packet.extend(data);
         packet
     }
@@ -162,7 +172,7 @@ pub(crate) mod tests {
         pieces
     }
 
-    /// The receiver's sum over what the checksum covers is all ones (RFC 1071).
+    /// A valid checksum makes the receiver's sum all ones (RFC 1071).
     pub fn is_right(packet: &[u8]) -> bool {
         let header = Header::parse(packet).unwrap();
         let sum = pseudo(header.source, header.target, header.protocol, packet.len() - header.at);
@@ -170,31 +180,35 @@ pub(crate) mod tests {
         of_v4 && checksum(&[&sum.to_be_bytes(), &packet[header.at..]]) == 0
     }
 
-    /// Sequence numbers go on, lengths and checksums are right, FIN and PSH are in the last and CWR in the first (RFC 9293, RFC 3168).
+    /// Tests that sequence numbers continue, lengths and checksums are valid, FIN and PSH are in the last packet and
+    /// CWR is in the first (RFC 9293, RFC 3168).
     #[test]
     fn runs_are_cut() {
         let data: Vec<u8> = (0..3500u32).map(|number| (number % 251) as u8).collect();
         for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {
-            let whole = unsealed(kind, u32::MAX - 999, FIN | PSH | CWR | 0x10, &data);
-            let header = Header::parse(&whole).unwrap();
-            let head = heads(kind, &whole, &header).unwrap();
-            let pieces = pieces(kind, 1000, &whole);
+            let original = unsealed(kind, u32::MAX - 999, FIN | PSH | CWR | 0x10, &data);
+            let header = Header::parse(&original).unwrap();
+            let head = heads(kind, &original, &header).unwrap();
+            let pieces = pieces(kind, 1000, &original);
             assert_eq!(
                 pieces.iter().map(|piece| piece.len() - head).collect::<Vec<_>>(),
                 [1000, 1000, 1000, 500]
             );
             for (number, piece) in pieces.iter().enumerate() {
                 assert!(is_right(piece), "{kind:?} {number}");
-                let own = &piece[header.at..];
+                let transport = &piece[header.at..];
                 match kind {
                     Kind::Datagrams => {
-                        assert_eq!(usize::from(u16::from_be_bytes([own[4], own[5]])), own.len());
+                        assert_eq!(
+                            usize::from(u16::from_be_bytes([transport[4], transport[5]])),
+                            transport.len()
+                        );
                     }
                     Kind::Tcp4 | Kind::Tcp6 => {
-                        let sequence = u32::from_be_bytes(*own[4..].first_chunk().unwrap());
+                        let sequence = u32::from_be_bytes(*transport[4..].first_chunk().unwrap());
                         assert_eq!(sequence, (u32::MAX - 999).wrapping_add(number as u32 * 1000));
                         let flags = [CWR | 0x10, 0x10, 0x10, FIN | PSH | 0x10][number];
-                        assert_eq!(own[13], flags, "{number}");
+                        assert_eq!(transport[13], flags, "{number}");
                     }
                 }
                 if kind != Kind::Tcp6 {
@@ -223,9 +237,9 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Programs that are root in their namespace can write any header: nothing panics, and nothing becomes larger than it was.
+        /// Tests that arbitrary headers, which root in a namespace can write, cause no panic and no growth.
         #[test]
-        fn anything_can_come(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0]),
+        fn arbitrary_input_is_handled(mut bytes in prop::collection::vec(any::<u8>(), 0..200), first in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0]),
             protocol in prop::sample::select(vec![TCP, UDP, 0]), size in 0u16..100, places in any::<[u16; 2]>(), kind in 0usize..4) {
             if bytes.len() >= 40 {
                 bytes[0] = first;

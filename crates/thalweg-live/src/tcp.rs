@@ -1,4 +1,4 @@
-//! The parts of TCP's headers that tell what its sender meets (RFC 9293), and what a node can see of its congestion.
+//! Parsing of TCP headers (RFC 9293), and detection of congestion from passing segments.
 
 use crate::packet::{Header, TCP};
 use thalweg_proto::transport::Signal;
@@ -9,68 +9,70 @@ const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
-/// The option with selective acknowledgements (RFC 2018), and those of one byte.
+/// Option kinds: selective acknowledgement (RFC 2018), end of list and no-operation (one byte each).
 const SACK: u8 = 5;
 const END: u8 = 0;
 const NOTHING: u8 = 1;
 
-/// The header of a segment.
+/// TCP segment header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub sequence: u32,
-    /// All before this has come, as the sender of the segment says.
+    /// Cumulative acknowledgement number.
     pub acknowledged: Option<u32>,
-    /// Bytes of data.
+    /// Payload, in bytes.
     pub payload: u32,
     pub has_sack: bool,
     flags: u8,
 }
 
-/// True if a sequence number is behind another, which is less than half of all away.
+/// Returns true if sequence number `a` is after `b`, modulo 2^32.
 pub(crate) const fn is_after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Segment {
-    /// The header of a packet of IP, if there is one of TCP in it.
+    /// Parses the TCP header of an IP packet, if it has one.
     pub fn parse(bytes: &[u8], header: &Header) -> Option<Self> {
         if header.protocol != TCP || header.is_later_fragment {
             return None;
         }
-        let own: &[u8; 20] = bytes.get(header.at..)?.first_chunk()?;
-        let word = |at: usize| u32::from_be_bytes([own[at], own[at + 1], own[at + 2], own[at + 3]]);
-        let length = usize::from(own[12] >> 4) * 4;
+        let tcp_header: &[u8; 20] = bytes.get(header.at..)?.first_chunk()?;
+        let word = |at: usize| {
+            u32::from_be_bytes([tcp_header[at], tcp_header[at + 1], tcp_header[at + 2], tcp_header[at + 3]])
+        };
+        let length = usize::from(tcp_header[12] >> 4) * 4;
         let options = bytes.get(header.at + 20..header.at + length.max(20))?;
         Some(Self {
             sequence: word(4),
-            acknowledged: (own[13] & ACK != 0).then(|| word(8)),
+            acknowledged: (tcp_header[13] & ACK != 0).then(|| word(8)),
             payload: u32::try_from(bytes.len() - header.at - length.max(20)).ok()?,
             has_sack: has_sack(options),
-            flags: own[13],
+            flags: tcp_header[13],
         })
     }
 
-    /// The sequence number behind its data, and its FIN if it has one.
+    /// Returns the sequence number after the segment's data and FIN.
     pub const fn end(&self) -> u32 {
         self.sequence.wrapping_add(self.payload).wrapping_add(self.is_last() as u32)
     }
 
-    /// It says that its sender has no more data.
+    /// Returns true for a FIN.
     pub const fn is_last(&self) -> bool {
         self.flags & FIN != 0
     }
 
-    /// It asks for a connection.
+    /// Returns true for the SYN of a new connection.
     pub const fn is_first(&self) -> bool {
         self.has(SYN) && self.acknowledged.is_none()
     }
 
-    /// It has nothing but an acknowledgement.
+    /// Returns true for a pure acknowledgement.
     pub const fn is_bare(&self) -> bool {
         self.payload == 0 && self.flags & (SYN | FIN | RST) == 0 && self.acknowledged.is_some()
     }
 
-    /// It breaks the connection off.
+    /// Returns true for a RST.
     pub const fn is_reset(&self) -> bool {
         self.flags & RST != 0
     }
@@ -96,37 +98,38 @@ fn has_sack(mut options: &[u8]) -> bool {
     false
 }
 
-/// The view that a node has of one of its TCP senders, from the segments that pass it in both directions.
+/// TCP sender state as a node infers it from the segments of both directions.
 ///
-/// | the sender meets | seen as |
+/// | event at the sender | observation |
 /// | --- | --- |
-/// | a time-out | the first segment that is not acknowledged goes again, and nothing came before that says that later ones arrived |
-/// | third duplicates, or what says the same | a segment goes again after acknowledgements without progress, or with SACK |
-/// | a mark | an acknowledgement with ECE, until this end says CWR |
-/// | a probe for the loss of the last segments (RFC 8985, section 7) | a later segment goes again, and no acknowledgement was without progress: no sign |
+/// | timeout | the first unacknowledged segment is retransmitted, and no earlier acknowledgement indicated that later segments arrived |
+/// | three duplicate acknowledgements, or equivalent | a segment is retransmitted after acknowledgements without progress, or with SACK |
+/// | mark | an acknowledgement with ECE, until this end sends CWR |
+/// | tail loss probe (RFC 8985, section 7) | a later segment is retransmitted, and every acknowledgement made progress: no signal |
 ///
-/// Of what is sent again within one episode only the first segment is a sign: all below the highest sequence number at that time
-/// belongs to it (RFC 6582, section 3.2). A segment that goes yet again is another time-out.
+/// Only the first retransmission of a loss episode is a signal: the episode covers everything below the highest
+/// sequence number sent at that time (RFC 6582, section 3.2). A second retransmission of one segment is another
+/// timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
-    /// All before this is acknowledged.
+    /// Highest cumulative acknowledgement.
     acknowledged: u32,
-    /// The highest sequence number that was sent, and one.
+    /// Highest sequence number sent, plus one.
     next: u32,
-    /// The episode of loss goes on up to here.
+    /// End of the current loss episode.
     recover: u32,
-    /// Acknowledgements without progress.
+    /// Number of duplicate acknowledgements.
     duplicates: u32,
-    /// The last segment that went again.
+    /// Last retransmitted segment.
     again: Option<u32>,
-    /// The peer tells of a mark that was heard.
+    /// True while the peer echoes a mark that was already counted.
     marked: bool,
-    /// All data has been sent.
+    /// True once all data has been sent.
     closing: bool,
 }
 
 impl Sender {
-    /// A sender, at its first segment with data.
+    /// Creates the state at the first data segment.
     pub fn new(first: &Segment) -> Self {
         let start = first.sequence;
         Self {
@@ -140,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// It sends a segment; the sign of congestion that this is.
+    /// Handles a segment that the sender sends; returns the congestion signal, if any.
     pub fn on_sent(&mut self, segment: &Segment) -> Option<Signal> {
         if segment.has(CWR) {
             self.marked = false;
@@ -168,8 +171,8 @@ impl Sender {
         Some(signal)
     }
 
-    /// A segment came for it; the sign of congestion that this is.
-    pub fn on_heard(&mut self, segment: &Segment) -> Option<Signal> {
+    /// Handles a segment that the sender receives; returns the congestion signal, if any.
+    pub fn on_received(&mut self, segment: &Segment) -> Option<Signal> {
         let acknowledged = segment.acknowledged?;
         if is_after(acknowledged, self.acknowledged) {
             self.acknowledged = acknowledged;
@@ -183,12 +186,12 @@ impl Sender {
         (is_marked && !core::mem::replace(&mut self.marked, true)).then_some(Signal::Mark)
     }
 
-    /// Not all that it sent is acknowledged.
+    /// Returns true while data is unacknowledged.
     pub const fn is_waiting(&self) -> bool {
         is_after(self.next, self.acknowledged)
     }
 
-    /// It has sent all, and all is acknowledged.
+    /// Returns true once all data is sent and acknowledged.
     pub const fn is_done(&self) -> bool {
         self.closing && !self.is_waiting()
     }
@@ -206,7 +209,7 @@ mod tests {
         Segment { sequence: 1, acknowledged: Some(acknowledged), payload: 0, has_sack, flags: ACK | flags }
     }
 
-    /// Ten segments of 100 bytes from `start`.
+    /// Returns a sender of ten 100-byte segments from `start`.
     fn sent(start: u32) -> Sender {
         let mut sender = Sender::new(&data(start, 100));
         for number in 0..10 {
@@ -216,20 +219,20 @@ mod tests {
     }
 
     #[test]
-    fn a_third_duplicate_is_told_from_a_time_out() {
-        // The sequence numbers go round in the middle.
+    fn third_duplicates_are_distinguished_from_timeouts() {
+        // Sequence numbers wrap in the middle.
         let start = u32::MAX - 450;
         let mut sender = sent(start);
         for _ in 0..3 {
-            assert_eq!(sender.on_heard(&ack(start, true, 0)), None);
+            assert_eq!(sender.on_received(&ack(start, true, 0)), None);
         }
         assert_eq!(sender.on_sent(&data(start, 100)), Some(Signal::Duplicates));
-        // Further repairs of the same episode.
+        // Further retransmissions of the same episode.
         assert_eq!(sender.on_sent(&data(start.wrapping_add(300), 100)), None);
-        sender.on_heard(&ack(start.wrapping_add(300), true, 0));
+        sender.on_received(&ack(start.wrapping_add(300), true, 0));
         assert_eq!(sender.on_sent(&data(start.wrapping_add(500), 100)), None);
-        // All is acknowledged, and what is lost later is another.
-        sender.on_heard(&ack(start.wrapping_add(1000), false, 0));
+        // Everything is acknowledged; a later loss starts a new episode.
+        sender.on_received(&ack(start.wrapping_add(1000), false, 0));
         assert!(!sender.is_waiting());
         sender.on_sent(&data(start.wrapping_add(1000), 100));
         assert_eq!(sender.on_sent(&data(start.wrapping_add(1000), 100)), Some(Signal::Timeout));
@@ -237,10 +240,10 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_time_out_belongs_to_it() {
+    fn retransmissions_after_a_timeout_belong_to_it() {
         let mut sender = sent(1000);
         assert_eq!(sender.on_sent(&data(1000, 100)), Some(Signal::Timeout));
-        sender.on_heard(&ack(1100, false, 0));
+        sender.on_received(&ack(1100, false, 0));
         assert_eq!(sender.on_sent(&data(1100, 100)), None);
         assert_eq!(sender.on_sent(&data(1200, 100)), None);
     }
@@ -254,11 +257,11 @@ mod tests {
     #[test]
     fn a_mark_counts_once_until_it_is_answered() {
         let mut sender = sent(1000);
-        assert_eq!(sender.on_heard(&ack(1100, false, ECE)), Some(Signal::Mark));
-        assert_eq!(sender.on_heard(&ack(1200, false, ECE)), None);
+        assert_eq!(sender.on_received(&ack(1100, false, ECE)), Some(Signal::Mark));
+        assert_eq!(sender.on_received(&ack(1200, false, ECE)), None);
         let answer = Segment { flags: ACK | CWR, ..data(2000, 100) };
         assert_eq!(sender.on_sent(&answer), None);
-        assert_eq!(sender.on_heard(&ack(1300, false, ECE)), Some(Signal::Mark));
+        assert_eq!(sender.on_received(&ack(1300, false, ECE)), Some(Signal::Mark));
     }
 
     #[test]
@@ -266,9 +269,9 @@ mod tests {
         let mut sender = sent(1000);
         let last = Segment { flags: ACK | FIN, ..data(2000, 0) };
         sender.on_sent(&last);
-        sender.on_heard(&ack(2000, false, 0));
+        sender.on_received(&ack(2000, false, 0));
         assert!(!sender.is_done());
-        sender.on_heard(&ack(2001, false, 0));
+        sender.on_received(&ack(2001, false, 0));
         assert!(sender.is_done());
     }
 

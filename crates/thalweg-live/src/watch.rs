@@ -22,11 +22,11 @@ pub struct View {
 impl View {
     /// Merges the snapshots of several threads of one network.
     pub fn of_threads(views: impl Iterator<Item = Self>) -> Self {
-        views.fold(Self::default(), |mut whole, view| {
-            whole.at = whole.at.max(view.at);
-            whole.late = whole.late.max(view.late);
-            whole.lines.extend(view.lines);
-            whole
+        views.fold(Self::default(), |mut merged, view| {
+            merged.at = merged.at.max(view.at);
+            merged.late = merged.late.max(view.late);
+            merged.lines.extend(view.lines);
+            merged
         })
     }
 }
@@ -41,7 +41,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn look(&self, at: Time, emulator: &Emulator, fidelity: &Fidelity) {
+    pub(crate) fn observe(&self, at: Time, emulator: &Emulator, fidelity: &Fidelity) {
         let view = View { at, lines: emulator.lines(at), late: fidelity.late.quantile(0.99) };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }

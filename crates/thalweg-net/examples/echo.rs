@@ -1,4 +1,4 @@
-//! A server that sends back what it gets, and a client that uses it. Both block; both run in this process.
+//! A server that returns the received bytes, and a client. Both block; both run in this process.
 //!
 //! `cargo run -p thalweg-net --example echo`
 
@@ -8,7 +8,7 @@ use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{NetError, Socket, SocketConfig};
 
-/// The service that the client asks for, and the server has.
+/// Service that the client requests and the server offers.
 const ECHO: &str = "echo";
 
 /// Runs both ends.
@@ -16,7 +16,7 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let identity = || Identity::generate(&mut SystemEntropy::new());
     let (server, client) = (identity(), identity());
 
-    // The server takes this client and no other.
+    // The server accepts this client only.
     let listen = Listen::new(Trust::only(client.public()), [ECHO]);
     let config = EndpointConfig { listen: Some(listen), ..EndpointConfig::client(server.clone()) };
     let listening = Socket::bind(SocketConfig::new("127.0.0.1:0".parse()?, config))?;
@@ -29,7 +29,7 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         Connect { remote, trust, service: ECHO.to_owned(), scheme: "cubic".parse()?, recorder: None };
     let (mut to_server, mut from_server) = socket.connect(request)?.split();
     to_server.write_all(b"is anybody there?")?;
-    // Waits until the server has all of it.
+    // Waits until the server has received everything.
     to_server.finish()?;
     let mut answer = String::new();
     from_server.read_to_string(&mut answer)?;
@@ -40,14 +40,14 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Serves one client, until it has everything back.
+/// Serves one client until it has received everything.
 fn serve_one(socket: &Socket) -> io::Result<()> {
     let connection = socket.accept().map_err(io::Error::from)?;
     println!("A client with the key {} is at {}", connection.peer(), connection.remote());
     let (mut to_client, mut from_client) = connection.split();
     io::copy(&mut from_client, &mut to_client)?;
     match to_client.finish() {
-        // A client that has everything may hang up before it has said so.
+        // A client with all data may close before its acknowledgement arrives.
         Ok(()) | Err(NetError::Closed(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! A stream, a stream with holes and datagrams, as futures. They need no runtime: this file has all that runs them.
+//! A stream, a stream with holes and datagrams, as futures. No runtime is needed; this file contains the executor.
 //!
 //! `cargo run -p thalweg-net --example futures`
 
@@ -11,7 +11,7 @@ use thalweg_net::identity::{Identity, SystemEntropy};
 use thalweg_net::live::{Connection, NetError, Part, Socket, SocketConfig};
 use thalweg_proto::payload::{Payload as _, Slice};
 
-/// The service that the client asks for, and the server has.
+/// Service that the client requests and the server offers.
 const MEASUREMENTS: &str = "measurements";
 
 /// Runs both ends.
@@ -37,7 +37,7 @@ pub fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Writes measurements, and asks in a datagram whether they came. On loopback it is not lost; elsewhere it may be.
+/// Writes measurements and sends a datagram that asks for a confirmation. The datagram may be lost, except on loopback.
 async fn give(connection: Connection) -> Result<(), NetError> {
     let watch = connection.another();
     let (mut send, _receive) = connection.split();
@@ -50,7 +50,7 @@ async fn give(connection: Connection) -> Result<(), NetError> {
     Ok(())
 }
 
-/// Reads them; gives how many bytes came, and how many packets are missing.
+/// Reads the measurements; returns the number of bytes received and of packets missing.
 async fn take(connection: Connection) -> Result<(u64, u32), NetError> {
     let watch = connection.another();
     let (_send, mut receive) = connection.split();
@@ -63,14 +63,14 @@ async fn take(connection: Connection) -> Result<(u64, u32), NetError> {
     }
     watch.recv_datagram_async().await?;
     watch.send_datagram(format!("{bytes} bytes").as_bytes())?;
-    // The client hangs up when it has heard that.
+    // The client closes the connection once it receives this datagram.
     match watch.recv_datagram_async().await {
         Ok(_) | Err(NetError::Closed(_)) => Ok((bytes, missing)),
         Err(error) => Err(error),
     }
 }
 
-/// Runs a future in this thread, which sleeps while there is nothing to do.
+/// Runs a future in this thread, which sleeps while the future is pending.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {

@@ -1,5 +1,5 @@
-//! Bytes from one endpoint to another in the same thread, without sockets and in a time of its own: the same work in every run,
-//! so that `benches/instructions.py` can count its instructions. It prints how much there was to do.
+//! Transfer between two endpoints in one thread, without sockets and in simulated time. The work is the same in every
+//! run, so `benches/instructions.py` can count its instructions. The program prints the amount of work.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
-/// Random bytes that are the same in every run.
+/// Deterministic random bytes.
 struct Seeded(Stream);
 
 impl Entropy for Seeded {
@@ -52,13 +52,13 @@ impl End {
         }
     }
 
-    /// Writes as much of `to_write` as there is room for, and reads what has come.
+    /// Writes as much of `to_write` as the endpoint accepts, and reads the delivered data.
     fn application(&mut self, now: Time, to_write: &mut VecDeque<Slice>) {
         while let Some((handle, event)) = self.endpoint.event() {
             match event {
                 EndpointEvent::Accepted { .. } | EndpointEvent::Connected { .. } => {
                     self.handle = Some(handle);
-                    self.endpoint.admit(handle);
+                    self.endpoint.authorise(handle);
                 }
                 EndpointEvent::Session(SessionEvent::Delivered(data)) => self.unread += u64::from(data.len()),
                 EndpointEvent::Session(SessionEvent::Ended { .. } | SessionEvent::Finished) => {
@@ -88,7 +88,7 @@ impl End {
         }
     }
 
-    /// Sends what is due, a few batches at most, to the other end. The next time at which something is.
+    /// Sends due packets, a few batches at most, to the other end. Returns the time of the next event.
     fn send(&mut self, now: Time, to: &mut Self) -> Option<Time> {
         for _ in 0..4 {
             self.batch.clear();
@@ -97,8 +97,9 @@ impl End {
                 let bytes: Arc<[u8]> = Arc::from(self.batch.bytes(run));
                 self.packets += run.segments() as u64;
                 let arrival = Arrival { from: self.address, ecn: run.purpose.ecn() };
-                to.endpoint
-                    .receive(now, arrival, run.segment, Whole(bytes), |Whole(bytes)| Slice::new(bytes));
+                to.endpoint.receive(now, arrival, run.segment, SharedBuffer(bytes), |SharedBuffer(bytes)| {
+                    Slice::new(bytes)
+                });
             }
             match next {
                 Next::At(at) if self.batch.is_empty() => return Some(at),
@@ -109,24 +110,24 @@ impl End {
     }
 }
 
-/// Datagrams that came together, in memory that is shared later.
-struct Whole(Arc<[u8]>);
+/// Coalesced datagrams in memory that is shared after decryption.
+struct SharedBuffer(Arc<[u8]>);
 
-impl AsMut<[u8]> for Whole {
+impl AsMut<[u8]> for SharedBuffer {
     fn as_mut(&mut self) -> &mut [u8] {
         Arc::get_mut(&mut self.0).expect("nobody else has it yet")
     }
 }
 
-/// The bytes that are written at once.
+/// Bytes per write.
 const PIECE: usize = 256 << 10;
 
-/// The number of pieces that are written.
+/// Number of writes.
 const PIECES: usize = 80;
 
 fn main() {
     let identity = |number| Identity::from_secret([number; 32]);
-    // Datagrams as on most networks.
+    // Datagram size of an Ethernet path.
     let config = |number| EndpointConfig { largest: 1472, ..EndpointConfig::client(identity(number)) };
     let listen = Some(Listen::new(Trust::Anyone, ["test"]));
     let mut client = End::new(config(1), "192.0.2.1:1000");
@@ -149,14 +150,14 @@ fn main() {
         server.application(now, &mut nothing);
         let least = now + ROUND;
         let next = due.into_iter().map(|at| at.unwrap_or(least)).min();
-        now = next.unwrap_or(least).max(least).min(now + LONGEST);
+        now = next.unwrap_or(least).max(least).min(now + MAX_PAUSE);
     }
     assert_eq!(server.received, (PIECE * PIECES) as u64, "all of it arrives");
     println!("{} bytes in {} packets, {} back, by {now}", server.received, client.packets, server.packets);
 }
 
-/// The time that a round takes where there is more to do.
+/// Duration of a round while there is work.
 const ROUND: Duration = Duration::from_micros(20);
 
-/// The longest that nothing is looked at.
-const LONGEST: Duration = Duration::from_millis(100);
+/// Maximum interval without a poll.
+const MAX_PAUSE: Duration = Duration::from_millis(100);

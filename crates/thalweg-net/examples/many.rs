@@ -1,9 +1,9 @@
-//! Very many connections to one server, for `benches/many.py`: `many server OFFLOAD THREADS BUFFER` and `many client OFFLOAD ADDRESS SOCKETS
-//! IDLE ACTIVE SCHEME PERIOD`, where OFFLOAD is `auto` or `none`.
+//! Very many connections to one server, for `benches/many.py`: `many server OFFLOAD THREADS BUFFER` and `many client
+//! OFFLOAD ADDRESS SOCKETS IDLE ACTIVE SCHEME PERIOD`, where OFFLOAD is `auto` or `none`.
 //!
-//! Idle connections say nothing but that they are there; active ones send 8 KiB in each period of so many milliseconds, or as much as
-//! they may where it is 0. Each end prints a line when it is
-//! ready, answers each line that it reads with one, and ends with its input.
+//! Idle connections send only keep-alives. Active ones send 8 KiB per PERIOD milliseconds, or as much as possible if it
+//! is 0. Each end prints a line when it is ready, answers each line of its input with one line, and ends with its
+//! input.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -20,10 +20,10 @@ use thalweg_net::live::{Connection, NetError, Offload, RecvStream, SendStream, S
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::units::Bytes;
 
-/// The bytes that active connections write at once.
+/// Bytes per write of an active connection.
 const PIECE: usize = 8 << 10;
 
-/// Connections that a client opens at the same time.
+/// Number of connections that a client opens concurrently.
 const OPENING: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -84,7 +84,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
     });
     let mut before = Vec::new();
     for line in std::io::stdin().lock().lines() {
-        // What each has sent since the last line.
+        // Bytes that each connection has sent since the last input line.
         let now: Vec<u64> =
             counters.lock().unwrap().iter().map(|counter| counter.load(Ordering::Relaxed)).collect();
         before.resize(now.len(), 0);
@@ -97,9 +97,9 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
         let at = |share: f64| sent.get((share * sent.len() as f64) as usize).copied().unwrap_or(0);
         let threads: Vec<u64> =
             socket.stats_of_threads().iter().map(|(_, udp)| udp.datagrams_received).collect();
-        let strays = socket.stats().0.strays;
+        let forwarded = socket.stats().0.forwarded;
         println!(
-            "{{\"connections\": {}, \"active\": {}, \"bytes\": {total}, \"jain\": {}, \"least\": {}, \"twentieth\": {}, \"median\": {}, \"most\": {}, \"datagrams_of_threads\": {threads:?}, \"strays\": {strays}}}",
+            "{{\"connections\": {}, \"active\": {}, \"bytes\": {total}, \"jain\": {}, \"least\": {}, \"twentieth\": {}, \"median\": {}, \"most\": {}, \"datagrams_of_threads\": {threads:?}, \"strays\": {forwarded}}}",
             now.len(),
             sent.len(),
             if jain.is_finite() { jain } else { 0.0 },
@@ -114,7 +114,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
     std::process::exit(0);
 }
 
-/// Reads to the end.
+/// Counts the bytes of a stream to its end.
 async fn count(connection: Connection, counter: &AtomicU64) -> Result<(), NetError> {
     let (_send, mut receive) = connection.split();
     while let Some(piece) = receive.read_slice_async().await? {
@@ -180,14 +180,14 @@ fn client(
     std::process::exit(0);
 }
 
-/// Writes a piece on each connection in each period, one after the other.
+/// Writes a piece per period on each connection, spread evenly over the period.
 fn pace(mut streams: Vec<(SendStream, RecvStream)>, piece: &Slice, period: Duration) {
     let begun = Instant::now();
     for turn in 0.. {
         let count = streams.len() as u32;
         for (number, (send, _)) in (0..).zip(&mut streams) {
             let due = begun + period * turn + period * number / count;
-            // A hundredth of a period at a time.
+            // Sleep at least a hundredth of a period at a time.
             if let Some(early) =
                 due.checked_duration_since(Instant::now()).filter(|early| *early > period / 100)
             {
@@ -198,7 +198,7 @@ fn pace(mut streams: Vec<(SendStream, RecvStream)>, piece: &Slice, period: Durat
     }
 }
 
-/// Futures that one thread runs.
+/// Executor of futures in one thread.
 #[derive(Clone)]
 struct Tasks(Arc<Ready>);
 
@@ -211,7 +211,7 @@ struct Ready {
 struct Task {
     ready: Arc<Ready>,
     is_queued: AtomicBool,
-    /// None once it is done.
+    /// `None` once it has completed.
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
 }
 

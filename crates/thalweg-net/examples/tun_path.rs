@@ -1,18 +1,19 @@
-//! A path between two TUN devices, for programs that `thalweg impair` cannot relay, such as the TCP of a kernel.
+//! A path between two TUN devices, for traffic that `thalweg impair` cannot relay, such as a kernel's TCP.
 //!
-//! Each direction is the same [`Line`] as there. Standard input and standard output are the two devices, opened without
-//! packet information and not to block: that takes rights which this program does not need. Arguments are what happens on
-//! the way from the first device to the second, what happens on the way back, and the seed:
+//! Each direction is the same [`Line`] as there. Standard input and standard output are the two devices, opened
+//! non-blocking and without packet information: opening them needs privileges that this program does not need. The
+//! arguments are the options from the first device to the second, the options of the return direction, and the seed:
 //!
 //! ```text
 //! tun_path rate=20Mbit/s,delay=50ms,loss=1% delay=50ms 1
 //! ```
 //!
-//! The name of a link may follow, and how many packets of each way come before data: the n-th packet after those then meets the fate
-//! that the n-th packet has on a simulated link of that name under that seed.
+//! Three more arguments may follow: the name of a link, and the number of packets before data in each direction. The
+//! n-th packet after those then meets the same impairments as the n-th packet on a simulated link of that name under
+//! that seed.
 //!
-//! When a device goes away, the program prints what it counted to standard error, with the median and the 99 % quantile of the time by
-//! which packets left it late, and ends. Packets are not marked (ECN).
+//! When a device is removed, the program prints its counters to standard error, with the median and the 99th percentile
+//! of the lateness of departures, and ends. Packets carry no ECN marks.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -58,14 +59,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The times by which packets left late, some of them: each has the same chance.
+/// Uniform random sample of the lateness of departures.
 struct Late {
     kept: Vec<Duration>,
     seen: u64,
     stream: Stream,
 }
 
-/// Enough for a quantile of 99 %.
+/// Sample size; enough for the 99th percentile.
 const KEPT: usize = 10_000;
 
 impl Default for Late {
@@ -90,18 +91,18 @@ impl Late {
     }
 }
 
-/// Relays until a device is gone; how many packets a device did not take.
+/// Relays until a device is removed; returns the number of packets that a device refused.
 fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -> Result<u64, Errno> {
     let clock = Clock::new();
     let mut buffer = vec![0; 1 << 16];
     let mut unsent = 0;
     loop {
-        for way in 0..2 {
+        for direction in 0..2 {
             loop {
-                let (due, now) = (lines[way].due(), clock.now());
-                let Some(parcel) = lines[way].poll(now) else { break };
+                let (due, now) = (lines[direction].due(), clock.now());
+                let Some(datagram) = lines[direction].poll(now) else { break };
                 late.add(now.since(due.unwrap_or(now)));
-                match rustix::io::write(devices[1 - way], &parcel.bytes) {
+                match rustix::io::write(devices[1 - direction], &datagram.bytes) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS) => unsent += 1,
                     Err(error) => return ended(error, unsent),
@@ -109,13 +110,13 @@ fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -
             }
         }
         wait(devices, lines.iter().filter_map(Line::next).min(), clock.now())?;
-        for way in 0..2 {
+        for direction in 0..2 {
             for _ in 0..BATCH {
-                match rustix::io::read(devices[way], &mut buffer) {
+                match rustix::io::read(devices[direction], &mut buffer) {
                     Ok(length) => {
                         let bytes = buffer[..length].to_vec();
-                        let parcel = DelayedDatagram { bytes, header: 0, flow: 0, ecn: Ecn::NotEct };
-                        lines[way].arrive(clock.now(), parcel);
+                        let datagram = DelayedDatagram { bytes, header: 0, flow: 0, ecn: Ecn::NotEct };
+                        lines[direction].arrive(clock.now(), datagram);
                     }
                     Err(Errno::AGAIN) => break,
                     Err(error) => return ended(error, unsent),
@@ -125,10 +126,10 @@ fn relay(devices: [BorrowedFd<'_>; 2], lines: &mut [Line; 2], late: &mut Late) -
     }
 }
 
-/// Packets taken from a device before the other has its turn.
+/// Maximum packets read from a device before the other is served.
 const BATCH: usize = 64;
 
-/// A device that was taken away says so.
+/// Returns the count if the error means a removed device.
 fn ended(error: Errno, unsent: u64) -> Result<u64, Errno> {
     match error {
         Errno::IO | Errno::BADFD | Errno::NODEV => Ok(unsent),

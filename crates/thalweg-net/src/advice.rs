@@ -35,8 +35,8 @@ pub enum Advice {
         carried: Rate,
         /// Share of retransmitted packets.
         share: f64,
-        /// True if packets were queued before they were lost: the rate is too high, rather than the wire lossy. This
-        /// says little about a sender that finds its own rate, which may keep a short queue on purpose.
+        /// True if packets were queued before they were lost: the rate is too high, rather than the wire lossy. This is
+        /// no evidence against a sender that finds its own rate, as it may keep a short queue on purpose.
         queued: bool,
         /// True if that queue was long for the path nearly all the time, and so caused the losses.
         full: bool,
@@ -45,24 +45,24 @@ pub enum Advice {
     },
 }
 
-/// Scheme with the highest, or nearly the highest, throughput on lossy wires among those that find their own rate.
+/// Scheme with the highest, or nearly the highest, throughput on lossy wires of all schemes that find their own rate.
 /// Measured between live ends in simulated time, at 10 to 200 Mbit/s, 4 to 200 ms and 0.3 to 20 % of losses
 /// (`tests/advice.rs`).
 pub const BETTER: &str = "thalweg";
 
 /// Minimum interval between two samples.
-const LOOK: Duration = Duration::from_millis(200);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum number of samples kept; the oldest are dropped.
-const MOST: usize = 4096;
+const MAX_SAMPLES: usize = 4096;
 /// Minimum number of relevant samples, and their minimum time span, before advice is given.
-const MIN_LOOKS: usize = 20;
+const MIN_SAMPLES: usize = 20;
 const MIN_TIME: f64 = 3.0;
 /// Minimum number of retransmissions before a configured rate is judged.
 const MIN_LOST: u64 = 20;
 /// Probability of mistaking a capacity limit for losses of the wire.
 const MISTAKEN: f64 = 0.01;
 /// Exponent of the loss rate in the sending rate at a capacity limit: half the rate has a thirty-second of the losses.
-/// This is a mild limit: at a real one all losses are near the highest rates, and look less like those of a wire.
+/// This models a mild limit: at a real one all losses are near the highest rates, unlike those of a wire.
 const STEEP: i32 = 5;
 /// Minimum number of losses after the first, each preceded by a sample without loss, for a decision.
 const MIN_TIMES: usize = 4;
@@ -81,14 +81,14 @@ const LATE: f64 = 2.0;
 const LATER: f64 = 4.0;
 /// Minimum share of losses without a queue. Loss recovery also lengthens round-trip times.
 const UNSEEN: f64 = 0.7;
-/// Share of retransmissions from which on a configured rate is too high.
+/// Minimum share of retransmissions for a configured rate to count as too high.
 const TOO_MUCH: f64 = 0.1;
 /// Queueing delay, relative to the minimum round trip, that counts as excessive.
 const FULL: f64 = 0.5;
 
 /// Sample over a time interval.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct Sample {
     seconds: f64,
     packets: u64,
     lost: u64,
@@ -106,7 +106,7 @@ struct Look {
     carried: f64,
 }
 
-impl Look {
+impl Sample {
     /// Returns the sending rate, in packets per second.
     fn speed(&self) -> f64 {
         self.packets as f64 / self.seconds
@@ -122,7 +122,7 @@ pub struct Advisor {
     datagram: u16,
     /// True if the datagram size shrank.
     narrowed: bool,
-    looks: VecDeque<Look>,
+    samples: VecDeque<Sample>,
     /// Highest delivery rate of all samples, in bytes per second.
     fastest: f64,
 }
@@ -138,7 +138,7 @@ impl Advisor {
             return;
         };
         let span = now.since(then);
-        if span < sender.smoothed_rtt.unwrap_or(LOOK).max(LOOK) {
+        if span < sender.smoothed_rtt.unwrap_or(SAMPLE_INTERVAL).max(SAMPLE_INTERVAL) {
             return;
         }
         self.last = Some((now, *sender));
@@ -159,16 +159,17 @@ impl Advisor {
         let bytes = bytes.min(sent as f64 * f64::from(stats.datagram));
         let rate = bytes * sent.saturating_sub(lost) as f64 / sent.max(1) as f64 / seconds;
         // A loss shows at its retransmission, up to one round trip after it was sent.
-        let (before, speed) = self.looks.back().map_or((sent, 0.0), |look| (look.packets, look.speed()));
+        let (before, speed) =
+            self.samples.back().map_or((sent, 0.0), |sample| (sample.packets, sample.speed()));
         // Data that fills the path or a queue has not been delivered yet.
         let more = f64::from(sender.in_flight) - f64::from(in_flight);
         self.fastest =
             self.fastest.max(rate * (1.0 - more.max(0.0) / sent.saturating_sub(lost).max(1) as f64));
-        if self.looks.len() == MOST {
-            self.looks.pop_front();
+        if self.samples.len() == MAX_SAMPLES {
+            self.samples.pop_front();
         }
         self.bytes = stats.bytes_sent;
-        self.looks.push_back(Look {
+        self.samples.push_back(Sample {
             seconds,
             packets: sent,
             lost,
@@ -183,59 +184,64 @@ impl Advisor {
 
     /// Returns the advice for a loss-based sender, if certain.
     pub fn of_losses(&self) -> Option<Advice> {
-        let looks = self.held()?;
-        let sum = |looks: &[Look], of: &dyn Fn(&Look) -> f64| looks.iter().map(of).sum::<f64>();
-        let lost = |looks: &[Look]| looks.iter().map(|look| look.lost).sum::<u64>();
-        let share = |looks: &[Look]| lost(looks) as f64 / sum(looks, &|look| look.packets as f64).max(1.0);
-        let all = share(&looks);
+        let samples = self.held()?;
+        let sum = |samples: &[Sample], of: &dyn Fn(&Sample) -> f64| samples.iter().map(of).sum::<f64>();
+        let lost = |samples: &[Sample]| samples.iter().map(|sample| sample.lost).sum::<u64>();
+        let share = |samples: &[Sample]| {
+            lost(samples) as f64 / sum(samples, &|sample| sample.packets as f64).max(1.0)
+        };
+        let all = share(&samples);
         if !(SHARES[0]..=SHARES[1]).contains(&all) {
             return None;
         }
-        let gap = sum(&looks, &|look| look.seconds) / sum(&looks, &|look| look.packets as f64).max(1.0);
+        let gap =
+            sum(&samples, &|sample| sample.seconds) / sum(&samples, &|sample| sample.packets as f64).max(1.0);
         let short = self.short()? + (gap / 4.0).min(HELD);
-        let mut queues: Vec<f64> = looks.iter().filter_map(|look| look.queue).collect();
+        let mut queues: Vec<f64> = samples.iter().filter_map(|sample| sample.queue).collect();
         queues.sort_by(f64::total_cmp);
         // Busy hosts delay answers randomly, independent of losses; an overflowing queue is seldom empty.
         let is_within = |part: usize, most: f64| queues.get(part).is_some_and(|queue| *queue <= most);
         if !is_within(queues.len() / 4, short) || !is_within(queues.len() / 2, LATE * short) {
             return None;
         }
-        let is_empty = |look: &Look| look.queue.is_some_and(|queue| queue <= LATER * short);
-        let unseen: Vec<Look> = looks.iter().copied().filter(is_empty).collect();
-        if (lost(&unseen) as f64) < UNSEEN * lost(&looks) as f64 {
+        let is_empty = |sample: &Sample| sample.queue.is_some_and(|queue| queue <= LATER * short);
+        let unseen: Vec<Sample> = samples.iter().copied().filter(is_empty).collect();
+        if (lost(&unseen) as f64) < UNSEEN * lost(&samples) as f64 {
             return None;
         }
-        if evidence(&looks) < ((1.0 - MISTAKEN) / MISTAKEN).ln() {
+        if evidence(&samples) < ((1.0 - MISTAKEN) / MISTAKEN).ln() {
             return None;
         }
-        let seconds = sum(&looks, &|look| look.seconds);
-        let sent = sum(&looks, &|look| look.rate * look.seconds) / seconds;
+        let seconds = sum(&samples, &|sample| sample.seconds);
+        let sent = sum(&samples, &|sample| sample.rate * sample.seconds) / seconds;
         let is_worth_it = sent <= WORTH * self.fastest;
         is_worth_it.then(|| Advice::Losses { carried: rate(self.fastest), sent: rate(sent), share: all })
     }
 
     /// Returns the advice for a fixed-rate sender, if certain. Its whole time counts.
     pub fn of_rate(&self) -> Option<Advice> {
-        let mut looks: Vec<_> = self.looks.iter().filter(|look| look.packets > 0).collect();
-        // A dead path says nothing about the rate.
-        let last = looks.iter().rposition(|look| look.carried > 0.0);
-        looks.truncate(last.map_or(0, |last| last + 1));
-        let (packets, lost) =
-            looks.iter().fold((0, 0), |(packets, lost), look| (packets + look.packets, lost + look.lost));
+        let mut samples: Vec<_> = self.samples.iter().filter(|sample| sample.packets > 0).collect();
+        // A dead path is no evidence about the rate.
+        let last = samples.iter().rposition(|sample| sample.carried > 0.0);
+        samples.truncate(last.map_or(0, |last| last + 1));
+        let (packets, lost) = samples
+            .iter()
+            .fold((0, 0), |(packets, lost), sample| (packets + sample.packets, lost + sample.lost));
         let share = lost as f64 / packets.max(1) as f64;
-        if looks.len() < MIN_LOOKS / 4 || lost < MIN_LOST || share < TOO_MUCH {
+        if samples.len() < MIN_SAMPLES / 4 || lost < MIN_LOST || share < TOO_MUCH {
             return None;
         }
         // The path carries less until it is full.
-        let full = looks.get(looks.len() / 4..).unwrap_or_default();
-        let sum = |of: fn(&Look) -> f64| full.iter().map(|look| of(look)).sum::<f64>();
-        let carried = (sum(|look| look.carried) / sum(|look| look.seconds)).max(0.0);
+        let full = samples.get(samples.len() / 4..).unwrap_or_default();
+        let sum = |of: fn(&Sample) -> f64| full.iter().map(|sample| of(sample)).sum::<f64>();
+        let carried = (sum(|sample| sample.carried) / sum(|sample| sample.seconds)).max(0.0);
         let short = self.short().unwrap_or(f64::MAX);
-        let longer =
-            |than: f64| looks.iter().filter(|look| look.queue.is_some_and(|queue| queue > than)).count();
+        let longer = |than: f64| {
+            samples.iter().filter(|sample| sample.queue.is_some_and(|queue| queue > than)).count()
+        };
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
-        let full = 4 * longer((FULL * shortest).max(LATER * short)) > 3 * looks.len();
-        let queued = longer(short) * 2 > looks.len();
+        let full = 4 * longer((FULL * shortest).max(LATER * short)) > 3 * samples.len();
+        let queued = longer(short) * 2 > samples.len();
         Some(Advice::TooFast { carried: rate(carried), share, queued, full, narrowed: self.narrowed })
     }
 
@@ -246,52 +252,54 @@ impl Advisor {
     }
 
     /// Returns the samples limited by the congestion window, if that was so most of the time and for long enough.
-    fn held(&self) -> Option<Vec<Look>> {
-        let time = |looks: &mut dyn Iterator<Item = &Look>| looks.map(|look| look.seconds).sum::<f64>();
-        let all = time(&mut self.looks.iter());
-        let looks: Vec<Look> = self.looks.iter().copied().filter(|look| look.is_held).collect();
-        let held = time(&mut looks.iter());
-        (looks.len() >= MIN_LOOKS && held >= MIN_TIME && held >= 0.5 * all).then_some(looks)
+    fn held(&self) -> Option<Vec<Sample>> {
+        let time =
+            |samples: &mut dyn Iterator<Item = &Sample>| samples.map(|sample| sample.seconds).sum::<f64>();
+        let all = time(&mut self.samples.iter());
+        let samples: Vec<Sample> = self.samples.iter().copied().filter(|sample| sample.is_held).collect();
+        let held = time(&mut samples.iter());
+        (samples.len() >= MIN_SAMPLES && held >= MIN_TIME && held >= 0.5 * all).then_some(samples)
     }
 }
 
 /// Returns the log-likelihood ratio of the losses after the first: constant loss probability per packet against a
 /// probability that grows with the sending rate. The former is typical of a wire; the latter of a capacity limit that
 /// the sender reaches again and again.
-fn evidence(looks: &[Look]) -> f64 {
+fn evidence(samples: &[Sample]) -> f64 {
     // Retransmissions take a while. Packets before the first loss may have met another limit, such as a traffic
     // allowance.
-    let is_own = |pair: &[Look]| pair[0].lost == 0 || pair[1].lost == 0;
-    let pairs = looks.windows(2).skip_while(|pair| pair[0].lost == 0);
-    let after: Vec<Look> = pairs.filter(|pair| is_own(pair)).map(|pair| pair[1]).collect();
-    if after.iter().filter(|look| look.lost > 0).count() < MIN_TIMES {
+    let is_isolated = |pair: &[Sample]| pair[0].lost == 0 || pair[1].lost == 0;
+    let pairs = samples.windows(2).skip_while(|pair| pair[0].lost == 0);
+    let after: Vec<Sample> = pairs.filter(|pair| is_isolated(pair)).map(|pair| pair[1]).collect();
+    if after.iter().filter(|sample| sample.lost > 0).count() < MIN_TIMES {
         return 0.0;
     }
-    let fastest = after.iter().map(|look| look.peak).fold(f64::MIN_POSITIVE, f64::max);
-    let wire = likelihood(&after, |look| look.exposed);
-    let limit = likelihood(&after, |look| look.exposed * (look.peak / fastest).powi(STEEP));
+    let fastest = after.iter().map(|sample| sample.peak).fold(f64::MIN_POSITIVE, f64::max);
+    let wire = likelihood(&after, |sample| sample.exposed);
+    let limit = likelihood(&after, |sample| sample.exposed * (sample.peak / fastest).powi(STEEP));
     wire - limit
 }
 
 /// Returns the log-likelihood that exactly these samples have losses, if the probability of a sample grows with its
 /// `weight` and the expected number of samples with losses is the observed one.
-fn likelihood(looks: &[Look], weight: impl Fn(&Look) -> f64) -> f64 {
-    let met = looks.iter().filter(|look| look.lost > 0).count();
-    if met == looks.len() {
+fn likelihood(samples: &[Sample], weight: impl Fn(&Sample) -> f64) -> f64 {
+    let lossy = samples.iter().filter(|sample| sample.lost > 0).count();
+    if lossy == samples.len() {
         return 0.0;
     }
-    let chance = |look: &Look, scale: f64| -(-scale * weight(look)).exp_m1();
-    let expected = |scale: f64| looks.iter().map(|look| chance(look, scale)).sum::<f64>();
+    let chance = |sample: &Sample, scale: f64| -(-scale * weight(sample)).exp_m1();
+    let expected = |scale: f64| samples.iter().map(|sample| chance(sample, scale)).sum::<f64>();
     let (mut low, mut high) = (0.0, 1.0);
-    while expected(high) < met as f64 && high < 1e15 {
+    while expected(high) < lossy as f64 && high < 1e15 {
         high *= 2.0;
     }
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        if expected(middle) < met as f64 { low = middle } else { high = middle }
+        if expected(middle) < lossy as f64 { low = middle } else { high = middle }
     }
-    let of = |look: &Look| if look.lost > 0 { chance(look, high).ln() } else { -high * weight(look) };
-    looks.iter().map(of).sum()
+    let of =
+        |sample: &Sample| if sample.lost > 0 { chance(sample, high).ln() } else { -high * weight(sample) };
+    samples.iter().map(of).sum()
 }
 
 fn rate(bytes_per_second: f64) -> Rate {

@@ -4,7 +4,7 @@
 //! the network card splits it. Datagrams of different connections are in different runs: a receiver with several
 //! threads may get a coalesced run, and looks at the first connection id only.
 
-use crate::wire::{LARGEST_DATAGRAM, SHARD_BYTE_OFFSET};
+use crate::wire::{MAX_UDP_PAYLOAD, SHARD_BYTE_OFFSET};
 use core::ops::Range;
 use std::net::SocketAddr;
 use thalweg_proto::Ecn;
@@ -67,11 +67,7 @@ pub struct Batch {
 impl Batch {
     /// Creates an empty batch.
     pub fn new() -> Self {
-        Self {
-            bytes: Vec::with_capacity(usize::from(LARGEST_DATAGRAM) + 1),
-            runs: Vec::new(),
-            is_open: false,
-        }
+        Self { bytes: Vec::with_capacity(usize::from(MAX_UDP_PAYLOAD) + 1), runs: Vec::new(), is_open: false }
     }
 
     /// Removes all datagrams.
@@ -169,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_marks_and_probes_are_kept_apart() {
+    fn runs_do_not_mix_destinations_codepoints_or_probes() {
         let mut batch = Batch::new();
         for (port, purpose) in [
             (1, Purpose::Ordinary(Ecn::NotEct)),

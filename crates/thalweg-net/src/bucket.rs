@@ -19,9 +19,9 @@ impl Bucket {
 
     fn fill(&mut self, now: Time) {
         let nanos = now.since(self.at).as_picos() / 1000;
-        let come = nanos.saturating_mul(u64::from(self.rate));
+        let refill = nanos.saturating_mul(u64::from(self.rate));
         self.at = now;
-        self.tokens = self.tokens.saturating_add(come).min(u64::from(self.rate) * BILLION);
+        self.tokens = self.tokens.saturating_add(refill).min(u64::from(self.rate) * BILLION);
     }
 
     /// Returns true if a token is available.

@@ -81,13 +81,13 @@ impl Cookies {
 
 /// Spent cookies.
 #[derive(Debug, Default)]
-pub struct Spent {
+pub struct UsedCookies {
     cookies: HashSet<Vec<u8>>,
     /// Cookies in the order of their use.
     order: VecDeque<(Time, Vec<u8>)>,
 }
 
-impl Spent {
+impl UsedCookies {
     /// Returns true if this cookie is spent.
     pub fn contains(&self, cookie: &[u8]) -> bool {
         self.cookies.contains(cookie)
@@ -104,7 +104,7 @@ impl Spent {
     }
 }
 
-impl Digest for Spent {
+impl Digest for UsedCookies {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.order.iter().for_each(|(spent, cookie)| (now.since(*spent), cookie).hash(into));
     }
@@ -154,7 +154,7 @@ mod tests {
 
     /// Each server's cookie time has a random offset of its own.
     #[test]
-    fn a_cookie_does_not_tell_how_long_a_server_has_been_up() {
+    fn a_cookie_does_not_reveal_the_server_uptime() {
         let (now, client) = (Time::ZERO + Duration::from_secs(100), "192.0.2.1:1000".parse().unwrap());
         let time = |now| {
             let cookie = Cookies::new(&mut SystemEntropy::new()).make(now, client, SOURCE, FIRST);

@@ -24,13 +24,13 @@ use snow::{Builder, HandshakeState};
 const PATTERN: &str = "Noise_XX_25519_AESGCM_SHA256";
 
 /// Maximum length of a handshake message, in bytes.
-const LONGEST: usize = 1024;
+const MAX_MESSAGE: usize = 1024;
 
 /// Maximum length of a service name, in bytes.
-pub const LONGEST_SERVICE: usize = 64;
+pub const MAX_SERVICE: usize = 64;
 
 /// Maximum length of an encoded scheme, in bytes.
-pub const LONGEST_SCHEME: usize = crate::flow::MAX_ENCODING;
+pub const MAX_SCHEME: usize = crate::flow::MAX_ENCODING;
 
 /// Rejected handshake message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ pub struct Responder {
     start: Start,
 }
 
-/// Inputs from which a responder was created.
+/// Inputs of the creation of a responder.
 #[derive(Clone, Debug)]
 struct Start {
     identity: Identity,
@@ -232,17 +232,17 @@ fn builder<'a>(
 }
 
 fn write(state: &mut HandshakeState, payload: &[u8]) -> Result<Vec<u8>, Failed> {
-    let mut message = vec![0; LONGEST];
+    let mut message = vec![0; MAX_MESSAGE];
     let length = state.write_message(payload, &mut message)?;
     message.truncate(length);
     Ok(message)
 }
 
 fn read(state: &mut HandshakeState, message: &[u8]) -> Result<Vec<u8>, Failed> {
-    if message.len() > LONGEST {
+    if message.len() > MAX_MESSAGE {
         return Err(Failed);
     }
-    let mut payload = vec![0; LONGEST];
+    let mut payload = vec![0; MAX_MESSAGE];
     let length = state.read_message(message, &mut payload)?;
     payload.truncate(length);
     Ok(payload)
@@ -280,7 +280,7 @@ impl ServerParameters {
 
 impl ClientParameters {
     fn encode(&self) -> Option<Vec<u8>> {
-        if self.service.len() > LONGEST_SERVICE || self.scheme.len() > LONGEST_SCHEME {
+        if self.service.len() > MAX_SERVICE || self.scheme.len() > MAX_SCHEME {
             return None;
         }
         let mut bytes = self.token.to_vec();
@@ -299,7 +299,7 @@ impl ClientParameters {
         let (service, rest) = rest.split_at_checked(usize::from(length))?;
         let (length, rest) = rest.split_first_chunk()?;
         let scheme = rest.get(..usize::from(u16::from_be_bytes(*length)))?;
-        if service.len() > LONGEST_SERVICE || scheme.len() > LONGEST_SCHEME {
+        if service.len() > MAX_SERVICE || scheme.len() > MAX_SCHEME {
             return None;
         }
         Some(Self {
@@ -343,7 +343,7 @@ impl CryptoResolver for Resolver {
 }
 
 /// Diffie-Hellman that rejects an all-zero shared secret (RFC 7748, section 6.1). Such a secret comes from a low-order
-/// point; a peer with such a public key would know the shared secret with anybody.
+/// point; a peer with such a public key would share the secret with everyone.
 struct Contributory(Box<dyn Dh>);
 
 impl Dh for Contributory {
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_has_heard_the_wrong_server_can_still_hear_the_right_one() {
+    fn a_client_accepts_the_right_server_after_a_wrong_one() {
         let (client, server) = identities();
         let mut initiator = Initiator::new(&client, SOURCE, [11; 32]).unwrap();
         let first = initiator.first().to_owned();

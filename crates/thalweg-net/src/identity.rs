@@ -102,7 +102,7 @@ impl Identity {
         hex(text.trim()).map(Self::from_secret)
     }
 
-    /// Returns the secret key as text. Store it where nobody else can read it.
+    /// Returns the secret key as text. Keep it readable by the owner only.
     pub fn to_text(&self) -> String {
         PublicKey(self.secret).to_string()
     }

@@ -286,16 +286,16 @@ mod tests {
         (Encryptor::with_epoch(secret.clone(), epoch), Decryptor::with_epoch(secret, epoch))
     }
 
-    fn seal(sealer: &mut Encryptor, text: &[u8]) -> Vec<u8> {
+    fn seal(encryptor: &mut Encryptor, text: &[u8]) -> Vec<u8> {
         let mut packet = Vec::new();
-        write_header(&mut packet, ID, sealer.next_number());
+        write_header(&mut packet, ID, encryptor.next_number());
         packet.extend_from_slice(text);
-        sealer.seal(&mut packet, 0).unwrap();
+        encryptor.seal(&mut packet, 0).unwrap();
         packet
     }
 
     #[test]
-    fn what_is_printed_of_keys_is_the_same_for_all() {
+    fn debug_output_reveals_no_key() {
         let text = |byte| {
             let secret = Secret([byte; 32]);
             format!("{:?} {:?}", Encryptor::new(secret.clone()), Decryptor::new(secret))
@@ -304,40 +304,40 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_opens_once() {
-        let (mut sealer, mut opener) = pair(EPOCH);
-        let packet = seal(&mut sealer, b"hello");
+    fn a_sealed_packet_opens_once() {
+        let (mut encryptor, mut decryptor) = pair(EPOCH);
+        let packet = seal(&mut encryptor, b"hello");
         assert_eq!(packet.len(), HEADER + 5 + TAG);
         assert!(!packet.windows(5).any(|part| part == b"hello"));
         let mut opened = packet.clone();
-        let (number, range) = opener.open(&mut opened).unwrap();
+        let (number, range) = decryptor.open(&mut opened).unwrap();
         assert_eq!((number, &opened[range]), (0, &b"hello"[..]));
-        assert_eq!(opener.open(&mut packet.clone()), Err(Refused::Replayed));
+        assert_eq!(decryptor.open(&mut packet.clone()), Err(Refused::Replayed));
     }
 
     /// Holds RFC 9001, section 5.3.
     #[test]
     fn any_changed_bit_is_noticed_and_leaves_no_trace() {
-        let (mut sealer, mut opener) = pair(EPOCH);
-        let packet = seal(&mut sealer, b"payload");
+        let (mut encryptor, mut decryptor) = pair(EPOCH);
+        let packet = seal(&mut encryptor, b"payload");
         // The connection id is used for demultiplexing first, and is associated data like the rest of the header.
         for bit in 0..packet.len() * 8 {
             let mut forged = packet.clone();
             forged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(opener.open(&mut forged), Err(Refused::Forged), "bit {bit}");
+            assert_eq!(decryptor.open(&mut forged), Err(Refused::Forged), "bit {bit}");
         }
         for length in 0..packet.len() {
-            assert_eq!(opener.open(&mut packet[..length].to_vec()), Err(Refused::Forged));
+            assert_eq!(decryptor.open(&mut packet[..length].to_vec()), Err(Refused::Forged));
         }
-        assert_eq!(opener.next_number(), 0);
-        assert!(opener.open(&mut packet.clone()).is_ok());
+        assert_eq!(decryptor.next_number(), 0);
+        assert!(decryptor.open(&mut packet.clone()).is_ok());
     }
 
     /// Holds RFC 9001, section 6.
     #[test]
     fn keys_change_by_count_and_packets_of_the_epoch_before_still_open() {
-        let (mut sealer, mut opener) = pair(10);
-        let packets: Vec<_> = (0..30u8).map(|n| seal(&mut sealer, &[n])).collect();
+        let (mut encryptor, mut decryptor) = pair(10);
+        let packets: Vec<_> = (0..30u8).map(|n| seal(&mut encryptor, &[n])).collect();
         // Each epoch's last packet arrives after the next epoch's first.
         let order = (0..30).map(|n| match n % 10 {
             9 if n < 29 => n + 1,
@@ -346,7 +346,7 @@ mod tests {
         });
         for n in order {
             let mut packet = packets[n].clone();
-            let (number, range) = opener.open(&mut packet).unwrap();
+            let (number, range) = decryptor.open(&mut packet).unwrap();
             assert_eq!((number, packet[range].to_vec()), (n as u64, vec![n as u8]));
         }
         // The same plaintext under the same nonce of another epoch has another ciphertext: the keys differ.
@@ -362,62 +362,62 @@ mod tests {
     fn keys_of_epochs_that_are_over_are_forgotten() {
         const LENGTH: u64 = 10_000;
         let first = Secret([7; 32]);
-        let (mut sealer, mut opener) = pair(LENGTH);
+        let (mut encryptor, mut decryptor) = pair(LENGTH);
         let last = LENGTH + crate::replay::WINDOW - 1;
         for number in 0..=last {
-            opener.open(&mut seal(&mut sealer, b"x")).unwrap();
-            assert_eq!(opener.previous.is_some(), (LENGTH..last).contains(&number), "{number}");
+            decryptor.open(&mut seal(&mut encryptor, b"x")).unwrap();
+            assert_eq!(decryptor.previous.is_some(), (LENGTH..last).contains(&number), "{number}");
         }
-        assert!(sealer.secret.0 != first.0 && opener.secret.0 != first.0);
+        assert!(encryptor.secret.0 != first.0 && decryptor.secret.0 != first.0);
     }
 
     /// Holds RFC 9001, section 6.
     #[test]
     fn a_few_epochs_may_be_lost_but_not_any_number() {
-        let (mut sealer, mut opener) = pair(10);
-        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut sealer, &[n])).collect();
-        assert!(opener.open(&mut packets[40].clone()).is_ok());
-        assert_eq!(opener.open(&mut packets[95].clone()), Err(Refused::Forged));
-        assert!(opener.open(&mut packets[85].clone()).is_ok());
+        let (mut encryptor, mut decryptor) = pair(10);
+        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut encryptor, &[n])).collect();
+        assert!(decryptor.open(&mut packets[40].clone()).is_ok());
+        assert_eq!(decryptor.open(&mut packets[95].clone()), Err(Refused::Forged));
+        assert!(decryptor.open(&mut packets[85].clone()).is_ok());
         // Packets from before the jump are lost with their key.
-        assert_eq!(opener.open(&mut packets[50].clone()), Err(Refused::Replayed));
+        assert_eq!(decryptor.open(&mut packets[50].clone()), Err(Refused::Replayed));
     }
 
     /// Holds RFC 9001, section 6.6.
     #[test]
     fn forgeries_are_counted_under_all_keys_and_end_the_opening() {
-        let (mut sealer, mut opener) = pair(10);
-        opener.limit_forgeries(4);
-        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut sealer, &[n])).collect();
+        let (mut encryptor, mut decryptor) = pair(10);
+        decryptor.limit_forgeries(4);
+        let packets: Vec<_> = (0..100u8).map(|n| seal(&mut encryptor, &[n])).collect();
         let forged = |number: usize| {
             let mut packet = packets[number].clone();
             packet[HEADER] ^= 1;
             packet
         };
         // Under the current keys, the next and the previous ones.
-        assert_eq!(opener.open(&mut forged(0)), Err(Refused::Forged));
-        assert_eq!(opener.open(&mut forged(15)), Err(Refused::Forged));
-        assert!(opener.open(&mut packets[15].clone()).is_ok());
-        assert_eq!(opener.open(&mut forged(9)), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut forged(0)), Err(Refused::Forged));
+        assert_eq!(decryptor.open(&mut forged(15)), Err(Refused::Forged));
+        assert!(decryptor.open(&mut packets[15].clone()).is_ok());
+        assert_eq!(decryptor.open(&mut forged(9)), Err(Refused::Forged));
         // Packets without a decryption attempt do not count: a duplicate, a packet from too far ahead or behind, and
         // one without room for a tag.
         for _ in 0..10 {
-            assert_eq!(opener.open(&mut packets[15].clone()), Err(Refused::Replayed));
-            assert_eq!(opener.open(&mut forged(99)), Err(Refused::Forged));
-            assert_eq!(opener.open(&mut packets[16][..HEADER + TAG - 1].to_vec()), Err(Refused::Forged));
+            assert_eq!(decryptor.open(&mut packets[15].clone()), Err(Refused::Replayed));
+            assert_eq!(decryptor.open(&mut forged(99)), Err(Refused::Forged));
+            assert_eq!(decryptor.open(&mut packets[16][..HEADER + TAG - 1].to_vec()), Err(Refused::Forged));
         }
-        assert!(opener.open(&mut packets[16].clone()).is_ok());
-        assert_eq!(opener.open(&mut forged(17)), Err(Refused::IntegrityLimit));
-        assert_eq!(opener.open(&mut packets[17].clone()), Err(Refused::IntegrityLimit));
+        assert!(decryptor.open(&mut packets[16].clone()).is_ok());
+        assert_eq!(decryptor.open(&mut forged(17)), Err(Refused::IntegrityLimit));
+        assert_eq!(decryptor.open(&mut packets[17].clone()), Err(Refused::IntegrityLimit));
         // The limit cannot exceed that of the cipher.
-        opener.limit_forgeries(u64::MAX);
-        assert_eq!(opener.most_forged, INTEGRITY_LIMIT);
+        decryptor.limit_forgeries(u64::MAX);
+        assert_eq!(decryptor.most_forged, INTEGRITY_LIMIT);
     }
 
     #[test]
     fn keys_of_the_two_directions_differ() {
-        let mut sealer = Encryptor::new(Secret([1; 32]));
-        let mut opener = Decryptor::new(Secret([2; 32]));
-        assert_eq!(opener.open(&mut seal(&mut sealer, b"x")), Err(Refused::Forged));
+        let mut encryptor = Encryptor::new(Secret([1; 32]));
+        let mut decryptor = Decryptor::new(Secret([2; 32]));
+        assert_eq!(decryptor.open(&mut seal(&mut encryptor, b"x")), Err(Refused::Forged));
     }
 }

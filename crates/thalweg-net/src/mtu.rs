@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_refuses_costs_no_time() {
+    fn sizes_refused_by_the_host_take_no_time() {
         let mut discovery = Discovery::new(65_507);
         let now = Time::ZERO;
         let mut probes = 0;
@@ -297,7 +297,7 @@ mod tests {
 
     /// Holds RFC 9000, section 14.2.
     #[test]
-    fn answers_to_what_was_not_asked_change_nothing() {
+    fn unsolicited_probe_answers_are_ignored() {
         let mut discovery = Discovery::new(9000);
         assert_eq!(discovery.poll(Time::ZERO, None).0, Some(ETHERNET));
         assert_eq!(discovery.on_answer(Time::ZERO, 8000), None);

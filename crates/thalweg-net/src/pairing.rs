@@ -128,15 +128,20 @@ impl std::error::Error for PairingError {}
 ///
 /// # Errors
 /// Returns an error if the server does not know the code, or if the connection ended.
-pub fn ask(code: &Code, ends: &Ends, from: &mut impl Read, to: &mut impl Write) -> Result<(), PairingError> {
-    ask_with(&mut SystemEntropy::new(), code, ends, from, to)
+pub fn initiate(
+    code: &Code,
+    ends: &Ends,
+    from: &mut impl Read,
+    to: &mut impl Write,
+) -> Result<(), PairingError> {
+    initiate_with(&mut SystemEntropy::new(), code, ends, from, to)
 }
 
 /// Runs the client side with caller-supplied random bytes.
 ///
 /// # Errors
 /// Returns the errors of [`ask`].
-pub fn ask_with(
+pub fn initiate_with(
     entropy: &mut dyn Entropy,
     code: &Code,
     ends: &Ends,
@@ -309,7 +314,7 @@ mod tests {
         let [ours, theirs] = streams();
         let (code_there, ends_there) = (code(server.0), server.1);
         let there = std::thread::spawn(move || serve(&code_there, &ends_there, &mut &theirs, &mut &theirs));
-        let here = ask(&code(client.0), &client.1, &mut &ours, &mut &ours);
+        let here = initiate(&code(client.0), &client.1, &mut &ours, &mut &ours);
         (here, there.join().unwrap())
     }
 
@@ -326,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_code_is_paired() {
+    fn matching_codes_pair() {
         let (here, there) = pair(("1234-5678", ends()), ("12345678", ends()));
         here.unwrap();
         there.unwrap();
@@ -341,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn who_passes_on_what_both_say_gains_nothing() {
+    fn a_man_in_the_middle_gains_nothing() {
         // A man in the middle has two connections: another binding, and its own key in place of either end's.
         let changes: [fn(&mut Ends); 3] = [
             |ends| ends.binding = [4; 32],
@@ -370,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_in_time_has_not_guessed_and_later_it_counts() {
+    fn only_a_late_abort_counts_as_a_guess() {
         let [ours, theirs] = streams();
         drop(ours);
         let result = serve(&code("12345678"), &ends(), &mut &theirs, &mut &theirs);

@@ -20,7 +20,7 @@ const TRIES: u8 = 8;
 const DOUBLINGS: u8 = 2;
 
 /// Maximum challenge timeout. It is short, because almost nothing else may be sent meanwhile and a challenge is small.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Number of retransmission timeouts without an answer after which the path is assumed to drop ECN-capable packets.
 const SILENT_EXPIRIES: u8 = 3;
@@ -53,7 +53,7 @@ struct Challenge {
 
 /// Next action of an unvalidated path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum ChallengeAction {
     /// No action now.
     Nothing,
     /// Challenge to send.
@@ -88,7 +88,9 @@ const MAX_ANSWERS: u8 = 128;
 impl Digest for Path {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         self.remote.hash(into);
-        self.challenge.map(|asked| (asked.token, asked.tries, asked.due.since(now))).hash(into);
+        self.challenge
+            .map(|challenge| (challenge.token, challenge.tries, challenge.due.since(now)))
+            .hash(into);
         // The limit matters only while the path is unvalidated.
         self.allowance().hash(into);
     }
@@ -109,8 +111,8 @@ impl Path {
         }
     }
 
-    /// Creates an unvalidated path to an address from which the peer sent its first packet.
-    pub fn unproved(remote: SocketAddr, limit: u16, now: Time, entropy: &mut dyn Entropy) -> Self {
+    /// Creates an unvalidated path to a new source address of the peer.
+    pub fn unvalidated(remote: SocketAddr, limit: u16, now: Time, entropy: &mut dyn Entropy) -> Self {
         let mut token = [0; 8];
         entropy.fill(&mut token);
         let challenge = Challenge { token, tries: 0, due: now };
@@ -118,7 +120,7 @@ impl Path {
     }
 
     /// Returns true if the address is validated.
-    pub fn is_proved(&self) -> bool {
+    pub fn is_validated(&self) -> bool {
         self.challenge.is_none()
     }
 
@@ -196,22 +198,22 @@ impl Path {
     /// Returns the number of bytes that may be sent now.
     #[inline]
     pub fn allowance(&self) -> u64 {
-        if self.is_proved() { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
+        if self.is_validated() { u64::MAX } else { (self.received * AMPLIFICATION).saturating_sub(self.sent) }
     }
 
     /// Returns the challenge, when one is due.
-    pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> Ask {
-        let Some(challenge) = &mut self.challenge else { return Ask::Nothing };
+    pub fn poll(&mut self, now: Time, rtt: Option<Duration>) -> ChallengeAction {
+        let Some(challenge) = &mut self.challenge else { return ChallengeAction::Nothing };
         if now < challenge.due {
-            return Ask::Nothing;
+            return ChallengeAction::Nothing;
         }
         if challenge.tries >= TRIES {
-            return Ask::GiveUp;
+            return ChallengeAction::GiveUp;
         }
         let wait = rtt.map_or(Duration::from_secs(1), |rtt| (rtt * 2).max(Duration::from_millis(200)));
-        challenge.due = now + (wait * (1 << challenge.tries.min(DOUBLINGS))).min(LONGEST_WAIT);
+        challenge.due = now + (wait * (1 << challenge.tries.min(DOUBLINGS))).min(MAX_WAIT);
         challenge.tries += 1;
-        Ask::Challenge(challenge.token)
+        ChallengeAction::Challenge(challenge.token)
     }
 
     /// Returns the time of the next [`Path::poll`].
@@ -238,28 +240,31 @@ mod tests {
     #[test]
     fn three_bytes_for_one_until_the_path_is_proved() {
         let remote = "192.0.2.1:9".parse().unwrap();
-        let mut path = Path::unproved(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
+        let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
         assert_eq!(path.allowance(), 0);
         path.on_received(100);
         path.on_sent(250);
         assert_eq!(path.allowance(), 50);
-        let Ask::Challenge(token) = path.poll(Time::ZERO, None) else { panic!("no challenge") };
+        let ChallengeAction::Challenge(token) = path.poll(Time::ZERO, None) else { panic!("no challenge") };
         assert!(!path.on_response([0; 8]));
-        assert!(!path.is_proved());
+        assert!(!path.is_validated());
         assert!(path.on_response(token));
         assert_eq!((path.allowance(), path.deadline()), (u64::MAX, Time::MAX));
     }
 
     /// A round trip measured under the amplification limit may take seconds.
     #[test]
-    fn challenges_are_never_far_apart() {
+    fn challenge_intervals_are_bounded() {
         let remote = "192.0.2.1:9".parse().unwrap();
         for (rtt, expected) in [(20, [200, 400, 800, 800]), (300, [600, 1000, 1000, 1000]), (9000, [1000; 4])]
         {
-            let mut path = Path::unproved(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
+            let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
             for wait in expected {
                 let now = path.deadline();
-                assert!(matches!(path.poll(now, Some(Duration::from_millis(rtt))), Ask::Challenge(_)));
+                assert!(matches!(
+                    path.poll(now, Some(Duration::from_millis(rtt))),
+                    ChallengeAction::Challenge(_)
+                ));
                 assert_eq!(path.deadline(), now + Duration::from_millis(wait), "{rtt}");
             }
         }
@@ -319,13 +324,13 @@ mod tests {
     #[test]
     fn an_address_that_does_not_answer_is_given_up() {
         let remote = "192.0.2.1:9".parse().unwrap();
-        let mut path = Path::unproved(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
+        let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
         let mut challenges = 0;
         loop {
             match path.poll(path.deadline(), None) {
-                Ask::Challenge(_) => challenges += 1,
-                Ask::GiveUp => break,
-                Ask::Nothing => panic!("nothing to do at its deadline"),
+                ChallengeAction::Challenge(_) => challenges += 1,
+                ChallengeAction::GiveUp => break,
+                ChallengeAction::Nothing => panic!("nothing to do at its deadline"),
             }
         }
         assert_eq!(challenges, TRIES);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_to_tell_is_refused() {
+    fn numbers_before_the_window_are_refused() {
         let mut window = ReplayWindow::default();
         window.mark(100_000);
         assert!(!window.is_new(100_000 - WINDOW - 1));

@@ -69,7 +69,11 @@ pub fn is_hidden(character: char) -> bool {
 /// Returns the position of the first hidden character of a text, except line ends and tabs. All program output is
 /// checked.
 pub fn first_hidden(text: &str) -> Option<usize> {
-    text.find(|character| !matches!(character, '\n' | '\t') && is_hidden(character))
+    // Most text is printable ASCII, which needs neither decoding nor the table.
+    let shown = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let at = text.as_bytes().iter().position(|byte| !shown(byte))?;
+    let rest = text[at..].find(|character| !matches!(character, '\n' | '\t') && is_hidden(character))?;
+    Some(at + rest)
 }
 
 fn is_format(character: char) -> bool {
@@ -109,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_is_the_beginning_of_the_whole(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), most in 0usize..80) {
+        fn a_truncated_text_is_a_prefix(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), most in 0usize..80) {
             let (whole, cut) = (printable(&bytes), printable_within(&bytes, most));
             prop_assert!(whole.starts_with(&cut) && cut.len() <= most);
             prop_assert!(cut == whole || whole.len() > most);

@@ -1,8 +1,8 @@
-//! Datagrams that go on in the real network, and their answers: for each pair of ends a socket on both sides.
+//! UDP forwarding to the real network and back: one socket on each side per pair of endpoints.
 
-use super::lend::Kind;
+use super::socket_passing::Kind;
 use super::{Ends, Forwarder, Place, family, inner};
-use crate::icmp::Trouble;
+use crate::icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, SocketType, bind, connect, recv, send};
@@ -11,29 +11,29 @@ use std::os::fd::OwnedFd;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// A pair of ends is forgotten after so long without a datagram (RFC 4787, section 4.3), a question for a name earlier.
-const SILENCE: Duration = Duration::from_secs(300);
-const SILENCE_OF_NAMES: Duration = Duration::from_secs(20);
-/// Pairs at a time. The longest silent one makes room.
+/// Idle timeouts of an endpoint pair: general (RFC 4787, section 4.3) and, shorter, for DNS queries.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+const DNS_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum number of endpoint pairs. The one idle for longest is evicted.
 const MOST: usize = 4096;
-/// Datagrams that are moved before others have their turn.
+/// Maximum datagrams moved per turn.
 const TURNS: usize = 64;
-/// Bytes of a packet that a message about it tells at most.
+/// Maximum bytes of a packet quoted in an ICMP message.
 const HEAD: usize = 128;
 
-/// Datagrams between two ends.
+/// Datagrams between two endpoints.
 #[derive(Debug)]
-pub(super) struct Talk {
-    /// Of the namespace, and of the real network.
+pub(super) struct DatagramRelay {
+    /// Sockets of the namespace and of the real network.
     sockets: [OwnedFd; 2],
-    /// The beginning of the first packet.
+    /// Start of the first packet.
     head: Vec<u8>,
     last: Instant,
     ends: Ends,
 }
 
 impl Forwarder {
-    /// The first datagram between two ends.
+    /// Handles the first datagram between two endpoints.
     pub(super) fn begin(&mut self, packet: &[u8], ends: Ends) {
         if self.talks.values().any(|talk| talk.ends == ends) {
             return self.enter(packet);
@@ -50,12 +50,12 @@ impl Forwarder {
                 self.watch(&sockets[0], Place::InnerTalk, number, EventFlags::IN);
                 self.watch(&sockets[1], Place::OuterTalk, number, EventFlags::IN);
                 let head = packet[..packet.len().min(HEAD)].to_vec();
-                self.talks.insert(number, Talk { sockets, head, last: Instant::now(), ends });
+                self.talks.insert(number, DatagramRelay { sockets, head, last: Instant::now(), ends });
                 self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(ends);
                 self.enter(packet);
             }
-            Err(Errno::CONNREFUSED) => self.say(Trouble::NoPort, packet),
-            Err(_) => self.say(Trouble::NoRoute, packet),
+            Err(Errno::CONNREFUSED) => self.send_icmp(IcmpError::NoPort, packet),
+            Err(_) => self.send_icmp(IcmpError::NoRoute, packet),
         }
     }
 
@@ -69,7 +69,7 @@ impl Forwarder {
         Ok([inside, outer])
     }
 
-    /// Datagrams have come to one of the sockets.
+    /// Handles datagrams that arrived at one of the sockets.
     pub(super) fn talk(&mut self, number: u64, side: usize) {
         let Some(talk) = self.talks.get_mut(&number) else { return };
         let (from, to) = (&talk.sockets[side], &talk.sockets[1 - side]);
@@ -78,20 +78,20 @@ impl Forwarder {
             let length = match recv(from, &mut *self.buffer, RecvFlags::empty()) {
                 Ok((length, _)) => length,
                 Err(Errno::AGAIN | Errno::INTR) => break,
-                // The program has gone, or nobody listens at the target.
+                // The program has ended, or the target port is closed.
                 Err(_) => {
                     refused |= side == 1;
                     break;
                 }
             };
             talk.last = Instant::now();
-            // It may be lost.
+            // Datagrams may be lost.
             let sent = send(to, &self.buffer[..length], SendFlags::NOSIGNAL);
             refused |= side == 0 && sent == Err(Errno::CONNREFUSED);
         }
         if refused {
             let head = talk.head.clone();
-            self.say(Trouble::NoPort, &head);
+            self.send_icmp(IcmpError::NoPort, &head);
         }
     }
 
@@ -102,11 +102,11 @@ impl Forwarder {
         }
     }
 
-    /// Forgets what has been silent.
+    /// Removes idle pairs.
     pub(super) fn tidy_talks(&mut self, now: Instant) {
-        let is_over = |talk: &Talk| {
-            let silence = if talk.ends.1.port() == super::DNS { SILENCE_OF_NAMES } else { SILENCE };
-            now.saturating_duration_since(talk.last) >= silence
+        let is_over = |talk: &DatagramRelay| {
+            let timeout = if talk.ends.1.port() == super::DNS { DNS_IDLE_TIMEOUT } else { IDLE_TIMEOUT };
+            now.saturating_duration_since(talk.last) >= timeout
         };
         let over: Vec<u64> =
             self.talks.iter().filter(|(_, talk)| is_over(talk)).map(|(number, _)| *number).collect();

@@ -1,32 +1,32 @@
-//! The way out of a live network to the real one, for users: what programs send to addresses that no node has goes on from sockets of
-//! this host.
+//! Gateway from a live network to the real one, without privileges: forwards traffic to addresses outside the plan
+//! through sockets of this host.
 //!
-//! The way out is a node of the network with a namespace of its own, in which every address is a local one: what comes through its
-//! device is answered by the system's own TCP and UDP there. A thread copies between those sockets and others, which a process that
-//! has stayed in the real network [lends](lend()). So TCP ends here twice, with everything that the system's has; datagrams go on one by
-//! one; and an echo is asked for again by a socket for echoes.
+//! The gateway is a node with its own namespace, where every address is local: the system's TCP and UDP there terminate
+//! all traffic of its device. A thread copies between those sockets and others, [lent](lend()) by a process in the real
+//! network. TCP is thus split into two connections, both with all features of the system's TCP; datagrams are forwarded
+//! one by one; ICMP echo is repeated through an echo socket.
 //!
-//! The address of the node itself stands for this host: its services at 127.0.0.1 and ::1, and at port 53 its name server.
+//! The address of the gateway stands for this host: its services at 127.0.0.1 and ::1, and at port 53 its name server.
 
 mod datagrams;
 mod echoes;
-mod lend;
+mod socket_passing;
 mod streams;
 
-pub use lend::{Lender, hand, lend, loan, take};
+pub use socket_passing::{Lender, hand, lend, loan, take};
 
 use crate::host::{Host, HostError, Sockets};
-use crate::icmp::{Trouble, message};
+use crate::icmp::{IcmpError, message};
 use crate::packet::{Header, ICMP, ICMP6, TCP, UDP};
 use crate::plan::Plan;
 use crate::port::Port;
 use crate::tcp::Segment;
-use datagrams::Talk;
-use echoes::Asked;
-use lend::Kind;
+use datagrams::DatagramRelay;
+use echoes::EchoClient;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+use socket_passing::Kind;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,25 +37,25 @@ use std::time::{Duration, Instant};
 use streams::{Connecting, Listener, Pair};
 use thalweg_proto::transport::Signal;
 
-/// A program's address and its target's.
+/// A program's address and its target's address.
 pub(crate) type Ends = (SocketAddr, SocketAddr);
 
-/// Packets that may wait to be looked at.
+/// Capacity of the packet queue.
 const WAITING: usize = 1024;
-/// The time between two looks at what has ended.
-const TIDY: Duration = Duration::from_secs(1);
-/// The time between two questions about the losses of TCP.
-const HEAR: Duration = Duration::from_millis(100);
-/// Events that one call tells of.
+/// Interval between checks for expired state.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval between queries for TCP retransmissions.
+const LOSS_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum events per poll.
 const EVENTS: usize = 64;
-/// Names are asked for here.
+/// DNS port.
 const DNS: u16 = 53;
 
-/// The door of a way out: it looks at what goes through.
+/// Packet interface of the gateway: inspects the packets that pass through it.
 #[derive(Debug)]
-pub struct Door {
-    own: [IpAddr; 2],
-    /// Datagrams between these ends have their sockets.
+pub struct GatewayTap {
+    addresses: [IpAddr; 2],
+    /// Endpoint pairs that already have UDP sockets.
     known: Known,
     packets: SyncSender<Vec<u8>>,
     wake: UnixDatagram,
@@ -65,8 +65,9 @@ pub struct Door {
 type Known = Arc<Mutex<HashSet<Ends>>>;
 type Signals = Arc<Mutex<Vec<(Ends, Signal)>>>;
 
-impl Door {
-    /// True for a packet that waits here, or that this makes an answer to; others are for the device of the namespace.
+impl GatewayTap {
+    /// Takes a packet that the gateway handles itself, and returns true; other packets go to the device of the
+    /// namespace.
     pub(crate) fn keeps(&self, bytes: &[u8]) -> bool {
         let Some(header) = Header::parse(bytes).filter(|header| !header.is_later_fragment) else {
             return false;
@@ -74,19 +75,19 @@ impl Door {
         let keeps = match header.protocol {
             TCP => Segment::parse(bytes, &header).is_some_and(|segment| segment.is_first()),
             UDP => !self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&ends(&header)),
-            ICMP => bytes.get(header.at) == Some(&8) && !self.own.contains(&header.target),
-            ICMP6 => bytes.get(header.at) == Some(&128) && !self.own.contains(&header.target),
+            ICMP => bytes.get(header.at) == Some(&8) && !self.addresses.contains(&header.target),
+            ICMP6 => bytes.get(header.at) == Some(&128) && !self.addresses.contains(&header.target),
             _ => false,
         };
-        // What is too much is lost, as in any router.
+        // A full queue drops, as in any router.
         if keeps && self.packets.try_send(bytes.to_vec()).is_ok() {
-            // Where it is full, it will be read.
+            // If the wake socket is full, a wake-up is already pending.
             let _ = self.wake.send(&[0]);
         }
         keeps
     }
 
-    /// The signs of congestion that connections met in the real network since the last call.
+    /// Returns the congestion signals of connections in the real network since the last call.
     pub(crate) fn signals(&self) -> Vec<(Ends, Signal)> {
         core::mem::take(&mut *self.signals.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -100,7 +101,7 @@ fn family(address: SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// A socket of the namespace that may have any address.
+/// Returns a socket of the namespace that can bind to any address.
 fn inner(kind: SocketType, place: SocketAddr) -> Result<OwnedFd, Errno> {
     let socket = socket_with(family(place), kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
@@ -114,7 +115,7 @@ fn inner(kind: SocketType, place: SocketAddr) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The place of a socket among all.
+/// Key of a watched socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Wake,
@@ -124,7 +125,7 @@ enum Place {
     Outer,
     InnerTalk,
     OuterTalk,
-    Asked,
+    EchoClient,
 }
 
 const PLACES: [Place; 8] = [
@@ -135,18 +136,18 @@ const PLACES: [Place; 8] = [
     Place::Outer,
     Place::InnerTalk,
     Place::OuterTalk,
-    Place::Asked,
+    Place::EchoClient,
 ];
 
-/// The thread behind a door.
+/// Gateway thread.
 #[derive(Debug)]
 struct Forwarder {
     lender: Lender,
-    /// The device of the namespace: what is written to it arrives there.
+    /// Device of the namespace; written packets arrive there.
     device: Port,
-    /// Into the network, as if from the device.
+    /// Socket for injecting packets into the network, as if from the device.
     back: UnixDatagram,
-    own: [IpAddr; 2],
+    addresses: [IpAddr; 2],
     name_server: Option<SocketAddr>,
     packets: Receiver<Vec<u8>>,
     wake: UnixDatagram,
@@ -154,22 +155,27 @@ struct Forwarder {
     next: u64,
     known: Known,
     signals: Signals,
-    told: Option<Sockets>,
+    diagnostics: Option<Sockets>,
     connecting: HashMap<u64, Connecting>,
     listeners: HashMap<u64, Listener>,
     pairs: HashMap<u64, Pair>,
-    talks: HashMap<u64, Talk>,
-    asked: HashMap<u64, Asked>,
+    talks: HashMap<u64, DatagramRelay>,
+    echo_clients: HashMap<u64, EchoClient>,
     buffer: Vec<u8>,
 }
 
-/// Opens the way out at `host`, whose device is `device`. The packets of the thread behind the door come from the file that is given
-/// beside it.
+/// Opens the gateway at `host`, whose device is `device`. Packets from the gateway thread are read from the returned
+/// file.
 ///
 /// # Errors
 ///
 /// The system refuses.
-pub fn open(plan: &Plan, host: &Host, device: &Port, lender: Lender) -> Result<(Door, Port), HostError> {
+pub fn open(
+    plan: &Plan,
+    host: &Host,
+    device: &Port,
+    lender: Lender,
+) -> Result<(GatewayTap, Port), HostError> {
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the way out", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
@@ -181,17 +187,18 @@ pub fn open(plan: &Plan, host: &Host, device: &Port, lender: Lender) -> Result<(
         Ok((one, other))
     };
     let ((wake, woken), (back, entrance)) = (pair().map_err(refused)?, pair().map_err(refused)?);
-    let (own, host) = (plan.nodes[host.node].addresses, host.another().map_err(refused)?);
+    let (addresses, host) = (plan.nodes[host.node].addresses, host.another().map_err(refused)?);
     let (known, signals) = (Known::default(), Signals::default());
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
-    // Without it gates hear of no losses out there.
-    let told = has_gates.then(|| lender.socket(Kind::Told).ok().map(Sockets::of)).flatten();
-    let door = Door { own, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
+    // Without it, gates get no loss signals from outside.
+    let diagnostics = has_gates.then(|| lender.socket(Kind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
+    let gateway_tap =
+        GatewayTap { addresses, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
     let mut forwarder = Forwarder {
         lender,
         device: device.another().map_err(refused)?,
         back,
-        own,
+        addresses,
         name_server: name_server(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
         packets: queue,
         wake: woken,
@@ -199,21 +206,21 @@ pub fn open(plan: &Plan, host: &Host, device: &Port, lender: Lender) -> Result<(
         next: 0,
         known,
         signals,
-        told,
+        diagnostics,
         connecting: HashMap::new(),
         listeners: HashMap::new(),
         pairs: HashMap::new(),
         talks: HashMap::new(),
-        asked: HashMap::new(),
+        echo_clients: HashMap::new(),
         buffer: vec![0; 1 << 16],
     };
     let thread = std::thread::Builder::new().name("way out".to_owned());
-    // It ends when the door is gone.
+    // It ends when the packet interface is dropped.
     thread.spawn(move || host.enter().map(|()| forwarder.run())).map_err(refused)?;
-    Ok((door, Port::plain(entrance.into())))
+    Ok((gateway_tap, Port::plain(entrance.into())))
 }
 
-/// The first name server that the text of `/etc/resolv.conf` names.
+/// Returns the first name server in the text of `/etc/resolv.conf`.
 fn name_server(text: &str) -> Option<SocketAddr> {
     let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     let address = named.filter_map(|rest| rest.trim().parse::<IpAddr>().ok()).next()?;
@@ -227,10 +234,10 @@ impl Forwarder {
             return;
         }
         let mut events = Vec::with_capacity(EVENTS);
-        let (mut tidied, mut heard) = (Instant::now(), Instant::now());
+        let (mut tidied, mut checked) = (Instant::now(), Instant::now());
         loop {
             events.clear();
-            let pause = if self.told.is_some() { HEAR } else { TIDY };
+            let pause = if self.diagnostics.is_some() { LOSS_POLL_INTERVAL } else { EXPIRY_INTERVAL };
             let wait = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: pause.subsec_nanos().into() };
             match epoll::wait(&self.waits, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -243,7 +250,7 @@ impl Forwarder {
                 match place {
                     Place::Wake => {
                         while self.wake.recv(&mut [0; 8]).is_ok_and(|length| length > 0) {}
-                        if !self.look() {
+                        if !self.handle_packets() {
                             return;
                         }
                     }
@@ -252,15 +259,15 @@ impl Forwarder {
                     Place::Inner | Place::Outer => self.step(number),
                     Place::InnerTalk => self.talk(number, 0),
                     Place::OuterTalk => self.talk(number, 1),
-                    Place::Asked => self.echo(number),
+                    Place::EchoClient => self.echo(number),
                 }
             }
             let now = Instant::now();
-            if now - heard >= HEAR {
-                heard = now;
-                self.hear();
+            if now - checked >= LOSS_POLL_INTERVAL {
+                checked = now;
+                self.poll_retransmissions();
             }
-            if now - tidied >= TIDY {
+            if now - tidied >= EXPIRY_INTERVAL {
                 tidied = now;
                 self.tidy_streams(now);
                 self.tidy_talks(now);
@@ -269,8 +276,8 @@ impl Forwarder {
         }
     }
 
-    /// Looks at packets that wait; false when the door is gone.
-    fn look(&mut self) -> bool {
+    /// Handles queued packets; returns false once the packet interface is dropped.
+    fn handle_packets(&mut self) -> bool {
         loop {
             match self.packets.try_recv() {
                 Ok(packet) => {
@@ -278,7 +285,7 @@ impl Forwarder {
                     match header.protocol {
                         TCP => self.open(packet, ends(&header)),
                         UDP => self.begin(&packet, ends(&header)),
-                        _ => self.ask(&packet, &header),
+                        _ => self.forward_echo(&packet, &header),
                     }
                 }
                 Err(std::sync::mpsc::TryRecvError::Empty) => return true,
@@ -298,7 +305,7 @@ impl Forwarder {
     }
 
     fn watch(&self, socket: &OwnedFd, place: Place, number: u64, flags: epoll::EventFlags) {
-        // A system without room for it loses this connection.
+        // On failure, this connection is lost.
         let _ = epoll::add(&self.waits, socket, Self::data(place, number), flags);
     }
 
@@ -307,13 +314,13 @@ impl Forwarder {
     }
 
     fn unwatch(&self, socket: &OwnedFd) {
-        // It may not be there.
+        // It may not be registered.
         let _ = epoll::delete(&self.waits, socket);
     }
 
-    /// The real address of a target.
+    /// Returns the real address of a target.
     fn real(&self, target: SocketAddr) -> SocketAddr {
-        if !self.own.contains(&target.ip()) {
+        if !self.addresses.contains(&target.ip()) {
             return target;
         }
         if target.port() == DNS
@@ -326,21 +333,21 @@ impl Forwarder {
         SocketAddr::new(here, target.port())
     }
 
-    /// A packet goes to the system in the namespace.
+    /// Delivers a packet to the system in the namespace.
     fn enter(&self, packet: &[u8]) {
-        // Where it is full the packet is lost, and comes again.
+        // If the device is full, the packet is lost and will be retransmitted.
         let _ = self.device.write(packet);
     }
 
-    /// A packet goes into the network.
+    /// Injects a packet into the network.
     fn send_back(&self, packet: &[u8]) {
         let _ = self.back.send(packet);
     }
 
-    /// Tells the sender of a packet what became of it.
-    fn say(&self, trouble: Trouble, packet: &[u8]) {
+    /// Sends an ICMP error to the sender of a packet.
+    fn send_icmp(&self, error: IcmpError, packet: &[u8]) {
         let message = Header::parse(packet).and_then(|header| {
-            message(self.own[usize::from(header.source.is_ipv6())], trouble, packet, &header)
+            message(self.addresses[usize::from(header.source.is_ipv6())], error, packet, &header)
         });
         if let Some(message) = message {
             self.send_back(&message);

@@ -1,12 +1,11 @@
-//! Connections of TCP that end here and go on in the real network, byte for byte.
+//! TCP forwarding: connections that terminate here and continue in the real network, byte for byte.
 //!
-//! A program's first segment waits until the real target has answered, so that a connection that is refused there is refused here. Then
-//! it goes to the system's own TCP in the namespace of the way out, where a socket listens at the target's address for this one
-//! connection.
+//! A program's SYN waits until the real target has answered; a refusal there is repeated here. The SYN then passes to
+//! the system's TCP in the gateway's namespace, where a socket listens at the target's address for this connection.
 
-use super::lend::Kind;
+use super::socket_passing::Kind;
 use super::{Ends, Forwarder, Place, family, inner};
-use crate::icmp::Trouble;
+use crate::icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -21,59 +20,59 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 use thalweg_proto::transport::Signal;
 
-/// A program that has not gone on for so long has given up.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Connections at a time.
+/// Timeout for programs that do not continue their handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of connections.
 const MOST: usize = 8192;
-/// Data that waits to be sent by the system for the real network, so that a gate here is felt there soon.
-const AHEAD: u32 = 64 << 10;
-/// Turns of reading and writing for a connection before others have theirs.
+/// Limit of unsent data in sockets to the real network, in bytes: small, for gates here to take effect quickly.
+const LOW_WATER_MARK: u32 = 64 << 10;
+/// Maximum read and write steps per connection and turn.
 const TURNS: usize = 8;
 
-/// A target that is asked.
+/// Pending connection to a real target.
 #[derive(Debug)]
 pub(super) struct Connecting {
     outer: OwnedFd,
-    /// The program's first segment.
+    /// The program's SYN.
     packet: Vec<u8>,
     ends: Ends,
 }
 
-/// A place where programs' connections come in.
+/// Listening socket for programs' connections.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: OwnedFd,
     place: SocketAddr,
-    /// By the program's address.
+    /// Connected outer sockets by the program's address.
     waiting: HashMap<SocketAddr, (OwnedFd, Instant)>,
 }
 
-/// A connection: its inner part, to the program, and its outer one.
+/// A split connection: inner socket to the program, outer socket to the real network.
 #[derive(Debug)]
 pub(super) struct Pair {
     sockets: [OwnedFd; 2],
-    /// From the program outwards, and back.
-    ways: [Way; 2],
+    /// Outgoing and incoming direction.
+    directions: [RelayDirection; 2],
     watched: [EventFlags; 2],
     ends: Ends,
-    /// The port of the outer part, and what it had sent again at the last look.
+    /// Port of the outer socket, and its retransmission count at the last check.
     port: u16,
     again: u32,
 }
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
-struct Way {
-    /// The bytes that could not be sent yet.
+struct RelayDirection {
+    /// Bytes not sent yet.
     rest: Vec<u8>,
-    /// The other socket has enough to send.
+    /// True if the other socket has enough unsent data.
     is_full: bool,
-    /// Nothing more comes; and the other end has been told.
+    /// End of stream received, and passed on to the other socket.
     has_ended: bool,
     is_closed: bool,
 }
 
-/// A socket wants more to send.
+/// Returns true if a socket accepts more data.
 fn is_writable(socket: &OwnedFd) -> Result<bool, Errno> {
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
     poll(&mut polled, Some(&Timespec::default()))?;
@@ -81,56 +80,56 @@ fn is_writable(socket: &OwnedFd) -> Result<bool, Errno> {
 }
 
 impl Pair {
-    /// Moves what can be moved; true when both directions are at their end.
+    /// Moves available data; returns true once both directions have ended.
     fn step(&mut self, buffer: &mut [u8]) -> Result<bool, Errno> {
-        for (number, way) in self.ways.iter_mut().enumerate() {
+        for (number, direction) in self.directions.iter_mut().enumerate() {
             let (from, to) = (&self.sockets[number], &self.sockets[1 - number]);
             for _ in 0..TURNS {
-                // It would take far more than it says that it wants.
-                way.is_full = !is_writable(to)?;
-                if way.is_full {
+                // A send would accept far more than the low-water mark.
+                direction.is_full = !is_writable(to)?;
+                if direction.is_full {
                     break;
                 }
-                if way.rest.is_empty() && !way.has_ended {
+                if direction.rest.is_empty() && !direction.has_ended {
                     match recv(from, &mut *buffer, RecvFlags::empty()) {
-                        Ok((0, _)) => way.has_ended = true,
-                        Ok((length, _)) => way.rest.extend(&buffer[..length]),
+                        Ok((0, _)) => direction.has_ended = true,
+                        Ok((length, _)) => direction.rest.extend(&buffer[..length]),
                         Err(Errno::AGAIN | Errno::INTR) => break,
                         Err(error) => return Err(error),
                     }
                 }
-                if way.rest.is_empty() {
+                if direction.rest.is_empty() {
                     break;
                 }
-                match send(to, &way.rest, SendFlags::NOSIGNAL) {
-                    Ok(sent) if sent == way.rest.len() => way.rest.clear(),
-                    Ok(sent) => drop(way.rest.drain(..sent)),
+                match send(to, &direction.rest, SendFlags::NOSIGNAL) {
+                    Ok(sent) if sent == direction.rest.len() => direction.rest.clear(),
+                    Ok(sent) => drop(direction.rest.drain(..sent)),
                     Err(Errno::AGAIN | Errno::INTR) => break,
                     Err(error) => return Err(error),
                 }
             }
-            if way.has_ended && way.rest.is_empty() && !way.is_closed {
-                way.is_closed = true;
-                // Where it is gone there is nobody to tell.
+            if direction.has_ended && direction.rest.is_empty() && !direction.is_closed {
+                direction.is_closed = true;
+                // The socket may already be closed.
                 let _ = shutdown(to, Shutdown::Write);
             }
-            if way.rest.is_empty() {
-                way.rest.shrink_to(0);
+            if direction.rest.is_empty() {
+                direction.rest.shrink_to(0);
             }
         }
-        Ok(self.ways.iter().all(|way| way.is_closed))
+        Ok(self.directions.iter().all(|direction| direction.is_closed))
     }
 
-    /// The events of one of its sockets that lead on.
+    /// Returns the events of interest for one of its sockets.
     fn wants(&self, side: usize) -> EventFlags {
         let mut flags = EventFlags::empty();
-        let (here, back) = (&self.ways[side], &self.ways[1 - side]);
+        let (here, back) = (&self.directions[side], &self.directions[1 - side]);
         flags.set(EventFlags::IN, here.rest.is_empty() && !here.is_full && !here.has_ended);
         flags.set(EventFlags::OUT, !back.rest.is_empty() || back.is_full && !back.is_closed);
         flags
     }
 
-    /// Breaks off: both ends are told so.
+    /// Resets the connection at both ends.
     fn reset(&self) {
         for socket in &self.sockets {
             let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
@@ -139,10 +138,10 @@ impl Pair {
 }
 
 impl Forwarder {
-    /// A program wants a connection.
+    /// Handles a program's SYN.
     pub(super) fn open(&mut self, packet: Vec<u8>, ends: Ends) {
-        let is_asked = self.connecting.values().any(|other| other.ends == ends);
-        if is_asked {
+        let is_connecting = self.connecting.values().any(|other| other.ends == ends);
+        if is_connecting {
             return;
         }
         let is_coming =
@@ -157,8 +156,8 @@ impl Forwarder {
         let made = self.lender.socket(Kind::Stream(family(target))).and_then(|outer| {
             sockopt::set_tcp_nodelay(&outer, true)?;
             sockopt::set_socket_keepalive(&outer, true)?;
-            // What this needs are systems older than namespaces of users.
-            let _ = SockRef::from(&outer).set_tcp_notsent_lowat(AHEAD);
+            // Kernels without this option predate user namespaces.
+            let _ = SockRef::from(&outer).set_tcp_notsent_lowat(LOW_WATER_MARK);
             match connect(&outer, &target) {
                 Ok(()) | Err(Errno::INPROGRESS) => Ok(outer),
                 Err(error) => Err(error),
@@ -174,7 +173,7 @@ impl Forwarder {
         }
     }
 
-    /// A real target has answered, or there is none.
+    /// Handles the outcome of a connection attempt to a real target.
     pub(super) fn answered(&mut self, number: u64) {
         let Some(Connecting { outer, packet, ends }) = self.connecting.remove(&number) else { return };
         self.unwatch(&outer);
@@ -191,18 +190,18 @@ impl Forwarder {
         }
     }
 
-    /// Tells a program why there is no connection.
+    /// Reports to a program why there is no connection.
     fn refuse(&mut self, packet: &[u8], error: Errno) {
         match error {
-            // Nobody listens at that address in the namespace either: the system says so.
+            // The address has no listener in the namespace either: the system sends the RST.
             Errno::CONNREFUSED | Errno::CONNRESET => self.enter(packet),
-            // So does silence here.
+            // Silence has the same effect.
             Errno::TIMEDOUT => {}
-            _ => self.say(Trouble::NoRoute, packet),
+            _ => self.send_icmp(IcmpError::NoRoute, packet),
         }
     }
 
-    /// The listener at a place, which is made if there is none.
+    /// Returns the listener at an address, created if missing.
     fn listen(&mut self, place: SocketAddr) -> Result<u64, Errno> {
         if let Some((number, _)) = self.listeners.iter().find(|(_, listener)| listener.place == place) {
             return Ok(*number);
@@ -216,7 +215,7 @@ impl Forwarder {
         Ok(number)
     }
 
-    /// Programs' connections are there.
+    /// Accepts programs' connections.
     pub(super) fn accept(&mut self, number: u64) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Some(listener) = self.listeners.get_mut(&number) {
@@ -234,7 +233,7 @@ impl Forwarder {
         self.end_listener(number);
     }
 
-    /// Ends a listener that nobody needs.
+    /// Closes an unused listener.
     fn end_listener(&mut self, number: u64) {
         if self.listeners.get(&number).is_some_and(|listener| listener.waiting.is_empty())
             && let Some(listener) = self.listeners.remove(&number)
@@ -249,11 +248,12 @@ impl Forwarder {
         let port = port.map_or(0, |name| name.port());
         let watched = [EventFlags::empty(); 2];
         let number = self.number();
-        self.pairs.insert(number, Pair { sockets, ways: Default::default(), watched, ends, port, again: 0 });
+        self.pairs
+            .insert(number, Pair { sockets, directions: Default::default(), watched, ends, port, again: 0 });
         self.step(number);
     }
 
-    /// Moves what a connection has to move.
+    /// Moves the data of a connection.
     pub(super) fn step(&mut self, number: u64) {
         let Some(pair) = self.pairs.get_mut(&number) else { return };
         let step = pair.step(&mut self.buffer);
@@ -274,7 +274,7 @@ impl Forwarder {
             }
             match (pair.watched[side].is_empty(), wanted[side].is_empty()) {
                 (true, _) => self.watch(&pair.sockets[side], place, number, wanted[side]),
-                // What has nothing to say but that it is over would say so again and again.
+                // A socket without further interest would report its hang-up on every poll.
                 (_, true) => self.unwatch(&pair.sockets[side]),
                 _ => self.rewatch(&pair.sockets[side], place, number, wanted[side]),
             }
@@ -284,24 +284,24 @@ impl Forwarder {
         }
     }
 
-    /// Forgets programs that have given up.
+    /// Removes programs that have given up.
     pub(super) fn tidy_streams(&mut self, now: Instant) {
         let numbers: Vec<u64> = self.listeners.keys().copied().collect();
         for number in numbers {
             if let Some(listener) = self.listeners.get_mut(&number) {
-                listener.waiting.retain(|_, (_, since)| now - *since < PATIENCE);
+                listener.waiting.retain(|_, (_, since)| now - *since < HANDSHAKE_TIMEOUT);
             }
             self.end_listener(number);
         }
     }
 
-    /// Tells gates of losses that the outer parts have met since the last look.
-    pub(super) fn hear(&mut self) {
-        let Some(told) = &self.told else { return };
+    /// Reports retransmissions of outer sockets since the last check to gates.
+    pub(super) fn poll_retransmissions(&mut self) {
+        let Some(diagnostics) = &self.diagnostics else { return };
         if self.pairs.is_empty() {
             return;
         }
-        let Ok(senders) = told.all() else { return };
+        let Ok(senders) = diagnostics.all() else { return };
         let again: HashMap<u16, u32> =
             senders.iter().map(|sender| (sender.from, sender.retransmissions)).collect();
         for pair in self.pairs.values_mut() {

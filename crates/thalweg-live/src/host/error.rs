@@ -1,16 +1,16 @@
-//! The reasons for which this host gives no namespaces or devices, and what to do.
+//! Errors of namespace and device setup, with remedies.
 
 use rustix::io::Errno;
 use std::fmt;
 
-/// A step that this host refused.
+/// A setup step that this host refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
     /// The step.
     pub what: String,
     /// The system's reason.
     pub why: Errno,
-    /// The setting that may be missing.
+    /// Setting that may be missing.
     pub help: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Hosts of a live network on this host: network namespaces, each with a TUN device.
+//! Hosts of a live network: network namespaces, each with a TUN device.
 
 mod error;
 pub(crate) mod names;

@@ -1,5 +1,5 @@
-//! Names of nodes for programs that ask a name server in place of `/etc/hosts`: one at 127.0.0.1 of each host (RFC 1035), which knows
-//! the nodes and nothing else.
+//! DNS server for node names (RFC 1035), for programs that bypass `/etc/hosts`: at 127.0.0.1 of each host. It knows
+//! only the nodes.
 
 use super::error::HostError;
 use super::namespace::Host;
@@ -8,29 +8,29 @@ use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
-/// The port of name servers.
+/// DNS port.
 const PORT: u16 = 53;
-/// Types of records: an address of either kind.
+/// Record types: A and AAAA.
 const A: u16 = 1;
 const AAAA: u16 = 28;
-/// The Internet.
+/// Class IN.
 const CLASS: u16 = 1;
-/// An answer, of who knows, with recursion as it was asked for.
+/// Header flags: authoritative response; recursion desired is copied from the query.
 const ANSWER: u8 = 0x84;
 const RECURSION: u8 = 0x01;
 const CAN_RECURSE: u8 = 0x80;
 const NO_SUCH_NAME: u8 = 3;
 const NOT_DONE: u8 = 4;
-/// Names do not change while a network runs; a minute is long enough for any.
+/// TTL of records, in seconds. Names do not change during a run.
 const SECONDS: u32 = 60;
-/// The header of a message.
+/// DNS header length, in bytes.
 const HEADER: usize = 12;
 
-/// The addresses of nodes by their names, in small letters.
+/// Node addresses by lower-case name.
 #[derive(Clone, Debug)]
 pub(crate) struct Known(HashMap<String, Vec<IpAddr>>);
 
-/// Answers questions for names at all hosts, from a thread that ends with this process.
+/// Serves DNS at all hosts, from a thread that lives as long as this process.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn serve(plan: &Plan, hosts: &[Host]) -> Result<(), HostError> {
 }
 
 impl Known {
-    /// Nodes, by their names in small letters.
+    /// Creates the table from lower-case names.
     pub(crate) fn new(named: impl IntoIterator<Item = (String, Vec<IpAddr>)>) -> Self {
         Self(named.into_iter().collect())
     }
@@ -80,7 +80,7 @@ impl Known {
             for (socket, _) in sockets.iter().zip(ready).filter(|(_, is_ready)| *is_ready) {
                 while let Ok((length, from)) = socket.recv_from(&mut buffer) {
                     if let Some(answer) = self.answer(&buffer[..length]) {
-                        // Who does not get it asks again.
+                        // The client retries if the answer is lost.
                         let _ = socket.send_to(&answer, from);
                     }
                 }
@@ -88,7 +88,7 @@ impl Known {
         }
     }
 
-    /// The answer to a message; `None` where there must be none.
+    /// Returns the answer to a message; `None` if there must be none.
     pub(crate) fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
         let header: &[u8; HEADER] = message.first_chunk()?;
         let [flags, count] = [header[2], header[5]];
@@ -109,11 +109,11 @@ impl Known {
         if addresses.is_none() {
             answer[3] |= NO_SUCH_NAME;
         }
-        // One question, with what is known; no authorities, nothing more.
+        // One question, the answers, no authority or additional records.
         answer.extend([0, 1, 0, found.len() as u8, 0, 0, 0, 0]);
         answer.extend(&message[HEADER..end]);
         for address in found {
-            // The name is where the question has it.
+            // Compression pointer to the name in the question.
             answer.extend([0xc0, HEADER as u8]);
             answer.extend([kind, CLASS].map(u16::to_be_bytes).concat());
             answer.extend(SECONDS.to_be_bytes());
@@ -128,13 +128,13 @@ impl Known {
     }
 }
 
-/// A question for a name.
+/// A DNS question.
 struct Question {
-    /// In small letters, without the last dot.
+    /// Lower-case name, without the trailing dot.
     name: String,
     kind: u16,
     class: u16,
-    /// The position behind it.
+    /// Offset behind the question.
     end: usize,
 }
 
@@ -145,7 +145,7 @@ fn question(message: &[u8]) -> Option<Question> {
         at += 1;
         match length {
             0 => break,
-            // Longer ones are none, and a question has nothing before it to point at.
+            // Larger lengths are invalid here; a question has no earlier name to point to.
             1..64 => labels.push(String::from_utf8_lossy(message.get(at..at + length)?).to_ascii_lowercase()),
             _ => return None,
         }
@@ -165,8 +165,8 @@ mod tests {
         Known(HashMap::from([("server".to_owned(), addresses)]))
     }
 
-    /// A question as in RFC 1035, section 4.1, that asks for recursion.
-    fn asked(name: &str, kind: u8) -> Vec<u8> {
+    /// Returns a query as in RFC 1035, section 4.1, with recursion desired.
+    fn query(name: &str, kind: u8) -> Vec<u8> {
         let mut message = vec![0xab, 0xcd, 0x01, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         for label in name.split('.') {
             message.push(label.len() as u8);
@@ -178,32 +178,32 @@ mod tests {
 
     #[test]
     fn nodes_have_addresses() {
-        let question = asked("Server", 1);
+        let question = query("Server", 1);
         let answer = known().answer(&question).unwrap();
         assert_eq!(answer[..12], [0xab, 0xcd, 0x85, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
         assert_eq!(answer[12..question.len()], question[12..]);
         assert_eq!(answer[question.len()..], [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 10, 71, 0, 2]);
-        let answer = known().answer(&asked("server", 28)).unwrap();
+        let answer = known().answer(&query("server", 28)).unwrap();
         assert_eq!((answer[3], answer[7], &answer[answer.len() - 18..][..2]), (0x80, 1, [0, 16].as_slice()));
     }
 
     #[test]
     fn others_have_none() {
-        // A text of a node: there is none. A name that nobody has. What is no question.
+        // A record type that no node has, an unknown name, and an invalid message.
         let flags = |message: &[u8]| known().answer(message).map(|answer| (answer[3] & 15, answer[7]));
-        assert_eq!(flags(&asked("server", 16)), Some((0, 0)));
-        assert_eq!(flags(&asked("www.example.org", 1)), Some((3, 0)));
+        assert_eq!(flags(&query("server", 16)), Some((0, 0)));
+        assert_eq!(flags(&query("www.example.org", 1)), Some((3, 0)));
         assert_eq!(flags(&[0, 0, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0]), Some((4, 0)));
-        assert_eq!(flags(&asked("server", 1)[..20]), Some((4, 0)));
-        let mut answer = asked("server", 1);
+        assert_eq!(flags(&query("server", 1)[..20]), Some((4, 0)));
+        let mut answer = query("server", 1);
         answer[2] |= 0x80;
         assert_eq!((flags(&answer), flags(b"x")), (None, None));
     }
 
     proptest! {
-        /// Whatever programs send, nothing panics, and an answer is one.
+        /// Tests that arbitrary messages cause no panic and every answer is a response.
         #[test]
-        fn anything_can_come(message in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_input_is_handled(message in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Some(answer) = known().answer(&message) {
                 prop_assert!(answer.len() >= 12 && answer[..2] == message[..2] && answer[2] & 0x80 != 0);
             }

@@ -1,4 +1,4 @@
-//! Namespaces: what a process and its children see of this host's network, processes and files.
+//! Namespaces: a separate view of network, processes and files for a process and its children.
 
 use super::error::HostError;
 use super::netlink::Netlink;
@@ -17,26 +17,26 @@ use std::fs;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// The name of the device of each host.
+/// Device name on each host.
 const DEVICE: &str = "thalweg0";
-/// Packets that a device holds until they are read: a full one would drop them before the network sees them.
+/// Queue length of a device, in packets. A full device queue would drop packets before the network sees them.
 const QUEUE: u32 = 20_000;
 
-/// The namespaces that a process has for itself.
+/// Kind of namespaces that a process has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// As a user who is root within them alone.
+    /// With a user namespace, as root within it.
     OfUser,
-    /// As root, without a namespace of users.
+    /// As root, without a user namespace.
     OfRoot,
 }
 
 /// A host: a network namespace with a device.
 #[derive(Debug)]
 pub struct Host {
-    /// The number of its node.
+    /// Node number.
     pub node: usize,
-    /// Its network namespace, for [`Host::enter`].
+    /// Network namespace, for [`Host::enter`].
     names: OwnedFd,
 }
 
@@ -49,32 +49,32 @@ fn separate(flags: UnshareFlags) -> Result<(), Errno> {
     }
 }
 
-/// Gives this process, which must have one thread, namespaces of its own: the next child that it starts is the first process in
-/// a namespace of processes, all of which end with it.
+/// Moves this process, which must be single-threaded, into new namespaces. Its next child becomes the first process of
+/// a PID namespace, and all processes there end with that child.
 ///
 /// # Errors
 ///
-/// This host gives users none.
+/// This host permits no namespaces for users.
 pub fn enter() -> Result<Names, HostError> {
-    let own = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
+    let flags = UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWPID;
     let is_root = rustix::process::geteuid().is_root();
-    if is_root && separate(own).is_ok() {
+    if is_root && separate(flags).is_ok() {
         return Ok(Names::OfRoot);
     }
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    separate(own | UnshareFlags::NEWUSER).map_err(|why| forbidden(why, is_root))?;
+    separate(flags | UnshareFlags::NEWUSER).map_err(|why| forbidden(why, is_root))?;
     let write = |file: &str, text: &str| {
         let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         fs::write(Path::new("/proc/self").join(file), text).map_err(|error| forbidden(errno(error), is_root))
     };
-    // A kernel before 3.19 has no such file and needs none.
+    // Kernels before 3.19 lack this file and do not need it.
     let _ = write("setgroups", "deny");
     write("uid_map", &format!("0 {user} 1"))?;
     write("gid_map", &format!("0 {group} 1"))?;
     Ok(Names::OfUser)
 }
 
-/// The settings that forbid users to have namespaces.
+/// Returns the error with the settings that forbid namespaces.
 fn forbidden(why: Errno, is_root: bool) -> HostError {
     let error = HostError::new("this host gives no network namespaces", why);
     let is = |setting: &str, value: &str| fs::read_to_string(setting).is_ok_and(|text| text.trim() == value);
@@ -103,8 +103,8 @@ fn forbidden(why: Errno, is_root: bool) -> HostError {
     })
 }
 
-/// Ends this process with its parent, also where the parent has ended before this call: `pipe` is one end of a pipe of which only
-/// the parent has the other.
+/// Ties this process to the life of its parent, even if the parent ended before this call: `pipe` is one end of a pipe
+/// whose other end only the parent holds.
 ///
 /// # Errors
 ///
@@ -112,8 +112,8 @@ fn forbidden(why: Errno, is_root: bool) -> HostError {
 pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
     let failed = |why| HostError::new("cannot end with the parent", why);
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
-    // The signal is sent for deaths from now on. An earlier one has closed the other end. Its process number would not show it: in
-    // a new namespace of processes every parent is 0.
+    // The signal covers deaths from now on; an earlier death has closed the pipe. The parent's PID cannot show it: in a
+    // new PID namespace every parent is 0.
     let mut ends = [PollFd::new(&pipe, PollFlags::empty())];
     poll(&mut ends, Some(&Timespec::default())).map_err(failed)?;
     if ends[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
@@ -122,8 +122,7 @@ pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Prepares the first process in the namespaces of [`enter`]: mounts stay among its children, and names of hosts are those of the
-/// plan.
+/// Prepares the first process in the namespaces of [`enter`]: makes mounts private and installs the plan's host names.
 ///
 /// # Errors
 ///
@@ -142,20 +141,20 @@ pub fn settle(plan: &Plan) -> Result<(), HostError> {
             refused("cannot make mounts private")(why)
         }
     })?;
-    // Of the new namespace of processes. Where it is refused, in containers, the old one does.
+    // Mount `/proc` of the new PID namespace. Containers may refuse this; the old one then remains.
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let _ = mount("proc", "/proc", "proc", flags, None);
     let mut hosts = plan.hosts_file();
     if plan.outside.is_some() {
-        // Names of the real network go on to be known.
+        // Keep the names of the real network.
         hosts += &fs::read_to_string("/etc/hosts").unwrap_or_default();
     }
     replace("hosts", &hosts).map_err(refused("cannot give hosts their names (/etc/hosts)"))?;
-    // A host without this file has its name server at the usual place, or none.
+    // Without this file, the name server is at the default address or does not exist.
     if !Path::new("/etc/resolv.conf").exists() {
         return Ok(());
     }
-    // Where the real network is, its names are; elsewhere there are those of the nodes (`names.rs`).
+    // With a gateway, its name server resolves real names; otherwise only node names exist (`names.rs`).
     let server =
         plan.outside.map_or("127.0.0.1".to_owned(), |node| plan.nodes[node].addresses[0].to_string());
     let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
@@ -163,14 +162,14 @@ pub fn settle(plan: &Plan) -> Result<(), HostError> {
         .map_err(refused("cannot name the name server (/etc/resolv.conf)"))
 }
 
-/// The text of `/etc/resolv.conf` with another name server.
+/// Returns the text of `/etc/resolv.conf` with another name server.
 fn resolved_by(text: &str, server: &str) -> String {
     let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
     others.chain([format!("nameserver {server}").as_str()]).map(|line| format!("{line}\n")).collect()
 }
 
-/// Puts a file in the place of one in `/etc`, for this process and its children. Its text is in a file system of this mount
-/// namespace alone, so that nothing is left on disk whenever this process is killed.
+/// Replaces a file in `/etc` for this process and its children. The new text lives in a file system of this mount
+/// namespace, to leave nothing on disk even if the process is killed.
 fn replace(name: &str, text: &str) -> Result<(), Errno> {
     let folder = std::env::temp_dir();
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -181,7 +180,7 @@ fn replace(name: &str, text: &str) -> Result<(), Errno> {
     mounted.and(unmount(&folder, UnmountFlags::DETACH))
 }
 
-/// Makes the host of a node of `plan`, with its device. This thread is in its network namespace afterwards.
+/// Creates the host of a node of `plan` and its device. Leaves this thread in the host's network namespace.
 ///
 /// # Errors
 ///
@@ -191,29 +190,29 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
     separate(UnshareFlags::NEWNET)
         .map_err(|why| HostError::new(format!("cannot make the network of `{}`", of.name), why))?;
     let port = tun::make(DEVICE)?;
-    // Nobody here answers what a host asks when it finds a new link.
+    // No router answers the solicitations of a host on a new link.
     for (setting, value) in [("addr_gen_mode", "1"), ("router_solicitations", "0"), ("accept_ra", "0")] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{DEVICE}/{setting}"), value);
     }
     if plan.marks_feedback {
-        // Where TCP does not ask for ECN there is nothing to mark. A kernel without the setting has no ECN.
+        // Marks need TCP with ECN. A kernel without the setting has no ECN.
         let _ = fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
     }
     let mut netlink = Netlink::new()?;
-    let (own, device) = (netlink.index("lo")?, netlink.index(DEVICE)?);
-    netlink.up(own, None, None)?;
+    let (loopback, device) = (netlink.index("lo")?, netlink.index(DEVICE)?);
+    netlink.up(loopback, None, None)?;
     netlink.up(device, Some(of.mtu), Some(QUEUE))?;
     for address in of.addresses {
         let set = netlink.address(device, address);
         if address.is_ipv4() || (plan.has_v6() && Path::new("/proc/sys/net/ipv6").exists()) {
             set?;
             if plan.outside == Some(node) {
-                netlink.everywhere(own, device, inside(address))?;
+                netlink.everywhere(loopback, device, inside(address))?;
             }
         }
     }
     if plan.outside == Some(node) {
-        // What waits here is not yet in the network behind.
+        // Data buffered here has not yet entered the network behind.
         let _ = fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 524288");
     }
     let names = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -222,16 +221,16 @@ pub fn make(plan: &Plan, node: usize) -> Result<(Host, Port), HostError> {
 }
 
 impl Host {
-    /// The same host, for another thread.
+    /// Duplicates the host for another thread.
     ///
     /// # Errors
     ///
-    /// The system has no more files.
+    /// The system is out of file descriptors.
     pub fn another(&self) -> std::io::Result<Self> {
         Ok(Self { node: self.node, names: self.names.try_clone()? })
     }
 
-    /// Puts this thread, and what it starts, into the host's network.
+    /// Moves this thread and its future children into the host's network namespace.
     ///
     /// # Errors
     ///
@@ -241,8 +240,8 @@ impl Host {
         moved.map_err(|why| HostError::new("cannot enter a network namespace", why))
     }
 
-    /// Packets that programs here sent and that its device dropped before they were read. This thread is in the host's network
-    /// afterwards.
+    /// Returns the number of sent packets that the device dropped before they were read. Leaves this thread in the
+    /// host's network namespace.
     ///
     /// # Errors
     ///
@@ -254,7 +253,7 @@ impl Host {
     }
 }
 
-/// The count of dropped packets that were to be sent: the fourth of the second eight columns.
+/// Returns the transmit drop count: the fourth of the second eight columns.
 fn dropped_in(text: &str) -> u64 {
     let counts = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
     counts.and_then(|counts| counts.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0)
@@ -264,21 +263,22 @@ fn dropped_in(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// A parent that ended before the signal was set is noticed, by either end of a pipe; one that lives is not taken for gone.
+    /// Tests that a parent that ended before the signal was set is detected through either end of a pipe, and a live
+    /// one is not.
     #[test]
     fn a_parent_that_is_gone_already_is_noticed() {
         std::thread::spawn(|| {
             for parent_reads in [false, true] {
                 let (reader, writer) = std::io::pipe().unwrap();
-                let [own, parents]: [OwnedFd; 2] = if parent_reads {
+                let [child_end, parents]: [OwnedFd; 2] = if parent_reads {
                     [writer.into(), reader.into()]
                 } else {
                     [reader.into(), writer.into()]
                 };
-                // Not this thread's parent, which is the test program: only the pipe counts here.
-                assert!(end_with_parent(own.as_fd()).is_ok());
+                // The parent of this thread is the test program, so only the pipe counts here.
+                assert!(end_with_parent(child_end.as_fd()).is_ok());
                 drop(parents);
-                assert!(end_with_parent(own.as_fd()).is_err());
+                assert!(end_with_parent(child_end.as_fd()).is_err());
             }
             set_parent_process_death_signal(None).unwrap();
         })

@@ -1,4 +1,4 @@
-//! Addresses and routes of a network namespace, by rtnetlink (RFC 3549).
+//! Addresses and routes of a network namespace, over rtnetlink (RFC 3549).
 
 use super::error::HostError;
 use rustix::io::Errno;
@@ -9,9 +9,9 @@ use std::os::fd::OwnedFd;
 const NEW_LINK: u16 = 16;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
-/// An answer: zero, or an error.
+/// Message type of acknowledgements: zero or an error code.
 const ERROR: u16 = 2;
-/// A request that wants an answer, and one that makes something.
+/// Request flags: with acknowledgement, and for creation.
 const REQUEST: u16 = 1 | 4;
 const MAKE: u16 = REQUEST | 0x400;
 const UP: u32 = 1;
@@ -23,7 +23,7 @@ const ADDRESS_LOCAL: u16 = 2;
 const ROUTE_TO: u16 = 1;
 const ROUTE_DEVICE: u16 = 4;
 const ROUTE_SOURCE: u16 = 7;
-/// The address is used at once: there is nobody else to have it.
+/// Skip duplicate address detection: addresses are unique by construction.
 const NO_CHECK: u8 = 2;
 const TABLE_MAIN: u8 = 254;
 const BY_ADMINISTRATOR: u8 = 4;
@@ -33,7 +33,7 @@ const SCOPE_HOST: u8 = 254;
 const UNICAST: u8 = 1;
 const LOCAL: u8 = 2;
 
-/// A connection to the system about the network namespace in which it was made.
+/// Netlink socket to the network namespace of its creation.
 #[derive(Debug)]
 pub(super) struct Netlink {
     socket: OwnedFd,
@@ -42,19 +42,19 @@ pub(super) struct Netlink {
 
 impl Netlink {
     pub fn new() -> Result<Self, HostError> {
-        // Without a number the protocol is rtnetlink.
+        // Protocol number 0 is rtnetlink.
         let made = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None);
         let socket = made.map_err(|why| HostError::new("cannot configure network namespaces", why))?;
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// The number of a device.
+    /// Returns the index of a device.
     pub fn index(&self, name: &str) -> Result<u32, HostError> {
         let index = rustix::net::netdevice::name_to_index(&self.socket, name);
         index.map_err(|why| HostError::new(format!("there is no device {name}"), why))
     }
 
-    /// Switches a device on; perhaps with another largest packet, and another queue.
+    /// Brings a device up, optionally with a given MTU and queue length.
     pub fn up(&mut self, device: u32, mtu: Option<u32>, queue: Option<u32>) -> Result<(), HostError> {
         let mut body = vec![0, 0, 0, 0];
         for word in [device, UP, UP] {
@@ -65,10 +65,10 @@ impl Netlink {
                 attribute(&mut body, code, &value.to_ne_bytes());
             }
         }
-        self.ask(NEW_LINK, REQUEST, &body).map_err(|why| HostError::new("cannot switch a device on", why))
+        self.request(NEW_LINK, REQUEST, &body).map_err(|why| HostError::new("cannot switch a device on", why))
     }
 
-    /// Gives a device an address, and makes it the way to everywhere.
+    /// Assigns an address to a device and adds a default route through it.
     pub fn address(&mut self, device: u32, address: IpAddr) -> Result<(), HostError> {
         let (family, bits, octets) = match &address {
             IpAddr::V4(address) => (AddressFamily::INET, 32, address.octets().to_vec()),
@@ -79,7 +79,7 @@ impl Netlink {
         body.extend(device.to_ne_bytes());
         attribute(&mut body, ADDRESS_LOCAL, &octets);
         attribute(&mut body, ADDRESS, &octets);
-        self.ask(NEW_ADDRESS, MAKE, &body)
+        self.request(NEW_ADDRESS, MAKE, &body)
             .map_err(|why| HostError::new(format!("cannot set the address {address}"), why))?;
         let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
         let mut body = vec![family, 0, 0, 0, TABLE_MAIN, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
@@ -87,13 +87,13 @@ impl Netlink {
         if address.is_ipv4() {
             attribute(&mut body, ROUTE_SOURCE, &octets);
         }
-        self.ask(NEW_ROUTE, MAKE, &body)
+        self.request(NEW_ROUTE, MAKE, &body)
             .map_err(|why| HostError::new(format!("cannot set the route of {address}"), why))
     }
 
-    /// Makes every address a local one but those that begin with so many bits of `inside`, which are behind `device`. `own` is the
-    /// number of the device that a namespace has for itself.
-    pub fn everywhere(&mut self, own: u32, device: u32, inside: (IpAddr, u8)) -> Result<(), HostError> {
+    /// Makes every address local except the prefix `inside` (address and length), which is routed to `device`.
+    /// `loopback` is the index of the namespace's loopback device.
+    pub fn everywhere(&mut self, loopback: u32, device: u32, inside: (IpAddr, u8)) -> Result<(), HostError> {
         let (address, bits) = inside;
         let (family, octets) = match &address {
             IpAddr::V4(address) => (AddressFamily::INET, address.octets().to_vec()),
@@ -103,16 +103,16 @@ impl Netlink {
         let refused = |why| HostError::new("cannot make addresses local", why);
         let scope = if address.is_ipv4() { SCOPE_HOST } else { 0 };
         let mut body = vec![family, 0, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, LOCAL, 0, 0, 0, 0];
-        attribute(&mut body, ROUTE_DEVICE, &own.to_ne_bytes());
-        self.ask(NEW_ROUTE, MAKE, &body).map_err(refused)?;
+        attribute(&mut body, ROUTE_DEVICE, &loopback.to_ne_bytes());
+        self.request(NEW_ROUTE, MAKE, &body).map_err(refused)?;
         let scope = if address.is_ipv4() { SCOPE_LINK } else { 0 };
         let mut body = vec![family, bits, 0, 0, TABLE_LOCAL, BY_ADMINISTRATOR, scope, UNICAST, 0, 0, 0, 0];
         attribute(&mut body, ROUTE_TO, &octets);
         attribute(&mut body, ROUTE_DEVICE, &device.to_ne_bytes());
-        self.ask(NEW_ROUTE, MAKE, &body).map_err(refused)
+        self.request(NEW_ROUTE, MAKE, &body).map_err(refused)
     }
 
-    fn ask(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<(), Errno> {
+    fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<(), Errno> {
         self.sequence += 1;
         let length = body.len() as u32 + 16;
         let mut message = length.to_ne_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! The view that the system has of a host's TCP: `struct tcp_info` of each connection, by sock_diag.
+//! TCP state of a host's connections: `struct tcp_info`, over sock_diag.
 
 use super::error::HostError;
 use rustix::io::Errno;
@@ -11,43 +11,43 @@ use std::os::fd::OwnedFd;
 const BY_FAMILY: u16 = 20;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// A request for all that there is.
+/// Request flags for a full dump.
 const REQUEST_ALL: u16 = 1 | 0x300;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 const TCP: u8 = 6;
-/// The attribute with `struct tcp_info`, and the bit that asks for it.
+/// Attribute with `struct tcp_info`, and the bit that requests it.
 const INFO: u16 = 2;
 const WANT_INFO: u8 = 1 << (INFO - 1);
 const HEADER: usize = 16;
 /// `struct inet_diag_msg`.
 const MESSAGE: usize = 72;
 
-/// The state of a TCP sender, as the system tells it.
+/// State of a TCP sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Its own port.
+    /// Local port.
     pub from: u16,
-    /// The port that it sends to.
+    /// Remote port.
     pub to: u16,
-    /// The congestion window in segments.
+    /// Congestion window, in segments.
     pub window: u32,
-    /// The smoothed round-trip time in microseconds.
+    /// Smoothed round-trip time, in microseconds.
     pub rtt_micros: u32,
-    /// Segments sent again, since the beginning.
+    /// Total number of retransmitted segments.
     pub retransmissions: u32,
 }
 
-/// A connection to the system about the TCP of the network namespace in which it was made.
+/// Diagnostics socket for the TCP connections of the network namespace of its creation.
 #[derive(Debug)]
 pub struct Sockets(OwnedFd);
 
 impl Sockets {
-    /// A connection about the namespace of this thread.
+    /// Opens a socket for the namespace of this thread.
     ///
     /// # Errors
     ///
-    /// The system has none.
+    /// The system does not support it.
     pub fn new() -> Result<Self, HostError> {
         let made = socket_with(
             AddressFamily::NETLINK,
@@ -61,35 +61,35 @@ impl Sockets {
         })
     }
 
-    /// The senders that there are, over IPv4.
+    /// Returns all current senders over IPv4.
     ///
     /// # Errors
     ///
-    /// The system refuses, or has no such information.
+    /// The system refuses, or lacks this information.
     pub fn senders(&self) -> Result<Vec<TcpInfo>, HostError> {
-        self.ask(IPV4).map_err(|why| {
+        self.query(IPV4).map_err(|why| {
             HostError::new("cannot ask the system about TCP", why)
                 .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
         })
     }
 
-    /// A connection that was made elsewhere.
+    /// Wraps a socket created elsewhere.
     pub(crate) fn of(socket: OwnedFd) -> Self {
         Self(socket)
     }
 
-    /// The senders that there are, over IPv4 and IPv6.
+    /// Returns all current senders over IPv4 and IPv6.
     pub(crate) fn all(&self) -> Result<Vec<TcpInfo>, Errno> {
-        Ok([self.ask(IPV4)?, self.ask(IPV6)?].concat())
+        Ok([self.query(IPV4)?, self.query(IPV6)?].concat())
     }
 
-    fn ask(&self, family: u8) -> Result<Vec<TcpInfo>, Errno> {
+    fn query(&self, family: u8) -> Result<Vec<TcpInfo>, Errno> {
         let mut request = 72u32.to_ne_bytes().to_vec();
         for word in [BY_FAMILY, REQUEST_ALL] {
             request.extend(word.to_ne_bytes());
         }
         request.extend([0; 8]);
-        // Established ones are the second of the states, from one.
+        // State mask: ESTABLISHED is state 1, hence bit 1.
         request.extend([family, TCP, WANT_INFO, 0]);
         request.extend((1u32 << 1).to_ne_bytes());
         request.resize(72, 0);
@@ -105,7 +105,7 @@ impl Sockets {
     }
 }
 
-/// Reads what the system answered; true at its end.
+/// Parses an answer; returns true at the end of the dump.
 fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
     while let (Some(length), Some(kind)) = (word(answer, 0), half(answer, 4)) {
         let length = length as usize;
@@ -127,7 +127,7 @@ fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
 }
 
 fn sender(message: &[u8]) -> Option<TcpInfo> {
-    // The ports are in the order of the network.
+    // Ports are in network byte order.
     let [from, to] = [4, 6].map(|at| message.get(at..).and_then(<[u8]>::first_chunk).copied());
     let [from, to] = [u16::from_be_bytes(from?), u16::from_be_bytes(to?)];
     let mut attributes = message.get(MESSAGE..)?;
@@ -135,7 +135,7 @@ fn sender(message: &[u8]) -> Option<TcpInfo> {
         let length = usize::from(length);
         let value = attributes.get(4..length)?;
         if kind == INFO {
-            // The places of `struct tcp_info` in `linux/tcp.h`, which do not move.
+            // Stable offsets in `struct tcp_info` of `linux/tcp.h`.
             return Some(TcpInfo {
                 from,
                 to,
@@ -163,9 +163,9 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream};
 
-    /// A connection over the loopback that has sent something is among those that the system tells of.
+    /// Tests that a loopback connection with sent data is listed.
     #[test]
-    fn the_system_tells_of_a_connection() {
+    fn the_system_reports_a_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -176,16 +176,16 @@ mod tests {
             eprintln!("skipped: this kernel tells nothing of sockets");
             return;
         };
-        let own = senders.iter().find(|sender| sender.to == port).unwrap();
-        assert!(own.window >= 1 && own.window < 1_000_000 && own.rtt_micros < 10_000_000, "{own:?}");
-        assert_eq!(own.retransmissions, 0);
+        let found = senders.iter().find(|sender| sender.to == port).unwrap();
+        assert!(found.window >= 1 && found.window < 1_000_000 && found.rtt_micros < 10_000_000, "{found:?}");
+        assert_eq!(found.retransmissions, 0);
     }
 
     #[test]
-    fn what_makes_no_sense_is_no_sender() {
+    fn malformed_replies_yield_no_sender() {
         let mut found = Vec::new();
         assert_eq!(read(&[], &mut found), Ok(false));
-        // A message that is shorter than its header, and one that ends before its attributes.
+        // A message shorter than its header, and a message without its attributes.
         assert_eq!(read(&8u32.to_ne_bytes(), &mut found), Ok(false));
         let mut short = [24u32.to_ne_bytes(), [20, 0, 0, 0], [0; 4], [0; 4]].concat();
         short.extend([0; 8]);

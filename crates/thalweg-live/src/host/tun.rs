@@ -1,4 +1,5 @@
-//! A TUN device: what the system sends through it is read from a file, what is written to the file arrives.
+//! TUN devices: reads from the file return packets that the system sends through the device; written packets arrive at
+//! the system.
 
 use super::error::HostError;
 use crate::port::Port;
@@ -7,26 +8,28 @@ use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Setter, ioctl, opcode};
 use std::os::fd::OwnedFd;
 
-/// A request of `linux/if_tun.h`: the name in 16 bytes, flags in two, nothing in the rest.
+/// Request of `linux/if_tun.h`: 16 bytes of name, two of flags, the rest zero.
 type Request = [u8; 40];
 
-/// TUNSETIFF. It is declared with the size of a number, not of what it takes.
+/// TUNSETIFF. Its number encodes the size of an integer, not of the actual argument.
 const TUNSETIFF: rustix::ioctl::Opcode = opcode::write::<i32>(b'T', 202);
-/// A device for packets of IP, without a header of its own before them.
+/// Device for plain IP packets, without a packet information header.
 const IFF_TUN: u16 = 0x0001;
 const IFF_NO_PI: u16 = 0x1000;
-/// With a header before each packet that says what of the system's work is left.
+/// With an offload header before each packet.
 const IFF_VNET_HDR: u16 = 0x4000;
 
-/// TUNSETOFFLOAD: a number of bits.
+/// TUNSETOFFLOAD: takes a bit mask.
 const TUNSETOFFLOAD: rustix::ioctl::Opcode = opcode::write::<u32>(b'T', 208);
-/// Checksums, runs of TCP over IPv4 and IPv6 (with CWR, too), and (as of Linux 6.2) of UDP.
+/// Offload bits: checksums, TCP segmentation over IPv4 and IPv6 (also with CWR), and (as of Linux 6.2) UDP
+/// segmentation.
 const STREAMS: usize = 0x01 | 0x02 | 0x04 | 0x08;
 const DATAGRAMS: usize = 0x20 | 0x40;
 
 const DEVICE: &str = "/dev/net/tun";
 
-/// Makes a device in the network namespace of this thread, with offload where the system has it. It is gone when the file is closed.
+/// Creates a device in the network namespace of this thread, with offload if supported. It is removed when the file is
+/// closed.
 pub(super) fn make(name: &str) -> Result<Port, HostError> {
     let file = open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).map_err(|why| {
         let help = match why {
@@ -39,7 +42,7 @@ pub(super) fn make(name: &str) -> Result<Port, HostError> {
     })?;
     match configure(&file, name, IFF_VNET_HDR) {
         Ok(()) => {
-            // A system that refuses sends packets as they are, behind their headers.
+            // If refused, packets arrive complete, still with an offload header.
             let _ = offload(&file, STREAMS | DATAGRAMS).or_else(|_| offload(&file, STREAMS));
             Ok(Port::with_headers(file))
         }
@@ -65,7 +68,7 @@ fn configure(file: &OwnedFd, name: &str, more: u16) -> Result<(), Errno> {
     }
 }
 
-/// Has the system leave this work to the reader of a device.
+/// Sets the offload work that the system leaves to the reader of a device.
 fn offload(file: &OwnedFd, work: usize) -> Result<(), Errno> {
     #[allow(unsafe_code, reason = "no safe wrapper of this call exists")]
     // SAFETY: TUNSETOFFLOAD takes a number, no pointer.

@@ -9,19 +9,19 @@ use thalweg_proto::units::Time;
 /// as well as rates, budgets and flow state. States that differ only in these are equal.
 impl Digest for Endpoint {
     fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
-        self.desk.digest(self.desk_time(now), into);
+        self.listener.digest(self.listener_time(now), into);
         (self.answers.len(), self.events.len(), self.entries.len()).hash(into);
         for (index, entry) in self.entries.iter().enumerate() {
-            let Some(Entry { generation, state, stranger, .. }) = entry else {
+            let Some(Entry { generation, state, unauthenticated, .. }) = entry else {
                 0.hash(into);
                 continue;
             };
-            (1, generation, stranger).hash(into);
+            (1, generation, unauthenticated).hash(into);
             match state {
                 State::Connecting(connecting) => {
                     (1, connecting.source, &connecting.cookie, connecting.cookies, connecting.tries)
                         .hash(into);
-                    (connecting.version, connecting.wrong, connecting.is_narrow).hash(into);
+                    (connecting.version, connecting.wrong, connecting.is_mtu_too_small).hash(into);
                     (connecting.due.since(now), connecting.deadline.since(now)).hash(into);
                 }
                 State::Open(session) => {

@@ -25,7 +25,7 @@ const PORT_RATE: u32 = 4;
 const ADDRESS_SHARE: u32 = 4;
 
 /// Maximum share of unvalidated addresses in the slots, as a divisor.
-const UNPROVED_SHARE: usize = 4;
+const UNVALIDATED_SHARE: usize = 4;
 
 /// Handshake timeout.
 pub const HANDSHAKE: Duration = Duration::from_secs(20);
@@ -42,8 +42,8 @@ pub struct HalfOpen<T> {
     /// Handshakes of validated addresses, by host.
     pub shares: Shares<T>,
     /// Number of handshakes of unvalidated addresses, and its maximum.
-    unproved: usize,
-    most_unproved: usize,
+    unvalidated: usize,
+    max_unvalidated: usize,
     rate: u32,
     all: Bucket,
     hosts: HashMap<Host, Bucket>,
@@ -53,11 +53,11 @@ pub struct HalfOpen<T> {
 impl<T: Copy + Ord> HalfOpen<T> {
     /// Creates an empty set within `limits`.
     pub fn new(now: Time, limits: &Limits) -> Self {
-        let most_unproved = limits.unproved.min(limits.handshakes / UNPROVED_SHARE);
+        let max_unvalidated = limits.unvalidated.min(limits.handshakes / UNVALIDATED_SHARE);
         Self {
-            shares: Shares::new(limits.handshakes - most_unproved),
-            unproved: 0,
-            most_unproved,
+            shares: Shares::new(limits.handshakes - max_unvalidated),
+            unvalidated: 0,
+            max_unvalidated,
             rate: limits.handshakes_per_second,
             all: Bucket::new(now, limits.handshakes_per_second),
             hosts: HashMap::new(),
@@ -68,24 +68,24 @@ impl<T: Copy + Ord> HalfOpen<T> {
     /// Resets the rates after a clock restart; the handshakes stay.
     pub fn renew(&mut self, now: Time, limits: &Limits) {
         let shares = core::mem::replace(&mut self.shares, Shares::new(0));
-        *self = Self { shares, unproved: self.unproved, ..Self::new(now, limits) };
+        *self = Self { shares, unvalidated: self.unvalidated, ..Self::new(now, limits) };
     }
 
     /// Adds a handshake with a validated or unvalidated address.
-    pub fn add(&mut self, now: Time, address: SocketAddr, is_proved: bool, what: T) {
-        if is_proved {
+    pub fn add(&mut self, now: Time, address: SocketAddr, is_validated: bool, what: T) {
+        if is_validated {
             self.shares.add(now, address, what);
         } else {
-            self.unproved += 1;
+            self.unvalidated += 1;
         }
     }
 
     /// Removes a handshake added with the same arguments.
-    pub fn remove(&mut self, address: SocketAddr, is_proved: bool, what: T) {
-        if is_proved {
+    pub fn remove(&mut self, address: SocketAddr, is_validated: bool, what: T) {
+        if is_validated {
             self.shares.remove(address, what);
         } else {
-            self.unproved -= 1;
+            self.unvalidated -= 1;
         }
     }
 
@@ -96,8 +96,8 @@ impl<T: Copy + Ord> HalfOpen<T> {
 
     /// Takes one handshake from the budget for an unvalidated address, if a slot is free and at least half of the
     /// budget is left. Clients with a cookie are thus not affected.
-    pub fn may_begin_unproved(&mut self, now: Time) -> bool {
-        self.unproved < self.most_unproved
+    pub fn may_begin_unvalidated(&mut self, now: Time) -> bool {
+        self.unvalidated < self.max_unvalidated
             && !self.is_contended()
             && self.all.is_half_full(now)
             && self.all.take(now)
@@ -113,19 +113,20 @@ impl<T: Copy + Ord> HalfOpen<T> {
         }
         let host_rate = (rate / ADDRESS_SHARE).max(PORT_RATE).min(rate);
         let host = self.hosts.get(&host).copied().unwrap_or_else(|| Bucket::new(now, host_rate));
-        let own = self.ports.get(&port).copied().unwrap_or_else(|| Bucket::new(now, PORT_RATE.min(rate)));
-        let (mut host, mut own) = (host, own);
-        let port_may = own.has_one(now) || host.is_half_full(now);
+        let port_bucket =
+            self.ports.get(&port).copied().unwrap_or_else(|| Bucket::new(now, PORT_RATE.min(rate)));
+        let (mut host, mut port_bucket) = (host, port_bucket);
+        let port_may = port_bucket.has_one(now) || host.is_half_full(now);
         let host_may = host.has_one(now) || self.all.is_half_full(now);
         if !(port_may && host_may && self.all.has_one(now)) {
             return false;
         }
-        for bucket in [&mut own, &mut host, &mut self.all] {
+        for bucket in [&mut port_bucket, &mut host, &mut self.all] {
             bucket.take(now);
         }
         // Only accepted handshakes create entries, at a limited rate; full entries are removed.
         self.hosts.insert(port.0, host);
-        self.ports.insert(port, own);
+        self.ports.insert(port, port_bucket);
         true
     }
 }
@@ -138,9 +139,9 @@ mod tests {
     const LIMITS: Limits = Limits {
         connections: 10,
         handshakes: 100,
-        unproved: 16,
+        unvalidated: 16,
         handshakes_per_second: 1000,
-        strangers: 10,
+        unauthenticated: 10,
         memory: 0,
     };
 
@@ -173,9 +174,9 @@ mod tests {
 
     /// At most a quarter of the slots, half of the total rate, and nothing under contention.
     #[test]
-    fn what_needs_no_cookie_takes_nothing_from_what_has_one() {
+    fn handshakes_without_cookies_yield_to_those_with_cookies() {
         let begin = |open: &mut HalfOpen<usize>, now| {
-            let begins = open.may_begin_unproved(now);
+            let begins = open.may_begin_unvalidated(now);
             if begins {
                 open.add(now, client(1, 1), false, 0);
             }
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_addresses_is_bounded() {
+    fn address_state_is_bounded() {
         let mut open = HalfOpen::<usize>::new(at(0), &LIMITS);
         for number in 0..1_000_000u32 {
             let now = Time::ZERO + Duration::from_micros(u64::from(number) * 100);

@@ -3,7 +3,7 @@
 use crate::flow::{Recorder, Scheme};
 use crate::identity::{Identity, PublicKey};
 use crate::session::{SessionConfig, SessionEvent};
-use crate::wire::LARGEST_DATAGRAM;
+use crate::wire::MAX_UDP_PAYLOAD;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ pub struct Limits {
     /// Maximum number of open client connections. `memory` must also have room for 64 KiB each.
     pub connections: usize,
     /// Maximum number of those connections that the application has not authorised yet
-    /// ([`Session::admit`](crate::session::Session::admit)). Beyond it, the oldest connection of the address with the
+    /// ([`Session::authorise`](crate::session::Session::authorise)). Beyond it, the oldest connection of the address with the
     /// most is closed.
-    pub strangers: usize,
+    pub unauthenticated: usize,
     /// Maximum receive memory of all connections, in bytes; each counts its window. The first connections get their
     /// full initial window, later ones an eighth of the remainder. A path that needs more gets half of the remainder
     /// each time.
@@ -50,7 +50,7 @@ pub struct Limits {
     pub handshakes: usize,
     /// Maximum number of those handshakes begun without a cookie, at most a quarter. Omitting the cookie saves a round
     /// trip. Under load, clients are asked for a cookie, which validates their address.
-    pub unproved: usize,
+    pub unvalidated: usize,
     /// New handshakes per second on average; also the burst size. Under contention each address gets a quarter.
     pub handshakes_per_second: u32,
 }
@@ -59,10 +59,10 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 20_000,
-            strangers: 1024,
+            unauthenticated: 1024,
             memory: 256 << 20,
             handshakes: 1000,
-            unproved: 16,
+            unvalidated: 16,
             handshakes_per_second: 1000,
         }
     }
@@ -78,7 +78,7 @@ pub struct Listen {
     /// Names of the schemes that clients may choose; `None` allows any. The client's scheme controls the amount and
     /// timing of this end's transmissions.
     pub schemes: Option<BTreeSet<String>>,
-    /// Available schemes: those of this project and registered external ones.
+    /// Available schemes: built-in and registered external ones.
     pub registry: Arc<Registry>,
 }
 
@@ -96,7 +96,7 @@ impl Listen {
         self
     }
 
-    /// Replaces the available schemes with those of `registry`.
+    /// Replaces the available schemes by the contents of `registry`.
     #[must_use]
     pub fn of_registry(self, registry: Arc<Registry>) -> Self {
         Self { registry, ..self }
@@ -130,7 +130,7 @@ impl EndpointConfig {
             listen: None,
             limits: Limits::default(),
             session: SessionConfig::default(),
-            largest: LARGEST_DATAGRAM,
+            largest: MAX_UDP_PAYLOAD,
             place: None,
         }
     }
@@ -166,7 +166,7 @@ pub enum ConnectError {
     /// Untrusted key of the responder.
     WrongKey(PublicKey),
     /// The host is reachable, but packets as large as a handshake are lost.
-    Narrow,
+    PathMtuTooSmall,
     /// Version of the responder, which differs from this end's ([`VERSION`](crate::wire::VERSION)).
     Version(u8),
     /// A requested name is too long to encode.
@@ -206,7 +206,7 @@ pub enum EndpointEvent {
         service: String,
         /// Address of the client.
         remote: SocketAddr,
-        /// True if the key is trusted; otherwise the application decides ([`Endpoint::admit`](super::Endpoint::admit)).
+        /// True if the key is trusted; otherwise the application decides ([`Endpoint::authorise`](super::Endpoint::authorise)).
         known: bool,
     },
     /// Authenticated client that was refused.
@@ -219,13 +219,13 @@ pub enum EndpointEvent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointStats {
     /// Datagrams of other protocols or of unknown connections.
-    pub strangers: u64,
+    pub unrecognised: u64,
     /// Cookies sent.
     pub cookies: u64,
     /// Handshakes begun.
     pub handshakes: u64,
     /// Handshakes begun without a cookie.
-    pub unproved: u64,
+    pub unvalidated: u64,
     /// Hellos with a valid cookie that were dropped for lack of room or time.
     pub turned_away: u64,
     /// Handshake messages that failed authentication.
@@ -235,21 +235,30 @@ pub struct EndpointStats {
     /// Resets sent for packets of unknown connections.
     pub resets: u64,
     /// Datagrams received by the wrong shard and forwarded.
-    pub strays: u64,
+    pub forwarded: u64,
 }
 
 impl core::ops::AddAssign for EndpointStats {
     fn add_assign(&mut self, other: Self) {
-        let Self { strangers, cookies, handshakes, unproved, turned_away, forged, forgotten, resets, strays } =
-            other;
-        self.strangers += strangers;
+        let Self {
+            unrecognised,
+            cookies,
+            handshakes,
+            unvalidated,
+            turned_away,
+            forged,
+            forgotten,
+            resets,
+            forwarded,
+        } = other;
+        self.unrecognised += unrecognised;
         self.cookies += cookies;
         self.handshakes += handshakes;
-        self.unproved += unproved;
+        self.unvalidated += unvalidated;
         self.turned_away += turned_away;
         self.forged += forged;
         self.forgotten += forgotten;
         self.resets += resets;
-        self.strays += strays;
+        self.forwarded += forwarded;
     }
 }

@@ -1,16 +1,16 @@
 //! All connections of one socket, sans-I/O and without a clock.
 //!
 //! An [`Endpoint`] takes datagrams, demultiplexes them by connection id and creates new connections. It keeps minimal
-//! state for unauthenticated clients: at most [`Limits::handshakes`] handshakes, of which at most [`Limits::unproved`]
+//! state for unauthenticated clients: at most [`Limits::handshakes`] handshakes, including at most [`Limits::unvalidated`]
 //! without a returned [cookie](crate::cookie). Their Diffie-Hellman operations are limited to
 //! [`Limits::handshakes_per_second`], shared fairly by address.
 
-mod desk;
+mod accept;
 mod digest;
-mod greet;
 mod half_open;
 mod interface;
-mod passing;
+mod listener_state;
+mod shard_messages;
 mod shares;
 
 use crate::batch::{Batch, Purpose};
@@ -19,15 +19,15 @@ use crate::identity::Entropy;
 use crate::keys::Refused;
 use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
+use accept::Connecting;
 use core::ops::Range;
-pub use desk::{ListenerState, MAX_MEMBERS};
-use greet::Connecting;
 use half_open::HANDSHAKE;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
 };
-pub use passing::ShardMessage;
+pub use listener_state::{ListenerState, MAX_SHARDS};
+pub use shard_messages::ShardMessage;
 pub use shares::Host;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ struct Entry {
     /// Key of the entry in the set of deadlines.
     deadline: Time,
     /// Source address, while the peer is unauthenticated.
-    stranger: Option<SocketAddr>,
+    unauthenticated: Option<SocketAddr>,
     /// Accounted memory reservation of the connection, in bytes.
     promised: u64,
 }
@@ -79,16 +79,16 @@ pub struct Endpoint {
     entropy: Box<dyn Entropy>,
     reset_key: [u8; 32],
     /// State shared by the shards of the socket, and the number of this shard.
-    desk: Arc<ListenerState>,
-    member: usize,
+    listener: Arc<ListenerState>,
+    shard: usize,
     /// Time shown by the clock before its last restart, in nanoseconds.
-    ahead: u64,
+    clock_offset: u64,
     /// Time of the next check for expired half-open handshakes.
     expires: Time,
     /// Messages for other shards.
     passed: VecDeque<(usize, ShardMessage)>,
     /// Shard to which the current datagram must be forwarded.
-    stray: Option<usize>,
+    forward_to: Option<usize>,
     /// True if the current datagram was forwarded to this shard.
     is_passed: bool,
     entries: Vec<Option<Entry>>,
@@ -130,40 +130,40 @@ pub struct Shared {
     /// Buffer with all datagrams.
     pub bytes: Slice,
     /// True if retained data must be copied, because memory does not suffice to hold many such buffers.
-    pub apart: bool,
+    pub must_copy: bool,
 }
 
 impl From<Slice> for Shared {
     fn from(bytes: Slice) -> Self {
-        Self { bytes, apart: false }
+        Self { bytes, must_copy: false }
     }
 }
 
 impl Endpoint {
     /// Creates an endpoint without connections.
     pub fn new(now: Time, config: EndpointConfig, mut entropy: Box<dyn Entropy>) -> Self {
-        let desk = ListenerState::new(now, config.limits, 1, true, &mut *entropy);
-        Self::member(config, entropy, Arc::new(desk), 0)
+        let listener = ListenerState::new(now, config.limits, 1, true, &mut *entropy);
+        Self::shard(config, entropy, Arc::new(listener), 0)
     }
 
-    /// Creates one shard of a socket, by its number. All shards have the same settings, including the limits of `desk`.
-    pub fn member(
+    /// Creates one shard of a socket, by its number. All shards have the same settings, including the limits of `listener`.
+    pub fn shard(
         config: EndpointConfig,
         mut entropy: Box<dyn Entropy>,
-        desk: Arc<ListenerState>,
-        member: usize,
+        listener: Arc<ListenerState>,
+        shard: usize,
     ) -> Self {
         let reset_key = reset_key(&config, &mut *entropy);
         Self {
             config,
             entropy,
             reset_key,
-            desk,
-            member,
-            ahead: 0,
+            listener,
+            shard,
+            clock_offset: 0,
             expires: Time::MAX,
             passed: VecDeque::new(),
-            stray: None,
+            forward_to: None,
             is_passed: false,
             entries: Vec::new(),
             free: Vec::new(),
@@ -197,7 +197,7 @@ impl Endpoint {
 
     /// Returns the number of connections and handshakes of all shards.
     pub fn connections(&self) -> usize {
-        self.ids.len() + self.desk.half_open()
+        self.ids.len() + self.listener.half_open()
     }
 
     /// Returns true if there is no connection, no handshake and nothing to send.
@@ -208,19 +208,19 @@ impl Endpoint {
     /// Restarts with a clock that shows `now` and has shown `before`. Call it only while the endpoint is
     /// [idle](Self::is_idle). Identity and keys stay.
     pub fn restart(&mut self, before: Time, now: Time) {
-        self.ahead += (before.as_picos() - now.as_picos().min(before.as_picos())) / 1000;
+        self.clock_offset += (before.as_picos() - now.as_picos().min(before.as_picos())) / 1000;
         self.expires = Time::MAX;
     }
 
     /// Converts to the clock of the shared state.
-    fn desk_time(&self, now: Time) -> Time {
-        ListenerState::time(now, self.ahead)
+    fn listener_time(&self, now: Time) -> Time {
+        ListenerState::time(now, self.clock_offset)
     }
 
     /// Returns true if nothing is left to send to any peer: there is no connection, or peers have closed all of them.
     pub fn is_silent(&self) -> bool {
         self.answers.is_empty()
-            && self.desk.half_open() == 0
+            && self.listener.half_open() == 0
             && self.entries.iter().flatten().all(|entry| match &entry.state {
                 State::Open(session) => session.is_silent(),
                 _ => false,
@@ -229,9 +229,9 @@ impl Endpoint {
 
     /// Starts a connection attempt.
     pub fn connect(&mut self, now: Time, connect: Connect) -> Handle {
-        let source = self.fresh_id(self.member);
+        let source = self.fresh_id(self.shard);
         let token = self.token(source);
-        let probe_id = self.fresh_id(self.member);
+        let probe_id = self.fresh_id(self.shard);
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         let initiator = Initiator::new(&self.config.identity, source, ephemeral);
@@ -248,7 +248,7 @@ impl Endpoint {
             first: None,
             rtt: None,
             probe_id,
-            is_narrow: false,
+            is_mtu_too_small: false,
             version: None,
             wrong: None,
         });
@@ -282,20 +282,20 @@ impl Endpoint {
         }
     }
 
-    /// Marks a peer as authorised by the application ([`Session::admit`](crate::session::Session::admit)). Its receive
+    /// Marks a peer as authorised by the application ([`Session::authorise`](crate::session::Session::authorise)). Its receive
     /// buffer then follows [`Limits::memory`].
-    pub fn admit(&mut self, handle: Handle) {
+    pub fn authorise(&mut self, handle: Handle) {
         if !self.session(handle).is_some_and(|session| session.is_untrusted()) {
             return;
         }
         let memory = self.to_promise();
         let Some(Some(entry)) = self.entries.get_mut(handle.index) else { return };
         let State::Open(session) = &mut entry.state else { return };
-        if let Some(host) = entry.stranger.take() {
-            self.desk.let_go(host, (self.member, handle));
+        if let Some(host) = entry.unauthenticated.take() {
+            self.listener.let_go(host, (self.shard, handle));
         }
         entry.promised += memory;
-        session.admit(memory);
+        session.authorise(memory);
         self.settle(handle.index);
         self.make_ready(handle.index);
     }
@@ -304,7 +304,7 @@ impl Endpoint {
     /// connections.
     fn to_promise(&self) -> u64 {
         let most = self.config.session.memory;
-        self.desk.promise(|left| (left / 8).max(UNAUTHENTICATED_MEMORY).min(most))
+        self.listener.promise(|left| (left / 8).max(UNAUTHENTICATED_MEMORY).min(most))
     }
 
     /// Cancels a connection attempt, or closes an open connection.
@@ -347,28 +347,29 @@ impl Endpoint {
         let mut opened = core::mem::take(&mut self.opened);
         let mut last = None;
         let mut start = 0;
-        let mut strays = Vec::new();
+        let mut forwarded = Vec::new();
         for datagram in bytes.as_mut().chunks_mut(stride.max(1)) {
             let length = datagram.len();
             self.receive_one(now, arrival, datagram, &mut last, |index, number, range: Range<usize>| {
                 opened.push(Opened { index, number, range: start + range.start..start + range.end });
             });
-            if let Some(member) = self.stray.take() {
-                strays.push((member, start..start + length));
+            if let Some(shard) = self.forward_to.take() {
+                forwarded.push((shard, start..start + length));
             }
             start += length;
         }
-        if !strays.is_empty() {
-            self.pass_on(arrival, stride, bytes.as_mut(), &strays);
+        if !forwarded.is_empty() {
+            self.pass_on(arrival, stride, bytes.as_mut(), &forwarded);
         }
         if !opened.is_empty() {
-            let Shared { bytes: shared, apart } = share(bytes).into();
+            let Shared { bytes: shared, must_copy } = share(bytes).into();
             // Data retained from one datagram must not keep a buffer with many others alive.
-            let apart = start > stride && (apart || opened.len() * stride < start / 2);
+            let must_copy = start > stride && (must_copy || opened.len() * stride < start / 2);
             for Opened { index, number, range } in opened.drain(..) {
                 let Some(Some(entry)) = self.entries.get_mut(index) else { continue };
                 let State::Open(session) = &mut entry.state else { continue };
-                let copied = apart.then(|| (Slice::new(&shared.as_bytes()[range.clone()]), 0..range.len()));
+                let copied =
+                    must_copy.then(|| (Slice::new(&shared.as_bytes()[range.clone()]), 0..range.len()));
                 let (packet, range) =
                     copied.as_ref().map_or((&shared, range), |(copy, range)| (copy, range.clone()));
                 session.receive(now, arrival.from, arrival.ecn, (number, packet, range), &mut *self.entropy);
@@ -388,7 +389,7 @@ impl Endpoint {
     ) {
         let from = arrival.from;
         let Some(packet) = Packet::read(datagram) else {
-            self.stats.strangers += 1;
+            self.stats.unrecognised += 1;
             return;
         };
         match packet {
@@ -397,10 +398,10 @@ impl Endpoint {
                 let Some(index) = known.or_else(|| self.ids.get(&destination).copied()) else {
                     // Only the owning shard can tell that the id is unknown. Data may overtake the last handshake
                     // message.
-                    if self.is_elsewhere(destination) || self.desk.is_half_open(destination) {
+                    if self.is_elsewhere(destination) || self.listener.is_half_open(destination) {
                         return;
                     }
-                    self.stats.strangers += 1;
+                    self.stats.unrecognised += 1;
                     return self.answer_unknown(now, from, destination, datagram.len());
                 };
                 *last = Some((destination, index));
@@ -421,10 +422,10 @@ impl Endpoint {
             Packet::Confirm { destination, message } => self.on_confirm(now, from, destination, message),
             Packet::OtherHello { source } => self.on_other_hello(now, from, source),
             Packet::Version { destination, version } => self.on_version(now, from, destination, version),
-            Packet::Told(told) => {
-                if let Some(index) = self.remote_index(ConnectionId(told.head.connection))
+            Packet::RouterFeedback(message) => {
+                if let Some(index) = self.remote_index(ConnectionId(message.head.connection))
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
-                    && session.on_told(now, &told)
+                    && session.on_router_feedback(now, &message)
                 {
                     self.make_ready(index);
                 }
@@ -436,7 +437,7 @@ impl Endpoint {
                         self.entries.get_mut(index)
                 {
                     // The host is reachable, but large packets are lost.
-                    connecting.is_narrow |= from == connecting.connect.remote;
+                    connecting.is_mtu_too_small |= from == connecting.connect.remote;
                 }
                 if let Some(index) = index
                     && let Some(Some(Entry { state: State::Open(session), .. })) = self.entries.get_mut(index)
@@ -479,7 +480,7 @@ impl Endpoint {
     }
 
     fn may_reset(&self, now: Time) -> bool {
-        self.desk.may_reset(self.desk_time(now))
+        self.listener.may_reset(self.listener_time(now))
     }
 
     fn answer(&mut self, to: SocketAddr, bytes: Vec<u8>) {
@@ -502,7 +503,7 @@ impl Endpoint {
             return Next::Full;
         }
         if now >= self.expires {
-            self.expires = self.desk.expire(self.desk_time(now)).map_or(Time::MAX, |span| now + span);
+            self.expires = self.listener.expire(self.listener_time(now)).map_or(Time::MAX, |span| now + span);
         }
         while let Some(&(at, index)) = self.deadlines.first() {
             if at > now {
@@ -533,7 +534,7 @@ impl Endpoint {
                         // Grant half of what remains after the guaranteed minimum of all connections; skip steps too
                         // small to be worth advertising.
                         let (has, wants) = (session.memory(), session.wants());
-                        let more = self.desk.promise(|left| {
+                        let more = self.listener.promise(|left| {
                             let more = (wants - has).min(left / 2);
                             if more > has / 4 { more } else { 0 }
                         });
@@ -552,7 +553,7 @@ impl Endpoint {
                     }
                     if session.memory() != entry.promised {
                         let before = core::mem::replace(&mut entry.promised, session.memory());
-                        self.desk.settle(before, entry.promised);
+                        self.listener.settle(before, entry.promised);
                     }
                     match next {
                         Next::Full => {
@@ -596,7 +597,7 @@ impl Endpoint {
             state,
             ready: false,
             deadline: Time::MAX,
-            stranger: None,
+            unauthenticated: None,
             promised: 0,
         };
         let index = self.free.pop().unwrap_or(self.entries.len());
@@ -613,7 +614,7 @@ impl Endpoint {
     fn remove(&mut self, index: usize) {
         self.set_deadline(index, Time::MAX);
         let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
-        self.desk.settle(entry.promised, 0);
+        self.listener.settle(entry.promised, 0);
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);
@@ -621,14 +622,14 @@ impl Endpoint {
             }
             State::Gone => {}
             State::Open(session) => {
-                if let Some(host) = entry.stranger {
+                if let Some(host) = entry.unauthenticated {
                     let handle = Handle { index, generation: entry.generation };
-                    self.desk.let_go(host, (self.member, handle));
+                    self.listener.let_go(host, (self.shard, handle));
                 }
                 self.ids.remove(&session.agreed().local);
                 self.unname(session.agreed().remote, index);
                 if session.agreed().side == Side::Server {
-                    self.desk.leave(self.member);
+                    self.listener.leave(self.shard);
                 }
                 self.timing -= usize::from(session.agreed().scheme.measures_spacing());
             }
@@ -655,11 +656,11 @@ impl Endpoint {
     }
 
     /// Returns an unused connection id for this shard.
-    fn fresh_id(&mut self, member: usize) -> ConnectionId {
+    fn fresh_id(&mut self, shard: usize) -> ConnectionId {
         loop {
             let mut bytes = [0; 8];
             self.entropy.fill(&mut bytes);
-            let id = ConnectionId(bytes).of_member(member, self.desk.members());
+            let id = ConnectionId(bytes).with_shard(shard, self.listener.shards());
             if !self.ids.contains_key(&id) {
                 return id;
             }

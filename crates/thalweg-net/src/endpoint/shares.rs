@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_the_greediest_makes_room() {
+    fn the_oldest_entry_of_the_largest_holder_is_evicted() {
         let mut open = Shares::new(100);
         let to_forget = |open: &Shares<usize>| open.to_forget().map(|(_, _, what)| what);
         // One has 60, 50 of them from one port; two others have 20 each.

@@ -84,7 +84,7 @@ impl FinSender {
         buffer.push(u8::from(stopped));
         // Many tries suggest a lossy path, and waiting costs nothing: back off, with a low maximum.
         let base = rtt.map_or(FIRST_REPEAT, |rtt| (rtt * 2).max(MIN_REPEAT));
-        self.due = now + (base * (1 << self.tries.min(4))).min(LONGEST_REPEAT.max(base));
+        self.due = now + (base * (1 << self.tries.min(4))).min(MAX_REPEAT.max(base));
         self.tries = self.tries.saturating_add(1);
     }
 
@@ -149,6 +149,6 @@ const FIRST_REPEAT: Duration = Duration::from_millis(500);
 /// Minimum retransmission timeout of the FIN.
 const MIN_REPEAT: Duration = Duration::from_millis(50);
 /// Maximum retransmission timeout of the FIN.
-const LONGEST_REPEAT: Duration = Duration::from_secs(2);
+const MAX_REPEAT: Duration = Duration::from_secs(2);
 /// Time to wait for the last datagrams of an unreliable stream.
 const GRACE: Duration = Duration::from_secs(1);

@@ -19,11 +19,11 @@
 //!
 //! Datagrams that are not a PDU of the scheme are counted and dropped. The layer below authenticates the sender.
 
-mod ahead;
+mod engine_adapter;
 mod fin;
-mod machine;
 mod record;
 mod scheme;
+mod send_autotuning;
 #[cfg(test)]
 mod tests;
 
@@ -32,9 +32,9 @@ pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
 pub use thalweg_catalog::path::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 
-use ahead::Ahead;
+use engine_adapter::EngineAdapter;
 use fin::{Fin, FinReceiver, FinSender};
-use machine::Machine;
+use send_autotuning::SendBufferLimit;
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
@@ -45,7 +45,7 @@ use thalweg_proto::units::Time;
 use thalweg_proto::window::wire;
 
 /// Maximum unsent data of a flow, in bytes. Unacknowledged data comes on top.
-const ROOM: u64 = 1 << 20;
+const MAX_UNSENT: u64 = 1 << 20;
 
 /// Maximum number of datagrams queued for an engine that takes them one by one, between two polls. It exceeds the
 /// largest release of a resequencer.
@@ -136,7 +136,7 @@ pub struct FlowStats {
 /// One end of one direction of a stream.
 #[derive(Debug)]
 pub struct Flow {
-    machine: Machine,
+    engine: EngineAdapter,
     fin: Fin,
     /// Datagrams queued for an engine that takes them one by one, each after it answered the previous one.
     inbox: VecDeque<(Slice, Ecn)>,
@@ -158,7 +158,7 @@ pub struct Flow {
     /// Datagrams dropped for lack of room.
     refused: u64,
     failed: bool,
-    ahead: Ahead,
+    send_buffer: SendBufferLimit,
     reading: Reading,
     /// Optional recorder of events.
     recorder: Option<Recorder>,
@@ -181,13 +181,13 @@ impl Flow {
             Role::Sender => Fin::Sender(FinSender::new(scheme.is_reliable())),
             Role::Receiver => Fin::Receiver(FinReceiver::new(scheme.is_reliable())),
         };
-        let machine = Machine::new(scheme, role, path);
+        let engine = EngineAdapter::new(scheme, role, path);
         Self {
-            window: machine.end().window().map(|_| scheme.receive_window(path)),
-            is_bounded: role == Role::Receiver && machine.end().window().is_none(),
-            takes_batches: machine.end().takes_batches(),
-            follows_path: machine.end().follows_path(),
-            machine,
+            window: engine.end().window().map(|_| scheme.receive_window(path)),
+            is_bounded: role == Role::Receiver && engine.end().window().is_none(),
+            takes_batches: engine.end().takes_batches(),
+            follows_path: engine.end().follows_path(),
+            engine,
             fin,
             inbox: VecDeque::new(),
             waiting: 0,
@@ -198,7 +198,7 @@ impl Flow {
             memory: path.memory,
             refused: 0,
             failed: false,
-            ahead: Ahead::new(),
+            send_buffer: SendBufferLimit::new(),
             reading: scheme.reading(path),
             recorder: None,
         }
@@ -225,7 +225,7 @@ impl Flow {
     pub fn set_memory(&mut self, bytes: u64) -> bool {
         self.memory = bytes;
         if let Some(window) = self.window {
-            self.machine.set_window(window.min(bytes));
+            self.engine.set_window(window.min(bytes));
         }
         self.window.is_some()
     }
@@ -234,7 +234,7 @@ impl Flow {
     pub fn handle(&mut self, now: Time, input: FlowInput) {
         let command = match input {
             FlowInput::Datagram { bytes, ecn } => return self.on_datagram(now, bytes, ecn),
-            FlowInput::MaximumSegment(bytes) => return self.machine.set_maximum(bytes),
+            FlowInput::MaximumSegment(bytes) => return self.engine.set_maximum(bytes),
             FlowInput::Write(data) => {
                 let Fin::Sender(sender) = &self.fin else { return };
                 if sender.is_over() || data.is_empty() {
@@ -248,7 +248,7 @@ impl Flow {
                 Command::Finish
             }
             FlowInput::Stop => {
-                self.written = self.written.saturating_sub(self.machine.backlog());
+                self.written = self.written.saturating_sub(self.engine.backlog());
                 self.end(now, true);
                 Command::Stop
             }
@@ -260,18 +260,18 @@ impl Flow {
             FlowInput::Resume => Command::Resume,
             FlowInput::Feedback(feedback) => Command::Feedback(feedback),
         };
-        self.machine.command(now, command);
+        self.engine.command(now, command);
     }
 
     /// Resets congestion state and round-trip estimates after a migration (RFC 9000, section 9.4). `scheme` is the
     /// scheme of this flow.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
-        self.machine.renew(now, scheme);
+        self.engine.renew(now, scheme);
     }
 
     /// Excludes queued input from round-trip samples, after a delay in polling that the path did not cause.
     pub fn discard_round_trip_samples(&mut self) {
-        self.machine.discard_round_trip_samples();
+        self.engine.discard_round_trip_samples();
     }
 
     fn end(&mut self, now: Time, stopped: bool) {
@@ -319,11 +319,11 @@ impl Flow {
 
     fn receive(&mut self, now: Time, pdu: Slice, ecn: Ecn) -> bool {
         if self.is_bounded {
-            self.machine.set_memory(self.memory.saturating_sub(self.unread + self.waiting));
+            self.engine.set_memory(self.memory.saturating_sub(self.unread + self.waiting));
         }
-        let is_sound = self.machine.receive(now, pdu, ecn, self.recorder.as_ref());
+        let is_sound = self.engine.receive(now, pdu, ecn, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
-            recorder.on_handled(now, || self.machine.sender_stats(now));
+            recorder.on_handled(now, || self.engine.sender_stats(now));
         }
         is_sound
     }
@@ -351,7 +351,7 @@ impl Flow {
             return FlowOutput::Transmit;
         }
         loop {
-            let at = match self.machine.poll(now, buffer, self.recorder.as_ref()) {
+            let at = match self.engine.poll(now, buffer, self.recorder.as_ref()) {
                 Output::Transmit(()) => return FlowOutput::Transmit,
                 Output::Event(Event::Finished) => {
                     if let Fin::Sender(sender) = &mut self.fin {
@@ -383,10 +383,10 @@ impl Flow {
         if !self.failed {
             match &mut self.fin {
                 Fin::Sender(sender) => {
-                    let is_sent = self.machine.backlog() == 0;
+                    let is_sent = self.engine.backlog() == 0;
                     if sender.is_due(now, is_sent) {
                         buffer.push(FIN);
-                        sender.write(now, self.machine.sender_stats(now).rtt(), buffer);
+                        sender.write(now, self.engine.sender_stats(now).rtt(), buffer);
                         return FlowOutput::Transmit;
                     }
                     if sender.take_finished() {
@@ -412,7 +412,7 @@ impl Flow {
 
     /// Returns the number of application bytes sent, each counted once.
     pub fn sent_once(&self) -> u64 {
-        self.written.saturating_sub(self.machine.backlog())
+        self.written.saturating_sub(self.engine.backlog())
     }
 
     /// Returns the number of bytes to write now. The flow accepts more, but only queues it. The value grows as data is
@@ -420,25 +420,25 @@ impl Flow {
     pub fn writable(&self) -> u64 {
         match &self.fin {
             Fin::Sender(sender) if !sender.is_over() && !self.failed => {
-                self.ahead.limit().min(ROOM).saturating_sub(self.machine.backlog())
+                self.send_buffer.limit().min(MAX_UNSENT).saturating_sub(self.engine.backlog())
             }
             _ => 0,
         }
     }
 
     /// Returns the limit of the driver's send buffer: the bytes sent in a tenth of a second, within bounds.
-    pub fn ahead(&self) -> u64 {
-        self.ahead.limit()
+    pub fn send_buffer_limit(&self) -> u64 {
+        self.send_buffer.limit()
     }
 
     /// Measures the sending rate, which determines the send-buffer limit. Call it from time to time.
     pub fn observe(&mut self, now: Time) {
-        self.ahead.observe(now, self.written.saturating_sub(self.machine.backlog()));
+        self.send_buffer.observe(now, self.written.saturating_sub(self.engine.backlog()));
     }
 
     /// Returns the current limit on sending, as of the last poll; `None` at the receiver, and when everything is done.
     pub fn limit(&self) -> Option<Limit> {
-        self.machine.end().limit()
+        self.engine.end().limit()
     }
 
     /// Returns counters and estimates at `now`.
@@ -448,9 +448,9 @@ impl Flow {
             delivered: self.delivered,
             malformed: self.malformed,
             refused: self.refused,
-            sender: self.machine.sender_stats(now),
-            duplicates: self.machine.end().duplicates(),
-            mark_cuts: self.machine.end().mark_cuts(now),
+            sender: self.engine.sender_stats(now),
+            duplicates: self.engine.end().duplicates(),
+            mark_cuts: self.engine.end().mark_cuts(now),
         }
     }
 }

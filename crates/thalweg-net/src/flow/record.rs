@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_was_lost_and_what_is_acknowledged_is_so_once() {
+    fn retransmissions_record_losses_and_acknowledgements_count_once() {
         let recorder = Recorder::new(8);
         recorder.begin("adaptive-ack".into(), 40);
         for (time, sequence) in [(0, 0), (1, 1), (2, 2), (3, 1)] {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
-    Ends, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
+    EndpointConfigs, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
@@ -17,9 +17,9 @@ pub const MAX_ENCODING: usize = 768;
 
 /// Scheme name with explicit options: `cubic`, or `sstp:rate=20Mbit/s,window=12seg`.
 ///
-/// Names and options are those of scenario files ([`thalweg_catalog`]). Both ends of a connection must use the same
-/// scheme with the same options. One end settles them from its knowledge of the path ([`Scheme::on_path`]) and sends
-/// the [encoding](Scheme::encode); the other end decodes it.
+/// Names and options are the same as in scenario files ([`thalweg_catalog`]). Both ends of a connection must use the
+/// same scheme with the same options. One end settles them from its knowledge of the path ([`Scheme::on_path`]) and
+/// sends the [encoding](Scheme::encode); the other end decodes it.
 #[derive(Clone)]
 pub struct Scheme {
     description: &'static SchemeDescription,
@@ -185,7 +185,7 @@ impl Scheme {
     pub fn on_path(self, path: &PathHints) -> Self {
         let settled = self.clone().settled(path);
         // If the settled values contradict each other, each end uses its defaults.
-        if settled.description.faults(&settled.values).iter().all(|fault| fault.is_doubt) {
+        if settled.description.faults(&settled.values).iter().all(|fault| fault.is_warning) {
             settled
         } else {
             self
@@ -198,20 +198,20 @@ impl Scheme {
     }
 
     /// Returns the endpoint configs for this path.
-    pub fn ends(&self, path: &PathHints) -> Ends {
+    pub fn ends(&self, path: &PathHints) -> EndpointConfigs {
         let ends = |scheme: &Self| (scheme.description.ends)(&scheme.values, path);
         let settled = self.clone().settled(path);
         ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.
-            let usual = Self { values: self.description.values(Place::Live), ..self.clone() };
-            ends(&usual.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
+            let defaults = Self { values: self.description.values(Place::Live), ..self.clone() };
+            ends(&defaults.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }
 
     /// Returns the receive window without a memory limit, in bytes.
     pub(super) fn receive_window(&self, path: &PathHints) -> u64 {
         match self.ends(&PathHints { memory: u64::MAX, ..*path }) {
-            Ends::Window(config) => config.receiver.window,
+            EndpointConfigs::Window(config) => config.receiver.window,
             _ => path.memory,
         }
     }

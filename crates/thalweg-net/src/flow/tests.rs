@@ -37,7 +37,7 @@ fn schemes_are_read_and_written() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_is_possible() {
+fn scheme_errors_list_the_valid_choices() {
     assert!(refused("qubic").starts_with("there is no scheme `qubic`; there are fixed, "));
     assert!(
         refused("cubic:alpha=1pkt").starts_with("`alpha` is no option of cubic, which has initial-window, ")
@@ -70,10 +70,9 @@ fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
     scheme.values().1.take(key)
 }
 
-/// A scheme with all options spelt out can be sent to the peer; one that is too long is refused before anything is
-/// sent.
+/// A scheme with all options spelt out fits the encoding limit; a longer one is refused before anything is sent.
 #[test]
-fn schemes_are_as_long_as_peers_can_be_told() {
+fn scheme_encodings_fit_the_length_limit() {
     let path = PathHints {
         rate: Some(Rate::from_mbits_per_sec(123)),
         rtt: Some(Duration::from_millis(123)),
@@ -137,7 +136,7 @@ fn peers_cannot_choose_what_would_hurt() {
 }
 
 #[test]
-fn what_the_path_decides_is_settled_by_one_end() {
+fn one_end_settles_path_dependent_options() {
     let path = PathHints {
         maximum: 1219,
         rate: Some(Rate::from_mbits_per_sec(20)),
@@ -148,9 +147,9 @@ fn what_the_path_decides_is_settled_by_one_end() {
     assert_eq!(settled(&scheme("cubic").on_path(&path), "receive-window"), Some(Bytes::new(6_000_000)));
     // 1200 bytes of payload, 1278 with their headers (18) and those below (60): t_p is 0.5112 ms, 16 packets 8.18 ms; w_a
     // is 601.5336 / 8.1792 = 73.54 segments, the window 2.5 times that.
-    let whole = scheme("sstp").on_path(&path);
+    let explicit = scheme("sstp").on_path(&path);
     assert_eq!(
-        whole.to_string(),
+        explicit.to_string(),
         "sstp:rate=20Mbit/s,window=184seg,buffer=184seg,repeat=600ms,segment=1.2kB"
     );
     // Explicit values stay, and settling again changes nothing.
@@ -158,7 +157,7 @@ fn what_the_path_decides_is_settled_by_one_end() {
         scheme("sstp:window=7seg").on_path(&path).values().1.get("window"),
         Some(Value::Segments(Segments::Count(7.0)))
     );
-    assert_eq!(whole.clone().on_path(&PathHints::default()), whole);
+    assert_eq!(explicit.clone().on_path(&PathHints::default()), explicit);
     assert_eq!(settled(&scheme("udp").on_path(&path), "rate"), path.rate);
     // Limited by memory: 1 MiB holds 873 packets of 1200 bytes.
     let small = PathHints { memory: 1 << 20, ..path };
@@ -283,7 +282,7 @@ fn any_path() -> impl Strategy<Value = PathHints> {
 
 proptest! {
     #[test]
-    fn what_is_settled_is_read_back(scheme in any_scheme(), path in any_path()) {
+    fn settled_schemes_survive_encoding(scheme in any_scheme(), path in any_path()) {
         let settled = scheme.on_path(&path);
         let bytes = settled.encode();
         prop_assert!(bytes.len() <= MAX_ENCODING);

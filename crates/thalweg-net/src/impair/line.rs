@@ -7,8 +7,8 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::Variation;
 use thalweg_queue::{
-    Aggregation, Any, Breach, Discipline as _, DropReason, Dropped, Entry, Fate, Impairment, StartDelay,
-    VariationPeriod,
+    Aggregation, Any, Breach, Discipline as _, DropReason, Dropped, Entry, Impairment, ImpairmentOutcome,
+    StartDelay, VariationPeriod,
 };
 
 /// Delayed datagram.
@@ -83,12 +83,12 @@ pub struct Line {
     spared: u64,
     /// True if the discipline must see every packet, even without a rate.
     always_queues: bool,
-    onset: StartDelay,
+    start_delay: StartDelay,
     aggregation: Option<Aggregation>,
     variation: Variation,
     /// Periods of the variation: random stream, current values, and number of periods begun.
-    beats: Stream,
-    beat: VariationPeriod,
+    periods: Stream,
+    period: VariationPeriod,
     begun: u64,
     /// Random stream for the corrupted byte and bit.
     damage: Stream,
@@ -128,12 +128,12 @@ impl Line {
         let rate = spec.rate.unwrap_or(Rate::MAX);
         Self {
             queue,
-            always_queues: spec.rate.is_some() || spec.queue.sees_all() || !spec.onset.is_none(),
-            onset: StartDelay::new(&spec.onset),
+            always_queues: spec.rate.is_some() || spec.queue.sees_all() || !spec.start_delay.is_none(),
+            start_delay: StartDelay::new(&spec.start_delay),
             aggregation: spec.aggregation.map(Aggregation::new),
             variation: Variation::new(stream("variation")),
-            beats: stream("rhythm"),
-            beat: VariationPeriod { rate, delay: spec.delay },
+            periods: stream("rhythm"),
+            period: VariationPeriod { rate, delay: spec.delay },
             begun: 0,
             waiting: Vec::new(),
             free: Vec::new(),
@@ -171,29 +171,29 @@ impl Line {
     }
 
     /// Processes an arriving datagram.
-    pub fn arrive(&mut self, now: Time, parcel: DelayedDatagram) {
+    pub fn arrive(&mut self, now: Time, datagram: DelayedDatagram) {
         self.begin(now);
         self.transmit(now);
         self.stats.received += 1;
-        self.stats.received_bytes += parcel.bytes.len() as u64;
+        self.stats.received_bytes += datagram.bytes.len() as u64;
         // Fits: a datagram is short.
-        let size = parcel.bytes.len() as u32 + parcel.header;
+        let size = datagram.bytes.len() as u32 + datagram.header;
         let first = self.first.unwrap_or(now);
         if self.spec.is_blacked_out(first, now) {
             self.stats.blacked_out += 1;
         } else if self.spec.largest(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
             self.stats.too_long += 1;
-        } else if self.held_bytes + parcel.bytes.len() > MEMORY {
+        } else if self.held_bytes + datagram.bytes.len() > MEMORY {
             self.stats.overflow += 1;
         } else if self.always_queues {
             if self.queue.packets() == 0 {
                 // An idle transmitter starts now, not at the end of its last transmission.
                 self.busy_until = self.busy_until.max(now);
             }
-            self.enqueue(now, size, parcel);
+            self.enqueue(now, size, datagram);
             self.transmit(now);
         } else {
-            self.launch(now, parcel);
+            self.launch(now, datagram);
         }
     }
 
@@ -201,11 +201,11 @@ impl Line {
     pub fn poll(&mut self, now: Time) -> Option<DelayedDatagram> {
         self.transmit(now);
         let entry = self.wire.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let parcel = entry.remove();
-        self.held_bytes -= parcel.bytes.len();
+        let datagram = entry.remove();
+        self.held_bytes -= datagram.bytes.len();
         self.stats.delivered += 1;
-        self.stats.delivered_bytes += parcel.bytes.len() as u64;
-        Some(parcel)
+        self.stats.delivered_bytes += datagram.bytes.len() as u64;
+        Some(datagram)
     }
 
     /// Returns the arrival time of the next datagram on the wire.
@@ -222,25 +222,33 @@ impl Line {
 
     /// Advances to the period at `now`.
     fn keep_time(&mut self, now: Time) {
-        let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return };
-        let begun = now.since(first).as_picos() / rhythm.every.as_picos().max(1) + 1;
+        let (Some(periodic_variation), Some(first)) = (self.spec.periodic_variation, self.first) else {
+            return;
+        };
+        let begun = now.since(first).as_picos() / periodic_variation.every.as_picos().max(1) + 1;
         while self.begun < begun {
             self.begun += 1;
             let rate = self.spec.rate.unwrap_or(Rate::MAX);
-            self.beat = rhythm.beat(rate, self.spec.delay, &mut self.beats);
+            self.period = periodic_variation.draw_period(rate, self.spec.delay, &mut self.periods);
         }
     }
 
     /// Returns the end of the outage at `now`, or `now` without one.
     fn after_outage(&self, now: Time) -> Time {
-        let (Some(rhythm), Some(first)) = (self.spec.rhythm, self.first) else { return now };
+        let (Some(periodic_variation), Some(first)) = (self.spec.periodic_variation, self.first) else {
+            return now;
+        };
         let since = now.since(first);
-        let number = since.as_picos() / rhythm.every.as_picos().max(1);
+        let number = since.as_picos() / periodic_variation.every.as_picos().max(1);
         // There is no outage at the start.
-        if number == 0 { now } else { now.max(first + rhythm.every * number + rhythm.outage) }
+        if number == 0 {
+            now
+        } else {
+            now.max(first + periodic_variation.every * number + periodic_variation.outage)
+        }
     }
 
-    fn enqueue(&mut self, now: Time, size: u32, parcel: DelayedDatagram) {
+    fn enqueue(&mut self, now: Time, size: u32, datagram: DelayedDatagram) {
         let packet = self.free.pop().unwrap_or_else(|| {
             self.waiting.push(None);
             // Fits: the memory holds far fewer.
@@ -249,14 +257,14 @@ impl Line {
         let entry = Entry {
             packet,
             size,
-            flow: parcel.flow as u32,
+            flow: datagram.flow as u32,
             priority: 1,
             urgent: false,
-            ecn: self.spec.ecn.seen(parcel.ecn),
+            ecn: self.spec.ecn.seen(datagram.ecn),
             marked: false,
         };
-        self.held_bytes += parcel.bytes.len();
-        self.waiting[packet as usize] = Some(parcel);
+        self.held_bytes += datagram.bytes.len();
+        self.waiting[packet as usize] = Some(datagram);
         self.queue.enqueue(now, entry, &mut self.dropped);
         self.drop_what_was_dropped();
         self.stats.longest_queue = self.stats.longest_queue.max(self.queue.packets());
@@ -270,15 +278,15 @@ impl Line {
             self.drop_what_was_dropped();
             // A discipline may drop the last packet at dequeue.
             let Some(entry) = next else { break };
-            let Some(mut parcel) = self.take(entry.packet) else { break };
+            let Some(mut datagram) = self.take(entry.packet) else { break };
             if entry.marked {
-                parcel.ecn = self.spec.ecn.arrives(parcel.ecn, true);
+                datagram.ecn = self.spec.ecn.arrives(datagram.ecn, true);
                 self.stats.marked += 1;
             }
-            let ready = self.onset.begin(start, self.idle_since, u64::from(entry.size));
+            let ready = self.start_delay.begin(start, self.idle_since, u64::from(entry.size));
             let begins = self.after_outage(ready);
             self.keep_time(begins);
-            let rate = self.beat.rate;
+            let rate = self.period.rate;
             let takes = if rate == Rate::MAX {
                 Duration::ZERO
             } else {
@@ -286,15 +294,15 @@ impl Line {
             };
             self.busy_until = begins + takes;
             self.idle_since = self.busy_until;
-            self.launch(self.busy_until, parcel);
+            self.launch(self.busy_until, datagram);
         }
     }
 
     fn take(&mut self, packet: u32) -> Option<DelayedDatagram> {
-        let parcel = self.waiting.get_mut(packet as usize)?.take()?;
+        let datagram = self.waiting.get_mut(packet as usize)?.take()?;
         self.free.push(packet);
-        self.held_bytes -= parcel.bytes.len();
-        Some(parcel)
+        self.held_bytes -= datagram.bytes.len();
+        Some(datagram)
     }
 
     fn drop_what_was_dropped(&mut self) {
@@ -308,28 +316,28 @@ impl Line {
     }
 
     /// Puts a datagram on the wire at `at`.
-    fn launch(&mut self, at: Time, mut parcel: DelayedDatagram) {
+    fn launch(&mut self, at: Time, mut datagram: DelayedDatagram) {
         self.keep_time(at);
         let is_spared = self.spared > 0;
         self.spared = self.spared.saturating_sub(1);
-        let fate = if is_spared {
-            Fate::UNIMPAIRED
+        let outcome = if is_spared {
+            ImpairmentOutcome::UNIMPAIRED
         } else {
-            self.impairment.fate(parcel.bytes.len() as u32 + parcel.header)
+            self.impairment.outcome(datagram.bytes.len() as u32 + datagram.header)
         };
-        let Fate { lost, corrupted, duplicated, extra_delay } = fate;
+        let ImpairmentOutcome { lost, corrupted, duplicated, extra_delay } = outcome;
         if lost {
             self.stats.lost += 1;
             return;
         }
-        if corrupted && !parcel.bytes.is_empty() {
-            let at = self.damage.below(parcel.bytes.len() as u64) as usize;
-            parcel.bytes[at] ^= 1 << self.damage.below(8);
+        if corrupted && !datagram.bytes.is_empty() {
+            let at = self.damage.below(datagram.bytes.len() as u64) as usize;
+            datagram.bytes[at] ^= 1 << self.damage.below(8);
             self.stats.corrupted += 1;
         }
         self.stats.held_back += u64::from(!extra_delay.is_zero());
-        parcel.ecn = self.spec.ecn.arrives(parcel.ecn, false);
-        let arrival = at + self.beat.delay;
+        datagram.ecn = self.spec.ecn.arrives(datagram.ecn, false);
+        let arrival = at + self.period.delay;
         let arrival = self.aggregation.as_mut().map_or(arrival, |batches| batches.delayed_arrival(arrival));
         let arrival = match &self.spec.jitter {
             Some(jitter) if !is_spared => {
@@ -340,15 +348,15 @@ impl Line {
         let arrival = arrival + extra_delay;
         if duplicated {
             self.stats.duplicated += 1;
-            self.put_on_wire(arrival, parcel.clone());
+            self.put_on_wire(arrival, datagram.clone());
         }
-        self.put_on_wire(arrival, parcel);
+        self.put_on_wire(arrival, datagram);
     }
 
-    fn put_on_wire(&mut self, at: Time, parcel: DelayedDatagram) {
-        self.held_bytes += parcel.bytes.len();
+    fn put_on_wire(&mut self, at: Time, datagram: DelayedDatagram) {
+        self.held_bytes += datagram.bytes.len();
         self.launched += 1;
-        self.wire.insert((at, self.launched), parcel);
+        self.wire.insert((at, self.launched), datagram);
     }
 }
 
@@ -368,7 +376,7 @@ mod tests {
         Line::new(&spec, 1, 0)
     }
 
-    fn parcel(number: u8, length: usize) -> DelayedDatagram {
+    fn datagram(number: u8, length: usize) -> DelayedDatagram {
         DelayedDatagram { bytes: vec![number; length], header: 28, flow: 0, ecn: Ecn::NotEct }
     }
 
@@ -380,8 +388,8 @@ mod tests {
     fn rest(line: &mut Line) -> Vec<(u64, u8)> {
         let mut all = Vec::new();
         while let Some(next) = line.next() {
-            while let Some(parcel) = line.poll(next) {
-                all.push((next.since(Time::ZERO).as_picos() / 1_000_000, parcel.bytes[0]));
+            while let Some(datagram) = line.poll(next) {
+                all.push((next.since(Time::ZERO).as_picos() / 1_000_000, datagram.bytes[0]));
             }
         }
         all
@@ -392,11 +400,11 @@ mod tests {
         // 1000 bytes with their headers at 8 Mbit/s take 1 ms, the wire 5 ms.
         let mut path = line("rate=8Mbit/s,delay=5ms");
         for number in 0..3 {
-            path.arrive(at(0), parcel(number, 972));
+            path.arrive(at(0), datagram(number, 972));
         }
         assert_eq!(path.poll(at(5999)), None);
         // A late call does not delay the transmitter; an idle one starts anew.
-        path.arrive(at(9500), parcel(3, 472));
+        path.arrive(at(9500), datagram(3, 472));
         assert_eq!(rest(&mut path), [(6000, 0), (7000, 1), (8000, 2), (15_000, 3)]);
         assert_eq!((path.stats().delivered, path.stats().dropped()), (4, 0));
     }
@@ -405,7 +413,7 @@ mod tests {
     fn without_a_rate_there_is_no_queue() {
         let mut path = line("delay=5ms,buffer=1pkt");
         for number in 0..3 {
-            path.arrive(at(u64::from(number)), parcel(number, 972));
+            path.arrive(at(u64::from(number)), datagram(number, 972));
         }
         assert_eq!(rest(&mut path), [(5000, 0), (5001, 1), (5002, 2)]);
     }
@@ -415,17 +423,17 @@ mod tests {
         // 2000 bytes at once, then 1 ms per thousand, on a line of 0.1 ms per thousand.
         let mut path = line("rate=80Mbit/s,shaper=8Mbit/s:2kB");
         for number in 0..4 {
-            path.arrive(at(0), parcel(number, 972));
+            path.arrive(at(0), datagram(number, 972));
         }
         assert_eq!(rest(&mut path), [(100, 0), (200, 1), (1100, 2), (2100, 3)]);
         let mut path = line("rate=8Mbit/s,sleep=1s:50ms");
         for (number, micros) in [(0, 0), (1, 900_000), (2, 2_000_000)] {
-            path.arrive(at(micros), parcel(number, 972));
+            path.arrive(at(micros), datagram(number, 972));
         }
         assert_eq!(rest(&mut path), [(1000, 0), (901_000, 1), (2_051_000, 2)]);
         let mut path = line("delay=1ms,aggregation=4ms:2pkt");
         for number in 0..3 {
-            path.arrive(at(10), parcel(number, 972));
+            path.arrive(at(10), datagram(number, 972));
         }
         assert_eq!(rest(&mut path), [(4000, 0), (4000, 1), (8000, 2)]);
     }
@@ -436,9 +444,9 @@ mod tests {
         spec.set("queue", "policer:rate=8Mbit/s,burst=2kB", &Registry::default()).unwrap();
         let mut path = Line::new(&spec, 1, 0);
         for number in 0..4 {
-            path.arrive(at(0), parcel(number, 972));
+            path.arrive(at(0), datagram(number, 972));
         }
-        path.arrive(at(1000), parcel(4, 972));
+        path.arrive(at(1000), datagram(4, 972));
         assert_eq!(rest(&mut path), [(0, 0), (0, 1), (1000, 4)]);
         assert_eq!((path.stats().early, path.stats().full), (2, 0));
     }
@@ -448,11 +456,11 @@ mod tests {
         let of = |treatment: &str| {
             let mut path = line(&format!("rate=8Mbit/s,queue=step:threshold=1pkt,ecn={treatment}"));
             for number in 0..4 {
-                path.arrive(at(0), DelayedDatagram { ecn: Ecn::Ect1, ..parcel(number, 972) });
+                path.arrive(at(0), DelayedDatagram { ecn: Ecn::Ect1, ..datagram(number, 972) });
             }
             let mut codepoints = Vec::new();
             while let Some(next) = path.next() {
-                codepoints.extend(std::iter::from_fn(|| path.poll(next)).map(|parcel| parcel.ecn));
+                codepoints.extend(std::iter::from_fn(|| path.poll(next)).map(|datagram| datagram.ecn));
             }
             codepoints
         };
@@ -463,16 +471,16 @@ mod tests {
         assert_eq!(of("bleached"), [Ecn::NotEct; 4]);
     }
 
-    /// The periods are those of the simulator: another rate and delay at every multiple of the interval, and an outage.
+    /// As in the simulator, rate and delay change at every multiple of the interval, with an outage.
     #[test]
-    fn a_rhythm_changes_rate_and_delay() {
+    fn periodic_variation_changes_rate_and_delay() {
         let ms = Duration::from_millis;
         let mut spec = DirectionSpec {
             rate: Some(Rate::from_mbits_per_sec(8)),
             delay: ms(20),
             ..DirectionSpec::default()
         };
-        spec.rhythm = Some(thalweg_queue::PeriodicVariationSpec {
+        spec.periodic_variation = Some(thalweg_queue::PeriodicVariationSpec {
             every: ms(100),
             rate_spread: 0.5,
             delay_spread: ms(10),
@@ -480,9 +488,9 @@ mod tests {
         });
         let mut path = Line::new(&spec, 1, 0);
         let mut took = Vec::new();
-        for beat in 0..200 {
-            let sent = at(beat * 100_000 + 50_000 * u64::from(beat > 0));
-            path.arrive(sent, parcel(0, 972));
+        for period in 0..200 {
+            let sent = at(period * 100_000 + 50_000 * u64::from(period > 0));
+            path.arrive(sent, datagram(0, 972));
             took.extend(
                 rest(&mut path)
                     .into_iter()
@@ -493,23 +501,23 @@ mod tests {
         assert!((20_666..21_500).contains(&least), "{least} us");
         assert!((30_501..=32_000).contains(&most), "{most} us");
         // A datagram at the beginning of an outage waits for its end.
-        path.arrive(at(30_000_000), parcel(0, 972));
+        path.arrive(at(30_000_000), datagram(0, 972));
         let (arrived, _) = rest(&mut path)[0];
         assert!((30_050_000..30_063_000).contains(&arrived), "{arrived}");
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_counted() {
+    fn oversized_and_excess_datagrams_are_dropped_and_counted() {
         let mut path = line("rate=8Mbit/s,buffer=2pkt,mtu=1000B,blackout=1s..2s");
-        path.arrive(at(0), parcel(0, 973));
+        path.arrive(at(0), datagram(0, 973));
         for number in 1..5 {
-            path.arrive(at(0), parcel(number, 972));
+            path.arrive(at(0), datagram(number, 972));
         }
         // The first is in service, two are queued.
         assert_eq!(rest(&mut path), [(1000, 1), (2000, 2), (3000, 3)]);
-        path.arrive(at(1_000_000), parcel(5, 10));
-        path.arrive(at(1_999_999), parcel(6, 10));
-        path.arrive(at(2_000_000), parcel(7, 10));
+        path.arrive(at(1_000_000), datagram(5, 10));
+        path.arrive(at(1_999_999), datagram(6, 10));
+        path.arrive(at(2_000_000), datagram(7, 10));
         let stats = path.stats();
         assert_eq!((stats.too_long, stats.full, stats.blacked_out, stats.dropped()), (1, 1, 2, 4));
         assert_eq!(stats.longest_queue, 2);
@@ -525,10 +533,10 @@ mod tests {
             let mut marked = 0;
             for step in 0..1000 {
                 for _ in 0..if step == 0 { 100 } else { 1 } {
-                    path.arrive(at(1000 * step), DelayedDatagram { ecn, ..parcel(0, 972) });
+                    path.arrive(at(1000 * step), DelayedDatagram { ecn, ..datagram(0, 972) });
                 }
-                while let Some(parcel) = path.poll(at(1000 * step)) {
-                    marked += u64::from(parcel.ecn.is_ce());
+                while let Some(datagram) = path.poll(at(1000 * step)) {
+                    marked += u64::from(datagram.ecn.is_ce());
                 }
             }
             (path.stats().early, marked)
@@ -540,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_tells_the_fate_of_each() {
+    fn a_seed_determines_the_impairments() {
         let run = |seed| {
             let mut spec = DirectionSpec::default();
             spec.set_all(
@@ -550,7 +558,7 @@ mod tests {
             .unwrap();
             let mut path = Line::new(&spec, seed, 0);
             for number in 0..200 {
-                path.arrive(at(u64::from(number) * 100), parcel(number, 10));
+                path.arrive(at(u64::from(number) * 100), datagram(number, 10));
             }
             rest(&mut path)
         };
@@ -561,7 +569,7 @@ mod tests {
     #[test]
     fn damage_is_one_bit() {
         let mut path = line("corrupt=100%");
-        path.arrive(at(0), parcel(0, 100));
+        path.arrive(at(0), datagram(0, 100));
         let bytes = path.poll(at(0)).unwrap().bytes;
         assert_eq!(bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
     }
@@ -582,7 +590,7 @@ mod tests {
             let mut now = 0;
             for (gap, length, flow) in steps {
                 now += gap;
-                path.arrive(at(now), DelayedDatagram { flow, ..parcel(0, length) });
+                path.arrive(at(now), DelayedDatagram { flow, ..datagram(0, length) });
                 while path.poll(at(now)).is_some() {}
                 prop_assert!(path.next().is_none_or(|next| next > at(now)));
             }

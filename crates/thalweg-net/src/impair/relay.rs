@@ -85,7 +85,7 @@ struct Port {
 /// Maximum number of clients at a time.
 const MAX_CLIENTS: usize = 256;
 /// Idle time after which a client may be evicted if there are too many.
-const SILENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Receive buffers per system call; each holds coalesced datagrams (GRO).
 const BUFFERS: usize = 8;
 /// Size of a receive buffer, in bytes.
@@ -93,7 +93,7 @@ const BUFFER: usize = 1 << 16;
 /// Requested socket buffer size, in bytes; absorbs bursts while the relay is busy.
 const SOCKET_BUFFER: usize = 4 << 20;
 /// Maximum delay before a stop is noticed.
-const ATTENTION: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Relay {
     /// Binds the socket for clients.
@@ -153,14 +153,16 @@ impl Relay {
 
     /// Sends the datagrams that have passed a line.
     fn forward(&mut self, now: Time) {
-        while let Some(parcel) = self.up.poll(now) {
-            let sent =
-                self.clients.get(&parcel.flow).map(|client| client.port.send(&parcel, self.config.to, None));
+        while let Some(datagram) = self.up.poll(now) {
+            let sent = self
+                .clients
+                .get(&datagram.flow)
+                .map(|client| client.port.send(&datagram, self.config.to, None));
             self.stats.unsent += u64::from(sent != Some(true));
         }
-        while let Some(parcel) = self.down.poll(now) {
-            let client = self.clients.get(&parcel.flow);
-            let sent = client.map(|client| self.socket.send(&parcel, client.address, client.local));
+        while let Some(datagram) = self.down.poll(now) {
+            let client = self.clients.get(&datagram.flow);
+            let sent = client.map(|client| self.socket.send(&datagram, client.address, client.local));
             self.stats.unsent += u64::from(sent != Some(true));
         }
     }
@@ -170,7 +172,7 @@ impl Relay {
         let now = self.clock.now();
         let rebind = self.first.and_then(|first| Some(first + *self.config.rebinds.get(self.rebound)?));
         let next = [self.up.next(), self.down.next(), rebind].into_iter().flatten().min();
-        let span = next.unwrap_or(end).min(end).since(now).min(ATTENTION);
+        let span = next.unwrap_or(end).min(end).since(now).min(POLL_INTERVAL);
         let mut fds = vec![PollFd::from_borrowed_fd(self.socket.socket.as_fd(), PollFlags::IN)];
         let ports = self.clients.values().map(|client| client.port.socket.as_fd());
         fds.extend(ports.map(|port| PollFd::from_borrowed_fd(port, PollFlags::IN)));
@@ -194,21 +196,21 @@ impl Relay {
         }
         for (meta, bytes) in arrivals.drain(..) {
             match self.client(now, &meta)? {
-                Some(flow) => self.up.arrive(now, parcel(&meta, bytes, flow)),
+                Some(flow) => self.up.arrive(now, datagram(&meta, bytes, flow)),
                 None => self.stats.unsent += 1,
             }
         }
         let to = self.config.to;
         for (&flow, client) in &self.clients {
             client.port.receive(&mut self.buffers, |meta, bytes| {
-                // Anybody can send to that port.
+                // The port accepts datagrams from any source.
                 if unmapped(meta.addr) == to {
                     arrivals.push((meta, bytes.to_vec()));
                 }
             })?;
             let now = self.clock.now();
             for (meta, bytes) in arrivals.drain(..) {
-                self.down.arrive(now, parcel(&meta, bytes, flow));
+                self.down.arrive(now, datagram(&meta, bytes, flow));
             }
         }
         Ok(())
@@ -224,7 +226,7 @@ impl Relay {
             return Ok(Some(flow));
         }
         if self.clients.len() >= MAX_CLIENTS {
-            self.clients.retain(|_, client| now.since(client.last) < SILENCE);
+            self.clients.retain(|_, client| now.since(client.last) < IDLE_TIMEOUT);
             self.by_address.retain(|_, flow| self.clients.contains_key(flow));
             if self.clients.len() >= MAX_CLIENTS {
                 return Ok(None);
@@ -255,7 +257,7 @@ impl Relay {
     }
 }
 
-fn parcel(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> DelayedDatagram {
+fn datagram(meta: &RecvMeta, bytes: Vec<u8>, flow: u64) -> DelayedDatagram {
     DelayedDatagram {
         bytes,
         header: if unmapped(meta.addr).is_ipv4() { 28 } else { 48 },
@@ -285,10 +287,10 @@ impl Port {
     }
 
     /// Sends a datagram. Returns true on success.
-    fn send(&self, parcel: &DelayedDatagram, destination: SocketAddr, source: Option<IpAddr>) -> bool {
-        let ecn = EcnCodepoint::from_bits(parcel.ecn.bits());
+    fn send(&self, datagram: &DelayedDatagram, destination: SocketAddr, source: Option<IpAddr>) -> bool {
+        let ecn = EcnCodepoint::from_bits(datagram.ecn.bits());
         let transmit =
-            Transmit { destination, ecn, contents: &parcel.bytes, segment_size: None, src_ip: source };
+            Transmit { destination, ecn, contents: &datagram.bytes, segment_size: None, src_ip: source };
         self.state.try_send((&self.socket).into(), &transmit).is_ok()
     }
 

@@ -72,11 +72,11 @@ pub struct DirectionSpec {
     /// Random delay on the wire in addition to `delay`; not one per flow.
     pub jitter: Option<VariationSpec>,
     /// Token bucket before the transmitter, and the service-start delay of an idle one.
-    pub onset: StartDelaySpec,
+    pub start_delay: StartDelaySpec,
     /// Frame aggregation: datagrams arrive in batches.
     pub aggregation: Option<AggregationSpec>,
     /// Periodic variation of rate and delay, counted from the first datagram of any direction.
-    pub rhythm: Option<PeriodicVariationSpec>,
+    pub periodic_variation: Option<PeriodicVariationSpec>,
     /// Treatment of ECN codepoints.
     pub ecn: EcnTreatment,
     /// Queue before the transmitter.
@@ -102,9 +102,9 @@ impl Default for DirectionSpec {
             reorder: 0.0,
             reorder_delay: Duration::from_millis(10),
             jitter: None,
-            onset: StartDelaySpec::default(),
+            start_delay: StartDelaySpec::default(),
             aggregation: None,
-            rhythm: None,
+            periodic_variation: None,
             ecn: EcnTreatment::Kept,
             queue: DisciplineSpec::fcfs(Limit::Bytes(1_000_000)),
             mtu: None,
@@ -179,7 +179,7 @@ const KEYS: [&str; 18] = [
 const REPEATED: [&str; 3] = ["narrow", "blackout", "sleep"];
 
 impl DirectionSpec {
-    /// Sets the options in `text`: `KEY=VALUE`, separated by commas. Disciplines are those of `registry`.
+    /// Sets the options in `text`: `KEY=VALUE`, separated by commas. `registry` provides the disciplines.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl DirectionSpec {
         Ok(())
     }
 
-    /// Sets one option. Disciplines are those of `registry`.
+    /// Sets one option. `registry` provides the disciplines.
     ///
     /// # Errors
     ///
@@ -223,14 +223,14 @@ impl DirectionSpec {
             "shaper" => {
                 let (rate, burst) =
                     pair(value, "a rate and a burst, such as `5Mbit/s:100kB`").map_err(wrong)?;
-                self.onset.shaper = Some(TokenBucketSpec { rate, burst });
-                self.onset.check().map_err(|error| wrong(error.to_string()))?;
+                self.start_delay.shaper = Some(TokenBucketSpec { rate, burst });
+                self.start_delay.check().map_err(|error| wrong(error.to_string()))?;
             }
             "sleep" => {
                 let (after, wake) = pair(value, "two times, such as `11.6s:260ms`").map_err(wrong)?;
-                self.onset.sleep =
-                    self.onset.sleep.iter().copied().chain([SleepSpec { after, wake }]).collect();
-                self.onset.check().map_err(|error| wrong(error.to_string()))?;
+                self.start_delay.sleep =
+                    self.start_delay.sleep.iter().copied().chain([SleepSpec { after, wake }]).collect();
+                self.start_delay.check().map_err(|error| wrong(error.to_string()))?;
             }
             "aggregation" => {
                 let spec = aggregation(value).map_err(wrong)?;
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_one_is_asked_about() {
+    fn an_ambiguous_share_of_one_is_refused() {
         let mut spec = DirectionSpec::default();
         let why = spec.set("loss", "1", &Registry::default()).unwrap_err().to_string();
         assert!(why.contains("Write `1%` or `100%`"), "{why}");
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_access_networks_do_is_read_with_its_units() {
+    fn access_network_options_are_parsed_with_units() {
         let (mut spec, registry) = (DirectionSpec::default(), Registry::default());
         spec.set_all(
             "jitter=wifi:7ms,shaper=5Mbit/s:100kB,sleep=100ms:20ms,sleep=11.6s:260ms,aggregation=4ms:64pkt,ecn=bleached",
@@ -455,8 +455,8 @@ mod tests {
         .unwrap();
         let ms = Duration::from_millis;
         assert_eq!(spec.jitter.as_ref().unwrap().distribution, TimeSpec::Wifi { average: ms(7) });
-        assert_eq!(spec.onset.shaper.unwrap().passes_in(Duration::ZERO), Bytes::new(100_000));
-        assert_eq!(spec.onset.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
+        assert_eq!(spec.start_delay.shaper.unwrap().passes_in(Duration::ZERO), Bytes::new(100_000));
+        assert_eq!(spec.start_delay.sleep[1], SleepSpec { after: ms(11_600), wake: ms(260) });
         assert_eq!(spec.aggregation, Some(AggregationSpec { every: ms(4), packets: Some(64) }));
         assert_eq!(spec.ecn, EcnTreatment::Bleached);
         let error = |text: &str| DirectionSpec::default().set_all(text, &registry).unwrap_err().to_string();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn invalid_options_are_reported() {
         let error = |text: &str| {
             DirectionSpec::default().set_all(text, &Registry::default()).unwrap_err().to_string()
         };

@@ -1,58 +1,56 @@
-//! The times at which a thread that has nothing to do looks at its socket again, and at which readers are notified of
-//! what has come: wake-up coalescing.
+//! Wake-up coalescing: wake-up times of an idle socket thread, and notification times of readers.
 //!
-//! Whoever waits for a datagram is woken by the first. Where they come in quick succession that is once for every few of
-//! them, and waking up costs more than they do: the receiver of 1472 B datagrams that pass the host one by one spent a third
-//! of its time on it, and the sender, in whose calls it is woken, some too. So a thread that has just had many sleeps
-//! a little while they gather, as network cards do by moderating their interrupts. It goes on as long as that brings many,
-//! which is so above some 4 Gbit/s of such datagrams; whoever sends few is never kept waiting.
+//! A waiting thread wakes at the first datagram. In quick succession that means one wake-up for every few datagrams,
+//! and wake-ups cost more than the datagrams: a receiver of 1472 B datagrams without GRO spent a third of its time on
+//! them, and the sender, whose calls do the waking, some too. After a wake-up with many datagrams, the thread therefore
+//! sleeps for a short interval while more gather, as network cards do with interrupt moderation. Coalescing continues
+//! while each interval brings many datagrams, above about 4 Gbit/s of such datagrams. At lower rates it adds no delay.
 //!
-//! Deadlines are put together likewise: who paces packets that are a few microseconds apart sends some of them at a time.
+//! Deadlines are coalesced likewise: a sender that paces packets a few microseconds apart sends several at a time.
 
 use thalweg_proto::units::{Duration, Time};
 
-/// The time for which wake-ups are coalesced, and the most by which anything that is due may be late. The round trip seems
-/// longer by no more than this.
+/// Interval over which wake-ups are coalesced. It bounds the added lateness and the increase of the round-trip time.
 pub(super) const INTERVAL: Duration = Duration::from_micros(50);
 
-/// So many datagrams since the thread slept last are many.
+/// Minimum number of datagrams since the last sleep for coalescing.
 const MANY: usize = 16;
 
-/// Readers are notified of what has come when it is this much, in bytes, or after [`NOTIFY_AFTER`], while wake-ups are
-/// coalesced. Else they are before the thread sleeps.
+/// Unnotified bytes that cause a notification of readers during coalescing. The other trigger is [`NOTIFY_AFTER`].
+/// Without coalescing, readers are notified before the thread sleeps.
 const MAX_UNNOTIFIED: u64 = 64 << 10;
 const NOTIFY_AFTER: Duration = Duration::from_micros(100);
 
-/// The way in which a thread sleeps.
+/// Kind of sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
-    /// Until something comes, or so long at most; `None` for ever.
+    /// Until an event, or for this span at most; `None` means no limit.
     Until(Option<Duration>),
-    /// So long, whatever comes.
+    /// For this span, regardless of events.
     For(Duration),
 }
 
-/// The datagrams that have come since the thread slept last, and the bytes that readers have not been notified of.
+/// Datagrams received since the last sleep, and bytes without a notification of readers.
 #[derive(Debug, Default)]
 pub struct Coalescing {
     datagrams: usize,
-    /// It has coalesced wake-ups, and that has brought many.
+    /// True if the last sleep coalesced wake-ups and brought many datagrams.
     coalesces: bool,
     unnotified: Option<(Time, u64)>,
 }
 
 impl Coalescing {
-    /// So many datagrams came.
-    pub fn came(&mut self, datagrams: usize) {
+    /// Counts received datagrams.
+    pub fn on_received(&mut self, datagrams: usize) {
         self.datagrams += datagrams;
     }
 
-    /// So many bytes wait for readers.
-    pub fn handed_over(&mut self, now: Time, bytes: u64) {
+    /// Counts bytes delivered to readers' queues.
+    pub fn on_delivered(&mut self, now: Time, bytes: u64) {
         self.unnotified.get_or_insert((now, 0)).1 += bytes;
     }
 
-    /// True if readers are to be notified now of what was handed over, though the thread is busy.
+    /// Returns true if readers must be notified now, although the thread is busy.
     pub fn notifies(&mut self, now: Time) -> bool {
         let notifies = self
             .unnotified
@@ -63,14 +61,14 @@ impl Coalescing {
         notifies
     }
 
-    /// True if readers are to be notified before the thread sleeps. `may_coalesce` is false where it matters when a datagram
-    /// came.
+    /// Returns true if readers must be notified before the thread sleeps. `may_coalesce` is false if the scheme uses
+    /// packet arrival times.
     pub fn notifies_before_sleep(&mut self, may_coalesce: bool) -> bool {
         let goes_on = self.coalesces && may_coalesce && self.datagrams >= MANY;
         !goes_on && self.unnotified.take().is_some()
     }
 
-    /// The way to sleep, where something is due in `span`.
+    /// Returns the kind of sleep when the next deadline is in `span`.
     pub fn sleep(&mut self, span: Option<Duration>, may_coalesce: bool) -> Sleep {
         self.coalesces = core::mem::take(&mut self.datagrams) >= MANY && may_coalesce;
         match may_coalesce {
@@ -83,7 +81,7 @@ impl Coalescing {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that nobody is kept waiting who sends few, and nothing is kept from readers for long.
+    //! Tests that coalescing adds no delay at low rates and notifies readers soon.
     use super::*;
 
     const LONG: Option<Duration> = Some(Duration::from_millis(1));
@@ -92,19 +90,19 @@ mod tests {
     fn wake_ups_are_coalesced_while_that_brings_many() {
         let mut coalescing = Coalescing::default();
         for _ in 0..100 {
-            coalescing.came(MANY - 1);
+            coalescing.on_received(MANY - 1);
             assert_eq!(coalescing.sleep(LONG, true), Sleep::Until(LONG));
         }
-        coalescing.came(MANY - 1);
-        coalescing.came(1);
+        coalescing.on_received(MANY - 1);
+        coalescing.on_received(1);
         assert_eq!(coalescing.sleep(None, true), Sleep::For(INTERVAL));
-        coalescing.came(MANY);
+        coalescing.on_received(MANY);
         assert_eq!(coalescing.sleep(LONG, true), Sleep::For(INTERVAL));
-        coalescing.came(1);
+        coalescing.on_received(1);
         assert_eq!(coalescing.sleep(None, true), Sleep::Until(None));
         let short = Some(Duration::from_micros(1));
         assert_eq!(coalescing.sleep(short, true), Sleep::Until(Some(INTERVAL)), "deadlines are put together");
-        coalescing.came(1000);
+        coalescing.on_received(1000);
         assert_eq!(coalescing.sleep(short, false), Sleep::Until(short), "unless it matters");
         assert_eq!(coalescing.sleep(None, true), Sleep::Until(None), "those were before");
     }
@@ -114,23 +112,23 @@ mod tests {
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let mut coalescing = Coalescing::default();
         assert!(!coalescing.notifies_before_sleep(true), "of what?");
-        coalescing.came(MANY);
-        coalescing.handed_over(at(0), 10);
+        coalescing.on_received(MANY);
+        coalescing.on_delivered(at(0), 10);
         assert!(coalescing.notifies_before_sleep(true), "this may be all for now");
         coalescing.sleep(None, true);
-        coalescing.came(MANY);
-        coalescing.handed_over(at(50), 10);
+        coalescing.on_received(MANY);
+        coalescing.on_delivered(at(50), 10);
         assert!(!coalescing.notifies(at(60)) && !coalescing.notifies_before_sleep(true), "more will come");
         coalescing.sleep(None, true);
-        coalescing.came(MANY);
-        coalescing.handed_over(at(120), MAX_UNNOTIFIED - 11);
+        coalescing.on_received(MANY);
+        coalescing.on_delivered(at(120), MAX_UNNOTIFIED - 11);
         assert!(!coalescing.notifies(at(149)) && coalescing.notifies(at(150)), "it has been kept for long");
-        coalescing.handed_over(at(150), MAX_UNNOTIFIED);
+        coalescing.on_delivered(at(150), MAX_UNNOTIFIED);
         assert!(coalescing.notifies(at(150)), "it is much");
         assert!(!coalescing.notifies(at(151)) && !coalescing.notifies(at(1000)));
-        coalescing.handed_over(at(1000), 1);
+        coalescing.on_delivered(at(1000), 1);
         coalescing.sleep(None, true);
-        coalescing.came(1);
+        coalescing.on_received(1);
         assert!(coalescing.notifies_before_sleep(true), "the stream has ended");
     }
 }

@@ -29,7 +29,7 @@ pub enum NetError {
     Stopped,
     /// Local stream already finished or stopped; nothing more can be written.
     Finished,
-    /// Datagram empty or longer than [`LONGEST_DATAGRAM`](super::LONGEST_DATAGRAM).
+    /// Datagram empty or longer than [`MAX_DATAGRAM`](super::MAX_DATAGRAM).
     DatagramSize,
     /// A thread of the socket has ended.
     Over,
@@ -44,7 +44,7 @@ impl fmt::Display for NetError {
             Self::Connect(ConnectError::WrongKey(key)) => {
                 write!(f, "the one who answered has the key {key}, which is not the one expected")
             }
-            Self::Connect(ConnectError::Narrow) => f.write_str(
+            Self::Connect(ConnectError::PathMtuTooSmall) => f.write_str(
                 "somebody answers there, but not large packets: the path must carry those of 1228 bytes (of 1248 over IPv6)",
             ),
             Self::Connect(ConnectError::Version(theirs)) => write!(
@@ -66,7 +66,7 @@ impl fmt::Display for NetError {
                      for long",
                 )
             }
-            Self::Closed(Closed::Narrow) => {
+            Self::Closed(Closed::PathMtuTooSmall) => {
                 f.write_str("the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)")
             }
             Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
@@ -89,7 +89,7 @@ impl std::error::Error for NetError {}
 impl From<NetError> for io::Error {
     fn from(error: NetError) -> Self {
         let kind = match &error {
-            NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow)
+            NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall)
             | NetError::Closed(Closed::Silent) => io::ErrorKind::TimedOut,
             NetError::Connect(ConnectError::Version(_)) => io::ErrorKind::Unsupported,
             NetError::Connect(ConnectError::WrongKey(_)) => io::ErrorKind::PermissionDenied,
@@ -118,17 +118,17 @@ impl Drop for Inner {
         let mut state = self.pipe.lock();
         if state.closed.is_none() {
             state.close.get_or_insert((code::DONE, String::new()));
-            self.ring(state);
+            self.wake(state);
         }
     }
 }
 
 impl Inner {
     /// Notifies the thread of pending work, unless already notified.
-    pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
-        if !std::mem::replace(&mut state.rung, true) {
+    pub(super) fn wake(&self, mut state: MutexGuard<'_, State>) {
+        if !std::mem::replace(&mut state.notified, true) {
             drop(state);
-            self.running.ring(&self.pipe);
+            self.running.wake(&self.pipe);
         }
     }
 
@@ -136,7 +136,7 @@ impl Inner {
         let mut state = self.pipe.lock();
         if state.closed.is_none() {
             state.close.get_or_insert((code, reason.to_owned()));
-            self.ring(state);
+            self.wake(state);
         }
     }
 }
@@ -191,7 +191,7 @@ impl Connection {
         stats.datagrams_dropped += state.datagrams_dropped;
         if state.closed.is_none() {
             state.stats_wanted = true;
-            self.inner.ring(state);
+            self.inner.wake(state);
         }
         stats
     }
@@ -216,15 +216,15 @@ impl Connection {
     /// Authorises the peer: normal limits apply from now on. A socket that accepts any key leaves this to its
     /// application and limits a peer until then ([`Limits`](crate::endpoint::Limits)): it sends at most three bytes per
     /// byte received and buffers 64 KiB. Peers with a configured trusted key, and servers, need no call.
-    pub fn admit(&self) {
+    pub fn authorise(&self) {
         let mut state = self.inner.pipe.lock();
-        state.admit = true;
-        self.inner.ring(state);
+        state.authorise = true;
+        self.inner.wake(state);
     }
 
-    /// Authorises the peer ([`Connection::admit`]) and returns the two streams.
+    /// Authorises the peer ([`Connection::authorise`]) and returns the two streams.
     pub fn split(self) -> (SendStream, RecvStream) {
-        self.admit();
+        self.authorise();
         self.split_untrusted()
     }
 
@@ -256,10 +256,10 @@ impl SendStream {
         let mut rest = data;
         loop {
             let mut state = self.inner.pipe.lock();
-            while !self.room(&state)? {
+            while !self.has_room(&state)? {
                 state = self.inner.pipe.wait_writable(state);
             }
-            let room = (state.room - state.outgoing_bytes).max(PART);
+            let room = (state.send_buffer - state.outgoing_bytes).max(PART);
             let room = u32::try_from(room).unwrap_or(u32::MAX);
             if rest.len() <= room {
                 self.push(state, rest);
@@ -278,7 +278,7 @@ impl SendStream {
     pub async fn write_slice_async(&mut self, data: Slice) -> Result<(), NetError> {
         poll_fn(|context| {
             let mut state = self.inner.pipe.lock();
-            match self.room(&state) {
+            match self.has_room(&state) {
                 Ok(true) => {
                     self.push(state, data.clone());
                     Poll::Ready(Ok(()))
@@ -293,20 +293,20 @@ impl SendStream {
         .await
     }
 
-    fn room(&self, state: &State) -> Result<bool, NetError> {
+    fn has_room(&self, state: &State) -> Result<bool, NetError> {
         if let Some(why) = &state.closed {
             return Err(NetError::Closed(why.clone()));
         }
         if self.is_over {
             return Err(NetError::Finished);
         }
-        Ok(state.outgoing_bytes < state.room)
+        Ok(state.outgoing_bytes < state.send_buffer)
     }
 
     fn push(&self, mut state: MutexGuard<'_, State>, data: Slice) {
         if !data.is_empty() {
             state.push(data);
-            self.inner.ring(state);
+            self.inner.wake(state);
         }
     }
 
@@ -348,7 +348,7 @@ impl SendStream {
         if !std::mem::replace(&mut self.is_over, true) {
             let mut state = self.inner.pipe.lock();
             state.finish = true;
-            self.inner.ring(state);
+            self.inner.wake(state);
         }
     }
 
@@ -366,7 +366,7 @@ impl SendStream {
             state.outgoing.clear();
             state.outgoing_bytes = 0;
             state.stop = true;
-            self.inner.ring(state);
+            self.inner.wake(state);
         }
     }
 }
@@ -514,7 +514,7 @@ impl RecvStream {
     /// Notifies the thread of large amounts only; it learns of small ones at its next delivery.
     pub(super) fn consumed(&self, mut state: MutexGuard<'_, State>, bytes: u64, pieces: usize) {
         if state.count_consumed(bytes, u32::try_from(pieces).unwrap_or(u32::MAX)) {
-            self.inner.ring(state);
+            self.inner.wake(state);
         }
     }
 

@@ -1,7 +1,8 @@
-//! Datagrams beside the streams of a connection.
+//! Unreliable datagrams beside the streams of a connection.
 //!
-//! A datagram is sealed like all else, goes out alone in a packet, and is never sent again. It takes no part in the scheme's
-//! control of congestion: whoever sends many paces them itself. Queues are short and give up what is oldest, at both ends.
+//! A datagram is encrypted like all else, travels alone in a packet and is never retransmitted. It is outside the
+//! scheme's congestion control: an application that sends many must pace them itself. Queues at both ends are short and
+//! drop the oldest datagram.
 
 use super::connection::{Connection, NetError};
 use super::pipe::{MAX_DATAGRAMS, State};
@@ -9,18 +10,18 @@ use std::future::poll_fn;
 use std::task::Poll;
 use thalweg_proto::payload::Slice;
 
-/// The longest datagram, in bytes: it fits every path, whatever its size.
-pub const LONGEST_DATAGRAM: usize = crate::wire::frame::LONGEST_DATAGRAM;
+/// Maximum datagram size, in bytes; it fits every path MTU.
+pub const MAX_DATAGRAM: usize = crate::wire::frame::MAX_DATAGRAM;
 
 impl Connection {
-    /// Sends a datagram of 1 to [`LONGEST_DATAGRAM`] bytes and does not wait. It arrives once or not at all, in any order, and
-    /// nobody tells. Where more are given than leave, the oldest of 256 is dropped and counted
+    /// Sends a datagram of 1 to [`MAX_DATAGRAM`] bytes without waiting. It arrives at most once, in any order,
+    /// without an acknowledgement. If the queue of 256 overflows, the oldest is dropped and counted
     /// ([`datagrams_dropped`](crate::session::SessionStats::datagrams_dropped)).
     ///
     /// # Errors
     /// [`NetError::DatagramSize`]; [`NetError::Closed`] once the connection has ended.
     pub fn send_datagram(&self, bytes: &[u8]) -> Result<(), NetError> {
-        if !(1..=LONGEST_DATAGRAM).contains(&bytes.len()) {
+        if !(1..=MAX_DATAGRAM).contains(&bytes.len()) {
             return Err(NetError::DatagramSize);
         }
         let datagram = Slice::new(bytes);
@@ -33,11 +34,11 @@ impl Connection {
             state.datagrams_dropped += 1;
         }
         state.datagrams_out.push_back(datagram);
-        self.inner.ring(state);
+        self.inner.wake(state);
         Ok(())
     }
 
-    /// The next datagram of the peer. Up to 256 wait to be taken; of more the oldest are dropped and counted
+    /// Receives the peer's next datagram. Up to 256 are queued; on overflow the oldest is dropped and counted
     /// ([`Connection::datagrams_missed`]).
     ///
     /// # Errors
@@ -52,7 +53,8 @@ impl Connection {
         }
     }
 
-    /// [`Connection::recv_datagram`], without blocking. One caller waits at a time: of several only the last is woken.
+    /// Receives as [`Connection::recv_datagram`] does, without blocking. Only one caller may wait: of several, the last
+    /// is woken.
     ///
     /// # Errors
     /// [`NetError::Closed`] once the connection has ended and no datagram is left.
@@ -70,7 +72,7 @@ impl Connection {
         .await
     }
 
-    /// Datagrams of the peer that came and were dropped, because they were not taken in time.
+    /// Returns the number of the peer's datagrams dropped because the application did not read them in time.
     pub fn datagrams_missed(&self) -> u64 {
         self.inner.pipe.lock().datagrams_missed
     }

@@ -1,4 +1,4 @@
-//! Socket thread: receives, serves handles, sends what is due, sleeps until the next event.
+//! Socket thread: receives, serves handles, sends due packets, sleeps until the next event.
 
 use super::clock::Clock;
 use super::coalescing::Coalescing;
@@ -42,8 +42,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct Driver {
     /// State shared with handles and with all threads of the socket; index of this thread.
     shared: Arc<Shared>,
-    members: Vec<Arc<Shared>>,
-    member: usize,
+    shards: Vec<Arc<Shared>>,
+    shard: usize,
     udp: Udp,
     endpoint: Endpoint,
     clock: Clock,
@@ -54,7 +54,7 @@ pub(super) struct Driver {
     stats_at: Time,
     end: Option<Time>,
     /// True if data may be available: the last receive did not return empty.
-    looks: bool,
+    may_receive: bool,
     /// True if a session changed after it was polled.
     touched: bool,
     /// Spare list for the next notifications.
@@ -78,12 +78,12 @@ impl Drop for Driver {
             state.closed.get_or_insert(Closed::Here);
             pipe.wake_all(&mut state);
         }
-        let mut arrivals = self.shared.lobby.arrivals();
+        let mut arrivals = self.shared.accept_queue.arrivals();
         arrivals.over = true;
         if let Some(waker) = arrivals.waker.take() {
             waker.wake();
         }
-        self.shared.lobby.arrived.notify_all();
+        self.shared.accept_queue.arrived.notify_all();
     }
 }
 
@@ -93,11 +93,11 @@ struct Live {
 }
 
 impl Driver {
-    pub fn new(members: Vec<Arc<Shared>>, member: usize, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
+    pub fn new(shards: Vec<Arc<Shared>>, shard: usize, udp: Udp, endpoint: Endpoint, clock: Clock) -> Self {
         Self {
-            shared: Arc::clone(&members[member]),
-            members,
-            member,
+            shared: Arc::clone(&shards[shard]),
+            shards,
+            shard,
             udp,
             endpoint,
             clock,
@@ -106,7 +106,7 @@ impl Driver {
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
             end: None,
-            looks: true,
+            may_receive: true,
             touched: false,
             spare: Vec::new(),
             delivered: Vec::new(),
@@ -173,7 +173,7 @@ impl Driver {
 
     /// Receives available datagrams and reads the clock for them. Returns false if there were none.
     pub(super) fn receive(&mut self, now: &mut Time) -> bool {
-        if !std::mem::replace(&mut self.looks, true) {
+        if !std::mem::replace(&mut self.may_receive, true) {
             return false;
         }
         let (mut taken, mut datagrams) = (0, 0);
@@ -182,33 +182,33 @@ impl Driver {
             // Read the clock after the receive call: if the thread was preempted before, delays would look impossibly
             // short.
             let mut read = None;
-            let come = self.udp.receive(|arrival, stride, received| {
+            let outcome = self.udp.receive(|arrival, stride, received| {
                 let arrived = *read.get_or_insert_with(|| clock.now());
                 endpoint.receive(arrived, arrival, stride, received, Received::share);
             });
             *now = read.unwrap_or(*now);
             self.pass_on();
-            match come {
-                Ok(come) => {
-                    taken += come.bytes.max(CALL);
-                    datagrams += come.datagrams;
-                    self.looks = come.more;
+            match outcome {
+                Ok(outcome) => {
+                    taken += outcome.bytes.max(CALL);
+                    datagrams += outcome.datagrams;
+                    self.may_receive = outcome.more;
                 }
                 // A socket error may persist, but the only remedy is that peers time out.
-                Err(_) => self.looks = false,
+                Err(_) => self.may_receive = false,
             }
-            if !self.looks {
+            if !self.may_receive {
                 break;
             }
         }
-        self.coalescing.came(datagrams);
+        self.coalescing.on_received(datagrams);
         datagrams > 0
     }
 
     /// Forwards datagrams to the other threads of the socket.
     fn pass_on(&mut self) {
-        while let Some((member, passed)) = self.endpoint.passed() {
-            self.members[member].pass(passed);
+        while let Some((shard, passed)) = self.endpoint.passed() {
+            self.shards[shard].pass(passed);
         }
     }
 
@@ -231,7 +231,7 @@ impl Driver {
             // Statistics must not be stale during sleep.
             self.publish();
             let sleep = self.coalescing.sleep(span, may_coalesce);
-            self.looks = self.udp.wait(&self.shared.bell, full, sleep).unwrap_or(true);
+            self.may_receive = self.udp.wait(&self.shared.wake_fd, full, sleep).unwrap_or(true);
         }
         self.shared.asleep.store(false, Ordering::SeqCst);
     }
@@ -243,18 +243,18 @@ impl Driver {
 
     /// Executes requests of handles. Returns true if there were any.
     fn work(&mut self, now: Time) -> bool {
-        let (mut rung, connects, passed, trust, shut) = {
+        let (mut notified, connects, passed, trust, shut) = {
             let mut work = self.shared.work();
             if work.is_none() && !work.shut {
                 return false;
             }
             let spare = std::mem::take(&mut self.spare);
-            let rung = std::mem::replace(&mut work.rung, spare);
+            let notified = std::mem::replace(&mut work.notified, spare);
             work.passed_bytes = 0;
             let passed = std::mem::take(&mut work.passed);
-            (rung, std::mem::take(&mut work.connects), passed, work.trust.take(), work.shut)
+            (notified, std::mem::take(&mut work.connects), passed, work.trust.take(), work.shut)
         };
-        let any = !rung.is_empty() || !connects.is_empty() || !passed.is_empty() || trust.is_some();
+        let any = !notified.is_empty() || !connects.is_empty() || !passed.is_empty() || trust.is_some();
         if let Some(trust) = trust {
             self.endpoint.set_trust(trust);
         }
@@ -267,10 +267,10 @@ impl Driver {
             pipe.lock().handle = Some(handle);
             self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
         }
-        for pipe in rung.drain(..) {
+        for pipe in notified.drain(..) {
             self.serve(now, &pipe);
         }
-        self.spare = rung;
+        self.spare = notified;
         if shut && self.end.is_none() {
             self.end = Some(now + CLOSE_TIMEOUT);
             self.endpoint.stop_listening();
@@ -285,11 +285,11 @@ impl Driver {
     /// Moves data from a pipe to its session.
     fn serve(&mut self, now: Time, pipe: &Pipe) {
         let mut state = pipe.lock();
-        state.rung = false;
+        state.notified = false;
         let Some(handle) = state.handle else { return };
         let close = state.close.take();
-        if std::mem::take(&mut state.admit) {
-            self.endpoint.admit(handle);
+        if std::mem::take(&mut state.authorise) {
+            self.endpoint.authorise(handle);
             if let Some(session) = self.endpoint.session(handle) {
                 state.reading = session.reading();
             }
@@ -306,8 +306,8 @@ impl Driver {
             session.consumed(now, consumed);
         }
         if !state.outgoing.is_empty() {
-            let was_full = state.outgoing_bytes >= state.room / 2;
-            state.room = session.ahead().max(PART);
+            let was_full = state.outgoing_bytes >= state.send_buffer / 2;
+            state.send_buffer = session.send_buffer_limit().max(PART);
             let mut room = session.writable();
             while room > 0
                 && let Some(data) = state.pop()
@@ -315,7 +315,7 @@ impl Driver {
                 room = room.saturating_sub(u64::from(data.len()));
                 session.write(now, data);
             }
-            if was_full && state.outgoing_bytes < state.room / 2 {
+            if was_full && state.outgoing_bytes < state.send_buffer / 2 {
                 pipe.wake_writers(&mut state);
             }
         }
@@ -340,7 +340,7 @@ impl Driver {
         self.touched = true;
     }
 
-    /// Sends what is due. Returns the wake-up time ([`Time::ZERO`] for at once) and true if the socket buffer is full.
+    /// Sends due packets. Returns the wake-up time ([`Time::ZERO`] for at once) and true if the socket buffer is full.
     fn send(&mut self, now: Time) -> (Option<Time>, bool) {
         for _ in 0..SENDS {
             if !self.flush(now) {
@@ -412,18 +412,18 @@ impl Driver {
                         live.pipe.wake_all(&mut state);
                     }
                 }
-                EndpointEvent::Refused(refusal) => self.shared.lobby.arrivals().refuse(*refusal),
+                EndpointEvent::Refused(refusal) => self.shared.accept_queue.arrivals().refuse(*refusal),
                 EndpointEvent::Accepted { peer, service, remote, known } => {
                     // A connection that has ended since is accepted and found closed.
                     let session = self.endpoint.session(handle);
                     let binding =
                         session.as_ref().map(|session| session.agreed().binding).unwrap_or_default();
                     let opening = Opening::Open(Peer { key: peer, remote, service, binding });
-                    let pipe = Pipe::new(self.member, Some(handle), opening);
+                    let pipe = Pipe::new(self.shard, Some(handle), opening);
                     if let Some(session) = session {
                         pipe.lock().reading = session.reading();
                     }
-                    let mut arrivals = self.shared.lobby.arrivals();
+                    let mut arrivals = self.shared.accept_queue.arrivals();
                     let refusal = match self.end {
                         Some(_) => Some("it is ending"),
                         None => (!arrivals.make_room()).then_some("too many wait to be accepted"),
@@ -438,7 +438,7 @@ impl Driver {
                         waker.wake();
                     }
                     drop(arrivals);
-                    self.shared.lobby.arrived.notify_one();
+                    self.shared.accept_queue.arrived.notify_one();
                     self.pipes.insert(handle, Live { pipe, stats_at: Time::ZERO });
                 }
             }
@@ -470,7 +470,7 @@ impl Driver {
             live.stats_at = now;
             state.stats = session.stats(now);
         }
-        self.coalescing.handed_over(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
+        self.coalescing.on_delivered(now, self.delivered.iter().map(|piece| u64::from(piece.len())).sum());
         for piece in self.delivered.drain(..) {
             state.incoming.push(piece);
         }
@@ -528,7 +528,11 @@ impl Driver {
                 drop(state);
                 if is_forgotten {
                     // A connection closed locally must not be accepted.
-                    self.shared.lobby.arrivals().queue.retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
+                    self.shared
+                        .accept_queue
+                        .arrivals()
+                        .queue
+                        .retain(|arrived| !Arc::ptr_eq(&arrived.pipe, &pipe));
                 }
                 self.pipes.remove(&handle);
             }

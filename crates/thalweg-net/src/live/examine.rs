@@ -19,7 +19,7 @@ pub struct Findings {
     /// Source address of the examined path.
     pub local: IpAddr,
     /// Requested size of each socket buffer.
-    pub asked: Bytes,
+    pub requested: Bytes,
     /// Granted send buffer size. Linux doubles the request for its own overhead.
     pub send_buffer: Bytes,
     /// Granted receive buffer size.
@@ -48,7 +48,7 @@ pub struct Findings {
     pub processors: usize,
 }
 
-const ASKED: usize = 4 << 20;
+const REQUESTED: usize = 4 << 20;
 
 /// Examines the host, and the interface towards `target` if given. Sends nothing to the target: test datagrams go from
 /// this host to itself.
@@ -60,8 +60,8 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
     for socket in [&sender, &receiver] {
         let socket = SockRef::from(socket);
-        socket.set_send_buffer_size(ASKED)?;
-        socket.set_recv_buffer_size(ASKED)?;
+        socket.set_send_buffer_size(REQUESTED)?;
+        socket.set_recv_buffer_size(REQUESTED)?;
     }
     let buffer = |size: io::Result<usize>| size.map(|size| Bytes::new(size as u64));
     let (sending, receiving) =
@@ -69,7 +69,7 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     let arrived = send_together(&sender, &sending, &receiver, &receiving)?;
     Ok(Findings {
         local,
-        asked: Bytes::new(ASKED as u64),
+        requested: Bytes::new(REQUESTED as u64),
         send_buffer: buffer(SockRef::from(&sender).send_buffer_size())?,
         receive_buffer: buffer(SockRef::from(&receiver).recv_buffer_size())?,
         interface_mtu,
@@ -165,15 +165,15 @@ fn clock_cost() -> Duration {
 fn sealing() -> Rate {
     const PACKETS: u64 = 2000;
     const SIZE: usize = 1400;
-    let mut sealer = Encryptor::new(Secret([1; 32]));
+    let mut encryptor = Encryptor::new(Secret([1; 32]));
     let mut buffer = Vec::with_capacity(2 * SIZE);
     let clock = Clock::new();
     for _ in 0..PACKETS {
         buffer.clear();
-        write_header(&mut buffer, ConnectionId([0; 8]), sealer.next_number());
+        write_header(&mut buffer, ConnectionId([0; 8]), encryptor.next_number());
         buffer.resize(HEADER + SIZE, 0);
         // Sealing fails only after 2^62 packets.
-        let _ = sealer.seal(&mut buffer, 0);
+        let _ = encryptor.seal(&mut buffer, 0);
     }
     Rate::from_transfer(
         Bytes::new(PACKETS * SIZE as u64),

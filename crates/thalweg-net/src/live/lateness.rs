@@ -1,4 +1,4 @@
-//! The lateness of this host: how late a thread is woken, how often the system runs something else, what calls and packets cost.
+//! Lateness of this host: wake-up delays, preemption, and the cost of calls and packets.
 
 use super::clock::{Clock, timespec};
 use quinn_udp::{Transmit, UdpSocketState};
@@ -9,52 +9,52 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_proto::units::{Duration, Time};
 
-/// The times that a host adds to those of a path, as measured.
+/// Measured times that the host adds to those of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// The time from a datagram's sending to the moment at which the thread that waits for it runs: the median.
+    /// Median time from the sending of a datagram until the thread that waits for it runs.
     pub late: Duration,
-    /// The same, of which one in a hundred is later.
+    /// 99th percentile of the same time.
     pub late_p99: Duration,
-    /// The mean time for which a busy thread runs between two spans in which it does not; zero where none was seen.
+    /// Mean time between two preemptions of a busy thread; zero if there was none.
     pub away_every: Duration,
-    /// The mean length of such a span.
+    /// Mean duration of a preemption.
     pub away: Duration,
-    /// The cost of a call that sends.
+    /// Cost of a send call.
     pub call: Duration,
-    /// The cost of each further packet in it.
+    /// Cost of each further packet in the call.
     pub packet: Duration,
 }
 
-/// The bytes of a datagram, and the datagrams of a call, that are tried.
+/// Datagram size of the measurement in bytes, and datagrams per GSO call.
 pub(super) const SEGMENT: usize = 1200;
 pub(super) const SEGMENTS: usize = 10;
 
-/// Wake-ups to measure, about half a millisecond apart.
+/// Number of measured wake-ups, about half a millisecond apart.
 const WAKE_UPS: usize = 1000;
 
-/// The time for which a thread watches whether it runs.
+/// Duration of the preemption measurement.
 const WATCHES: Duration = Duration::from_millis(500);
 
-/// A thread that reads the clock and finds so much gone did not run meanwhile.
-const AWAY: Duration = Duration::from_micros(50);
+/// Minimum gap between two clock readings that counts as a preemption.
+const PREEMPTION_THRESHOLD: Duration = Duration::from_micros(50);
 
-/// Calls of each kind that are timed together, and how often: the fastest were not interrupted.
+/// Calls per timed round, and number of rounds; the fastest round had no interruption.
 const CALLS: u64 = 50;
 const ROUNDS: usize = 20;
 
-/// Measures the lateness of this host, for about a second and a half.
+/// Measures the lateness of this host, in about 1.5 s.
 ///
 /// # Errors
-/// No socket can be made at this address.
+/// No socket can be created at this address.
 pub(super) fn measure(local: IpAddr, segmentation: bool) -> io::Result<Lateness> {
     let (late, late_p99) = wake_ups(local)?;
-    let (away_every, away) = spans_away();
+    let (away_every, away) = preemptions();
     let (call, packet) = calls(local, segmentation)?;
     Ok(Lateness { late, late_p99, away_every, away, call, packet })
 }
 
-/// The median and the 99 % quantile of the times from a datagram's sending to the moment at which its receiver runs.
+/// Returns the median and the 99th percentile of the time from the sending of a datagram until its receiver runs.
 fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
     let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
     sender.connect(receiver.local_addr()?)?;
@@ -64,7 +64,7 @@ fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
         scope.spawn(|| {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
             for number in 0..WAKE_UPS as u64 {
-                // Apart by times that are no multiple of anything.
+                // The intervals have no common period.
                 let pause = Duration::from_micros(300 + number * 7919 % 400);
                 let _ = poll(&mut [], Some(&timespec(pause)));
                 sent.store(clock.now().as_picos(), Ordering::SeqCst);
@@ -79,7 +79,7 @@ fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
             }
             let woken = clock.now();
             let _ = receiver.recv(&mut byte);
-            // A later one may have been sent since.
+            // Another datagram may have been sent since.
             late.push(woken.since(Time::from_picos(sent.load(Ordering::SeqCst)).min(woken)));
         }
         late
@@ -89,13 +89,13 @@ fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
     Ok((at(50), at(99)))
 }
 
-/// The mean time between spans in which a busy thread does not run, and their mean length.
-fn spans_away() -> (Duration, Duration) {
+/// Returns the mean time between preemptions of a busy thread, and their mean duration.
+fn preemptions() -> (Duration, Duration) {
     let clock = Clock::new();
     let (mut last, mut away, mut spans) = (clock.now(), Duration::ZERO, 0);
     while last.since(Time::ZERO) < WATCHES {
         let now = clock.now();
-        if now.since(last) > AWAY {
+        if now.since(last) > PREEMPTION_THRESHOLD {
             away += now.since(last);
             spans += 1;
         }
@@ -103,11 +103,11 @@ fn spans_away() -> (Duration, Duration) {
     }
     match spans {
         0 => (Duration::ZERO, Duration::ZERO),
-        spans => (WATCHES.saturating_sub(away).max(AWAY) / spans, away / spans),
+        spans => (WATCHES.saturating_sub(away).max(PREEMPTION_THRESHOLD) / spans, away / spans),
     }
 }
 
-/// The cost of a call that sends a datagram, and of each further datagram in a call, where one can send several.
+/// Returns the cost of a send call with one datagram, and of each further datagram with GSO.
 fn calls(local: IpAddr, segmentation: bool) -> io::Result<(Duration, Duration)> {
     let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
     let sending = UdpSocketState::new((&sender).into())?;
@@ -120,7 +120,7 @@ fn calls(local: IpAddr, segmentation: bool) -> io::Result<(Duration, Duration)> 
         let round = |_| {
             let begin = clock.now();
             for _ in 0..CALLS {
-                // What finds no room at the receiver has cost as much.
+                // A datagram dropped at the receiver has the same cost.
                 let _ = sending.try_send((&sender).into(), &transmit);
             }
             clock.now().since(begin) / CALLS
@@ -135,7 +135,7 @@ fn calls(local: IpAddr, segmentation: bool) -> io::Result<(Duration, Duration)> 
     Ok((one.saturating_sub(packet), packet))
 }
 
-/// True if something can be read within `span`.
+/// Returns true if `socket` becomes readable within `span`.
 pub(super) fn readable(socket: &UdpSocket, span: Duration) -> io::Result<bool> {
     let mut fds = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
     Ok(poll(&mut fds, Some(&timespec(span)))? > 0)

@@ -1,7 +1,8 @@
-//! Connections over real sockets: a thread for each socket, or several, blocking and asynchronous handles for applications.
+//! Connections over real sockets: one or more threads per socket, with blocking and asynchronous handles for
+//! applications.
 //!
-//! The thread owns the socket and its [`Endpoint`](crate::endpoint::Endpoint). Handles and thread share a
-//! pipe for each connection, which is bounded both ways: a writer waits for the network, a peer for the reader.
+//! The thread owns the socket and its [`Endpoint`](crate::endpoint::Endpoint). Handles and thread share a bounded pipe
+//! per connection: writers wait for the network, and the peer waits for the reader.
 
 mod clock;
 mod coalescing;
@@ -19,7 +20,7 @@ mod udp;
 
 pub use clock::{Clock, Jumps};
 pub use connection::{Connection, NetError, RecvStream, SendStream};
-pub use datagram::LONGEST_DATAGRAM;
+pub use datagram::MAX_DATAGRAM;
 pub use examine::{Findings, examine};
 pub use lateness::Lateness;
 pub use part::Part;

@@ -1,4 +1,4 @@
-//! Streams with holes: of schemes whose application can do without some packets.
+//! Streams with holes, for schemes with partial reliability.
 
 use super::connection::{NetError, RecvStream};
 use super::pipe::State;
@@ -6,22 +6,22 @@ use std::future::poll_fn;
 use std::task::Poll;
 use thalweg_proto::payload::{Payload as _, Slice};
 
-/// The next part of a stream.
+/// Next part of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Bytes, in order.
     Bytes(Slice),
-    /// Here so many packets are missing and will not come.
+    /// Missing packets that will not arrive.
     Hole {
-        /// The number of missing packets, at least one.
+        /// Number of missing packets, at least one.
         packets: u32,
     },
 }
 
 impl RecvStream {
-    /// The next part of the stream, in order; `None` at the end. The scheme is the class of reliability: only `sstp` with
-    /// `loss-tolerance` above 0 has holes, no more of a segment than that share. The other ways to read pass over them. A
-    /// hole is counted in packets, as nobody knows how many bytes its packets had.
+    /// Returns the next part of the stream, in order; `None` at the end. The scheme determines the reliability: only
+    /// `sstp` with `loss-tolerance` above 0 has holes, at most that share of a segment. Other read functions skip
+    /// holes. A hole is counted in packets, as the size of missing packets is unknown.
     ///
     /// # Errors
     /// As [`RecvStream::read_slice`].
@@ -41,11 +41,11 @@ impl RecvStream {
         }
     }
 
-    /// [`RecvStream::read_part`], without blocking.
+    /// Reads as [`RecvStream::read_part`] does, without blocking.
     ///
     /// # Errors
-    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the
-    /// peer's application stopped early.
+    /// [`NetError::Closed`] if the connection ended before the stream did, [`NetError::Stopped`] if the peer's
+    /// application stopped early.
     pub async fn read_part_async(&mut self) -> Result<Option<Part>, NetError> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(Part::Bytes(rest)));
@@ -75,10 +75,10 @@ impl RecvStream {
 }
 
 impl State {
-    /// Behind what has been delivered so far so many packets are missing. Holes without bytes between them are one, so that
-    /// there are no more of them than pieces.
+    /// Records missing packets after the delivered data. Adjacent holes are merged, so there are no more holes than
+    /// pieces.
     pub(super) fn push_hole(&mut self, packets: u32) {
-        // No piece goes on behind a hole.
+        // No piece may extend across a hole.
         self.incoming.seal();
         let place = self.taken + self.incoming.bytes();
         match self.holes.back_mut() {
@@ -88,7 +88,7 @@ impl State {
     }
 
     fn pop_part(&mut self) -> Option<Part> {
-        // Those that other reads have passed over.
+        // Drop the holes that other reads have skipped.
         while self.holes.pop_front_if(|(place, _)| *place < self.taken).is_some() {}
         if let Some((_, packets)) = self.holes.pop_front_if(|(place, _)| *place == self.taken) {
             return Some(Part::Hole { packets });

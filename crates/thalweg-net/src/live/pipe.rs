@@ -44,7 +44,7 @@ pub(super) struct State {
     pub outgoing: VecDeque<Slice>,
     pub outgoing_bytes: u64,
     /// Capacity of the send queue, in bytes.
-    pub room: u64,
+    pub send_buffer: u64,
     pub finish: bool,
     pub stop: bool,
     /// True once the peer has received everything.
@@ -64,14 +64,14 @@ pub(super) struct State {
     pub reading: Reading,
     pub ended: Option<bool>,
     /// True if the application has authorised the peer.
-    pub admit: bool,
+    pub authorise: bool,
     pub close: Option<(u16, String)>,
     pub closed: Option<Closed>,
     pub stats: SessionStats,
     /// True if the statistics were read recently and may be read again.
     pub stats_wanted: bool,
     /// True if the thread is already notified of pending work.
-    pub rung: bool,
+    pub notified: bool,
     /// True if data has arrived since readers were last notified.
     pub unnotified: bool,
     /// Number of blocked callers; without any, the thread skips the wake-up.
@@ -151,7 +151,7 @@ impl Incoming {
 #[derive(Debug)]
 pub(super) struct Pipe {
     /// Socket thread that serves the connection.
-    pub member: usize,
+    pub shard: usize,
     state: Mutex<State>,
     /// Signals data, end of stream or close.
     pub readable: Condvar,
@@ -160,15 +160,15 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(member: usize, handle: Option<Handle>, opening: Opening) -> Arc<Self> {
+    pub fn new(shard: usize, handle: Option<Handle>, opening: Opening) -> Arc<Self> {
         Arc::new(Self {
-            member,
+            shard,
             state: Mutex::new(State {
                 handle,
                 opening,
                 outgoing: VecDeque::new(),
                 outgoing_bytes: 0,
-                room: PART,
+                send_buffer: PART,
                 finish: false,
                 stop: false,
                 finished: false,
@@ -182,12 +182,12 @@ impl Pipe {
                 consumed: (0, 0),
                 reading: Reading { bytes: 1, pieces: 1 },
                 ended: None,
-                admit: false,
+                authorise: false,
                 close: None,
                 closed: None,
                 stats: SessionStats::default(),
                 stats_wanted: false,
-                rung: false,
+                notified: false,
                 unnotified: false,
                 readers: 0,
                 writers: 0,
@@ -202,7 +202,7 @@ impl Pipe {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        // After a panic elsewhere, each counter and queue is still consistent by itself.
+        // After a panic elsewhere, each counter and queue is still consistent.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -321,7 +321,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that what waits to be read costs about as much memory as it has bytes, and comes out as it went in.
+    //! Tests that unread data takes about as much memory as its size, and is read unchanged.
     use super::*;
     use proptest::prelude::*;
 
@@ -334,7 +334,7 @@ mod tests {
         }
         assert_eq!(incoming.bytes(), 100_000);
         assert_eq!(incoming.pieces.len(), 100_000 / BLOCK, "in full blocks");
-        // No piece holds on to the buffer.
+        // No piece pins the buffer.
         let mut pieces = Vec::new();
         assert_eq!(incoming.drain_into(&mut pieces), 100_000_usize.div_ceil(BLOCK));
         assert_eq!(pieces.iter().map(|piece| piece.len() as usize).sum::<usize>(), 100_000);
@@ -343,15 +343,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_what_went_in(
+        fn reads_return_the_received_bytes_in_order(
             lengths in prop::collection::vec(prop_oneof![1u32..20, 1000u32..1050, Just(9000)], 0..60),
             reads in prop::collection::vec(0u8..4, 60),
         ) {
             let stream: Vec<u8> = (0..600_000u32).map(|at| (at * 7 + at / 251) as u8).collect();
-            let whole = Slice::new(stream.clone());
+            let stream_slice = Slice::new(stream.clone());
             let (mut incoming, mut taken, mut at) = (Incoming::default(), Vec::new(), 0);
             for (length, read) in lengths.into_iter().zip(reads) {
-                incoming.push(whole.slice(at, at + length));
+                incoming.push(stream_slice.slice(at, at + length));
                 at += length;
                 let mut pieces = Vec::new();
                 match read {

@@ -1,10 +1,10 @@
-//! Memory for datagrams that come: shared with the application without copying, and used again once it has let go.
+//! Receive buffers: shared with the application without copying, and reused once it has released them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_proto::payload::Slice;
 
-/// A buffer that nobody else holds.
+/// Exclusively owned buffer.
 #[derive(Debug)]
 pub struct Buffer(Arc<[u8]>);
 
@@ -13,42 +13,42 @@ impl Buffer {
         Self(std::iter::repeat_n(0, size).collect())
     }
 
-    /// All of it.
+    /// Returns the whole buffer.
     pub fn bytes(&mut self) -> &mut [u8] {
         Arc::get_mut(&mut self.0).expect("nobody else holds a buffer that was taken from a pool")
     }
 }
 
-/// Buffers of one size.
+/// Pool of buffers of one size.
 #[derive(Debug)]
 pub struct Pool {
     size: usize,
-    /// Those that were given out last are at the back.
+    /// Lent buffers, the latest at the back.
     lent: VecDeque<Arc<[u8]>>,
-    /// Buffers that are kept when nobody holds them, and that may be lent.
+    /// Maximum number of retained free buffers, and of lent ones.
     most: usize,
     most_lent: Option<usize>,
-    /// Buffers that were used again.
+    /// Number of reused buffers.
     taken: u32,
 }
 
 impl Pool {
-    /// Buffers of `size` bytes, of which `most` are kept.
+    /// Creates a pool of buffers of `size` bytes that retains up to `most`.
     pub fn new(size: usize, most: usize) -> Self {
         Self { size, lent: VecDeque::new(), most, most_lent: None, taken: 0 }
     }
 
-    /// So many may be lent at a time, no fewer than are kept.
+    /// Limits the number of lent buffers to `most`, or to the number of retained ones if that is more.
     pub fn lending(self, most: usize) -> Self {
         Self { most_lent: Some(most.max(self.most)), ..self }
     }
 
-    /// True if as many are lent as may be.
+    /// Returns true if the maximum number of buffers is lent.
     pub fn is_exhausted(&mut self) -> bool {
         if self.most_lent.is_none_or(|most| self.lent.len() < most) {
             return false;
         }
-        for _ in 0..LOOKED_AT {
+        for _ in 0..MAX_SCANNED {
             if self.lent.front().is_none_or(|bytes| Arc::strong_count(bytes) == 1) {
                 return false;
             }
@@ -57,10 +57,10 @@ impl Pool {
         true
     }
 
-    /// A buffer that nobody holds: one that was used before, if there is one.
+    /// Returns a free buffer, a reused one if available.
     pub fn take(&mut self) -> Buffer {
-        // Applications mostly let go in the order in which they got. One that keeps some does not hold up the others.
-        for _ in 0..self.lent.len().min(LOOKED_AT) {
+        // Applications mostly release buffers in order. The rotation skips buffers that are kept for long.
+        for _ in 0..self.lent.len().min(MAX_SCANNED) {
             let Some(mut bytes) = self.lent.pop_front() else { break };
             if Arc::get_mut(&mut bytes).is_some() {
                 self.forget_one();
@@ -71,7 +71,7 @@ impl Pool {
         Buffer::new(self.size)
     }
 
-    /// Lets go of a buffer now and then, if more are kept than need be.
+    /// Occasionally drops a buffer if the pool is larger than needed.
     fn forget_one(&mut self) {
         self.taken = self.taken.wrapping_add(1);
         let is_due = self.lent.len() >= self.most && self.taken.is_multiple_of(FORGETS);
@@ -80,7 +80,7 @@ impl Pool {
         }
     }
 
-    /// Gives the buffer out; it comes back when all slices of it are gone.
+    /// Lends the buffer; it becomes free when all its slices are dropped.
     pub fn lend(&mut self, buffer: Buffer) -> Slice {
         let Buffer(bytes) = buffer;
         if self.lent.len() < self.most_lent.unwrap_or(self.most) {
@@ -90,18 +90,18 @@ impl Pool {
     }
 }
 
-/// So many buffers are used again for one that is let go.
+/// Number of reuses after which one buffer is dropped.
 const FORGETS: u32 = 64;
 
-/// Buffers that are asked whether they are free before a new one is made.
-const LOOKED_AT: usize = 4;
+/// Number of lent buffers examined before a new one is allocated.
+const MAX_SCANNED: usize = 4;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn buffers_come_back_when_they_are_let_go() {
+    fn released_buffers_are_reused() {
         let mut pool = Pool::new(10, 2);
         let mut buffer = pool.take();
         buffer.bytes()[0] = 7;
@@ -113,7 +113,7 @@ mod tests {
         drop(first);
         assert_eq!(pool.take().bytes()[0], 7);
         drop(second);
-        // No more than two are kept.
+        // At most two are retained.
         let many: Vec<_> = (0..5).map(|_| Buffer::new(10)).map(|buffer| pool.lend(buffer)).collect();
         assert_eq!((many.len(), pool.lent.len()), (5, 2));
     }

@@ -1,4 +1,4 @@
-//! A socket with its threads.
+//! Socket and its threads.
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
@@ -6,8 +6,7 @@ use super::driver::Driver;
 use super::pipe::{Opening, Pipe};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{
-    Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_MEMBERS, Refusal, ShardMessage,
-    Trust,
+    Connect, Endpoint, EndpointConfig, EndpointStats, ListenerState, MAX_SHARDS, Refusal, ShardMessage, Trust,
 };
 use crate::identity::SystemEntropy;
 use crate::session::{Closed, code};
@@ -23,57 +22,57 @@ use std::task::{Poll, Waker};
 use std::thread::JoinHandle;
 use thalweg_proto::units::Bytes;
 
-/// A socket's settings.
+/// Configuration of a socket.
 #[derive(Clone, Debug)]
 pub struct SocketConfig {
-    /// The address to listen at, or to connect from. Port 0 takes any that is free.
+    /// Address to bind; port 0 selects a free port.
     pub bind: SocketAddr,
-    /// The settings of the endpoint: its identity, and the clients that it answers.
+    /// Configuration of the endpoint: its identity and accepted clients.
     pub endpoint: EndpointConfig,
-    /// The size that is asked of the system for each of the socket's buffers.
+    /// Requested size of each socket buffer.
     pub buffer: Bytes,
-    /// The offloads that are used.
+    /// Enabled offloads.
     pub offload: Offload,
-    /// The clock that its connections take the time from.
+    /// Clock of the connections.
     pub clock: Clock,
-    /// The threads that serve it, 1 to 64: each has a system socket of its own (`SO_REUSEPORT`), and its share of the
-    /// connections. The bounds of the endpoint hold over all of them together.
+    /// Number of threads, 1 to 64. Each has its own system socket (`SO_REUSEPORT`) and a share of the connections. The
+    /// limits of the endpoint apply to all threads together.
     pub threads: usize,
 }
 
 impl SocketConfig {
-    /// With usual buffers, all offloads and one thread.
+    /// Creates a configuration with default buffers, all offloads and one thread.
     pub fn new(bind: SocketAddr, endpoint: EndpointConfig) -> Self {
         let (buffer, offload, clock) = (Bytes::new(4 << 20), Offload::Auto, Clock::new());
         Self { bind, endpoint, buffer, offload, clock, threads: 1 }
     }
 }
 
-/// The work that handles and other threads of the socket ask of a thread.
+/// Work queued for a thread by handles and by other threads of the socket.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// Pipes in which something was done.
-    pub rung: Vec<Arc<Pipe>>,
+    /// Pipes with pending work.
+    pub notified: Vec<Arc<Pipe>>,
     pub connects: Vec<(Connect, Arc<Pipe>)>,
-    /// The clients that may connect from now on, where that has changed.
+    /// New set of accepted clients, if it has changed.
     pub trust: Option<Trust>,
-    /// Datagrams that came to other threads and are for this one, and the bytes of them.
+    /// Datagrams forwarded by other threads, and their bytes.
     pub passed: Vec<ShardMessage>,
     pub passed_bytes: usize,
-    /// Everything is to be closed.
+    /// True if all connections must close.
     pub shut: bool,
 }
 
-/// The most of that that waits: as much as a socket's usual buffer. What is beyond is lost, as it would be there.
+/// Maximum bytes of queued forwarded datagrams, equal to the default socket buffer. Excess is dropped, as there.
 const MAX_PASSED: usize = 4 << 20;
 
 impl Work {
-    /// There is nothing to do but to end, perhaps.
+    /// Returns true if there is no pending work, except possibly the shutdown.
     pub fn is_none(&self) -> bool {
-        self.rung.is_empty() && self.connects.is_empty() && self.trust.is_none() && self.passed.is_empty()
+        self.notified.is_empty() && self.connects.is_empty() && self.trust.is_none() && self.passed.is_empty()
     }
 
-    /// Takes what another thread passes on, if there is room.
+    /// Queues a message of another thread if there is room.
     fn pass(&mut self, passed: ShardMessage) {
         if self.passed_bytes + passed.size() <= MAX_PASSED {
             self.passed_bytes += passed.size();
@@ -82,22 +81,23 @@ impl Work {
     }
 }
 
-/// A connection that a client has made and nobody has taken.
+/// Incoming connection in the accept queue.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub pipe: Arc<Pipe>,
-    /// Its key is trusted.
+    /// True if its key is trusted.
     pub known: bool,
 }
 
-/// Connections that wait to be accepted. Of more, strangers that have gone are forgotten, and then others closed.
+/// Maximum length of the accept queue. Beyond it, closed unauthenticated connections are removed; otherwise new ones
+/// are closed.
 const MAX_ARRIVALS: usize = 1024;
 
-/// Clients that were turned away of which is kept until somebody asks.
+/// Maximum number of stored refusals until the application reads them.
 const MAX_REFUSED: usize = 64;
 
 impl Arrivals {
-    /// A client was turned away.
+    /// Records a refused client.
     pub fn refuse(&mut self, refusal: Refusal) {
         if self.refused.len() < MAX_REFUSED {
             self.refused.push(refusal);
@@ -106,7 +106,7 @@ impl Arrivals {
         }
     }
 
-    /// Makes room for one more. False where there is none.
+    /// Makes room for one more connection. Returns false if that is impossible.
     pub fn make_room(&mut self) -> bool {
         if self.queue.len() < MAX_ARRIVALS {
             return true;
@@ -118,40 +118,40 @@ impl Arrivals {
     }
 }
 
-/// Connections that clients have made and nobody has taken.
+/// Incoming connections that are not accepted yet.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     pub queue: VecDeque<Arrived>,
-    /// Clients that were turned away, and the number of others of which nothing is kept.
+    /// Refused clients, and the number of further ones without a record.
     pub refused: Vec<Refusal>,
     pub forgotten: u64,
     pub waker: Option<Waker>,
-    /// A thread is gone.
+    /// True if a thread has ended.
     pub over: bool,
 }
 
-/// The place where all threads of a socket bring those that have come.
+/// Accept queue, filled by all threads of a socket.
 #[derive(Debug, Default)]
-pub(super) struct Lobby {
+pub(super) struct AcceptQueue {
     arrivals: Mutex<Arrivals>,
     pub arrived: Condvar,
 }
 
-impl Lobby {
+impl AcceptQueue {
     pub fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
         self.arrivals.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// The state that handles and a thread share.
+/// State shared by handles and a thread.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Wakes the thread.
-    pub bell: OwnedFd,
-    /// The thread sleeps, or is about to.
+    /// Event file descriptor that wakes the thread.
+    pub wake_fd: OwnedFd,
+    /// True while the thread sleeps or is about to.
     pub asleep: AtomicBool,
     pub work: Mutex<Work>,
-    pub lobby: Arc<Lobby>,
+    pub accept_queue: Arc<AcceptQueue>,
     pub stats: Mutex<(EndpointStats, UdpStats)>,
     pub local: SocketAddr,
 }
@@ -161,82 +161,82 @@ impl Shared {
         self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Hands something over to the thread, which another has got.
+    /// Forwards a message from another thread to this one.
     pub fn pass(&self, passed: ShardMessage) {
         self.work().pass(passed);
-        self.ring();
+        self.wake();
     }
 
     /// Wakes the thread if it sleeps.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
-            // It fails only when the bell has been rung 2^64 times and not been heard.
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            // The write fails only after 2^64 unread wake-ups.
+            let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
         }
     }
 }
 
-/// The socket's threads, which end with the last handle.
+/// Threads of a socket; they end with the last handle.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// The state that is shared with each of them, at least one.
-    members: Vec<Arc<Shared>>,
-    lobby: Arc<Lobby>,
+    /// State shared with each thread, at least one.
+    shards: Vec<Arc<Shared>>,
+    accept_queue: Arc<AcceptQueue>,
     threads: Vec<JoinHandle<()>>,
-    /// Connections that were asked for: threads take turns.
-    asked: AtomicUsize,
+    /// Number of started connection attempts; they are assigned to threads in turn.
+    next_shard: AtomicUsize,
 }
 
 impl Running {
-    /// Tells the thread of a pipe that there is something to do in it.
-    pub fn ring(&self, pipe: &Arc<Pipe>) {
-        let shared = &self.members[pipe.member];
-        shared.work().rung.push(Arc::clone(pipe));
-        shared.ring();
+    /// Notifies the thread of a pipe of pending work.
+    pub fn wake(&self, pipe: &Arc<Pipe>) {
+        let shared = &self.shards[pipe.shard];
+        shared.work().notified.push(Arc::clone(pipe));
+        shared.wake();
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        for shared in &self.members {
+        for shared in &self.shards {
             shared.work().shut = true;
-            shared.ring();
+            shared.wake();
         }
         for thread in self.threads.drain(..) {
-            // A panic of the thread has been printed.
+            // The message of a panic is already printed.
             let _ = thread.join();
         }
     }
 }
 
-/// A connection that somebody waits for. Given up when nobody does any more.
-struct Asked<'a> {
+/// Connection attempt of a caller. Dropping it abandons the attempt.
+struct PendingConnect<'a> {
     pipe: Arc<Pipe>,
     running: &'a Running,
     is_settled: bool,
 }
 
-impl Asked<'_> {
-    /// It is there, or will not come.
+impl PendingConnect<'_> {
+    /// Returns the pipe once the attempt has succeeded or failed.
     fn settled(mut self) -> Arc<Pipe> {
         self.is_settled = true;
         Arc::clone(&self.pipe)
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingConnect<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
             self.pipe.lock().close = Some((code::DONE, String::new()));
-            self.running.ring(&self.pipe);
+            self.running.wake(&self.pipe);
         }
     }
 }
 
-/// A UDP socket that makes and accepts connections.
+/// UDP socket that opens and accepts connections.
 ///
-/// It lives as long as it or any of its connections is held. The last to be dropped closes what is open and waits, for half
-/// a second at most, until the peers have heard of it. It waits for none that has closed its connection itself.
+/// It lives until it and all its connections are dropped. The last drop closes open connections and waits up to 500 ms
+/// for the peers to acknowledge it. It does not wait for connections that the application has closed.
 #[derive(Clone, Debug)]
 pub struct Socket {
     running: Arc<Running>,
@@ -246,7 +246,7 @@ impl Socket {
     /// Binds a socket and starts its threads.
     ///
     /// # Errors
-    /// What the system says: the address is taken, or not of this host.
+    /// Returns the system's error, for example if the address is in use or not an address of this host.
     pub fn bind(config: SocketConfig) -> io::Result<Self> {
         let (mut running, drivers) = Self::prepare(config)?;
         for driver in drivers {
@@ -256,43 +256,44 @@ impl Socket {
         Ok(Self { running: Arc::new(running) })
     }
 
-    /// A bound socket, and what its threads will run.
+    /// Returns a bound socket and the drivers of its threads.
     fn prepare(config: SocketConfig) -> io::Result<(Running, Vec<Driver>)> {
         let SocketConfig { bind, endpoint, buffer, offload, clock, threads } = config;
         let buffer = usize::try_from(buffer.get()).unwrap_or(usize::MAX);
-        let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MAX_MEMBERS))?;
-        let lobby = Arc::new(Lobby::default());
+        let (sockets, is_steered) = Udp::bind_all(bind, buffer, offload, threads.clamp(1, MAX_SHARDS))?;
+        let accept_queue = Arc::new(AcceptQueue::default());
         let share = |udp: &Udp| {
             Ok(Arc::new(Shared {
-                bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+                wake_fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 asleep: AtomicBool::new(false),
                 work: Mutex::default(),
-                lobby: Arc::clone(&lobby),
+                accept_queue: Arc::clone(&accept_queue),
                 stats: Mutex::default(),
                 local: udp.local()?,
             }))
         };
-        let members = sockets.iter().map(share).collect::<io::Result<Vec<_>>>()?;
-        let place = endpoint.listen.is_some().then(|| place(members[0].local));
+        let shards = sockets.iter().map(share).collect::<io::Result<Vec<_>>>()?;
+        let place = endpoint.listen.is_some().then(|| place(shards[0].local));
         let endpoint = EndpointConfig { place, ..endpoint };
         let mut entropy = SystemEntropy::new();
-        let desk = ListenerState::new(clock.now(), endpoint.limits, members.len(), is_steered, &mut entropy);
-        let desk = Arc::new(desk);
-        let drivers = sockets.into_iter().enumerate().map(|(member, udp)| {
+        let listener =
+            ListenerState::new(clock.now(), endpoint.limits, shards.len(), is_steered, &mut entropy);
+        let listener = Arc::new(listener);
+        let drivers = sockets.into_iter().enumerate().map(|(shard, udp)| {
             let entropy = Box::new(SystemEntropy::new());
-            let endpoint = Endpoint::member(endpoint.clone(), entropy, Arc::clone(&desk), member);
-            Driver::new(members.clone(), member, udp, endpoint, clock.clone())
+            let endpoint = Endpoint::shard(endpoint.clone(), entropy, Arc::clone(&listener), shard);
+            Driver::new(shards.clone(), shard, udp, endpoint, clock.clone())
         });
         let drivers = drivers.collect();
-        Ok((Running { members, lobby, threads: Vec::new(), asked: AtomicUsize::new(0) }, drivers))
+        Ok((Running { shards, accept_queue, threads: Vec::new(), next_shard: AtomicUsize::new(0) }, drivers))
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the bound address.
     pub fn local(&self) -> SocketAddr {
-        self.running.members[0].local
+        self.running.shards[0].local
     }
 
-    /// Counters of the endpoint and of the socket, of all threads together.
+    /// Returns the counters of the endpoint and of the socket, summed over all threads.
     pub fn stats(&self) -> (EndpointStats, UdpStats) {
         self.stats_of_threads().into_iter().fold(Default::default(), |mut sum, (endpoint, udp)| {
             sum.0 += endpoint;
@@ -301,52 +302,52 @@ impl Socket {
         })
     }
 
-    /// The same for each thread.
+    /// Returns these counters per thread.
     pub fn stats_of_threads(&self) -> Vec<(EndpointStats, UdpStats)> {
         let stats =
             |shared: &Arc<Shared>| *shared.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        self.running.members.iter().map(stats).collect()
+        self.running.shards.iter().map(stats).collect()
     }
 
-    /// The clients that may connect from now on. Connections that there are stay.
+    /// Replaces the set of accepted clients. Existing connections are unaffected.
     pub fn set_trust(&self, trust: &Trust) {
-        for shared in &self.running.members {
+        for shared in &self.running.shards {
             shared.work().trust = Some(trust.clone());
-            shared.ring();
+            shared.wake();
         }
     }
 
-    /// The clients that were turned away since the last call: at most 64 of them, and the number of the others.
+    /// Returns the clients refused since the last call, 64 at most, and the number of further ones.
     pub fn refused(&self) -> (Vec<Refusal>, u64) {
-        let mut arrivals = self.running.lobby.arrivals();
+        let mut arrivals = self.running.accept_queue.arrivals();
         (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.forgotten))
     }
 
-    /// Connects, and waits until the handshake is over.
+    /// Connects, and blocks until the handshake completes.
     ///
     /// # Errors
-    /// [`NetError::Connect`] with the reason if there is no connection: nobody answers, or somebody else than expected;
+    /// [`NetError::Connect`] with the reason if the connection fails: no answer, or an unexpected key;
     /// [`NetError::Closed`] if the socket's thread has ended.
     pub fn connect(&self, connect: Connect) -> Result<Connection, NetError> {
-        let asked = self.begin(connect);
-        let pipe = &asked.pipe;
+        let pending = self.begin(connect);
+        let pipe = &pending.pipe;
         let mut state = pipe.lock();
         while state.opening == Opening::Waiting && state.closed.is_none() {
             state = pipe.wait_readable(state);
         }
         drop(state);
-        Connection::opened(&self.running, asked.settled())
+        Connection::opened(&self.running, pending.settled())
     }
 
-    /// [`Socket::connect`], without blocking. Dropped before it is ready, it gives up.
+    /// Connects as [`Socket::connect`] does, without blocking. Dropping the future abandons the attempt.
     ///
     /// # Errors
-    /// [`NetError::Connect`] with the reason if there is no connection: nobody answers, or somebody else than expected;
+    /// [`NetError::Connect`] with the reason if the connection fails: no answer, or an unexpected key;
     /// [`NetError::Closed`] if the socket's thread has ended.
     pub async fn connect_async(&self, connect: Connect) -> Result<Connection, NetError> {
-        let asked = self.begin(connect);
+        let pending = self.begin(connect);
         poll_fn(|context| {
-            let mut state = asked.pipe.lock();
+            let mut state = pending.pipe.lock();
             if state.opening == Opening::Waiting && state.closed.is_none() {
                 state.open_waker = Some(context.waker().clone());
                 return Poll::Pending;
@@ -354,30 +355,30 @@ impl Socket {
             Poll::Ready(())
         })
         .await;
-        Connection::opened(&self.running, asked.settled())
+        Connection::opened(&self.running, pending.settled())
     }
 
-    fn begin(&self, connect: Connect) -> Asked<'_> {
+    fn begin(&self, connect: Connect) -> PendingConnect<'_> {
         let running = &*self.running;
-        let member = running.asked.fetch_add(1, Ordering::Relaxed) % running.members.len();
-        let pipe = Pipe::new(member, None, Opening::Waiting);
-        let shared = &running.members[member];
+        let shard = running.next_shard.fetch_add(1, Ordering::Relaxed) % running.shards.len();
+        let pipe = Pipe::new(shard, None, Opening::Waiting);
+        let shared = &running.shards[shard];
         shared.work().connects.push((connect, Arc::clone(&pipe)));
-        if running.lobby.arrivals().over {
-            // Nobody looks at it any more.
+        if running.accept_queue.arrivals().over {
+            // No thread serves this pipe any more.
             pipe.lock().closed.get_or_insert(Closed::Here);
         }
-        shared.ring();
-        Asked { pipe, running, is_settled: false }
+        shared.wake();
+        PendingConnect { pipe, running, is_settled: false }
     }
 
-    /// The next connection that a client makes.
+    /// Returns the next incoming connection.
     ///
     /// # Errors
     /// [`NetError::Over`] once a thread of the socket has ended.
     pub fn accept(&self) -> Result<Connection, NetError> {
-        let lobby = &self.running.lobby;
-        let mut arrivals = lobby.arrivals();
+        let accept_queue = &self.running.accept_queue;
+        let mut arrivals = accept_queue.arrivals();
         loop {
             if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 drop(arrivals);
@@ -386,19 +387,19 @@ impl Socket {
             if arrivals.over {
                 return Err(NetError::Over);
             }
-            arrivals = lobby.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
+            arrivals = accept_queue.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
     }
 
-    /// [`Socket::accept`], for so long at most; `None` when nobody came.
+    /// Accepts as [`Socket::accept`] does, but waits at most `span`; `None` on timeout.
     ///
     /// # Errors
     /// [`NetError::Over`] once a thread of the socket has ended.
     pub fn accept_within(&self, span: std::time::Duration) -> Result<Option<Connection>, NetError> {
-        let lobby = &self.running.lobby;
-        let arrivals = lobby.arrivals();
+        let accept_queue = &self.running.accept_queue;
+        let arrivals = accept_queue.arrivals();
         let waiting = |arrivals: &mut Arrivals| arrivals.queue.is_empty() && !arrivals.over;
-        let (mut arrivals, _) = lobby
+        let (mut arrivals, _) = accept_queue
             .arrived
             .wait_timeout_while(arrivals, span, waiting)
             .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -409,14 +410,14 @@ impl Socket {
         Connection::opened(&self.running, pipe).map(Some)
     }
 
-    /// [`Socket::accept`], without blocking.
+    /// Accepts as [`Socket::accept`] does, without blocking.
     ///
     /// # Errors
     /// [`NetError::Over`] once a thread of the socket has ended.
     pub async fn accept_async(&self) -> Result<Connection, NetError> {
-        let lobby = &self.running.lobby;
+        let accept_queue = &self.running.accept_queue;
         let pipe = poll_fn(|context| {
-            let mut arrivals = lobby.arrivals();
+            let mut arrivals = accept_queue.arrivals();
             if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 return Poll::Ready(Ok(pipe));
             }
@@ -431,8 +432,8 @@ impl Socket {
     }
 }
 
-/// The bytes that tell a socket from all others of its identity: the host, as systemd names it (`machine-id(5)`; hosts
-/// without are told apart by their addresses only), and its address.
+/// Returns bytes that distinguish a socket from all others with its identity: the host's id (`machine-id(5)`; hosts
+/// without one are distinguished by address only) and the bound address.
 fn place(local: SocketAddr) -> Vec<u8> {
     let mut place = std::fs::read("/etc/machine-id").unwrap_or_default();
     place.extend_from_slice(local.to_string().as_bytes());
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_pass_on_waits_in_4_mib() {
+    fn forwarded_datagrams_are_bounded_to_4_mib() {
         let mut work = Work::default();
         let arrival = Arrival { from: "192.0.2.1:9".parse().unwrap(), ecn: thalweg_proto::Ecn::NotEct };
         let pass = |work: &mut Work, size| {
@@ -461,35 +462,35 @@ mod tests {
         };
         (0..5000).for_each(|_| pass(&mut work, 1000));
         assert_eq!((work.passed.len(), work.passed_bytes), ((4 << 20) / 1000, (4 << 20) / 1000 * 1000));
-        // What is large is lost, and what fits still comes.
+        // A large message is dropped; a small one still fits.
         pass(&mut work, 100_000);
         pass(&mut work, 100);
         assert_eq!(work.passed.len(), (4 << 20) / 1000 + 1);
     }
 
-    /// A thread that is stopped once it has read the clock: what comes meanwhile came later than that.
+    /// The thread pauses after it has read the clock; datagrams received meanwhile get a later arrival time.
     #[test]
-    fn what_comes_while_the_thread_is_stopped_came_then() {
+    fn datagrams_received_during_a_pause_get_later_arrival_times() {
         let (clock, jumps) = Clock::that_jumps();
         let (running, mut drivers) = Socket::prepare(listening(clock.clone())).unwrap();
         let mut driver = drivers.pop().unwrap();
         let mut now = clock.now();
         let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        peer.send_to(b"anything", running.members[0].local).unwrap();
-        jumps.ahead(Duration::from_secs(1));
+        peer.send_to(b"anything", running.shards[0].local).unwrap();
+        jumps.advance(Duration::from_secs(1));
         while !driver.receive(&mut now) {
             std::thread::yield_now();
         }
         assert!(now >= Time::ZERO + Duration::from_secs(1), "{now:?}");
     }
 
-    /// The effect of a panic of the thread: its state is dropped.
+    /// A panic of the thread has this effect: its state is dropped.
     #[test]
-    fn nobody_waits_for_a_thread_that_is_gone() {
+    fn calls_do_not_block_after_a_thread_has_ended() {
         let (running, mut drivers) = Socket::prepare(listening(Clock::new())).unwrap();
         let driver = drivers.pop().unwrap();
         let socket = Socket { running: Arc::new(running) };
-        let asked = Connect {
+        let request = Connect {
             remote: socket.local(),
             trust: Trust::Anyone,
             service: "test".into(),
@@ -499,10 +500,10 @@ mod tests {
         let waiting = [socket.clone(), socket.clone()];
         std::thread::scope(|scope| {
             let [accepts, connects] = waiting;
-            let again = asked.clone();
+            let again = request.clone();
             let accepting = scope.spawn(move || accepts.accept().map(drop));
             let connecting = scope.spawn(move || connects.connect(again).map(drop));
-            while socket.running.members[0].work().connects.is_empty() {
+            while socket.running.shards[0].work().connects.is_empty() {
                 std::thread::yield_now();
             }
             let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
@@ -514,6 +515,6 @@ mod tests {
             assert_eq!(connecting.join().unwrap(), Err(NetError::Closed(Closed::Here)));
         });
         assert_eq!(socket.accept().map(drop), Err(NetError::Over));
-        assert_eq!(socket.connect(asked).map(drop), Err(NetError::Closed(Closed::Here)));
+        assert_eq!(socket.connect(request).map(drop), Err(NetError::Closed(Closed::Here)));
     }
 }

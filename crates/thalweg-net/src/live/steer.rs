@@ -1,23 +1,23 @@
-//! Packets to a port that several sockets share, brought to the socket whose connection they belong to.
+//! Steering of packets to one of several sockets that share a port: the one that owns the connection.
 //!
-//! Linux picks one of the sockets that share a port (`SO_REUSEPORT`) by the addresses of a packet, unless a program says which. The
-//! one here is in the old language of packet filters, which any user may have the kernel run (`SO_ATTACH_REUSEPORT_CBPF`, since
-//! Linux 4.5). It looks at a byte of the connection id, so that a peer may change its address and reach the same socket.
+//! Linux selects one of the sockets (`SO_REUSEPORT`) by a hash of the packet's addresses, unless a program selects it.
+//! This module attaches a classic BPF program, without privileges (`SO_ATTACH_REUSEPORT_CBPF`, since Linux 4.5). The
+//! program reads a byte of the connection id, so a peer reaches the same socket after a change of address.
 
 use crate::wire::SHARD_BYTE_OFFSET;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The instructions (linux/bpf_common.h): load the byte at a place of the datagram, which is 0 where there is none; take the remainder of
-/// a division; answer with that.
+/// Instructions (linux/bpf_common.h): load a byte at an offset of the datagram, 0 if it is shorter; compute a
+/// remainder; return it.
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
 const REMAINDER: u16 = (libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K) as u16;
 const ANSWER: u16 = (libc::BPF_RET | libc::BPF_A) as u16;
 
-/// Has packets brought to one of `sockets` sockets that share a port, of which this is one, in the order in which they were bound.
+/// Steers packets to the right one of `sockets` sockets that share a port, including this one, in the order of binding.
 ///
 /// # Errors
-/// What the system says: it knows no such programs, or lets nobody have one.
+/// Returns the system's error: such programs are unsupported or not permitted.
 pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
     let [place, sockets] =
         [SHARD_BYTE_OFFSET, sockets].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
@@ -29,8 +29,8 @@ pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
     });
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     #[allow(unsafe_code, reason = "no safe wrapper of this call exists")]
-    // SAFETY: the kernel reads the structure, whose size it is told, and the instructions that it points to, whose number is in it.
-    // Both live until the call is over, and the kernel keeps a copy.
+    // SAFETY: the kernel reads the structure, whose size is passed, and the instructions that it points to, whose
+    // number it contains. Both live until the call returns, and the kernel keeps a copy.
     let answer = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -49,12 +49,12 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// Whatever address it comes from.
+    /// The source address does not matter.
     #[test]
-    fn a_byte_of_a_datagram_says_which_socket_gets_it() {
+    fn a_datagram_byte_selects_the_socket() {
         let (mut sockets, is_steered) =
             Udp::bind_all("127.0.0.1:0".parse().unwrap(), 1 << 16, Offload::Auto, 3).unwrap();
-        // Where the system has no such programs, members pass on what is not theirs.
+        // Without such programs, shards forward packets of other shards.
         if !is_steered {
             return;
         }

@@ -1,4 +1,4 @@
-//! A UDP socket with the system's offloads: many datagrams a call, both ways.
+//! UDP socket with the system's offloads (GSO, GRO): many datagrams per call in both directions.
 
 use super::clock::timespec;
 use super::coalescing::Sleep;
@@ -21,31 +21,31 @@ use std::os::fd::{AsFd, OwnedFd};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 
-/// The choice of the offloads that are used.
+/// Choice of offloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
-    /// Whatever the host gives.
+    /// All offloads that the host supports.
     Auto,
-    /// None: each datagram passes the host by itself, as where there are none. Calls are still shared.
+    /// No offloads: each datagram passes the host separately, but one call still carries several.
     None,
 }
 
-/// The counts that a socket keeps.
+/// Counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpStats {
-    /// Calls that sent something.
+    /// Successful send calls.
     pub sends: u64,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Calls that received something.
+    /// Successful receive calls.
     pub receives: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
-    /// Sends that were refused for their size.
+    /// Sends refused because of their size.
     pub too_large: u64,
-    /// Sends that failed otherwise, as when there is no route.
+    /// Sends that failed for another reason, such as a missing route.
     pub failed: u64,
-    /// Times that the socket had no room.
+    /// Sends delayed by a full socket buffer.
     pub full: u64,
 }
 
@@ -62,82 +62,82 @@ impl std::ops::AddAssign for UdpStats {
     }
 }
 
-/// The bytes of a receive buffer: as many as the kernel puts together.
+/// Size of a receive buffer in bytes: the maximum that GRO coalesces.
 const LARGE: usize = 1 << 16;
 
-/// The smallest of the sizes of buffers; each other has twice the size of the one before. Data that fills no more than
-/// half of a buffer is copied to one that fits, so that it does not hold on to a large one.
+/// Smallest buffer size; each next size is twice as large. Data that fills at most half of a buffer is copied to a
+/// smaller one, so it does not pin a large buffer.
 const SMALL: usize = 1 << 11;
 
-/// Sizes of buffers, from [`SMALL`] to [`LARGE`].
+/// Number of buffer sizes, from [`SMALL`] to [`LARGE`].
 const SIZES: usize = 6;
 
-/// Receive buffers a call, while the kernel puts datagrams together: what they hold stays in the processor's cache.
+/// Receive buffers per call with GRO; their contents fit the processor's cache.
 const FEW: usize = 4;
 
-/// Receive buffers a call, while each holds a single datagram.
+/// Receive buffers per call without GRO; each holds one datagram.
 const BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
-/// Datagrams that one call sends by themselves.
+/// Maximum datagrams per send call without GSO.
 const MESSAGES: usize = 64;
 
-/// Buffers that are kept of the smallest and of the largest size, 16 and 32 MiB: what waits to be read, usually. Of the
-/// sizes between, which come now and then.
+/// Maximum retained buffers of the smallest and of the largest size, 16 and 32 MiB: enough for typical unread data. Of
+/// the sizes between, fewer are needed.
 const MAX_SMALL: usize = 8192;
 const MAX_LARGE: usize = 512;
 const MAX_BETWEEN: usize = 64;
 
-/// The bytes of the buffers of each size that hold many datagrams and may be lent at a time; of the largest so many times that. A
-/// peer may send many that are of no use beside one that is kept.
+/// Maximum bytes of lent buffers of each size that holds several datagrams, and the factor for the largest size. A peer
+/// may send many useless datagrams beside one that is retained.
 const MAX_LENT: usize = 16 << 20;
 const LARGE_SHARE: usize = 4;
 
-/// A UDP socket.
+/// UDP socket with its buffers and counters.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
     state: UdpSocketState,
     offload: Offload,
     buffers: Vec<Buffer>,
-    /// The number of buffers that the next call uses.
+    /// Number of buffers for the next call.
     in_use: usize,
     metas: [RecvMeta; BUFFERS],
     pools: [Pool; SIZES],
     pub stats: UdpStats,
     is_v6: bool,
-    /// The mark that the socket puts on datagrams where a call names none.
+    /// ECN codepoint that the socket sets if a call specifies none.
     single_ecn: Option<EcnCodepoint>,
 }
 
-/// The datagrams that a call received, in numbers.
+/// Counts of one receive call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveResult {
-    /// Datagrams that were handed out.
+    /// Number of delivered datagrams.
     pub datagrams: usize,
-    /// Their bytes.
+    /// Number of their bytes.
     pub bytes: usize,
-    /// All buffers were filled: more may wait.
+    /// True if all buffers were filled: more data may be available.
     pub more: bool,
 }
 
-/// The fate of a run.
+/// Outcome of sending a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is on its way.
+    /// The whole run was sent.
     All,
-    /// The socket has no room: from this byte of the run on it waits.
+    /// The socket buffer is full; the run remains unsent from this byte on.
     Full(usize),
-    /// Datagrams of this run's size are larger than the interface takes.
+    /// Datagrams of this size exceed the interface MTU.
     TooLarge,
 }
 
 impl Udp {
-    /// Binds a socket whose buffers are of `buffer` bytes, as far as the host allows.
+    /// Binds a socket with buffers of `buffer` bytes, as far as the host allows.
     pub fn bind(address: SocketAddr, buffer: usize, offload: Offload) -> io::Result<Self> {
         Self::bind_one(address, buffer, offload, 1)
     }
 
-    /// Binds so many sockets to one address, and whether each gets the packets of the connections that are its own.
+    /// Binds several sockets to one address. Also returns true if each receives the packets of its own connections.
     pub fn bind_all(
         address: SocketAddr,
         buffer: usize,
@@ -147,8 +147,8 @@ impl Udp {
         if count <= 1 {
             return Ok((vec![Self::bind(address, buffer, offload)?], true));
         }
-        // Sockets that share a port do so with those of other programs of this user, too. One that shares nothing tells whether it is
-        // free, or finds one that is.
+        // Sockets that share a port also share it with those of other programs of this user. An exclusive socket first
+        // checks that the port is free, or finds a free one.
         let address = Self::bind(address, buffer, offload)?.local()?;
         let bind = |_| Self::bind_one(address, buffer, offload, count);
         let sockets = (0..count).map(bind).collect::<io::Result<Vec<_>>>()?;
@@ -156,18 +156,18 @@ impl Udp {
         Ok((sockets, is_steered))
     }
 
-    /// Binds one of so many sockets that share a port, and memory.
+    /// Binds one of several sockets that share a port and buffer memory.
     fn bind_one(address: SocketAddr, buffer: usize, offload: Offload, sharers: usize) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         if sharers > 1 {
             set_socket_reuseport(&socket, true)?;
         }
         if address.is_ipv6() && address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
-            // All addresses are all addresses.
+            // An unspecified IPv6 address covers IPv4 too.
             socket.set_only_v6(false)?;
         }
-        // What the host does not allow it cuts down without an error, but for those who may go beyond that (CAP_NET_ADMIN). It
-        // counts what it keeps beside the bytes, and tells twice as much.
+        // The host silently reduces sizes above its limit, except with CAP_NET_ADMIN. It doubles the size for its own
+        // overhead and reports the doubled value.
         socket.set_send_buffer_size(buffer)?;
         socket.set_recv_buffer_size(buffer)?;
         if socket.recv_buffer_size()? < buffer {
@@ -186,7 +186,7 @@ impl Udp {
             let size = SMALL << index;
             let pool = Pool::new(size, most);
             match size {
-                // One of these holds one datagram.
+                // Buffers of this size hold one datagram.
                 SMALL => pool,
                 LARGE => pool.lending(LARGE_SHARE * MAX_LENT / size / sharers),
                 _ => pool.lending(MAX_LENT / size / sharers),
@@ -207,12 +207,12 @@ impl Udp {
         })
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the bound address.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Receives what waits, up to a few buffers, and hands it out.
+    /// Receives available datagrams, up to a few buffers, and passes them on.
     pub fn receive(
         &mut self,
         mut take: impl FnMut(Arrival, usize, Received<'_>),
@@ -225,7 +225,7 @@ impl Udp {
             match self.state.recv((&self.socket).into(), &mut slices[..self.in_use], &mut self.metas) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(ReceiveResult::default()),
-                // An answer of the network to something that was sent.
+                // An ICMP error for an earlier datagram.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                     return Ok(ReceiveResult { more: true, ..ReceiveResult::default() });
                 }
@@ -257,7 +257,7 @@ impl Udp {
         Ok(ReceiveResult { datagrams, bytes, more: is_full })
     }
 
-    /// Sends a run, from byte `from` of it on.
+    /// Sends a run, starting at its byte `from`.
     pub fn send(&mut self, batch: &Batch, run: &Run, from: usize) -> io::Result<Sent> {
         let bytes = batch.bytes(run);
         let segments = match self.offload {
@@ -287,12 +287,12 @@ impl Udp {
                     self.stats.too_large += 1;
                     return Ok(Sent::TooLarge);
                 }
-                // The host refused segmentation, and has been found out: once more, one by one.
+                // The host does not support GSO, which is now known: send the datagrams one by one.
                 Err(_) if end - start > run.segment && self.state.max_gso_segments() <= 1 => {
                     self.offload = Offload::None;
                     return self.send(batch, run, start);
                 }
-                // What is lost here counts as lost in the network: a route may come back.
+                // A failed send counts as a loss in the network: a route may return.
                 Err(_) => {
                     self.stats.failed += 1;
                     start = if are_single { start + run.segment } else { end };
@@ -302,7 +302,7 @@ impl Udp {
         Ok(Sent::All)
     }
 
-    /// Sends datagrams of one run, which the host cuts apart.
+    /// Sends the datagrams of a run with one GSO call.
     fn send_together(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: self.mapped(run.destination),
@@ -314,16 +314,16 @@ impl Udp {
         self.state.try_send((&self.socket).into(), &transmit)
     }
 
-    /// Sets the codepoint of datagrams that are sent singly from now on: calls for many datagrams say it of none,
-    /// so that the socket has to. False where it cannot be told.
+    /// Sets the ECN codepoint of datagrams sent singly from now on; calls with many datagrams cannot carry one each.
+    /// Returns false if the socket cannot set it.
     fn set_ecn(&mut self, purpose: Purpose) -> bool {
         let wanted = ecn(purpose);
         if self.single_ecn != wanted {
             let bits = wanted.map_or(0, |codepoint| codepoint as u8);
-            // A socket of both families has one for each.
-            let is_told = set_ip_tos(&self.socket, bits).is_ok()
+            // A dual-stack socket has one option per family.
+            let is_set = set_ip_tos(&self.socket, bits).is_ok()
                 & (!self.is_v6 || set_ipv6_tclass(&self.socket, bits.into()).is_ok());
-            if !is_told {
+            if !is_set {
                 return false;
             }
             self.single_ecn = wanted;
@@ -331,8 +331,7 @@ impl Udp {
         true
     }
 
-    /// Sends datagrams of one run in one call, each by itself; returns the bytes that the socket took: at least one
-    /// datagram.
+    /// Sends datagrams of one run in one call without GSO. Returns the number of accepted bytes: at least one datagram.
     fn send_singly(&self, run: &Run, contents: &[u8]) -> io::Result<usize> {
         let destination = self.mapped(run.destination).as_any();
         let mut datagrams = contents.chunks(run.segment);
@@ -349,9 +348,9 @@ impl Udp {
         Ok(contents.len().min(sent * run.segment))
     }
 
-    /// Waits until something can be received, or sent where `to_send` is true, or `bell` rings, for at most as long as
-    /// `sleep` says; a bell that rang is silent afterwards. True where it is worth looking for what can be received.
-    pub fn wait(&self, bell: &OwnedFd, to_send: bool, sleep: Sleep) -> io::Result<bool> {
+    /// Waits until the socket is readable, writable with `to_send`, or `wake_fd` is signalled, for at most the span in
+    /// `sleep`. Clears the signal of `wake_fd`. Returns true if data may be available.
+    pub fn wait(&self, wake_fd: &OwnedFd, to_send: bool, sleep: Sleep) -> io::Result<bool> {
         let (mut flags, span) = match sleep {
             Sleep::Until(span) => (PollFlags::IN, span),
             Sleep::For(span) => (PollFlags::empty(), Some(span)),
@@ -359,14 +358,14 @@ impl Udp {
         flags.set(PollFlags::OUT, to_send);
         let mut fds = [
             PollFd::from_borrowed_fd(self.socket.as_fd(), flags),
-            PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(wake_fd.as_fd(), PollFlags::IN),
         ];
         let span = span.map(timespec);
         let answer = poll(&mut fds, span.as_ref());
-        // Here and nowhere else: a bell that is silenced when it is known to be rung may be so before it rings, and then
-        // rings for ever.
+        // Clear the signal only here. Cleared anywhere else, it could be set after the read and stay set, and every
+        // later wait would return at once.
         if answer.is_ok() && !fds[1].revents().is_empty() {
-            let _ = rustix::io::read(bell, &mut [0; 8]);
+            let _ = rustix::io::read(wake_fd, &mut [0; 8]);
         }
         match answer {
             Ok(_) => Ok(matches!(sleep, Sleep::For(_)) || !fds[0].revents().is_empty()),
@@ -375,7 +374,7 @@ impl Udp {
         }
     }
 
-    /// An IPv6 socket speaks to IPv4 addresses in their mapped form.
+    /// Converts an IPv4 address to its mapped form for an IPv6 socket.
     fn mapped(&self, address: SocketAddr) -> SocketAddr {
         match address {
             SocketAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
@@ -384,7 +383,7 @@ impl Udp {
     }
 }
 
-/// The mark that a datagram of this purpose carries.
+/// Returns the ECN codepoint of a datagram with this purpose.
 fn ecn(purpose: Purpose) -> Option<EcnCodepoint> {
     EcnCodepoint::from_bits(purpose.ecn().bits())
 }
@@ -393,7 +392,7 @@ fn is_too_large(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error())
 }
 
-/// The bytes that came in one piece.
+/// Bytes of one receive buffer.
 #[derive(Debug)]
 pub struct Received<'a> {
     buffer: &'a mut Buffer,
@@ -408,14 +407,14 @@ impl AsMut<[u8]> for Received<'_> {
 }
 
 impl Received<'_> {
-    /// The bytes, as something to take slices of.
+    /// Returns the bytes in a sliceable buffer.
     pub fn share(self) -> Shared {
         let size = self.length.next_power_of_two().clamp(SMALL, LARGE);
-        // Both are powers of two.
+        // Both sizes are powers of two.
         let pool = &mut self.pools[(size / SMALL).ilog2() as usize];
         if pool.is_exhausted() {
             let bytes = Slice::new(&self.buffer.bytes()[..self.length]);
-            return Shared { bytes, apart: true };
+            return Shared { bytes, must_copy: true };
         }
         let mut buffer = pool.take();
         if size == LARGE {
@@ -429,11 +428,11 @@ impl Received<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Proves that datagrams leave with their ECN codepoints, whichever way they are sent.
+    //! Tests that datagrams leave with their ECN codepoints on every send path.
     use super::*;
     use thalweg_proto::units::Duration;
 
-    /// The marks on the datagrams that arrive.
+    /// Returns the ECN codepoints of received datagrams.
     fn arrived(receiver: &UdpSocket, state: &UdpSocketState, count: usize) -> Vec<Option<EcnCodepoint>> {
         let mut seen = Vec::new();
         let mut buffer = vec![0; LARGE];
@@ -455,16 +454,17 @@ mod tests {
         seen
     }
 
-    /// Whoever rings may do so late, when the thread has long seen why: were the bell left to ring, no later wait would wait.
+    /// A wake-up may arrive after the thread has already found its work. If it stayed pending, every later wait would
+    /// return at once.
     #[test]
-    fn a_bell_that_rang_is_silent_after_the_wait() {
+    fn a_wait_consumes_the_wakeup() {
         use rustix::event::{EventfdFlags, eventfd};
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let wake_fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
         let udp = Udp::bind("127.0.0.1:0".parse().unwrap(), 1 << 16, Offload::None).unwrap();
-        rustix::io::write(&bell, &1u64.to_ne_bytes()).unwrap();
-        let wait = || udp.wait(&bell, false, Sleep::Until(Some(Duration::from_millis(1))));
+        rustix::io::write(&wake_fd, &1u64.to_ne_bytes()).unwrap();
+        let wait = || udp.wait(&wake_fd, false, Sleep::Until(Some(Duration::from_millis(1))));
         assert!(!wait().unwrap());
-        assert_eq!(rustix::io::read(&bell, &mut [0; 8]), Err(rustix::io::Errno::AGAIN));
+        assert_eq!(rustix::io::read(&wake_fd, &mut [0; 8]), Err(rustix::io::Errno::AGAIN));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! [`BUDGET_PER_RECEIVED_BYTE`] bytes per received byte, the amount of new data, and [`BUDGET_PER_SECOND`] bytes per second. A flow that
 //! exhausts the budget is not polled until there is more; it neither loses data nor spins.
 //!
-//! An untrusted peer is sent at most [`GREETING`] bytes plus [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes per
+//! An untrusted peer is sent at most [`UNAUTHENTICATED_CREDIT`] bytes plus [`AMPLIFICATION`](crate::path::AMPLIFICATION) bytes per
 //! byte received after the handshake, of whatever kind.
 
 use crate::path::AMPLIFICATION;
@@ -18,13 +18,13 @@ pub const BUDGET_PER_RECEIVED_BYTE: u64 = 2;
 pub const BUDGET_PER_SECOND: u64 = 64 << 10;
 
 /// Bytes allowed to an unauthenticated peer before anything is received, to acknowledge the confirm.
-pub const GREETING: u64 = 64;
+pub const UNAUTHENTICATED_CREDIT: u64 = 64;
 
 /// Maximum receive memory for an unauthenticated peer, in bytes.
 pub const UNAUTHENTICATED_MEMORY: u64 = 64 << 10;
 
 /// Maximum accumulated budget, in bytes: twice the largest default window.
-const MOST: u64 = 32 << 20;
+const MAX_BUDGET: u64 = 32 << 20;
 
 /// Bytes that may be sent now.
 #[derive(Clone, Copy, Debug)]
@@ -34,32 +34,32 @@ pub struct Budget {
     /// Time of the last refill.
     at: Time,
     /// Bytes that an unauthenticated peer may be sent; `None` for an authorised peer.
-    stranger: Option<u64>,
+    unauthenticated: Option<u64>,
     /// Bytes received in the handshake, reserved for a refusal.
     handshake: u64,
 }
 
 impl Budget {
-    /// Creates the budget of a session that begins at `now`. `confirm` is the size of the confirm in bytes; `stranger`
-    /// tells whether the peer is unauthenticated.
-    pub const fn new(now: Time, confirm: u64, stranger: bool) -> Self {
-        let stranger = if stranger { Some(GREETING) } else { None };
-        Self { left: BUDGET_PER_SECOND as i64, at: now, stranger, handshake: confirm * AMPLIFICATION }
+    /// Creates the budget of a session that begins at `now`. `confirm` is the size of the confirm in bytes; `unauthenticated`
+    /// is true for an unauthenticated peer.
+    pub const fn new(now: Time, confirm: u64, unauthenticated: bool) -> Self {
+        let unauthenticated = if unauthenticated { Some(UNAUTHENTICATED_CREDIT) } else { None };
+        Self { left: BUDGET_PER_SECOND as i64, at: now, unauthenticated, handshake: confirm * AMPLIFICATION }
     }
 
     /// Marks the peer as authorised.
-    pub fn admit(&mut self) {
-        self.stranger = None;
+    pub fn authorise(&mut self) {
+        self.unauthenticated = None;
     }
 
     /// Returns true if the peer is unauthenticated.
     pub const fn is_untrusted(&self) -> bool {
-        self.stranger.is_some()
+        self.unauthenticated.is_some()
     }
 
     /// Releases the handshake's bytes to send the close reason.
     pub fn close(&mut self) {
-        if let Some(left) = &mut self.stranger {
+        if let Some(left) = &mut self.unauthenticated {
             *left += core::mem::take(&mut self.handshake);
         }
     }
@@ -67,7 +67,7 @@ impl Budget {
     /// Credits received bytes.
     #[inline]
     pub fn on_received(&mut self, bytes: u64) {
-        if let Some(left) = &mut self.stranger {
+        if let Some(left) = &mut self.unauthenticated {
             *left += bytes * AMPLIFICATION;
         }
         self.earn(bytes * BUDGET_PER_RECEIVED_BYTE);
@@ -76,7 +76,7 @@ impl Budget {
     /// Charges sent bytes; new application data is credited instead.
     #[inline]
     pub fn on_sent(&mut self, bytes: u64, is_new: bool) {
-        if let Some(left) = &mut self.stranger {
+        if let Some(left) = &mut self.unauthenticated {
             *left = left.saturating_sub(bytes);
         }
         if is_new {
@@ -88,19 +88,19 @@ impl Budget {
     }
 
     fn earn(&mut self, bytes: u64) {
-        self.left = self.left.saturating_add_unsigned(bytes).min(MOST as i64);
+        self.left = self.left.saturating_add_unsigned(bytes).min(MAX_BUDGET as i64);
     }
 
     /// Returns the maximum size of the next datagram, in bytes.
     #[inline]
-    pub const fn room(&self) -> u64 {
-        match self.stranger {
+    pub const fn allowance(&self) -> u64 {
+        match self.unauthenticated {
             Some(left) => left,
             None => u64::MAX,
         }
     }
 
-    /// Checks that data other than new data may be sent at `now`. The error is the time from which it may.
+    /// Checks that data other than new data may be sent at `now`. The error is the earliest time that allows it.
     #[inline]
     pub fn check(&mut self, now: Time) -> Result<(), Time> {
         if self.left < BUDGET_PER_SECOND as i64 {
@@ -114,14 +114,14 @@ impl Budget {
     /// Adds the time-based refill, up to one second's worth.
     fn fill(&mut self, now: Time) {
         let nanos = now.since(self.at).as_picos() / 1000;
-        let come = u128::from(nanos) * u128::from(BUDGET_PER_SECOND) / NANOS;
+        let refill = u128::from(nanos) * u128::from(BUDGET_PER_SECOND) / NANOS;
         // Saturation is harmless: any larger deficit is treated alike.
         let missing = BUDGET_PER_SECOND.saturating_add_signed(-self.left);
-        if come >= u128::from(missing) {
+        if refill >= u128::from(missing) {
             (self.left, self.at) = (BUDGET_PER_SECOND as i64, now);
-        } else if come > 0 {
-            self.left += come as i64;
-            self.at += span(come as u64);
+        } else if refill > 0 {
+            self.left += refill as i64;
+            self.at += span(refill as u64);
         }
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn twice_what_came_and_a_constant_a_second() {
+    fn the_budget_is_twice_the_received_bytes_plus_a_rate() {
         let mut budget = Budget::new(at(0), 200, false);
         // One second's worth at once, and ten more in ten seconds, independent of the polling rate.
         let all = sent(&mut budget, 0..=10_000);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_when_there_is_more() {
+    fn a_refusal_returns_the_time_of_the_next_refill() {
         let mut budget = Budget::new(at(0), 200, false);
         sent(&mut budget, 0..=0);
         let mut now = at(0);
@@ -188,19 +188,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_gets_three_bytes_for_one() {
+    fn an_unauthenticated_peer_gets_three_bytes_per_byte() {
         let mut budget = Budget::new(at(0), 200, true);
-        assert_eq!(budget.room(), GREETING);
+        assert_eq!(budget.allowance(), UNAUTHENTICATED_CREDIT);
         budget.on_sent(42, false);
         budget.on_received(54);
-        assert_eq!(budget.room(), GREETING - 42 + 3 * 54);
+        assert_eq!(budget.allowance(), UNAUTHENTICATED_CREDIT - 42 + 3 * 54);
         budget.on_sent(100, true);
-        assert_eq!(budget.room(), GREETING - 42 + 3 * 54 - 100);
+        assert_eq!(budget.allowance(), UNAUTHENTICATED_CREDIT - 42 + 3 * 54 - 100);
         // A refused peer receives the reason.
         budget.close();
         budget.close();
-        assert_eq!(budget.room(), GREETING - 42 + 3 * 54 - 100 + 600);
-        budget.admit();
-        assert_eq!(budget.room(), u64::MAX);
+        assert_eq!(budget.allowance(), UNAUTHENTICATED_CREDIT - 42 + 3 * 54 - 100 + 600);
+        budget.authorise();
+        assert_eq!(budget.allowance(), u64::MAX);
     }
 }

@@ -40,7 +40,7 @@ counters! {
     "Data packets dropped for want of memory.", "segments_refused", "unbuffered_packets_total": receiving.refused;
     "Packets that came with a mark (ECN).", "packets_marked", "marked_packets_total": marked;
     "Times that marks made senders slower.", "mark_cuts", "mark_cuts_total": sending.mark_cuts;
-    "Messages of routers about this end's data that were believed.", "router_messages", "router_messages_total": told;
+    "Messages of routers about this end's data that were believed.", "router_messages", "router_messages_total": router_feedback;
     "Datagrams of the application dropped, because more came than could be sent.", "datagrams_dropped", "dropped_datagrams_total": datagrams_dropped;
     "Changes of a peer's address.", "migrations", "migrations_total": migrations;
 }
@@ -71,7 +71,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn counters_are_places_of_their_own_and_add_up() {
+    fn counters_are_distinct_and_additive() {
         let mut stats = SessionStats::default();
         for (number, counter) in (1..).zip(COUNTERS) {
             *(counter.place)(&mut stats) = number;

@@ -12,18 +12,18 @@ impl Digest for Session {
         let agreed = &self.agreed;
         (agreed.peer, agreed.local, agreed.remote, agreed.binding, agreed.token, agreed.known).hash(into);
         (self.is_untrusted(), self.ended, self.finished, self.newest, self.events.len()).hash(into);
-        self.sealer.next_number().hash(into);
-        self.opener.digest(now, into);
+        self.encryptor.next_number().hash(into);
+        self.decryptor.digest(now, into);
         self.path.digest(now, into);
         if let Some(fallback) = &self.fallback {
             self.recall.hash(into);
             fallback.digest(now, into);
         }
-        self.statements.hash(into);
+        self.control_frames.hash(into);
         self.datagrams.iter().for_each(|datagram| datagram.as_bytes().hash(into));
         self.confirm.as_ref().map(|confirm| (confirm.due.since(now), confirm.tries)).hash(into);
         self.ping_sent.map(|(token, at)| (token, now.since(at))).hash(into);
-        (now.since(self.last_heard), now.since(self.last_ping)).hash(into);
+        (now.since(self.last_received), now.since(self.last_ping)).hash(into);
         match &self.phase {
             Phase::Open => 0.hash(into),
             Phase::Draining(draining) => {

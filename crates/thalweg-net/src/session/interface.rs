@@ -36,7 +36,7 @@ pub mod code {
     /// This end must restart its clock after a long uptime: the client is to connect again.
     pub const AGE: u16 = 7;
     /// Path-MTU black hole: the path no longer takes packets of the base size.
-    pub const NARROW: u16 = 8;
+    pub const PATH_MTU_TOO_SMALL: u16 = 8;
     /// Too many forged packets; the connection's keys are no longer safe.
     pub const FORGERIES: u16 = 9;
     /// First code for applications.
@@ -61,7 +61,7 @@ pub enum Closed {
     /// Reset: the peer has no state of the connection; it restarted or gave up.
     Reset,
     /// Path-MTU black hole: packets from the peer arrive, but packets of the base size do not reach it.
-    Narrow,
+    PathMtuTooSmall,
     /// Protocol violation by the peer.
     Protocol,
     /// Too many forged packets; the connection's keys are no longer safe ([`SessionConfig::forgeries`]).
@@ -117,7 +117,7 @@ pub struct Agreed {
     /// Channel binding: bytes that only the two ends of this handshake share.
     pub binding: [u8; 32],
     /// True if the peer's key is trusted by configuration. Otherwise the application decides
-    /// ([`Session::admit`](super::Session::admit)); until then the peer is unauthenticated and limited.
+    /// ([`Session::authorise`](super::Session::authorise)); until then the peer is unauthenticated and limited.
     pub known: bool,
 }
 
@@ -210,7 +210,7 @@ pub struct SessionStats {
     /// Packets received with a CE mark.
     pub marked: u64,
     /// Accepted feedback messages from routers.
-    pub told: u64,
+    pub router_feedback: u64,
     /// Flow of this end's stream.
     pub sending: FlowStats,
     /// Flow of the peer's stream.

@@ -9,22 +9,22 @@
 mod budget;
 mod counters;
 mod digest;
-mod growth;
 mod interface;
-mod moving;
-mod narrow;
+mod migration;
+mod mtu_black_hole;
 mod ordered;
 mod output;
-mod told;
+mod receive_autotuning;
+mod router_feedback;
 
 use budget::Budget;
 pub use budget::UNAUTHENTICATED_MEMORY;
 pub use counters::{COUNTERS, Counter};
-use growth::Growth;
 pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
-use narrow::Progress;
+use mtu_black_hole::Progress;
 use ordered::Ordered;
-use told::RecentlySent;
+use receive_autotuning::ReceiveAutotuning;
+use router_feedback::RecentlySent;
 
 use crate::bucket::Bucket;
 use crate::flow::{Flow, FlowInput, FlowOutput, PathHints, Reading, Recorder, Role, is_pdu};
@@ -33,7 +33,7 @@ use crate::keys::{Decryptor, Encryptor, Refused};
 use crate::mtu::Change;
 use crate::path::Path;
 use crate::text::printable_within;
-use crate::wire::frame::{FlowNumber, Frame, Frames, LONGEST_DATAGRAM, LONGEST_REASON, PDU_HEADER};
+use crate::wire::frame::{FlowNumber, Frame, Frames, MAX_DATAGRAM, MAX_REASON, PDU_HEADER};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, TOKEN};
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -48,7 +48,7 @@ use thalweg_proto::units::{Duration, Time};
 pub const OVERHEAD: u16 = (HEADER + PDU_HEADER + TAG) as u16;
 
 /// Maximum number of queued control frames. Beyond it, the peer's requests get no answer.
-const MAX_STATEMENTS: usize = 16;
+const MAX_CONTROL_FRAMES: usize = 16;
 
 /// Maximum number of PDUs accepted per packet. This end sends one per packet; more would yield more answers than
 /// packets.
@@ -128,8 +128,8 @@ struct Confirm {
 pub struct Session {
     agreed: Agreed,
     config: SessionConfig,
-    sealer: Encryptor,
-    opener: Decryptor,
+    encryptor: Encryptor,
+    decryptor: Decryptor,
     path: Path,
     /// Last validated path while the current one is not, and the challenge sent there: an answer from there shows that
     /// the peer has not moved.
@@ -144,20 +144,20 @@ pub struct Session {
     order: Option<Box<Resequencer<Ordered>>>,
     /// Next slot to poll.
     turn: usize,
-    statements: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
+    control_frames: VecDeque<(Vec<u8>, Option<SocketAddr>)>,
     /// Queued application datagrams.
     datagrams: VecDeque<Slice>,
     confirm: Option<Confirm>,
     phase: Phase,
     events: VecDeque<SessionEvent>,
-    last_heard: Time,
+    last_received: Time,
     /// Time of the last ping.
     last_ping: Time,
     rtt: Option<Duration>,
     ping_sent: Option<(u64, Time)>,
     /// True while the last ping is still queued.
     ping_waits: bool,
-    wants_room: bool,
+    wants_writable: bool,
     /// True once the peer's stream is complete.
     ended: bool,
     /// True once the peer has all of this end's stream.
@@ -168,11 +168,11 @@ pub struct Session {
     progress: Progress,
     /// Maximum data queued for the application, in bytes.
     memory: u64,
-    growth: Growth,
+    autotuning: ReceiveAutotuning,
     /// Packets about which feedback from routers is accepted, if the scheme uses it.
     sent_lately: Option<Box<RecentlySent>>,
     /// Bytes that an unauthenticated peer may still send, with schemes whose windows cannot shrink.
-    strange: Option<u64>,
+    unauthenticated_memory: Option<u64>,
     stats: SessionStats,
 }
 
@@ -189,12 +189,12 @@ impl Session {
         now: Time,
         agreed: Agreed,
         config: SessionConfig,
-        (sealer, mut opener): (Encryptor, Decryptor),
+        (encryptor, mut decryptor): (Encryptor, Decryptor),
         remote: SocketAddr,
         confirm: Option<Vec<u8>>,
         rtt: Option<Duration>,
     ) -> Self {
-        opener.limit_forgeries(config.forgeries);
+        decryptor.limit_forgeries(config.forgeries);
         let largest = agreed.largest.max(SAFE_DATAGRAM);
         let hints = Self::hints(&config, rtt);
         let order =
@@ -210,8 +210,8 @@ impl Session {
         let mut session = Self {
             agreed,
             config,
-            sealer,
-            opener,
+            encryptor,
+            decryptor,
             path: Path::proved(remote, largest),
             fallback: None,
             recall: [0; 8],
@@ -220,33 +220,33 @@ impl Session {
             slots,
             order,
             turn: 0,
-            statements: VecDeque::new(),
+            control_frames: VecDeque::new(),
             datagrams: VecDeque::new(),
             confirm: confirm.map(|message| Confirm { message, due: now, tries: 0 }),
             phase: Phase::Open,
             events: VecDeque::new(),
-            last_heard: now,
+            last_received: now,
             last_ping: now,
             rtt,
             ping_sent: None,
             ping_waits: false,
-            wants_room: false,
+            wants_writable: false,
             ended: false,
             finished: false,
             ecn,
             progress: Progress::new(),
             budget: Budget::new(now, SAFE_CONFIRM, is_untrusted),
             memory: config.memory,
-            growth: Growth::new(rtt),
+            autotuning: ReceiveAutotuning::new(rtt),
             sent_lately,
-            strange: None,
+            unauthenticated_memory: None,
             stats: SessionStats::default(),
         };
         if is_untrusted {
             session.set_memory(config.memory.min(UNAUTHENTICATED_MEMORY));
         } else if session.order.is_some() {
             session.set_memory(config.memory);
-            session.strange = None;
+            session.unauthenticated_memory = None;
         }
         if session.agreed.side == Side::Server {
             // The client repeats its confirm until it receives a packet.
@@ -258,10 +258,10 @@ impl Session {
     /// Marks the peer as authorised by the application, and raises its receive memory to `memory` bytes. Until then, a
     /// peer whose key is not [known](Agreed::known) is unauthenticated: it is sent at most three bytes per received
     /// byte, and at most [`UNAUTHENTICATED_MEMORY`] of its data is kept.
-    pub fn admit(&mut self, memory: u64) {
-        self.budget.admit();
+    pub fn authorise(&mut self, memory: u64) {
+        self.budget.authorise();
         self.set_memory(memory.min(self.config.memory));
-        self.strange = None;
+        self.unauthenticated_memory = None;
     }
 
     /// Returns true until the application authorises this peer.
@@ -276,13 +276,13 @@ impl Session {
 
     /// Returns the receive memory that the path needs, within the session's limit, in bytes.
     pub(crate) fn wants(&self) -> u64 {
-        if self.is_untrusted() { 0 } else { self.growth.wants().min(self.config.most_memory) }
+        if self.is_untrusted() { 0 } else { self.autotuning.wants().min(self.config.most_memory) }
     }
 
     /// Raises the receive memory, in bytes.
     pub(crate) fn grow(&mut self, memory: u64) {
         self.set_memory(memory);
-        self.strange = None;
+        self.unauthenticated_memory = None;
     }
 
     fn set_memory(&mut self, bytes: u64) {
@@ -296,7 +296,7 @@ impl Session {
         if let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends)
             && !slot.flow.set_memory(bytes)
         {
-            self.strange = Some(bytes);
+            self.unauthenticated_memory = Some(bytes);
         }
     }
 
@@ -342,7 +342,7 @@ impl Session {
     pub fn is_silent(&self) -> bool {
         match &self.phase {
             Phase::Open => false,
-            Phase::Draining(draining) => draining.close.is_none() && self.statements.is_empty(),
+            Phase::Draining(draining) => draining.close.is_none() && self.control_frames.is_empty(),
             Phase::Over => true,
         }
     }
@@ -363,13 +363,13 @@ impl Session {
     /// [`SessionEvent::Writable`] tells when to ask again.
     pub fn writable(&mut self) -> u64 {
         let room = self.sending().map_or(0, |flow| flow.writable());
-        self.wants_room = true;
+        self.wants_writable = true;
         room
     }
 
     /// Returns the limit of the send buffer, in bytes.
-    pub fn ahead(&mut self) -> u64 {
-        self.sending().map_or(0, |flow| flow.ahead())
+    pub fn send_buffer_limit(&mut self) -> u64 {
+        self.sending().map_or(0, |flow| flow.send_buffer_limit())
     }
 
     /// Writes to this end's stream.
@@ -388,10 +388,10 @@ impl Session {
     }
 
     /// Sends an unreliable datagram. If the queue overflows, the oldest datagrams are dropped. Returns false, and sends
-    /// nothing, if the datagram is empty or longer than [`LONGEST_DATAGRAM`].
+    /// nothing, if the datagram is empty or longer than [`MAX_DATAGRAM`].
     pub fn send_datagram(&mut self, datagram: Slice) -> bool {
         let length = datagram.as_bytes().len();
-        if !(1..=LONGEST_DATAGRAM).contains(&length) || !matches!(self.phase, Phase::Open) {
+        if !(1..=MAX_DATAGRAM).contains(&length) || !matches!(self.phase, Phase::Open) {
             return false;
         }
         if self.datagrams.len() >= MAX_DATAGRAMS {
@@ -413,7 +413,7 @@ impl Session {
         let Some(slot) = self.slots.iter_mut().find(|slot| !slot.sends) else { return };
         slot.flow.handle(now, FlowInput::Consumed(bytes));
         if slot.flow.has_window() {
-            self.growth.took(now, bytes);
+            self.autotuning.took(now, bytes);
         }
     }
 
@@ -442,7 +442,7 @@ impl Session {
     /// Returns an error for inauthentic packets and duplicates; they are counted.
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
-        let opened = self.opener.open(packet);
+        let opened = self.decryptor.open(packet);
         self.stats.packets_refused += u64::from(opened.is_err());
         opened
     }
@@ -465,7 +465,7 @@ impl Session {
         entropy: &mut dyn Entropy,
     ) {
         let size = range.len() + HEADER + TAG;
-        self.last_heard = now;
+        self.last_received = now;
         self.confirm = None;
         self.stats.packets_received += 1;
         self.stats.bytes_received += size as u64;
@@ -510,9 +510,9 @@ impl Session {
                     // Copied: the application must not keep a socket buffer alive.
                     self.events.push_back(SessionEvent::Datagram(Slice::new(bytes)));
                 }
-                Frame::Ping(token) => self.state(&Frame::Pong(token), None),
+                Frame::Ping(token) => self.queue_control_frame(&Frame::Pong(token), None),
                 Frame::Pong(token) => self.on_pong(now, token),
-                Frame::Probe(size) => self.state(&Frame::ProbeAck(size), None),
+                Frame::Probe(size) => self.queue_control_frame(&Frame::ProbeAck(size), None),
                 Frame::ProbeAck(size) => {
                     if size >= SAFE_DATAGRAM {
                         self.progress.on_arrived(now);
@@ -520,24 +520,27 @@ impl Session {
                     let change = self.path.mtu.on_answer(now, size);
                     self.on_change(now, change);
                 }
-                Frame::Challenge(token) => self.state(&Frame::Response(token), Some(from)),
+                Frame::Challenge(token) => self.queue_control_frame(&Frame::Response(token), Some(from)),
                 Frame::Response(token) => {
                     if self.path.on_response(token) {
-                        self.on_proved(now);
+                        self.on_validated(now);
                     } else if token == self.recall {
                         self.on_recalled(now, from);
                     }
                 }
                 Frame::Close { code, complete, reason } => {
                     // Escaped here, so every output is safe.
-                    let reason = printable_within(reason.as_bytes(), LONGEST_REASON);
+                    let reason = printable_within(reason.as_bytes(), MAX_REASON);
                     self.collect(now);
                     if complete && !core::mem::replace(&mut self.finished, true) {
                         // The acknowledgement of the end was lost or is late.
                         self.events.push_back(SessionEvent::Finished);
                     }
                     self.drain(now, None, Closed::Peer { code, reason });
-                    self.state(&Frame::Close { code: code::DONE, complete: self.ended, reason: "" }, None);
+                    self.queue_control_frame(
+                        &Frame::Close { code: code::DONE, complete: self.ended, reason: "" },
+                        None,
+                    );
                     return;
                 }
             }
@@ -557,7 +560,7 @@ impl Session {
         ecn: Ecn,
     ) -> bool {
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.number == flow) else { return false };
-        if let Some(room) = self.strange.as_mut().filter(|_| !slot.sends) {
+        if let Some(room) = self.unauthenticated_memory.as_mut().filter(|_| !slot.sends) {
             // Even a short PDU keeps a buffer alive.
             let Some(left) = room.checked_sub(MIN_HELD.max(pdu.len() as u64)) else { return false };
             *room = left;
@@ -611,24 +614,24 @@ impl Session {
         if let Some((_, sent)) = self.ping_sent.take_if(|(sent, _)| *sent == token) {
             let rtt = now.since(sent);
             self.rtt = Some(rtt);
-            self.growth.measured(rtt);
+            self.autotuning.measured(rtt);
         }
     }
 
     fn ping(&mut self, now: Time) {
-        let token = self.sealer.next_number();
+        let token = self.encryptor.next_number();
         self.ping_sent = Some((token, now));
         self.ping_waits = true;
         self.last_ping = now;
-        self.state(&Frame::Ping(token), None);
+        self.queue_control_frame(&Frame::Ping(token), None);
     }
 
     /// Queues a control frame for the next packet.
-    fn state(&mut self, frame: &Frame<'_>, to: Option<SocketAddr>) {
-        if self.statements.len() < MAX_STATEMENTS {
+    fn queue_control_frame(&mut self, frame: &Frame<'_>, to: Option<SocketAddr>) {
+        if self.control_frames.len() < MAX_CONTROL_FRAMES {
             let mut bytes = Vec::new();
             frame.write(&mut bytes);
-            self.statements.push_back((bytes, to));
+            self.control_frames.push_back((bytes, to));
         }
     }
 
@@ -684,7 +687,7 @@ impl Session {
     fn abandon_flows(&mut self, now: Time) {
         self.stats = self.stats(now);
         self.slots.clear();
-        self.statements.clear();
+        self.control_frames.clear();
         self.datagrams.clear();
     }
 }

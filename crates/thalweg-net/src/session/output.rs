@@ -3,7 +3,7 @@
 use super::{Closed, Next, Phase, Session, SessionEvent, code};
 use crate::batch::{Batch, Purpose};
 use crate::flow::{FlowOutput, is_pdu};
-use crate::path::Ask;
+use crate::path::ChallengeAction;
 use crate::wire::frame::{Frame, PDU_HEADER, begin_pdu};
 use crate::wire::{HEADER, SAFE_DATAGRAM, TAG, write_confirm, write_header};
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ impl Session {
             Phase::Draining(_) => return self.poll_draining(now, batch),
             Phase::Open => {}
         }
-        if now >= self.last_heard + self.config.idle {
+        if now >= self.last_received + self.config.idle {
             self.end(now, Closed::Silent);
             return Next::At(Time::MAX);
         }
@@ -35,14 +35,14 @@ impl Session {
         self.poll_confirm(now, batch);
         self.poll_path(now, batch);
         if has_room.is_ok() {
-            self.poll_statements(now, batch);
+            self.poll_control_frames(now, batch);
         }
         if self.poll_datagrams(batch) == Next::Full {
             return Next::Full;
         }
-        let mut next = self.last_heard + self.config.idle;
+        let mut next = self.last_received + self.config.idle;
         if let Err(at) = has_room
-            && !self.statements.is_empty()
+            && !self.control_frames.is_empty()
         {
             next = next.min(at);
         }
@@ -68,8 +68,8 @@ impl Session {
                     flow.observe(now);
                 }
                 let next = next.min(self.progress.due().max(now + Duration::from_millis(1)));
-                if self.wants_room && self.sending().is_some_and(|flow| flow.writable() > 0) {
-                    self.wants_room = false;
+                if self.wants_writable && self.sending().is_some_and(|flow| flow.writable() > 0) {
+                    self.wants_writable = false;
                     self.events.push_back(SessionEvent::Writable);
                 }
                 Next::At(next.min(at))
@@ -83,9 +83,9 @@ impl Session {
         if self.config.keep_alive == Duration::MAX || self.is_untrusted() {
             return Time::MAX;
         }
-        let first = self.last_heard + self.config.keep_alive;
+        let first = self.last_received + self.config.keep_alive;
         let again = self.config.keep_alive.min(PING_AGAIN);
-        if self.last_ping < self.last_heard { first } else { first.max(self.last_ping + again) }
+        if self.last_ping < self.last_received { first } else { first.max(self.last_ping + again) }
     }
 
     fn poll_confirm(&mut self, now: Time, batch: &mut Batch) {
@@ -110,8 +110,8 @@ impl Session {
 
     fn poll_path(&mut self, now: Time, batch: &mut Batch) {
         match self.path.poll(now, self.rtt) {
-            Ask::Nothing => {}
-            Ask::Challenge(token) => {
+            ChallengeAction::Nothing => {}
+            ChallengeAction::Challenge(token) => {
                 let to = self.path.remote;
                 if self.path.allowance() >= 64 {
                     self.send(batch, to, Purpose::Ordinary(Ecn::NotEct), |into| {
@@ -119,7 +119,7 @@ impl Session {
                     });
                 }
             }
-            Ask::GiveUp => {
+            ChallengeAction::GiveUp => {
                 if let Some(fallback) = self.fallback.take() {
                     self.path = fallback;
                     self.set_maximum(now);
@@ -145,19 +145,19 @@ impl Session {
     /// Before the server's first answer nothing is known about the path. Nothing large may go to an unvalidated address
     /// or an unauthenticated peer.
     pub(super) fn may_probe(&self) -> bool {
-        self.confirm.is_none() && self.path.is_proved() && !self.is_untrusted()
+        self.confirm.is_none() && self.path.is_validated() && !self.is_untrusted()
     }
 
-    fn poll_statements(&mut self, now: Time, batch: &mut Batch) {
-        while let Some((_, first)) = self.statements.front() {
+    fn poll_control_frames(&mut self, now: Time, batch: &mut Batch) {
+        while let Some((_, first)) = self.control_frames.front() {
             let remote = self.path.remote;
             let to = first.unwrap_or(remote);
-            if to == remote && self.path.allowance() < ROOM_FOR_STATEMENTS {
+            if to == remote && self.path.allowance() < CONTROL_FRAME_ALLOWANCE {
                 return;
             }
-            let room = usize::try_from(self.budget.room()).unwrap_or(usize::MAX);
+            let room = usize::try_from(self.budget.allowance()).unwrap_or(usize::MAX);
             let mut together = Vec::new();
-            while let Some((bytes, _)) = self.statements.pop_front_if(|(bytes, other)| {
+            while let Some((bytes, _)) = self.control_frames.pop_front_if(|(bytes, other)| {
                 let size = HEADER + together.len() + bytes.len() + TAG;
                 other.unwrap_or(remote) == to && size <= room
             }) {
@@ -180,7 +180,7 @@ impl Session {
     fn poll_datagrams(&mut self, batch: &mut Batch) -> Next {
         while let Some(datagram) = self.datagrams.front() {
             let size = HEADER + 1 + datagram.as_bytes().len() + TAG;
-            if self.path.allowance().min(self.budget.room()) < size as u64 {
+            if self.path.allowance().min(self.budget.allowance()) < size as u64 {
                 break;
             }
             if !batch.has_room(size) {
@@ -188,7 +188,7 @@ impl Session {
             }
             let Some(datagram) = self.datagrams.pop_front() else { break };
             let start = batch.start();
-            write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
+            write_header(batch.buffer(), self.agreed.remote, self.encryptor.next_number());
             Frame::Datagram(datagram.as_bytes()).write(batch.buffer());
             self.seal(batch, start, None, Purpose::Ordinary(Ecn::NotEct), true);
         }
@@ -196,7 +196,7 @@ impl Session {
     }
 
     fn poll_draining(&mut self, now: Time, batch: &mut Batch) -> Next {
-        self.poll_statements(now, batch);
+        self.poll_control_frames(now, batch);
         let Phase::Draining(draining) = &mut self.phase else { return Next::At(Time::MAX) };
         if now >= draining.until {
             self.phase = Phase::Over;
@@ -208,7 +208,7 @@ impl Session {
             draining.due = now + wait * (1 << draining.tries.min(10));
             draining.tries += 1;
             let (close, remote) = (close.clone(), self.path.remote);
-            let room = self.path.allowance().min(self.budget.room());
+            let room = self.path.allowance().min(self.budget.allowance());
             if room >= (HEADER + close.len() + TAG) as u64 {
                 self.send(batch, remote, Purpose::Ordinary(Ecn::NotEct), |into| {
                     into.extend_from_slice(&close);
@@ -257,11 +257,11 @@ impl Session {
                 return Turn::Stopped(Next::At(at));
             }
             let start = batch.start();
-            write_header(batch.buffer(), self.agreed.remote, self.sealer.next_number());
+            write_header(batch.buffer(), self.agreed.remote, self.encryptor.next_number());
             let Err(until) = self.poll_to_send(now, batch.buffer(), turn) else {
                 let Some(slot) = self.slots.get_mut(turn) else { continue };
                 let buffer = batch.buffer();
-                if (buffer.len() - start + TAG) as u64 > self.budget.room() {
+                if (buffer.len() - start + TAG) as u64 > self.budget.allowance() {
                     // Receiving a packet raises the limit.
                     slot.pending = buffer.split_off(start + HEADER);
                     buffer.truncate(start);
@@ -277,7 +277,7 @@ impl Session {
                 let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
                 if let Some(lately) = self.sent_lately.as_mut().filter(|_| is_data) {
                     let pdu = batch.buffer().get(start + HEADER + PDU_HEADER..).unwrap_or_default();
-                    lately.on_sent(self.sealer.next_number(), pdu);
+                    lately.on_sent(self.encryptor.next_number(), pdu);
                 }
                 let ecn = if is_data { self.codepoint() } else { Ecn::NotEct };
                 self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
@@ -340,7 +340,7 @@ impl Session {
     ) {
         let start = batch.start();
         let buffer = batch.buffer();
-        write_header(buffer, self.agreed.remote, self.sealer.next_number());
+        write_header(buffer, self.agreed.remote, self.encryptor.next_number());
         write(buffer);
         self.seal(batch, start, Some(to), purpose, false);
     }
@@ -355,10 +355,10 @@ impl Session {
         purpose: Purpose,
         is_new: bool,
     ) {
-        if self.sealer.seal(batch.buffer(), start).is_err() {
+        if self.encryptor.seal(batch.buffer(), start).is_err() {
             // The packet numbers are exhausted: 2^62 packets were sent.
             batch.buffer().truncate(start);
-            self.end(self.last_heard, Closed::Protocol);
+            self.end(self.last_received, Closed::Protocol);
             return;
         }
         let size = batch.start() - start;
@@ -397,7 +397,7 @@ const FIRST_AGAIN: Duration = Duration::from_millis(100);
 const PING_AGAIN: Duration = Duration::from_millis(500);
 
 /// Maximum size of all control frames together, in bytes.
-const ROOM_FOR_STATEMENTS: u64 = 512;
+const CONTROL_FRAME_ALLOWANCE: u64 = 512;
 
 /// The longest interval at which an unanswered confirm is repeated, as the hello is: the server waits 20 s for it. The round trip does
 /// not bound it from below, as an answer to a repeated hello measures none (RFC 6298, section 3).

@@ -1,9 +1,8 @@
-//! Folders that are held open, and what is in them.
+//! Open folders and their entries.
 //!
-//! A receiver reaches everything from the descriptor of the folder that it was given, by one name at a time: no name has a
-//! separator in it, and no symbolic link is followed. So a folder that is moved, or a link that is put in its place while
-//! files arrive, leads nowhere else. (One name at a time `O_NOFOLLOW` says all that `RESOLVE_BENEATH` and
-//! `RESOLVE_NO_SYMLINKS` would say of a path.)
+//! A receiver resolves every path from the descriptor of its target folder, one component at a time, without following
+//! symbolic links. A folder that moves, or a link that replaces it while files arrive, cannot redirect the transfer.
+//! (For single components, `O_NOFOLLOW` is equivalent to `RESOLVE_BENEATH` and `RESOLVE_NO_SYMLINKS`.)
 
 use super::messages::Modified;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
@@ -14,31 +13,31 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A folder that is held open.
+/// An open folder.
 #[derive(Debug)]
 pub struct Dir(File);
 
-/// The thing that a name stands for; of a symbolic link, the link itself.
+/// Metadata of a folder entry; for a symbolic link, of the link itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The kind of thing.
+    /// File type.
     pub kind: EntryKind,
-    /// Bytes in it.
+    /// Size, in bytes.
     pub size: u64,
     /// Permission bits, all twelve.
     pub mode: u32,
-    /// The time of its last change.
+    /// Modification time.
     pub modified: Modified,
-    /// It has no second name.
+    /// True if the entry has a single hard link.
     pub is_single: bool,
-    /// Its device and its number there.
+    /// Device and inode number.
     pub id: (u64, u64),
 }
 
-/// Kinds of what is in a folder.
+/// File types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A file.
+    /// A regular file.
     File,
     /// A folder.
     Folder,
@@ -49,22 +48,22 @@ pub enum EntryKind {
 }
 
 impl Entry {
-    /// The entry of an open file or folder.
+    /// Returns the metadata of an open file or folder.
     pub fn of(file: &File) -> io::Result<Self> {
         Ok(Self::from(rustix::fs::fstat(file)?))
     }
 
-    /// It is a file.
+    /// Returns true for a regular file.
     pub fn is_file(&self) -> bool {
         self.kind == EntryKind::File
     }
 
-    /// The bytes of a file; nothing of other kinds.
+    /// Returns the size of a regular file, in bytes; 0 for other types.
     pub fn bytes(&self) -> u64 {
         if self.is_file() { self.size } else { 0 }
     }
 
-    /// It is a folder.
+    /// Returns true for a folder.
     pub fn is_folder(&self) -> bool {
         self.kind == EntryKind::Folder
     }
@@ -84,7 +83,7 @@ impl From<Stat> for Entry {
             mode: stat.st_mode & 0o7777,
             modified: Modified {
                 seconds: stat.st_mtime,
-                // The kernel gives less than a second.
+                // The kernel returns less than one second.
                 nanoseconds: u32::try_from(stat.st_mtime_nsec).unwrap_or(0),
             },
             is_single: stat.st_nlink == 1,
@@ -93,38 +92,38 @@ impl From<Stat> for Entry {
     }
 }
 
-/// Folders that may have to be listed once more before they are removed.
+/// Maximum number of extra listings of folders during a recursive removal.
 const MAX_LISTINGS: usize = 100;
 
-/// Opened without following a link, without waiting for the other end of a pipe, and not for programs that are started.
+/// Common open flags: follow no link, do not block on a FIFO, close on exec.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 impl Dir {
-    /// The folder at a path that this side's user gave. Links on the way to it are followed.
+    /// Opens the folder at a path given by the local user. Follows symbolic links in the path.
     ///
     /// # Errors
-    /// It cannot be opened, or is no folder.
+    /// It cannot be opened, or is not a folder.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(rustix::fs::open(path, flags, Mode::empty())?)))
     }
 
-    /// The folder `name` in this one.
+    /// Opens the sub-folder `name`.
     ///
     /// # Errors
-    /// It cannot be opened, or is no folder: a link is none.
+    /// It cannot be opened, or is not a folder; a symbolic link is not.
     pub fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | PLAIN;
         Ok(Self(File::from(rustix::fs::openat(&self.0, one(name)?, flags, Mode::empty())?)))
     }
 
-    /// Makes the folder `name`. The process's mask applies to `mode`.
+    /// Creates the folder `name`. The process's umask applies to `mode`.
     pub fn make(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.0, one(name)?, Mode::from_raw_mode(mode & 0o777))?)
     }
 
-    /// The entry of this name here; `None` if there is none.
-    pub fn look(&self, name: &OsStr) -> io::Result<Option<Entry>> {
+    /// Returns the entry `name`; `None` if there is none.
+    pub fn lookup(&self, name: &OsStr) -> io::Result<Option<Entry>> {
         match rustix::fs::statat(&self.0, one(name)?, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat.into())),
             Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -132,39 +131,39 @@ impl Dir {
         }
     }
 
-    /// Makes a file that only its owner may read and write, and opens it.
+    /// Creates a file readable and writable only by its owner, and opens it.
     ///
     /// # Errors
-    /// Something has this name, or it cannot be made.
+    /// The name is taken, or the file cannot be created.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | PLAIN;
         Ok(File::from(rustix::fs::openat(&self.0, one(name)?, flags, Mode::from_raw_mode(0o600))?))
     }
 
-    /// Opens what has this name to read it.
+    /// Opens `name` for reading.
     pub fn read(&self, name: &OsStr) -> io::Result<File> {
         Ok(File::from(rustix::fs::openat(&self.0, one(name)?, OFlags::RDONLY | PLAIN, Mode::empty())?))
     }
 
-    /// Opens what has this name to read and write it.
+    /// Opens `name` for reading and writing.
     pub fn write(&self, name: &OsStr) -> io::Result<File> {
         Ok(File::from(rustix::fs::openat(&self.0, one(name)?, OFlags::RDWR | PLAIN, Mode::empty())?))
     }
 
-    /// Gives a file of this folder another name in it, at once. What had that name is gone.
+    /// Atomically renames a file within this folder, replacing an existing `to`.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.0, one(from)?, &self.0, one(to)?)?)
     }
 
-    /// Gives a thing of this folder another name in it, at once.
+    /// Atomically renames an entry within this folder, without replacing.
     ///
     /// # Errors
-    /// Something has that name.
+    /// The name `to` is taken.
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         let (from, to) = (one(from)?, one(to)?);
         match rustix::fs::renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE) {
-            // Not every file system can do both at once.
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match self.look(to)? {
+            // Not every file system supports a rename without replacing.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => match self.lookup(to)? {
                 Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
                 None => self.rename(from, to),
             },
@@ -172,50 +171,50 @@ impl Dir {
         }
     }
 
-    /// Gives a file of this folder one more name.
+    /// Creates a hard link to a file.
     ///
     /// # Errors
-    /// Something has that name, or the file can have no other.
+    /// The name is taken, or the file supports no further link.
     pub fn link(&self, from: &OsStr, into: &Dir, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::linkat(&self.0, one(from)?, &into.0, one(to)?, AtFlags::empty())?)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     ///
     /// # Errors
-    /// Something has this name, or it cannot be made.
+    /// The name is taken, or the link cannot be created.
     pub fn make_link(&self, target: &OsStr, name: &OsStr, modified: Modified) -> io::Result<()> {
         let name = one(name)?;
         rustix::fs::symlinkat(target, &self.0, name)?;
         let time = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds.into() };
         let times = Timestamps { last_access: time, last_modification: time };
-        // Not every file system gives links a time.
+        // Not every file system stores times of links.
         let _ = rustix::fs::utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW);
         Ok(())
     }
 
-    /// The target of a symbolic link.
+    /// Returns the target of a symbolic link.
     pub fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         Ok(OsString::from_vec(rustix::fs::readlinkat(&self.0, one(name)?, Vec::new())?.into_bytes()))
     }
 
-    /// Takes a file's name away.
+    /// Removes a file's name.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, one(name)?, AtFlags::empty())?)
     }
 
-    /// Removes whatever has this name, of a folder all that is in it: never anything behind a link, nor on another file system. Gives
-    /// the number of things that were removed, and the bytes of the files.
+    /// Removes the entry `name`, recursively for a folder. Never follows links or crosses file systems. Returns the
+    /// number of removed entries and the total size of the files, in bytes.
     ///
     /// # Errors
-    /// Some of it cannot be removed.
+    /// Some entry cannot be removed.
     pub fn remove_all(&self, name: &OsStr) -> io::Result<(u64, u64)> {
-        let Some(entry) = self.look(name)? else { return Ok((0, 0)) };
+        let Some(entry) = self.lookup(name)? else { return Ok((0, 0)) };
         if !entry.is_folder() {
             self.remove(name)?;
             return Ok((1, entry.bytes()));
         }
-        // Folders by their descriptors, the innermost last, and what is in them that is still to be removed.
+        // Open folders, innermost last, each with its remaining entries.
         let open = |above: &Self, name: &OsStr| {
             let dir = above.enter(name)?;
             if Entry::of(&dir.0)?.id.0 == entry.id.0 {
@@ -228,7 +227,7 @@ impl Dir {
         let mut levels = vec![(open(self, name)?, name.to_owned())];
         while let Some(((dir, names), of_dir)) = levels.last_mut() {
             let Some(name) = names.pop() else {
-                // Another transfer may still be writing into it.
+                // A concurrent transfer may still write into it.
                 *names = dir.names()?;
                 if !names.is_empty() {
                     again += 1;
@@ -244,7 +243,7 @@ impl Dir {
                 count += 1;
                 continue;
             };
-            match dir.look(&name)? {
+            match dir.lookup(&name)? {
                 None => {}
                 Some(entry) if entry.is_folder() => {
                     let next = open(dir, &name)?;
@@ -260,7 +259,7 @@ impl Dir {
         Ok((count, bytes))
     }
 
-    /// All names in it.
+    /// Returns all names in the folder.
     fn names(&self) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.0)? {
@@ -272,7 +271,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// A name is here exactly as it is written.
+    /// Returns true if the folder lists `name` byte for byte.
     pub fn lists(&self, name: &OsStr) -> io::Result<bool> {
         for entry in rustix::fs::Dir::read_from(&self.0)? {
             if entry?.file_name().to_bytes() == name.as_bytes() {
@@ -282,15 +281,15 @@ impl Dir {
         Ok(false)
     }
 
-    /// The folder itself, to be dressed.
+    /// Returns the folder's descriptor, for setting metadata.
     pub fn file(&self) -> &File {
         &self.0
     }
 
-    /// Makes the names in it safe from loss of power.
+    /// Syncs the folder to disk, making its names durable.
     pub fn sync(&self) -> io::Result<()> {
         match self.0.sync_all() {
-            // Some file systems do not know this.
+            // Some file systems do not support syncing folders.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
             {
@@ -301,21 +300,21 @@ impl Dir {
     }
 }
 
-/// A name that is one component of a path. Whoever asks has checked it; this is the last door.
+/// Returns `name` if it is a single path component. Callers check as well; this is defence in depth.
 fn one(name: &OsStr) -> io::Result<&OsStr> {
     let is_plain = !name.as_bytes().contains(&b'/') && !matches!(name.as_bytes(), b"" | b"." | b"..");
     if is_plain { Ok(name) } else { Err(io::ErrorKind::InvalidFilename.into()) }
 }
 
-/// The permissions that this process gives to nobody (`umask`).
+/// Returns the process's `umask`.
 pub fn mask() -> u32 {
     static MASK: OnceLock<u32> = OnceLock::new();
     *MASK.get_or_init(|| {
-        // The system call could only ask by setting it, for all threads.
+        // The system call can only read the mask by setting it for all threads.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
         let mask = mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
-        // Where nobody can say, files are for their owner.
+        // If unknown, restrict files to their owner.
         mask.unwrap_or(0o077)
     })
 }
@@ -343,7 +342,7 @@ mod tests {
         assert!(dir.enter(OsStr::new("link")).is_err());
         let file = OsStr::new("file");
         assert!(dir.read(file).is_err() && dir.write(file).is_err() && dir.create(file).is_err());
-        assert_eq!(dir.look(file).unwrap().unwrap().kind, EntryKind::Link);
+        assert_eq!(dir.lookup(file).unwrap().unwrap().kind, EntryKind::Link);
         assert!(dir.enter(OsStr::new("sub")).is_ok());
         std::fs::remove_dir_all(&top).unwrap();
     }

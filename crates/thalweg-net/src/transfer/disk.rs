@@ -1,4 +1,4 @@
-//! The properties of files that file systems know.
+//! File metadata.
 
 use super::messages::{Lost, Modified};
 use std::fs::{File, FileTimes, Metadata, Permissions};
@@ -7,34 +7,34 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A stamp that shows that a file was written to, or is another: one differs when its content may.
+/// Change stamp: differs if a file's content may have changed, or if it is another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     size: u64,
     modified: Modified,
-    /// Device, number, names and time of the last change of anything, which programs cannot set. Times come in ticks: a file that is
-    /// removed within the one in which it was written has the same, but no name.
+    /// Device, inode, link count and status change time, which programs cannot set. Times have the granularity of the
+    /// system's ticks: a file removed within the tick of its last write keeps its times, but its link count is zero.
     identity: [i64; 5],
 }
 
 impl Stamp {
-    /// Of a file.
+    /// Returns the stamp of a file.
     pub fn of(metadata: &Metadata) -> Self {
         Self { size: metadata.len(), modified: modified(metadata), identity: identity(metadata) }
     }
 
-    /// Bytes in the file.
+    /// Returns the file size, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The time of the last change of the contents.
+    /// Returns the modification time.
     pub fn modified(&self) -> Modified {
         self.modified
     }
 }
 
-/// The time of a file's last change; 1970 where that is not known.
+/// Returns a file's modification time; the Unix epoch if unknown.
 pub fn modified(metadata: &Metadata) -> Modified {
     let time = metadata.modified().unwrap_or(UNIX_EPOCH);
     match time.duration_since(UNIX_EPOCH) {
@@ -56,7 +56,7 @@ pub fn modified(metadata: &Metadata) -> Modified {
 }
 
 impl Modified {
-    /// The same time to the system, if it can hold it.
+    /// Converts to system time; `None` if out of range.
     pub fn to_system(self) -> Option<SystemTime> {
         let seconds = Duration::from_secs(self.seconds.unsigned_abs());
         let base =
@@ -64,20 +64,21 @@ impl Modified {
         base?.checked_add(Duration::from_nanos(u64::from(self.nanoseconds)))
     }
 
-    /// Two file systems' ideas of one time: some do not store fractions of seconds.
+    /// Compares times across file systems: some store no fractions of a second.
     pub fn agrees_with(self, other: Self) -> bool {
-        let is_whole = self.nanoseconds == 0 || other.nanoseconds == 0;
-        self.seconds == other.seconds && (self.nanoseconds == other.nanoseconds || is_whole)
+        let is_whole_second = self.nanoseconds == 0 || other.nanoseconds == 0;
+        self.seconds == other.seconds && (self.nanoseconds == other.nanoseconds || is_whole_second)
     }
 }
 
-/// Gives a file or folder its nine permission bits, and the sticky bit if `mode` has it; the others stay as they are.
+/// Sets the nine permission bits of a file or folder, and the sticky bit if `mode` has it; other bits keep their
+/// values.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let others = file.metadata()?.mode() & 0o7000;
     file.set_permissions(Permissions::from_mode(others | mode & 0o1777))
 }
 
-/// Gives a file or folder its time. Times that the system cannot hold are left as they are.
+/// Sets the modification time of a file or folder. Ignores times out of the system's range.
 pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
     match modified.to_system() {
         Some(time) => match file.set_times(FileTimes::new().set_modified(time)) {
@@ -88,12 +89,12 @@ pub fn set_time(file: &File, modified: Modified) -> io::Result<()> {
     }
 }
 
-/// The permission bits, without those that change who a program runs as. The sticky bit means something of folders alone.
+/// Returns the permission bits without set-user-ID and set-group-ID. Keeps the sticky bit only for folders.
 pub fn mode(metadata: &Metadata) -> u32 {
     metadata.mode() & if metadata.is_dir() { 0o1777 } else { 0o777 }
 }
 
-/// Adds what is not carried of a file, folder or link at `path`.
+/// Adds the properties of the file, folder or link at `path` that the transfer does not carry.
 pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
     lost.owners += u64::from(metadata.uid() != rustix::process::geteuid().as_raw());
     lost.bits += u64::from(!metadata.is_symlink() && metadata.mode() & 0o6000 != 0);
@@ -103,16 +104,16 @@ pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
         Ok(length) => {
             for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
                 match name {
-                    // What this program says of files that have come.
+                    // This program's own mark on received files.
                     _ if name == MARK.as_bytes() => {}
-                    // Labels are the system's.
+                    // SELinux labels belong to the local system.
                     b"security.selinux" => {}
                     _ if name.starts_with(b"system.posix_acl_") => has_list = true,
                     _ => has_attribute = true,
                 }
             }
         }
-        // More names than fit.
+        // The list of names exceeds the buffer.
         Err(rustix::io::Errno::RANGE) => has_attribute = true,
         Err(_) => {}
     }
@@ -120,7 +121,7 @@ pub fn add_lost(lost: &mut Lost, path: &Path, metadata: &Metadata) {
     lost.attributes += u64::from(has_attribute);
 }
 
-/// The attribute of a file that has come, which names its sender.
+/// Extended attribute on received files that names their sender.
 pub const MARK: &str = "user.thalweg";
 
 fn identity(metadata: &Metadata) -> [i64; 5] {
@@ -144,7 +145,7 @@ mod tests {
             );
             assert_eq!(back, i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds));
         }
-        // Wherever the system ends, asking does no harm.
+        // Out-of-range times must not panic.
         let _ = Modified { seconds: i64::MIN, nanoseconds: 999_999_999 }.to_system();
     }
 

@@ -1,65 +1,65 @@
-//! The things that can go wrong with one file, and with a whole transfer.
+//! Errors of single files and of whole transfers.
 
 pub use crate::text::{first_hidden, is_hidden, printable};
 use std::fmt;
 use std::io;
 
-/// The reason for which a file was not transferred.
+/// The reason why a file was not transferred.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The kind of fault.
+    /// Error kind.
     pub kind: FaultKind,
-    /// More about it, for people; at most [`Fault::LONGEST`] bytes.
+    /// Human-readable detail, at most [`Fault::MAX_TEXT_BYTES`] bytes.
     pub text: String,
 }
 
-/// Kinds of [`Fault`], with the number that each has on the wire.
+/// Kinds of [`Fault`], numbered as on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum FaultKind {
-    /// The source was written to while it was read.
+    /// The source was modified while it was read.
     Changed = 1,
-    /// The source is gone, at the sender.
+    /// The source no longer exists at the sender.
     Vanished = 2,
     /// Permission was denied, on either side.
     Permission = 3,
     /// The receiver's disk is full.
     DiskFull = 4,
-    /// The sender has used what the receiver gives it.
+    /// The sender's quota at the receiver is exhausted.
     Quota = 5,
-    /// The receiver does not take this name.
+    /// The receiver rejects the name.
     Name = 6,
-    /// Something else stands where the file should go.
-    InTheWay = 7,
-    /// The file's folder could not be made.
+    /// Another entry has the name of the file.
+    Obstructed = 7,
+    /// The file's folder could not be created.
     Folder = 8,
     /// Another transfer is writing this file.
     Busy = 9,
-    /// The stored bytes are not those that were sent.
+    /// The stored bytes differ from the sent ones.
     Mismatch = 10,
-    /// Any other error of a disk or an operating system.
+    /// Any other disk or operating system error.
     Storage = 11,
-    /// The peer did not follow the protocol.
+    /// The peer violated the protocol.
     Protocol = 12,
-    /// The peer speaks another version.
+    /// The peer has another protocol version.
     Version = 13,
-    /// The other side gave the file up first.
+    /// The other side gave up the file first.
     Stopped = 14,
-    /// The receiver writes to its standard output, which takes one file.
+    /// The receiver writes to its standard output, which takes only one file.
     Single = 15,
-    /// A symbolic link that leads out of the receiver's folder.
+    /// A symbolic link that points outside the receiver's folder.
     Link = 16,
-    /// Neither a file nor a folder, which is not sent.
+    /// Neither a file nor a folder; not sent.
     Special = 17,
-    /// A file that an unfinished transfer has left, which is not sent.
+    /// A file left by an unfinished transfer; not sent.
     Unfinished = 18,
-    /// A file is there that this sender did not send, or that was changed since.
-    Foreign = 19,
-    /// A file is there, and the receiver keeps what it has.
+    /// The existing file is not from this sender, or was modified since.
+    NotFromSender = 19,
+    /// The receiver keeps its existing file.
     Kept = 20,
-    /// A name that begins with a dot, at the top of the receiver's folder.
+    /// A name with a leading dot, at the top of the receiver's folder.
     Hidden = 21,
-    /// A file is there of which nobody can know who sent it, as its file system keeps no extended attributes.
+    /// The existing file's sender is unknown, because its file system has no extended attributes.
     Unmarked = 22,
 }
 
@@ -71,7 +71,7 @@ impl FaultKind {
         Self::DiskFull,
         Self::Quota,
         Self::Name,
-        Self::InTheWay,
+        Self::Obstructed,
         Self::Folder,
         Self::Busy,
         Self::Mismatch,
@@ -83,23 +83,23 @@ impl FaultKind {
         Self::Link,
         Self::Special,
         Self::Unfinished,
-        Self::Foreign,
+        Self::NotFromSender,
         Self::Kept,
         Self::Hidden,
         Self::Unmarked,
     ];
 
-    /// The kind with this number.
+    /// Returns the kind with wire number `number`.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 
-    /// The names of all kinds.
+    /// Returns the names of all kinds.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().map(Self::name)
     }
 
-    /// A word for programs to read.
+    /// Returns the machine-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -108,7 +108,7 @@ impl FaultKind {
             Self::DiskFull => "disk-full",
             Self::Quota => "quota",
             Self::Name => "name",
-            Self::InTheWay => "in-the-way",
+            Self::Obstructed => "in-the-way",
             Self::Folder => "folder",
             Self::Busy => "busy",
             Self::Mismatch => "mismatch",
@@ -120,19 +120,19 @@ impl FaultKind {
             Self::Link => "link",
             Self::Special => "special",
             Self::Unfinished => "unfinished",
-            Self::Foreign => "foreign",
+            Self::NotFromSender => "foreign",
             Self::Kept => "kept",
             Self::Hidden => "hidden",
             Self::Unmarked => "unmarked",
         }
     }
 
-    /// Nothing went wrong: such things are not sent.
+    /// Returns true for entries that are skipped by design, which is not an error.
     pub fn is_passed_by(self) -> bool {
         matches!(self, Self::Special | Self::Unfinished)
     }
 
-    /// The words for what happened.
+    /// Returns the human-readable message.
     pub fn message(self) -> &'static str {
         match self {
             Self::Changed => "it changed while it was sent; send it again when it is at rest",
@@ -141,7 +141,7 @@ impl FaultKind {
             Self::DiskFull => "the receiver's disk is full",
             Self::Quota => "it does not fit into the room that the receiver gives this sender",
             Self::Name => "the receiver does not take this name",
-            Self::InTheWay => "something else stands in its place",
+            Self::Obstructed => "something else stands in its place",
             Self::Folder => "its folder could not be made",
             Self::Busy => "another transfer is writing it",
             Self::Mismatch => "what was stored is not what was sent; send it again",
@@ -158,7 +158,7 @@ impl FaultKind {
             }
             Self::Special => "it is neither a file nor a folder",
             Self::Unfinished => "it is what an unfinished transfer has left",
-            Self::Foreign => {
+            Self::NotFromSender => {
                 "the receiver has a file there that did not come from this sender, or was changed since, and replaces \
                  it with --overwrite or --backup only"
             }
@@ -175,22 +175,22 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// The longest text, in bytes.
-    pub const LONGEST: usize = 512;
+    /// Maximum length of the text, in bytes.
+    pub const MAX_TEXT_BYTES: usize = 512;
 
-    /// A fault; `text` is cut to [`Fault::LONGEST`].
+    /// Creates a fault; truncates `text` to [`Fault::MAX_TEXT_BYTES`].
     pub fn new(kind: FaultKind, text: impl Into<String>) -> Self {
         let mut text = text.into();
-        text.truncate(text.floor_char_boundary(Self::LONGEST));
+        text.truncate(text.floor_char_boundary(Self::MAX_TEXT_BYTES));
         Self { kind, text }
     }
 
-    /// The fault of what a sender cannot read, by an operating system's error.
+    /// Maps an operating system error to the fault for an unreadable source.
     pub fn of_source(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {
             return FaultKind::Vanished.into();
         }
-        // Names that the receiver does not take are another matter.
+        // These kinds describe names at the receiver.
         let kind = match Self::of(error).kind {
             FaultKind::Permission => FaultKind::Permission,
             _ => FaultKind::Storage,
@@ -198,15 +198,17 @@ impl Fault {
         Self::new(kind, format!("at the sender: {error}"))
     }
 
-    /// The fault of what a receiver cannot store, by an operating system's error.
+    /// Maps an operating system error to the fault for a file that the receiver cannot store.
     pub fn of(error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FaultKind::Permission,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
-            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::InTheWay,
+            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::Obstructed,
             io::ErrorKind::InvalidFilename => FaultKind::Name,
-            // A link where a file was expected.
-            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => FaultKind::InTheWay,
+            // A symbolic link instead of a file.
+            _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                FaultKind::Obstructed
+            }
             _ => FaultKind::Storage,
         };
         Self::new(kind, error.to_string())
@@ -222,22 +224,22 @@ impl From<FaultKind> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.message())?;
-        // The text may be a peer's.
+        // The text may come from the peer.
         if self.text.is_empty() { Ok(()) } else { write!(f, " ({})", printable(self.text.as_bytes())) }
     }
 }
 
-/// The reason for which a transfer ended before its end. Everything under a final name is whole all the same.
+/// The reason why a transfer ended early. Every file with a final name is complete regardless.
 #[derive(Debug)]
 pub enum Error {
-    /// The connection ended. The same transfer, begun again, goes on where this one stopped. An error of the kind
-    /// [`Interrupted`](io::ErrorKind::Interrupted) is a user's wish.
+    /// The connection ended. Repeating the transfer resumes it. The error kind
+    /// [`Interrupted`](io::ErrorKind::Interrupted) means that a user stopped it.
     Interrupted(io::Error),
-    /// The peer sent what the protocol does not allow.
+    /// The peer violated the protocol.
     Protocol(String),
     /// The peer ended the transfer.
     Refused(Fault),
-    /// This side cannot do it.
+    /// A local error.
     Here(Fault),
 }
 

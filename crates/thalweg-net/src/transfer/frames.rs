@@ -1,16 +1,16 @@
-//! Frames in byte streams, read and written with buffers of fixed size.
+//! Buffered reading and writing of frames over byte streams.
 
 use super::fault::Error;
 use super::messages::MAX_BODY_BYTES;
 use super::wire::{Frame, WireError, length_from};
 use std::io::{self, Read, Write};
 
-/// The bytes that are collected before they are written.
+/// Size of the write buffer, in bytes.
 const BATCH: usize = 32 << 10;
-/// The most bytes that are read at a time.
-const AHEAD: usize = 64 << 10;
+/// Maximum size of one read, in bytes.
+const READ_AHEAD: usize = 64 << 10;
 
-/// Writes frames.
+/// Frame writer.
 #[derive(Debug)]
 pub struct FrameWriter<W> {
     stream: W,
@@ -19,17 +19,17 @@ pub struct FrameWriter<W> {
 }
 
 impl<W: Write> FrameWriter<W> {
-    /// Frames to `stream`.
+    /// Creates a writer of frames to `stream`.
     pub fn new(stream: W) -> Self {
         Self { stream, batch: Vec::with_capacity(2 * BATCH), written: 0 }
     }
 
-    /// The bytes of frames so far, without contents.
+    /// Returns the bytes of frames written so far, without file contents.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes a frame, now or with later ones.
+    /// Writes a frame, possibly buffered.
     pub fn frame(&mut self, frame: &impl Frame) -> io::Result<()> {
         let before = self.batch.len();
         frame.encode(&mut self.batch);
@@ -37,7 +37,7 @@ impl<W: Write> FrameWriter<W> {
         self.write_batch(BATCH)
     }
 
-    /// Writes a frame with contents.
+    /// Writes a frame followed by contents.
     pub fn data(&mut self, header: &impl Frame, contents: &[u8]) -> io::Result<()> {
         header.encode(&mut self.batch);
         if self.batch.len() + contents.len() <= BATCH {
@@ -48,7 +48,7 @@ impl<W: Write> FrameWriter<W> {
         self.stream.write_all(contents)
     }
 
-    /// Sends what has been collected on its way.
+    /// Flushes buffered frames to the stream.
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_batch(0)?;
         self.stream.flush()
@@ -63,32 +63,33 @@ impl<W: Write> FrameWriter<W> {
     }
 }
 
-/// Reads frames.
+/// Frame reader.
 #[derive(Debug)]
 pub struct FrameReader<R> {
     stream: R,
     buffer: Box<[u8]>,
-    /// The part of the buffer that is filled and not used, from `begin` to `end`.
+    /// Unread range of the buffer: `begin` to `end`.
     begin: usize,
     end: usize,
-    /// Contents that follow the header that was read last.
+    /// Unread bytes of the contents after the last header.
     contents: u64,
 }
 
 impl<R: Read> FrameReader<R> {
-    /// Frames from `stream`.
+    /// Creates a reader of frames from `stream`.
     pub fn new(stream: R) -> Self {
-        Self { stream, buffer: vec![0; AHEAD].into(), begin: 0, end: 0, contents: 0 }
+        Self { stream, buffer: vec![0; READ_AHEAD].into(), begin: 0, end: 0, contents: 0 }
     }
 
-    /// The next frame, or nothing where the stream ends between frames. The contents of the last must have been read.
+    /// Returns the next frame, or `None` if the stream ends between frames. The contents of the previous frame must
+    /// have been read.
     pub fn next<F: Frame>(&mut self) -> Result<Option<F>, Error> {
         debug_assert_eq!(self.contents, 0, "contents have not been read");
         if self.begin == self.end && self.fill()? == 0 {
             return Ok(None);
         }
         let kind = self.byte()?;
-        // A stranger is told so before its "length" is waited for.
+        // Reject unknown kinds before reading their length.
         if !F::is_known(kind) {
             return Err(protocol(WireError::Kind(kind)));
         }
@@ -112,19 +113,19 @@ impl<R: Read> FrameReader<R> {
         F::decode(kind, &body[..length]).map(Some).map_err(protocol)
     }
 
-    /// Contents that follow the last header have not been read yet.
+    /// Returns true while contents of the last header remain unread.
     pub fn has_contents(&self) -> bool {
         self.contents > 0
     }
 
-    /// Reads some of the contents that follow a header into `into`; 0 when all have been read.
+    /// Reads some of the contents after a header into `into`; returns 0 once all are read.
     pub fn contents(&mut self, into: &mut [u8]) -> Result<usize, Error> {
         let most = usize::try_from(self.contents).unwrap_or(usize::MAX).min(into.len());
         if most == 0 {
             return Ok(0);
         }
         let into = &mut into[..most];
-        let count = if self.begin == self.end && most >= AHEAD {
+        let count = if self.begin == self.end && most >= READ_AHEAD {
             ended(read(&mut self.stream, into)?)?
         } else {
             self.copy(into)?
@@ -139,7 +140,7 @@ impl<R: Read> FrameReader<R> {
         Ok(byte[0])
     }
 
-    /// Copies at least one byte, if `into` has room for one.
+    /// Copies at least one byte, unless `into` is empty.
     fn copy(&mut self, into: &mut [u8]) -> Result<usize, Error> {
         if self.begin == self.end {
             ended(self.fill()?)?;
@@ -150,7 +151,7 @@ impl<R: Read> FrameReader<R> {
         Ok(count)
     }
 
-    /// Reads more into the buffer, which has been used up.
+    /// Refills the empty buffer.
     fn fill(&mut self) -> Result<usize, Error> {
         self.begin = 0;
         self.end = 0;
@@ -182,7 +183,7 @@ mod tests {
     use crate::transfer::messages::{Offer, OfferKind, ToReceiver};
     use proptest::prelude::*;
 
-    /// Gives few bytes at a time.
+    /// Reader that returns a few bytes per call.
     struct Trickle<'a>(&'a [u8], usize);
 
     impl Read for Trickle<'_> {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_frames_comes_back_however_it_is_cut() {
+    fn frames_are_decoded_at_any_read_size() {
         let contents: Vec<u8> = (0..200_000).map(|at| (at % 255) as u8).collect();
         let mut bytes = Vec::new();
         let mut writer = FrameWriter::new(&mut bytes);

@@ -8,15 +8,15 @@ use super::tree::{BLOCK, Digest};
 pub const VERSION: u64 = 3;
 /// Maximum number of outstanding offers.
 pub const WINDOW: usize = 8192;
-/// Total [weight](Offer::weight) of outstanding offers from which on no further one is allowed.
+/// Total [weight](Offer::weight) of outstanding offers at which the sender must stop offering, in bytes.
 pub const WINDOW_WEIGHT: usize = 2 << 20;
 /// Maximum bytes that a sender sends before the receiver's greeting, its total excluded: the transfer may need approval
 /// first.
-pub const PRE_GREETING_BYTES: u64 = 32 << 10;
+pub const PRE_ACCEPTANCE_BYTES: u64 = 32 << 10;
 /// Maximum length of a file or folder name, in bytes.
-pub const LONGEST_NAME: usize = 255;
+pub const MAX_NAME_BYTES: usize = 255;
 /// Maximum depth of nested folders.
-pub const DEEPEST: usize = 256;
+pub const MAX_DEPTH: usize = 256;
 /// Maximum number of outstanding requested digests.
 pub const MAX_DIGESTS: u64 = 64;
 /// Maximum body of a frame without file contents, in bytes.
@@ -175,28 +175,28 @@ pub enum ToReceiver {
     },
     /// Confirmation that the receiver's file has the sender's contents.
     Same {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
     },
     /// Request for digests of blocks of an unfinished file.
     Verify {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
-        /// The first piece.
+        /// Index of the first piece.
         first: u64,
-        /// The number of pieces.
+        /// Number of pieces.
         count: u64,
     },
     /// Start of a file: the contents up to `End` or `Abandon` belong to it, from its first byte on.
     Begin {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
     },
     /// Confirmation that the next block of the unfinished file is valid; contents continue behind it.
     Keep,
     /// Next bytes of the file, which follow the frame.
     Data {
-        /// The number of bytes: 1 to [`MAX_DATA`].
+        /// Number of bytes: 1 to [`MAX_DATA`].
         length: u64,
     },
     /// End of a complete file.
@@ -206,9 +206,9 @@ pub enum ToReceiver {
     },
     /// Cancellation of an offered item.
     Abandon {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
-        /// The reason.
+        /// Reason.
         fault: Fault,
     },
     /// Item that is not offered, with the reason.
@@ -217,12 +217,12 @@ pub enum ToReceiver {
         depth: u64,
         /// Name in its folder; may be that of an offered folder that is unreadable.
         name: Vec<u8>,
-        /// The reason.
+        /// Reason.
         fault: Fault,
     },
     /// Hole: zeros of the file that are not stored, in full blocks of [`BLOCK`] bytes, never its last.
     Hole {
-        /// The number of zeros: a multiple of [`BLOCK`], at most [`MAX_HOLE`].
+        /// Length in bytes: a multiple of [`BLOCK`], at most [`MAX_HOLE`].
         length: u64,
     },
     /// Properties of files and folders that the transfer does not carry.
@@ -241,26 +241,26 @@ pub enum ToSender {
     },
     /// Answer to an offer: send all of it.
     Want {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
     },
     /// Answer to an offer: already present.
     Skip {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
     },
     /// Answer to an offer: partly present, subject to verification.
     Part {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
         /// Bytes present, at most the offered size.
         length: u64,
     },
     /// Answer to an offer: hash of an existing file with the same name and size.
     Hash {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
-        /// The hash of the receiver's file.
+        /// Hash of the receiver's file.
         hash: Digest,
     },
     /// Answer to `Verify`.
@@ -274,14 +274,14 @@ pub enum ToSender {
     },
     /// The item has its final name; its contents are synced to disk, its name is not yet.
     Stored {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
     },
     /// The item will not be stored. Nothing of it has the final name.
     Failed {
-        /// The number of the offer.
+        /// Offer number.
         id: u64,
-        /// The reason.
+        /// Reason.
         fault: Fault,
     },
     /// Content bytes present at the receiver, cumulative.
@@ -290,7 +290,7 @@ pub enum ToSender {
         bytes: u64,
     },
     /// Approval is pending. The receiver reads on after the decision and then sends its greeting.
-    Asked,
+    AwaitingApproval,
     /// The receiver pauses the transfer in favour of more urgent ones, or resumes it.
     Held {
         /// True for a pause.
@@ -300,7 +300,7 @@ pub enum ToSender {
     Done,
     /// The receiver refuses the transfer or aborts it.
     Refuse {
-        /// The reason.
+        /// Reason.
         fault: Fault,
     },
 }

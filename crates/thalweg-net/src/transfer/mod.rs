@@ -26,7 +26,7 @@
 //! - **Existing files** are replaced only if the same sender delivered them and nobody changed them since, unless the
 //!   receiver configures otherwise ([`Existing`]). Names of unfinished files include the sender, so no sender resumes
 //!   another's file.
-//! - **Priorities**: a receiver of several simultaneous transfers reads the more urgent ones first ([`Turns`]).
+//! - **Priorities**: a receiver of several simultaneous transfers reads the more urgent ones first ([`TransferScheduler`]).
 //! - **Bounds**: frames, names, depths, outstanding offers and digests are bounded; a peer that exceeds a bound is
 //!   refused. Memory does not grow with the size or number of files, except for the names of one folder at the sender.
 //!
@@ -50,11 +50,11 @@ mod wire;
 
 pub use fault::{Error, Fault, FaultKind, first_hidden, is_hidden, printable};
 pub use names::{checked as checked_name, unfinished as unfinished_name};
-pub use preview::{Preview, Thing, ThingKind, preview};
+pub use preview::{Preview, PreviewItem, PreviewItemKind, preview};
 pub use priority::Priority;
 pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
-pub use receive::{Claims, Destination, Existing, Target, Turns, receive};
+pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};

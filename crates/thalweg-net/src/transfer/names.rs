@@ -1,24 +1,23 @@
-//! Names that a receiver takes.
+//! File names that a receiver accepts, and names of unfinished files.
 
 use super::fault::{Fault, FaultKind};
-use super::messages::LONGEST_NAME;
+use super::messages::MAX_NAME_BYTES;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-/// The end of the name of an unfinished file.
+/// Suffix of the names of unfinished files.
 pub const PART: &str = ".thalweg.part";
 
-/// The name under which a peer's file can be stored in a folder: one component of a path, never one that leads elsewhere,
-/// and not that of an unfinished file.
+/// Validates a peer's file name: a single path component, neither `.` nor `..`, and not the name of an unfinished file.
 ///
 /// # Errors
-/// It is not such a name.
+/// The name is invalid.
 pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     let fault = |text: &str| Err(Fault::new(FaultKind::Name, text));
     match name {
         [] => return fault("it is empty"),
         b"." | b".." => return fault("it leads elsewhere"),
-        _ if name.len() > LONGEST_NAME => return fault("it is too long"),
+        _ if name.len() > MAX_NAME_BYTES => return fault("it is too long"),
         _ => {}
     }
     if name.iter().any(|byte| matches!(byte, b'/' | 0)) {
@@ -30,70 +29,71 @@ pub fn checked(name: &[u8]) -> Result<OsString, Fault> {
     Ok(OsString::from_vec(name.to_vec()))
 }
 
-/// True for the names that [`of_part`] and [`of_link`] make, on file systems that ignore case too: none of a peer's files, folders
-/// and links has such a name.
+/// Returns true for names made by [`of_part`] and [`of_link`], also on case-insensitive file systems. No file, folder
+/// or link of a peer may have such a name.
 pub fn is_unfinished(name: &[u8]) -> bool {
     name.len() >= PART.len() && name[name.len() - PART.len()..].eq_ignore_ascii_case(PART.as_bytes())
 }
 
-/// The tag of a sender in the names of its unfinished files, so that nobody goes on with those of another.
+/// Returns the sender's tag in the names of its unfinished files. It keeps senders from resuming each other's files.
 pub fn tag_of(owner: &str) -> String {
     blake3::hash(owner.as_bytes()).to_hex()[..16].to_owned()
 }
 
-/// The longest path that is shown or kept, in bytes.
-const LONGEST_SHOWN: usize = 4096;
+/// Maximum length of a path that is shown or recorded, in bytes.
+const MAX_SHOWN_BYTES: usize = 4096;
 
-/// A path as it can be shown, of names that can: cut in its middle where it is long.
+/// Joins printable names to a path, truncated in the middle if long.
 pub fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let path = names.collect::<Vec<_>>().join("/");
-    if path.len() <= LONGEST_SHOWN {
+    if path.len() <= MAX_SHOWN_BYTES {
         return path;
     }
     const CUT: &str = "[...]";
-    let half = (LONGEST_SHOWN - CUT.len()) / 2;
+    let half = (MAX_SHOWN_BYTES - CUT.len()) / 2;
     let (head, tail) = (path.floor_char_boundary(half), path.ceil_char_boundary(path.len() - half));
     [&path[..head], CUT, &path[tail..]].concat()
 }
 
-/// The name of the unfinished file that becomes `name`, of the sender that a [`Destination`](super::Destination) calls `owner`.
+/// Returns the name of the unfinished file for `name`; `owner` is the sender as given to
+/// [`Destination`](super::Destination).
 pub fn unfinished(name: &[u8], owner: &str) -> OsString {
     of_part(name, &tag_of(owner))
 }
 
-/// The name of the unfinished file that becomes `name`, of the sender with this tag.
+/// Returns the name of the unfinished file for `name` from the sender with this tag.
 pub fn of_part(name: &[u8], tag: &str) -> OsString {
     temporary(name, "", tag)
 }
 
-/// The temporary name of a link that becomes `name`, of the sender with this tag.
+/// Returns the temporary name of a link that becomes `name`, for the sender with this tag.
 pub fn of_link(name: &[u8], tag: &str) -> OsString {
     temporary(name, "link", tag)
 }
 
-/// The temporary name of what stood under `name` and makes way for something of another kind, until that is in its place.
+/// Returns the temporary name of an entry `name` that is being replaced by one of another type.
 pub fn of_displaced(name: &[u8], tag: &str) -> OsString {
     temporary(name, "old", tag)
 }
 
-/// Makes all temporary names: `NAME.TAG.thalweg.part`, with a purpose `NAME.PURPOSE-TAG.thalweg.part`. Long names are cut and have
-/// `HASH-` before the tag, so that there is room for the ending. What follows the last dot before the ending has another form in
-/// each case, and so no two names and purposes share a temporary name.
+/// Returns a temporary name: `NAME.TAG.thalweg.part`, with a purpose `NAME.PURPOSE-TAG.thalweg.part`. Long names are
+/// truncated and get `HASH-` before the tag, to fit the suffix. The component after the last dot before the suffix has
+/// a different form in each case, so distinct names and purposes never collide.
 fn temporary(name: &[u8], purpose: &str, tag: &str) -> OsString {
     let dash = if purpose.is_empty() { "" } else { "-" };
     let ending = format!(".{purpose}{dash}{tag}{PART}");
-    if name.len() + ending.len() <= LONGEST_NAME {
+    if name.len() + ending.len() <= MAX_NAME_BYTES {
         return OsString::from_vec([name, ending.as_bytes()].concat());
     }
     let hash = &blake3::hash(name).to_hex()[..32];
     let ending = format!(".{purpose}{dash}{hash}-{tag}{PART}");
-    let kept = LONGEST_NAME - ending.len();
-    // Not in the middle of a character.
+    let kept = MAX_NAME_BYTES - ending.len();
+    // Do not split a UTF-8 character.
     let kept = (0..=kept).rev().find(|at| name[*at] & 0xc0 != 0x80).unwrap_or(0);
     OsString::from_vec([&name[..kept], ending.as_bytes()].concat())
 }
 
-/// Whoever follows a link with this target, in so many folders, stays below the top.
+/// Returns true if following a link with this target, from `depth` folders below the top, stays inside the top folder.
 pub fn stays_inside(target: &[u8], depth: usize) -> bool {
     if target.starts_with(b"/") {
         return false;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn links_stay_inside_by_what_they_say() {
+    fn links_are_classified_by_their_target() {
         for (target, depth) in
             [("file", 0), ("a/b", 0), ("./a//b/", 0), ("../a", 1), ("../../a/b", 2), ("..", 1), ("...", 0)]
         {
@@ -161,20 +161,20 @@ mod tests {
     #[test]
     fn a_long_path_is_cut_in_its_middle() {
         let names = vec!["ü".repeat(100); 50];
-        let whole = shown(names.iter().take(20).map(String::as_str));
-        assert_eq!(whole.len(), 20 * 200 + 19);
+        let all = shown(names.iter().take(20).map(String::as_str));
+        assert_eq!(all.len(), 20 * 200 + 19);
         let cut = shown(["top"].into_iter().chain(names.iter().map(String::as_str)).chain(["file"]));
         assert!((4090..=4096).contains(&cut.len()), "{}", cut.len());
         assert!(cut.starts_with("top/ü") && cut.contains("[...]") && cut.ends_with("ü/file"));
     }
 
     #[test]
-    fn long_names_have_unfinished_files_of_their_own() {
+    fn long_names_get_distinct_part_files() {
         let (a, b) = (format!("{}a", "ü".repeat(126)), format!("{}b", "ü".repeat(126)));
         let parts = [&a, &b].map(|name| of_part(name.as_bytes(), &tag_of("anna")));
         assert_ne!(parts[0], parts[1]);
         for part in &parts {
-            assert!(part.len() <= LONGEST_NAME);
+            assert!(part.len() <= MAX_NAME_BYTES);
             assert!(part.to_str().unwrap().ends_with(PART));
         }
         let film = of_part(b"film.mkv", "0123456789abcdef");
@@ -182,7 +182,7 @@ mod tests {
         assert_ne!(of_part(b"a", &tag_of("anna")), of_part(b"a", &tag_of("bert")));
     }
 
-    /// A name that somebody else's files, links and longer or shorter names may be made to share.
+    /// Generates names, including ones built to collide with temporary names.
     fn name() -> impl Strategy<Value = Vec<u8>> {
         let ending =
             prop_oneof![Just(""), Just("~"), Just(".link-0123456789abcdef"), Just(".0123456789abcdef")];
@@ -197,23 +197,23 @@ mod tests {
         ];
         (stem, ending).prop_map(|(stem, ending)| {
             let long = [stem.as_bytes(), ending.as_bytes()].concat();
-            long[..long.len().min(LONGEST_NAME)].to_vec()
+            long[..long.len().min(MAX_NAME_BYTES)].to_vec()
         })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
-        fn temporary_names_are_of_one_thing_alone(a in name(), b in name()) {
+        fn temporary_names_are_unique_to_their_file(a in name(), b in name()) {
             let tags = ["0123456789abcdef", "fedcba9876543210"];
             let makers: [fn(&[u8], &str) -> OsString; 3] = [of_part, of_link, of_displaced];
             let all = |name: &[u8]| tags.iter().flat_map(|tag| makers.map(|make| make(name, tag))).collect::<Vec<_>>();
             let (of_a, of_b) = (all(&a), all(&b));
             for (at, one) in of_a.iter().enumerate() {
-                prop_assert!(one.len() <= LONGEST_NAME && is_unfinished(one.as_encoded_bytes()));
+                prop_assert!(one.len() <= MAX_NAME_BYTES && is_unfinished(one.as_encoded_bytes()));
                 prop_assert!(checked(one.as_encoded_bytes()).is_err(), "a peer's file could have it");
                 prop_assert!(of_a[..at].iter().all(|other| other != one));
-                // What is one name of another's unfinished file once more is none that a peer may give.
+                // Further suffixes on a temporary name yield only names that peers may not use.
                 prop_assert!(a == b || of_b.iter().all(|other| other != one), "{one:?}");
             }
         }

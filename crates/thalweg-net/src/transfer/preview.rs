@@ -1,8 +1,8 @@
-//! The things that a sender offers, read before anything is decided about it.
+//! Preview of an offered transfer, read before it is approved.
 //!
-//! Until it has been greeted a sender says little ([`PRE_GREETING_BYTES`](super::messages::PRE_GREETING_BYTES)): how many things it was told to
-//! send, what the first of them are, and how much there is as soon as it has counted. That is enough to ask somebody, and
-//! what was read is kept for the transfer.
+//! Before the receiver's greeting, a sender sends at most [`PRE_ACCEPTANCE_BYTES`](super::messages::PRE_ACCEPTANCE_BYTES):
+//! the number of items that its user named, the first of them, and the total amount once counted. This is enough for an
+//! approval prompt. The bytes read are buffered for the transfer.
 
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::{FrameReader, FrameWriter};
@@ -12,56 +12,57 @@ use std::io::{self, Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use thalweg_proto::units::Bytes;
 
-/// The most that is kept of what a sender says before it is greeted, in bytes.
+/// Maximum size of the bytes buffered before the greeting.
 const MAX_KEPT: usize = 64 << 10;
-/// The things that are described one by one.
-const MAX_THINGS: usize = 8;
+/// Maximum number of items listed individually.
+const MAX_ITEMS: usize = 8;
 
-/// The things that a sender offers, as far as it has said.
+/// Known contents of an offered transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// The number of files and folders that its user named.
+    /// Number of files and folders named by the sending user.
     pub named: u64,
-    /// The first of them.
-    pub things: Vec<Thing>,
-    /// The files in all of them, once it has counted.
+    /// First of these items.
+    pub items: Vec<PreviewItem>,
+    /// Total amount, once counted.
     pub total: Option<Total>,
-    /// There is nothing more to be learnt before it is greeted.
+    /// True if the sender sends nothing more before the greeting.
     pub is_complete: bool,
 }
 
-/// A thing that a sender's user named.
+/// An item named by the sending user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thing {
-    /// Its name, as it can be shown.
+pub struct PreviewItem {
+    /// Printable name.
     pub name: String,
-    /// The kind of it.
-    pub kind: ThingKind,
+    /// Type.
+    pub kind: PreviewItemKind,
 }
 
-/// The kind of a thing that a sender's user named.
+/// Type of an item named by the sending user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThingKind {
-    /// A file of so many bytes.
+pub enum PreviewItemKind {
+    /// A file of this size, in bytes.
     File(u64),
     /// A folder.
     Folder,
-    /// Bytes whose number nobody knows yet.
+    /// A stream of unknown length.
     Stream,
 }
 
-/// Reads what a sender says before it is greeted, and tells it that somebody is asked. `seen` grows meanwhile. Ends when all
-/// is known, or with the stream; what was read is appended to `kept`, and belongs before what is read next.
+/// Reads a sender's frames before the greeting and notifies it that approval is pending. Updates `seen` meanwhile.
+/// Returns once everything is known, or at the end of the stream. Appends the bytes read to `kept`; the transfer must
+/// read them first.
 ///
 /// # Errors
-/// The streams end, or the peer is no sender of this version. It is told why.
+/// The streams end, or the peer is not a sender of this version. It is notified of the reason.
 pub fn preview<R: Read, W: Write>(
     from_peer: R,
     to_peer: W,
     seen: &Mutex<Preview>,
     kept: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let mut frames = FrameReader::new(Keeping { stream: from_peer, kept });
+    let mut frames = FrameReader::new(RecordingReader { stream: from_peer, kept });
     let mut writer = FrameWriter::new(to_peer);
     let result = read(&mut frames, &mut writer, seen);
     if let Err(Error::Refused(fault)) = &result {
@@ -86,11 +87,11 @@ fn read<R: Read, W: Write>(
         Some(_) => return Err(Error::Protocol("it does not begin with a greeting".to_owned())),
         None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
     }
-    writer.frame(&ToSender::Asked).and_then(|()| writer.flush()).map_err(Error::Interrupted)?;
+    writer.frame(&ToSender::AwaitingApproval).and_then(|()| writer.flush()).map_err(Error::Interrupted)?;
     loop {
         let frame = match frames.next() {
             Ok(frame) => frame,
-            // As much is kept as may be.
+            // The buffer is full.
             Err(Error::Interrupted(error)) if error.kind() == io::ErrorKind::OutOfMemory => None,
             Err(error) => return Err(error),
         };
@@ -116,31 +117,31 @@ fn lock(seen: &Mutex<Preview>) -> MutexGuard<'_, Preview> {
 impl Preview {
     fn add(&mut self, offer: &Offer) {
         let kind = match offer.kind {
-            OfferKind::File { size, .. } => ThingKind::File(size),
-            OfferKind::Folder { .. } => ThingKind::Folder,
-            OfferKind::Stream => ThingKind::Stream,
+            OfferKind::File { size, .. } => PreviewItemKind::File(size),
+            OfferKind::Folder { .. } => PreviewItemKind::Folder,
+            OfferKind::Stream => PreviewItemKind::Stream,
             OfferKind::Name { .. } | OfferKind::Link { .. } => return,
         };
-        if self.things.len() < MAX_THINGS {
-            self.things.push(Thing { name: printable(&offer.name), kind });
+        if self.items.len() < MAX_ITEMS {
+            self.items.push(PreviewItem { name: printable(&offer.name), kind });
         }
     }
 
-    /// The first things are known, and how much there is; nobody counts a stream.
+    /// Returns true if the first items and the total amount are known; streams are not counted.
     fn knows_all(&self) -> bool {
-        let is_stream = self.things.first().is_some_and(|thing| thing.kind == ThingKind::Stream);
-        let has_things = self.things.len() as u64 >= self.named.min(MAX_THINGS as u64);
-        is_stream || has_things && self.total.is_some()
+        let is_stream = self.items.first().is_some_and(|item| item.kind == PreviewItemKind::Stream);
+        let has_items = self.items.len() as u64 >= self.named.min(MAX_ITEMS as u64);
+        is_stream || has_items && self.total.is_some()
     }
 }
 
-/// Keeps what is read, until it is too much.
-struct Keeping<'a, R> {
+/// Reader that records the bytes read, up to a limit.
+struct RecordingReader<'a, R> {
     stream: R,
     kept: &'a mut Vec<u8>,
 }
 
-impl<R: Read> Read for Keeping<'_, R> {
+impl<R: Read> Read for RecordingReader<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let room = (MAX_KEPT - self.kept.len()).min(into.len());
         if room == 0 {

@@ -1,18 +1,18 @@
-//! The urgency of transfers.
+//! Transfer priorities.
 
 use thalweg_proto::gate::LOWEST;
 
-/// The urgency of a transfer: 1, the most, to 6, the least, which is usual.
+/// Priority of a transfer: 1 (most urgent) to 6 (least urgent, the default).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Priority(u8);
 
 impl Priority {
-    /// Nothing for a number beyond 1 to 6.
+    /// Creates a priority; `None` outside of 1 to 6.
     pub fn new(number: u8) -> Option<Self> {
         (1..=LOWEST).contains(&number).then_some(Self(number))
     }
 
-    /// Its number.
+    /// Returns the number.
     pub fn get(self) -> u8 {
         self.0
     }

@@ -20,10 +20,10 @@ pub struct Progress {
     moved: AtomicU64,
     kept: AtomicU64,
     fresh: AtomicU64,
-    heard: AtomicU64,
+    received_chunks: AtomicU64,
     held: Mutex<Span>,
-    asked: Mutex<Span>,
-    is_greeted: AtomicBool,
+    approval_time: Mutex<Span>,
+    is_accepted: AtomicBool,
     is_over: AtomicBool,
     current: Mutex<String>,
 }
@@ -89,8 +89,8 @@ impl Progress {
 
     /// Returns the number of frames and content chunks received from the sender. A constant value means that the sender
     /// is silent.
-    pub fn heard(&self) -> u64 {
-        self.heard.load(Relaxed)
+    pub fn received_chunks(&self) -> u64 {
+        self.received_chunks.load(Relaxed)
     }
 
     /// Returns true at the receiver once all is stored and the sender is being notified; only its close is outstanding.
@@ -113,13 +113,13 @@ impl Progress {
     }
 
     /// Returns true while the transfer waits for approval at the receiver.
-    pub fn is_asked(&self) -> bool {
-        lock(&self.asked).since.is_some()
+    pub fn is_awaiting_approval(&self) -> bool {
+        lock(&self.approval_time).since.is_some()
     }
 
     /// Returns the total time spent waiting for approval.
-    pub fn asked(&self) -> Duration {
-        lock(&self.asked).until(Instant::now())
+    pub fn approval_time(&self) -> Duration {
+        lock(&self.approval_time).until(Instant::now())
     }
 
     /// Returns the name of the file in transfer.
@@ -133,8 +133,8 @@ impl Progress {
         self.is_total.store(true, std::sync::atomic::Ordering::Release);
     }
 
-    pub(super) fn hear(&self) {
-        self.heard.fetch_add(1, Relaxed);
+    pub(super) fn on_chunk(&self) {
+        self.received_chunks.fetch_add(1, Relaxed);
     }
 
     pub(super) fn file_done(&self) {
@@ -161,18 +161,18 @@ impl Progress {
         lock(&self.held).set(Instant::now(), is_held);
     }
 
-    pub(super) fn set_asked(&self, is_asked: bool) {
-        lock(&self.asked).set(Instant::now(), is_asked);
+    pub(super) fn set_awaiting_approval(&self, is_awaiting_approval: bool) {
+        lock(&self.approval_time).set(Instant::now(), is_awaiting_approval);
     }
 
     /// Records that the receiver has accepted the transfer.
-    pub(super) fn greet(&self) {
-        self.set_asked(false);
-        self.is_greeted.store(true, Relaxed);
+    pub(super) fn on_accepted(&self) {
+        self.set_awaiting_approval(false);
+        self.is_accepted.store(true, Relaxed);
     }
 
-    pub(super) fn is_greeted(&self) -> bool {
-        self.is_greeted.load(Relaxed)
+    pub(super) fn is_accepted(&self) -> bool {
+        self.is_accepted.load(Relaxed)
     }
 
     pub(super) fn set_current(&self, name: &[u8]) {
@@ -224,7 +224,7 @@ pub struct Report {
     /// Time for which the receiver paused the transfer in favour of more urgent ones.
     pub held: Duration,
     /// Time spent waiting for approval, at the sender.
-    pub asked: Duration,
+    pub approval_time: Duration,
     /// Number of omitted items: neither file, folder nor link, or left by unfinished transfers.
     pub omitted: u64,
     /// First omitted items.
@@ -259,7 +259,7 @@ pub struct Failure {
 
 impl Report {
     /// Returns true if everything was transferred with all its properties.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.failed == 0 && self.omitted == 0 && self.lost.is_none()
     }
 

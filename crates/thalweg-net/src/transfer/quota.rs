@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_taken_and_given_back() {
+    fn quota_is_taken_and_returned() {
         let limits = Limits { bytes: Bytes::new(100), entries: 1 };
         let quota = Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total: None };
         assert!(quota.take(60).is_ok() && quota.has_room(40).is_ok());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_keeps_nobody_out() {
+    fn unreadable_folders_do_not_fail_the_quota() {
         let folder = std::env::temp_dir().join(format!("thalweg-quota-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("a/b")).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_owner_removed_is_counted_again() {
+    fn space_freed_by_the_owner_becomes_available() {
         let folder = std::env::temp_dir().join(format!("thalweg-quota-again-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_have_together_is_bounded_too() {
+    fn shared_quotas_are_bounded_in_total() {
         let new = |bytes, total| {
             let limits = Limits { bytes: Bytes::new(bytes), entries: 9 };
             Quota { limits, bytes: AtomicU64::new(0), entries: AtomicU64::new(0), total }

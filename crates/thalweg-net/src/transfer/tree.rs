@@ -1,28 +1,28 @@
-//! BLAKE3 of a file, block by block.
+//! Incremental BLAKE3 hashes of files, by block.
 //!
-//! BLAKE3 is a tree: the hash of a file is put together from the chaining values of its parts (the BLAKE3 paper,
-//! section 2.1). Cut at multiples of a power of two, those of [`BLOCK`] bytes are sub-trees, so one pass over a file
-//! gives both what resuming compares and the hash of the whole, which is what `b3sum` prints.
+//! BLAKE3 is a tree: the hash of a file combines the chaining values of its sub-trees (the BLAKE3 paper, section 2.1).
+//! Aligned ranges whose length is a power of two are sub-trees, and [`BLOCK`] is such a length. One pass over a file
+//! thus yields both the block digests that resuming compares and the hash of the whole file, as printed by `b3sum`.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
-/// The size of the blocks that a resumed transfer compares, in bytes: a power of two.
+/// Block size for resuming transfers, in bytes: a power of two.
 pub const BLOCK: u64 = 1 << 20;
 
 /// A BLAKE3 hash, or the chaining value of a block.
 pub type Digest = [u8; 32];
 
-/// The hash of a file whose bytes, or the digests of whose blocks, come in order.
+/// Incremental hash of a file, from its bytes or the digests of its blocks, in order.
 #[derive(Debug)]
 pub struct TreeHasher {
-    /// Chaining values of complete sub-trees, the largest first: one for each bit that is set in `blocks`.
+    /// Chaining values of complete sub-trees, largest first: one per set bit of `blocks`.
     stack: Vec<Digest>,
-    /// Blocks that went into the stack.
+    /// Number of blocks in the stack.
     blocks: u64,
-    /// The block that is being filled.
+    /// Hash of the current block.
     open: blake3::Hasher,
     filled: u64,
 }
@@ -34,12 +34,12 @@ impl Default for TreeHasher {
 }
 
 impl TreeHasher {
-    /// Before the first byte.
+    /// Creates a hasher for an empty file.
     pub fn new() -> Self {
         Self { stack: Vec::new(), blocks: 0, open: blake3::Hasher::new(), filled: 0 }
     }
 
-    /// The next bytes.
+    /// Appends bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             self.close_block();
@@ -51,8 +51,8 @@ impl TreeHasher {
         }
     }
 
-    /// The next block by its [digest](block_digest). It must begin at a multiple of [`BLOCK`] and bytes must follow it,
-    /// as the last block of a file enters its hash differently.
+    /// Appends the next block by its [digest](block_digest). It must start at a multiple of [`BLOCK`] and bytes must
+    /// follow it: BLAKE3 hashes the last block of a file differently.
     pub fn push_block(&mut self, digest: Digest) {
         self.close_block();
         debug_assert_eq!(self.filled, 0, "a block begins in the middle of another");
@@ -60,15 +60,16 @@ impl TreeHasher {
         self.open = Self::hasher(self.blocks);
     }
 
-    /// So many full blocks are a hole. They are not hashed as the zeros that they read as: whoever claims a hole of a
-    /// terabyte would have the other side hash it. The hash of a file with holes is one of its own for this reason.
+    /// Appends a hole of `blocks` full blocks. Holes have a digest of their own rather than that of zeros: otherwise a
+    /// peer could make this side hash terabytes by claiming a hole. The hash of a file with holes therefore differs
+    /// from plain BLAKE3.
     pub fn push_hole(&mut self, blocks: u64) {
         for _ in 0..blocks {
             self.push_block(HOLE);
         }
     }
 
-    /// The hash of the whole, or nothing if it ended with [`TreeHasher::push_block`].
+    /// Returns the hash of the whole file, or `None` if it ended with [`TreeHasher::push_block`].
     pub fn finish(mut self) -> Option<Digest> {
         let Some(first) = self.stack.first().copied() else {
             return Some(*self.open.finalize().as_bytes());
@@ -85,7 +86,7 @@ impl TreeHasher {
         Some(*merge_subtrees_root(&first, &right, Mode::Hash).as_bytes())
     }
 
-    /// Puts a full block away: called when something follows it.
+    /// Pushes a full block to the stack; called once more data follows.
     fn close_block(&mut self) {
         if self.filled == BLOCK {
             let digest = self.open.finalize_non_root();
@@ -98,7 +99,7 @@ impl TreeHasher {
     fn push(&mut self, digest: Digest) {
         self.stack.push(digest);
         self.blocks += 1;
-        // Something follows, so no sub-tree here is the whole: those of equal size become one.
+        // More data follows, so no sub-tree is the root: merge sub-trees of equal size.
         while self.stack.len() > self.blocks.count_ones() as usize
             && let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop())
         {
@@ -113,28 +114,28 @@ impl TreeHasher {
     }
 }
 
-/// A file takes less room than its bytes need.
+/// Returns true if the file occupies less disk space than its size.
 pub fn is_sparse(metadata: &Metadata) -> bool {
     // The system counts blocks of 512 bytes.
     metadata.blocks().saturating_mul(512) < metadata.len()
 }
 
-/// The end of the hole that a file of `size` bytes has at `position`; `position` if there is none. The position of the next read is
-/// another afterwards.
+/// Returns the end of the hole at `position` in a file of `size` bytes; `position` if there is none. Changes the read
+/// position of the file.
 pub fn end_of_hole(file: &File, position: u64, size: u64) -> u64 {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(position)) {
         Ok(data) => data.min(size),
-        // There is none behind it.
+        // No data follows.
         Err(rustix::io::Errno::NXIO) => size,
         Err(_) => position,
     }
 }
 
-/// The hash by which whole files are compared: full blocks of zeros before the last block count as holes, whether they are stored or
-/// not, so that holes need not be read.
+/// Returns the hash for comparing whole files: full blocks of zeros before the last block count as holes, stored or
+/// not. Holes therefore need not be read.
 ///
 /// # Errors
-/// The file cannot be read, or has fewer bytes than `size`.
+/// The file cannot be read, or is shorter than `size` bytes.
 pub fn checksum(file: &File, size: u64) -> io::Result<Digest> {
     let is_sparse = is_sparse(&file.metadata()?);
     let mut hasher = TreeHasher::new();
@@ -142,7 +143,7 @@ pub fn checksum(file: &File, size: u64) -> io::Result<Digest> {
     let mut position = 0;
     while position < size {
         let end = if is_sparse { end_of_hole(file, position, size) } else { position };
-        // The last block is always read.
+        // The last block is always hashed from its bytes.
         let blocks = (end.min(size - 1) - position) / BLOCK;
         if blocks > 0 {
             hasher.push_hole(blocks);
@@ -159,25 +160,25 @@ pub fn checksum(file: &File, size: u64) -> io::Result<Digest> {
             hasher.update(bytes);
         }
     }
-    // The last block was read.
+    // The last block was hashed from its bytes, so the hash exists.
     hasher.finish().ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// The digest that stands for a full block that is a hole: the BLAKE3 hash of nothing, which is the chaining value of
-/// no block that anybody could find.
+/// Digest that represents a full block of a hole: the BLAKE3 hash of the empty input. No feasible block has it as its
+/// chaining value.
 const HOLE: Digest = [
     0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49, 0x9b,
     0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
 ];
 
-/// The chaining value of the full block number `block` of a longer file.
+/// Returns the chaining value of full block `block` of a longer file.
 pub fn block_digest(block: u64, bytes: &[u8]) -> Digest {
     TreeHasher::hasher(block).update(bytes).finalize_non_root()
 }
 
-/// Of an unfinished file of `length` bytes, what will have `size`: the pieces that are compared when it is resumed.
+/// Pieces compared when resuming: an unfinished file of `length` bytes whose final size is `size`.
 ///
-/// All are full blocks that are not the file's last, but for the last piece, which is what is beyond them.
+/// All pieces are full blocks other than the file's last block, except for the last piece, which holds the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
     blocks: u64,
@@ -187,35 +188,35 @@ pub struct Pieces {
 /// One of [`Pieces`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its number, from 0.
+    /// Index, from 0.
     pub number: u64,
-    /// The position at which it begins, in bytes.
+    /// Start position, in bytes.
     pub start: u64,
-    /// Bytes in it, at most [`BLOCK`].
+    /// Length, in bytes; at most [`BLOCK`].
     pub length: u64,
-    /// It is a block that is not the file's last, so its digest is a part of the file's hash.
+    /// True for a block other than the file's last; its digest is a node of the file's hash tree.
     pub is_block: bool,
 }
 
 impl Pieces {
-    /// `length` is at most `size`.
+    /// Creates the pieces; `length` must be at most `size`.
     pub fn new(size: u64, length: u64) -> Self {
         let length = length.min(size);
         let blocks = (length / BLOCK).min(size.saturating_sub(1) / BLOCK);
         Self { blocks, rest: length - blocks * BLOCK }
     }
 
-    /// The number of pieces.
+    /// Returns the number of pieces.
     pub fn count(self) -> u64 {
         self.blocks + u64::from(self.rest > 0)
     }
 
-    /// Bytes in all of them.
+    /// Returns the total length of the pieces, in bytes.
     pub fn length(self) -> u64 {
         self.blocks * BLOCK + self.rest
     }
 
-    /// Piece `number`, if there is one.
+    /// Returns piece `number`, or `None` beyond the last.
     pub fn get(self, number: u64) -> Option<Piece> {
         if number >= self.count() {
             return None;
@@ -227,7 +228,7 @@ impl Pieces {
 }
 
 impl Piece {
-    /// The digest that is compared, of the piece's bytes.
+    /// Returns the digest to compare for a piece with contents `bytes`.
     pub fn digest(self, bytes: &[u8]) -> Digest {
         if self.is_block { block_digest(self.number, bytes) } else { *blake3::hash(bytes).as_bytes() }
     }

@@ -1,8 +1,8 @@
-//! The walk over what a sender offers: files and folders, in the order that the protocol wants.
+//! Walk over the sender's files and folders, in protocol order.
 
 use super::disk::{self, Stamp};
 use super::fault::{Fault, FaultKind, printable};
-use super::messages::{DEEPEST, Lost, MAX_SHARED, OfferKind};
+use super::messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
 use super::names;
 use super::progress::Report;
 use super::tree::{self, Digest};
@@ -13,24 +13,24 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// The source of what is sent.
+/// Data source of a transfer.
 pub enum Source {
     /// Files and folders.
     Paths(Roots),
-    /// Bytes whose number nobody knows yet, stored under a name.
+    /// A stream of unknown length, stored under a name.
     Stream {
-        /// The name.
+        /// File name at the receiver.
         name: Vec<u8>,
-        /// The reader that they come from.
+        /// Reader that supplies the bytes.
         bytes: Box<dyn Read + Send>,
     },
 }
 
-/// Files and folders to send; their last names differ.
+/// Files and folders to send, with distinct last path components.
 #[derive(Clone, Debug)]
 pub struct Roots(Vec<Child>);
 
-/// A file or folder before anybody looked at it.
+/// A file or folder that has not been examined yet.
 #[derive(Clone, Debug)]
 struct Child {
     name: Vec<u8>,
@@ -41,47 +41,48 @@ struct Child {
 /// A file or folder to offer.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Folders that it is in.
+    /// Number of enclosing folders.
     pub depth: u64,
-    /// Its name.
+    /// File name.
     pub name: Vec<u8>,
-    /// Another name in its folder differs from it only by case.
+    /// True if another name in the folder differs only in case.
     pub alike: bool,
-    /// The path of it.
+    /// Local path.
     pub path: PathBuf,
     /// Permission bits.
     pub mode: u32,
-    /// Its kind, with size and time.
+    /// Type, with size and time.
     pub kind: OfferKind,
-    /// The stamp that it had.
+    /// Change stamp at the time of the walk.
     pub stamp: Stamp,
 }
 
-/// A thing that a walk meets.
+/// An entry met by a walk.
 #[derive(Debug)]
 pub enum WalkEntry {
-    /// Something to offer.
+    /// An entry to offer.
     Item(Item),
-    /// Something that is not sent.
+    /// An entry that is not sent.
     Missing(Missing),
 }
 
-/// Something that is not sent: a device, or what cannot be read.
+/// An entry that is not sent: a device, or an unreadable file.
 #[derive(Debug)]
 pub struct Missing {
-    /// Folders that it is in.
+    /// Number of enclosing folders.
     pub depth: u64,
-    /// Its name.
+    /// File name.
     pub name: Vec<u8>,
-    /// The reason.
+    /// Reason.
     pub fault: Fault,
 }
 
 impl Roots {
-    /// Looks whether all are there.
+    /// Checks that all paths exist.
     ///
     /// # Errors
-    /// One is not, or is called as an unfinished file, or two would have the same name at the receiver: the path and the reason.
+    /// A path does not exist, has the name of an unfinished file, or would share its name with another at the receiver.
+    /// The error holds the path and the reason.
     pub fn new(paths: &[PathBuf]) -> Result<Self, (PathBuf, String)> {
         let mut children = Vec::new();
         for path in paths {
@@ -109,16 +110,16 @@ impl Roots {
         Ok(Self(children))
     }
 
-    /// Walks through everything and finds what a receiver would not have of it in the end, but for what it refuses itself. Of the
-    /// things that are carried in part, as many as wanted come with their names.
+    /// Walks the whole tree and lists everything that a receiver would lack afterwards, except for what the receiver
+    /// itself refuses. Returns a report, and the names of at most `most` partially carried entries.
     pub fn audit(&self, most: usize) -> (Report, Vec<(String, Lost)>) {
         let (mut report, mut parts) = (Report::default(), Vec::new());
         let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
-        while let Some(met) = walk.next() {
+        while let Some(entry) = walk.next() {
             let lost = walk.lost().since(&report.lost);
             report.lost = walk.lost();
-            let (depth, name, fault) = match met {
+            let (depth, name, fault) = match entry {
                 WalkEntry::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
                 WalkEntry::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
                     if !names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
@@ -141,7 +142,7 @@ impl Roots {
         (report, parts)
     }
 
-    /// Walks through everything: folders before what is in them, names in ascending order.
+    /// Returns an iterator over all entries: folders before their contents, names in ascending order.
     pub fn walk(&self) -> Walk {
         Walk {
             levels: vec![self.0.clone().into_iter()],
@@ -153,7 +154,7 @@ impl Roots {
     }
 }
 
-/// The last name of `path`, also where it ends with dots.
+/// Returns the last component of `path`, resolving a trailing `.` or `..`.
 fn name_of(path: &Path) -> Result<Vec<u8>, String> {
     let named = |path: &Path| path.file_name().map(std::ffi::OsStr::to_owned);
     let name = match named(path) {
@@ -177,14 +178,14 @@ fn sort(children: &mut [Child]) {
     }
 }
 
-/// An iterator over everything in some [`Roots`]. It holds the names of the folders on the way to where it is.
+/// Iterator over all entries of some [`Roots`]. Keeps the entry lists of the folders on the current path.
 #[derive(Debug)]
 pub struct Walk {
     levels: Vec<std::vec::IntoIter<Child>>,
     failed: Option<Missing>,
-    /// Things that were met and are to be offered.
+    /// Number of entries met that are to be offered.
     items: u64,
-    /// Files with several names, by device and number: which of the things they are.
+    /// Files with several hard links: entry index by device and inode number.
     shared: HashMap<(u64, u64), u64>,
     lost: Lost,
 }
@@ -207,12 +208,12 @@ impl Iterator for Walk {
 }
 
 impl Walk {
-    /// The numbers of things met so far that have something that is not carried.
+    /// Returns the counts of entries met so far whose metadata is not fully carried.
     pub fn lost(&self) -> Lost {
         self.lost
     }
 
-    /// The number of things at the top that it has not come to.
+    /// Returns the number of top-level entries not yet visited.
     pub fn left(&self) -> u64 {
         self.levels.first().map_or(0, |level| level.len() as u64)
     }
@@ -222,7 +223,7 @@ impl Walk {
         let missing = |fault: Fault| {
             WalkEntry::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault })
         };
-        // Who names a link means what it leads to; links that are found are not followed.
+        // A link given as a path is followed; a link found during the walk is not.
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
         let metadata = match metadata {
             Ok(metadata) => metadata,
@@ -233,7 +234,7 @@ impl Walk {
             return missing(FaultKind::Unfinished.into());
         }
         let kind = if metadata.is_dir() {
-            if depth >= DEEPEST {
+            if depth >= MAX_DEPTH {
                 return missing(Fault::new(FaultKind::Name, "it is too deep"));
             }
             self.enter(&child);
@@ -264,7 +265,7 @@ impl Walk {
         })
     }
 
-    /// A file, or a further name of one that was met.
+    /// Returns a file offer, or a hard-link offer for an inode that was already met.
     fn name_or_file(&mut self, metadata: &Metadata, stamp: &Stamp) -> OfferKind {
         let file = |shared| OfferKind::File { size: stamp.size(), modified: stamp.modified(), shared };
         if metadata.nlink() < 2 {
@@ -282,7 +283,7 @@ impl Walk {
         file(true)
     }
 
-    /// The next things are those in a folder.
+    /// Queues the entries of a folder as the next to visit.
     fn enter(&mut self, folder: &Child) {
         let listed = list(&folder.path).unwrap_or_else(|error| {
             let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
@@ -303,21 +304,21 @@ fn list(folder: &Path) -> io::Result<Vec<Child>> {
     Ok(children)
 }
 
-/// A file that is being read, which must stay as it was.
+/// A file being read, checked for concurrent changes.
 #[derive(Debug)]
 pub struct SourceFile {
     file: File,
     path: PathBuf,
     stamp: Stamp,
-    /// It takes less room than its bytes need.
+    /// True if the file occupies less disk space than its size.
     is_sparse: bool,
 }
 
 impl SourceFile {
-    /// Opens what a walk met.
+    /// Opens the file of an offered entry.
     ///
     /// # Errors
-    /// It cannot be read, or is no longer what it was.
+    /// It cannot be read, or changed since the walk.
     pub fn open(item: &Item) -> Result<Self, Fault> {
         let file = File::open(&item.path).map_err(|error| Fault::of_source(&error))?;
         let metadata = file.metadata().map_err(|error| Fault::of_source(&error))?;
@@ -340,7 +341,7 @@ impl SourceFile {
         }
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads exactly `into.len()` bytes.
     ///
     /// # Errors
     /// They cannot be read, or the file has become shorter.
@@ -355,7 +356,7 @@ impl SourceFile {
         Ok(())
     }
 
-    /// The end of the hole that the file has at `position`, or nothing if there is none; reading goes on at `position`.
+    /// Returns the end of the hole at `position`, or `None` if there is none. Moves the read position to `position`.
     pub fn hole(&mut self, position: u64) -> Option<u64> {
         if !self.is_sparse {
             return None;
@@ -365,18 +366,18 @@ impl SourceFile {
         (end > position).then_some(end)
     }
 
-    /// Reading goes on at `position`.
+    /// Moves the read position to `position`.
     ///
     /// # Errors
-    /// It cannot.
+    /// The seek fails.
     pub fn go_to(&mut self, position: u64) -> Result<(), Fault> {
         self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of_source(&error))
     }
 
-    /// The [checksum](crate::transfer::tree::checksum) of the whole file.
+    /// Returns the [checksum](crate::transfer::tree::checksum) of the whole file.
     ///
     /// # Errors
-    /// It cannot be read, or is no longer what it was.
+    /// It cannot be read, or changed since the walk.
     pub fn checksum(&self) -> Result<Digest, Fault> {
         let digest = tree::checksum(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
@@ -386,16 +387,16 @@ impl SourceFile {
         self.check().map(|()| digest)
     }
 
-    /// Looks whether the file is what it was.
+    /// Checks that the file has not changed.
     ///
     /// # Errors
-    /// It is not.
+    /// It has changed.
     pub fn check(&self) -> Result<(), Fault> {
         let metadata = self.file.metadata().map_err(|error| Fault::of_source(&error))?;
         if metadata.is_file() && Stamp::of(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
     }
 
-    /// The fault of a file that is not what it was: it was removed, or is another.
+    /// Returns the fault for a changed file: removed, or modified.
     pub fn changed(&self) -> Fault {
         match fs::metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => FaultKind::Vanished.into(),

@@ -1,33 +1,33 @@
-//! The bytes of what the two sides say to each other.
+//! Wire format of the transfer protocol.
 //!
-//! A frame is a byte for its kind, the length of its body as a variable-length integer (RFC 9000, section 16), and the
-//! body. Integers in bodies are of the same kind unless said otherwise. A body must be used up by its fields. The bytes of
-//! files follow the header of a [`ToReceiver::Data`] frame and are not part of what is decoded here.
+//! A frame consists of a kind (one byte), the length of the body as a variable-length integer (RFC 9000, section 16),
+//! and the body. Integers in bodies use the same encoding unless stated otherwise. The fields must use up the body.
+//! File contents follow the header of a [`ToReceiver::Data`] frame and are not decoded here.
 
 use super::fault::{Fault, FaultKind};
 use super::messages::{
-    LONGEST_NAME, Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
+    Lost, MAX_DATA, MAX_DIGESTS, MAX_HOLE, MAX_NAME_BYTES, MAX_TARGET_BYTES, Modified, Offer, OfferKind,
     ToReceiver, ToSender, VERSION,
 };
 use super::priority::Priority;
 use super::tree::{BLOCK, Digest};
 use std::fmt;
 
-/// The first bytes of either direction, so that a stranger is recognised at once.
+/// Magic at the start of either direction, to reject other protocols at once.
 const MAGIC: &[u8; 8] = b"thalwegt";
 
-/// The reason for which bytes are not a frame.
+/// Decoding error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// There is no frame of this kind.
+    /// Unknown frame kind.
     Kind(u8),
-    /// The body is longer than any of its kind.
+    /// The body exceeds the maximum length of all kinds.
     TooLong,
-    /// The body ends before its fields do.
+    /// The body ends before its last field.
     TooShort,
-    /// The body goes on after its fields.
+    /// The body has bytes after its last field.
     Surplus,
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     Value(&'static str),
 }
 
@@ -47,25 +47,25 @@ impl std::error::Error for WireError {}
 
 /// Frames of one direction.
 pub trait Frame: Sized {
-    /// Appends the frame. Of `Data` this is the header; the contents must follow.
+    /// Appends the frame. For `Data`, appends the header; the contents must follow.
     fn encode(&self, into: &mut Vec<u8>);
 
-    /// There are frames of this kind in this direction.
+    /// Returns true if `kind` is a known frame kind in this direction.
     fn is_known(kind: u8) -> bool;
 
-    /// Contents of files follow the header of this kind of frame.
+    /// Returns true if file contents follow the header of a frame of this kind.
     fn is_data(kind: u8) -> bool;
 
-    /// The frame of `kind` whose contents are `length` bytes long.
+    /// Returns the frame that carries `length` bytes of file contents.
     ///
     /// # Errors
-    /// There may not be so many.
+    /// `length` exceeds the maximum.
     fn data(length: u64) -> Result<Self, WireError>;
 
-    /// Reads a frame whose body is `body`.
+    /// Decodes a frame from its kind and body.
     ///
     /// # Errors
-    /// It is no frame of this direction.
+    /// It is not a valid frame of this direction.
     fn decode(kind: u8, body: &[u8]) -> Result<Self, WireError>;
 }
 
@@ -96,10 +96,10 @@ mod kind {
     pub const DONE: u8 = 137;
     pub const REFUSE: u8 = 138;
     pub const HELD: u8 = 139;
-    pub const ASKED: u8 = 140;
+    pub const AWAITING_APPROVAL: u8 = 140;
 }
 
-/// The flags that say what an offer is, and whether its name has a double.
+/// Flags of an offer: its type, and whether another name differs only in case.
 mod flag {
     pub const FILE: u8 = 0;
     pub const FOLDER: u8 = 1;
@@ -169,7 +169,7 @@ impl Frame for ToReceiver {
             kind::HELLO => {
                 fields.magic()?;
                 let version = fields.number()?;
-                // Another version may say more.
+                // Other versions may append fields.
                 if version != VERSION {
                     let priority = Priority::default();
                     return Ok(Self::Hello { version, checksum: false, priority, named: 0 });
@@ -203,7 +203,7 @@ impl Frame for ToReceiver {
             kind::MISSING => {
                 let (depth, length) = (fields.number()?, fields.number()?);
                 let length =
-                    usize::try_from(length).ok().filter(|length| (1..=LONGEST_NAME).contains(length));
+                    usize::try_from(length).ok().filter(|length| (1..=MAX_NAME_BYTES).contains(length));
                 let name = fields.take(length.ok_or(WireError::Value("the length of a name"))?)?.to_vec();
                 Self::Missing { depth, name, fault: fields.fault()? }
             }
@@ -235,7 +235,7 @@ impl Frame for ToSender {
             Self::Stored { id } => numbers(into, kind::STORED, &[*id]),
             Self::Failed { id, fault } => frame(into, kind::FAILED, |body| put_fault(body, Some(*id), fault)),
             Self::Progress { bytes } => numbers(into, kind::PROGRESS, &[*bytes]),
-            Self::Asked => numbers(into, kind::ASKED, &[]),
+            Self::AwaitingApproval => numbers(into, kind::AWAITING_APPROVAL, &[]),
             Self::Held { held } => numbers(into, kind::HELD, &[u64::from(*held)]),
             Self::Done => numbers(into, kind::DONE, &[]),
             Self::Refuse { fault } => frame(into, kind::REFUSE, |body| put_fault(body, None, fault)),
@@ -243,7 +243,7 @@ impl Frame for ToSender {
     }
 
     fn is_known(kind: u8) -> bool {
-        (kind::WELCOME..=kind::ASKED).contains(&kind)
+        (kind::WELCOME..=kind::AWAITING_APPROVAL).contains(&kind)
     }
 
     fn is_data(_: u8) -> bool {
@@ -283,7 +283,7 @@ impl Frame for ToSender {
             kind::STORED => Self::Stored { id: fields.number()? },
             kind::FAILED => Self::Failed { id: fields.number()?, fault: fields.fault()? },
             kind::PROGRESS => Self::Progress { bytes: fields.number()? },
-            kind::ASKED => Self::Asked,
+            kind::AWAITING_APPROVAL => Self::AwaitingApproval,
             kind::HELD => Self::Held { held: fields.bit()? },
             kind::DONE => Self::Done,
             kind::REFUSE => Self::Refuse { fault: fields.fault()? },
@@ -358,14 +358,14 @@ impl Offer {
             _ => return Err(WireError::Value("the kind of an offer")),
         };
         let name = std::mem::take(&mut fields.0).to_vec();
-        if name.is_empty() || name.len() > LONGEST_NAME {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES {
             return Err(WireError::Value("the length of a name"));
         }
         Ok(Self { depth, name, alike: flags & flag::ALIKE != 0, mode, kind })
     }
 }
 
-/// A frame whose body is what `fill` appends.
+/// Appends a frame whose body is written by `fill`.
 fn frame(into: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     let mut body = Vec::with_capacity(64);
     fill(&mut body);
@@ -374,7 +374,7 @@ fn frame(into: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     into.extend_from_slice(&body);
 }
 
-/// A frame of nothing but integers.
+/// Appends a frame of integer fields only.
 fn numbers(into: &mut Vec<u8>, kind: u8, numbers: &[u64]) {
     let length: usize = numbers.iter().map(|number| length_of(*number)).sum();
     into.push(kind);
@@ -388,7 +388,7 @@ fn put_fault(body: &mut Vec<u8>, id: Option<u64>, fault: &Fault) {
     body.extend_from_slice(fault.text.as_bytes());
 }
 
-/// Appends a variable-length integer. Values have at most 62 bits: what is larger becomes the largest.
+/// Appends a variable-length integer. Clamps values to 62 bits.
 pub fn put(into: &mut Vec<u8>, value: u64) {
     let value = value.min((1 << 62) - 1);
     match length_of(value) {
@@ -408,12 +408,12 @@ fn length_of(value: u64) -> usize {
     }
 }
 
-/// Bytes of the variable-length integer that begins with `first`.
+/// Returns the length of the variable-length integer whose first byte is `first`, in bytes.
 pub fn length_from(first: u8) -> usize {
     1 << (first >> 6)
 }
 
-/// The fields that are left of a body.
+/// Remaining fields of a body.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -471,7 +471,7 @@ impl<'a> Fields<'a> {
     fn fault(&mut self) -> Result<Fault, WireError> {
         let kind = FaultKind::from_number(self.byte()?).ok_or(WireError::Value("the kind of a fault"))?;
         let text = std::mem::take(&mut self.0);
-        if text.len() > Fault::LONGEST {
+        if text.len() > Fault::MAX_TEXT_BYTES {
             return Err(WireError::Value("the length of a text"));
         }
         let text = std::str::from_utf8(text).map_err(|_| WireError::Value("a text"))?;
@@ -489,7 +489,7 @@ mod tests {
     use crate::transfer::messages::MAX_BODY_BYTES;
     use proptest::prelude::*;
 
-    /// Takes a frame apart as a reader of streams does.
+    /// Splits a frame into kind and body, as a stream reader does.
     fn header(bytes: &[u8]) -> (u8, &[u8]) {
         let mut fields = Fields(&bytes[1..]);
         let length = fields.number().unwrap();
@@ -557,7 +557,7 @@ mod tests {
             ToSender::Failed { id: 8, fault: fault.clone() },
             ToSender::Progress { bytes: 1 << 50 },
             ToSender::Held { held: true },
-            ToSender::Asked,
+            ToSender::AwaitingApproval,
             ToSender::Done,
             ToSender::Refuse { fault },
         ] {
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_frames_are_refused() {
         let too_many = [&[1, 1][..], &[0; 65 * 32]].concat();
         assert_eq!(
             ToSender::decode(kind::DIGESTS, &too_many),
@@ -603,7 +603,7 @@ mod tests {
             let hole = ToReceiver::decode(kind::HOLE, header(&frame).1);
             assert_eq!(hole, Err(WireError::Value("the length of a hole")));
         }
-        // A folder that is shared, a kind that there is not.
+        // A folder with the flag for shared files, and an unknown kind.
         for flags in [flag::FOLDER | flag::SHARED, 32, 5] {
             let offer = ToReceiver::decode(kind::OFFER, &[flags, 0, 0, b'x']);
             assert_eq!(offer, Err(WireError::Value("the kind of an offer")));

@@ -12,7 +12,7 @@
 //! | 7 | close | code in 2 bytes, 1 if the receiver's stream has arrived whole or else 0, length in 2 bytes, reason as UTF-8 |
 //! | 8 | PDU | flow in 2 bytes, PDU up to the end of the packet |
 //! | 9 | PDU of given length | flow in 2 bytes, length in 2 bytes, PDU |
-//! | 10 | datagram of the application | 1 to [`LONGEST_DATAGRAM`] bytes, up to the end of the packet |
+//! | 10 | datagram of the application | 1 to [`MAX_DATAGRAM`] bytes, up to the end of the packet |
 //!
 //! A flow is one direction of a stream: number 2n carries stream n from the client, 2n + 1 from the server. PDUs of
 //! both ends of a flow carry its number.
@@ -27,10 +27,10 @@ pub type FlowNumber = u16;
 pub const PDU_HEADER: usize = 3;
 
 /// Maximum length of the reason of a close, in bytes.
-pub const LONGEST_REASON: usize = 256;
+pub const MAX_REASON: usize = 256;
 
 /// Maximum length of an application datagram, in bytes: alone in a packet it fits every path.
-pub const LONGEST_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - TAG - 1;
+pub const MAX_DATAGRAM: usize = SAFE_DATAGRAM as usize - HEADER - TAG - 1;
 
 /// Frame of a protected packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl<'a> Frames<'a> {
             }
             kind::DATAGRAM => {
                 let range = self.take_range(self.payload.len() - self.at)?;
-                if !(1..=LONGEST_DATAGRAM).contains(&range.len()) {
+                if !(1..=MAX_DATAGRAM).contains(&range.len()) {
                     return Err(Malformed);
                 }
                 Frame::Datagram(&self.payload[range])
@@ -196,7 +196,7 @@ impl Frame<'_> {
             Frame::Challenge(ref token) => tagged(into, kind::CHALLENGE, token),
             Frame::Response(ref token) => tagged(into, kind::RESPONSE, token),
             Frame::Close { code, complete, reason } => {
-                let mut length = reason.len().min(LONGEST_REASON);
+                let mut length = reason.len().min(MAX_REASON);
                 while !reason.is_char_boundary(length) {
                     length -= 1;
                 }
@@ -268,13 +268,13 @@ mod tests {
         let mut bytes = Vec::new();
         Frame::Close { code: 1, complete: false, reason: &reason }.write(&mut bytes);
         let Some(Ok(Frame::Close { reason, .. })) = Frames::new(&bytes).next() else { panic!("no close") };
-        assert_eq!(reason, "ä".repeat(LONGEST_REASON / 2));
+        assert_eq!(reason, "ä".repeat(MAX_REASON / 2));
     }
 
     #[test]
     fn datagrams_fill_a_packet_at_most() {
-        let longest = [7; LONGEST_DATAGRAM + 1];
-        for (length, is_one) in [(0, false), (1, true), (LONGEST_DATAGRAM, true), (longest.len(), false)] {
+        let longest = [7; MAX_DATAGRAM + 1];
+        for (length, is_one) in [(0, false), (1, true), (MAX_DATAGRAM, true), (longest.len(), false)] {
             let mut bytes = Vec::new();
             Frame::Datagram(&longest[..length]).write(&mut bytes);
             let expected = if is_one { Ok(Frame::Datagram(&longest[..length])) } else { Err(Malformed) };

@@ -11,14 +11,14 @@
 //! | 5 | reset | connection id that the receiver put on its packets, token of 16 bytes |
 //! | 6 | version | client's connection id, version of the server, which is not that of the hello it answers |
 //! | 8 | protected | connection id of the receiver, low 32 bits of the packet number, sealed frames with their tag |
-//! | 9 | told | connection id of the receiver of a packet that a router has seen, and what it says of it ([`told`](thalweg_proto::told)) |
+//! | 9 | router feedback | connection id of the receiver of a packet that a router has seen, and its feedback ([`router_feedback`](thalweg_proto::router_feedback)) |
 //!
 //! Numbers are in network byte order. The plaintext of a protected packet consists of [frames](frame). Its kind,
 //! connection id and packet number are associated data: readable, but authenticated.
 
 pub mod frame;
 
-use thalweg_proto::told::Told;
+use thalweg_proto::router_feedback::RouterFeedback;
 
 /// Protocol version; both ends mix it into the handshake.
 pub const VERSION: u8 = 2;
@@ -28,7 +28,7 @@ pub const VERSION: u8 = 2;
 pub const SAFE_DATAGRAM: u16 = 1200;
 
 /// Maximum UDP payload over IPv4: 65 535 less the IP and UDP headers.
-pub const LARGEST_DATAGRAM: u16 = 65_507;
+pub const MAX_UDP_PAYLOAD: u16 = 65_507;
 
 /// Header size of a protected packet, in bytes.
 pub const HEADER: usize = 1 + 8 + 4;
@@ -47,24 +47,24 @@ pub const TOKEN: usize = 16;
 pub struct ConnectionId(pub [u8; 8]);
 
 impl ConnectionId {
-    /// Returns the shard that owns the connection, where the receiver's socket has `members` shards.
+    /// Returns the shard that owns the connection, where the receiver's socket has `shards` shards.
     #[inline]
-    pub const fn member(self, members: usize) -> usize {
-        self.0[7] as usize % members
+    pub const fn shard(self, shards: usize) -> usize {
+        self.0[7] as usize % shards
     }
 
     /// Returns the id with its last byte changed to the nearest value that belongs to this shard.
     #[must_use]
-    pub(crate) const fn of_member(mut self, member: usize, members: usize) -> Self {
-        let base = self.0[7] as usize / members * members;
+    pub(crate) const fn with_shard(mut self, shard: usize, shards: usize) -> Self {
+        let base = self.0[7] as usize / shards * shards;
         // The last cycle of byte values may be incomplete.
-        let byte = if base + member < 256 { base + member } else { member };
+        let byte = if base + shard < 256 { base + shard } else { shard };
         self.0[7] = byte as u8;
         self
     }
 }
 
-/// Offset of the byte that selects the shard of a datagram ([`ConnectionId::member`]): the last of the id. In a hello,
+/// Offset of the byte that selects the shard of a datagram ([`ConnectionId::shard`]): the last of the id. In a hello,
 /// whose id follows a version byte, it is another byte, and any shard takes the packet.
 pub const SHARD_BYTE_OFFSET: usize = 8;
 
@@ -121,7 +121,7 @@ pub enum Packet<'a> {
         source: ConnectionId,
     },
     /// Feedback from a router about a flow of the receiver.
-    Told(Told),
+    RouterFeedback(RouterFeedback),
     /// Encrypted frames of a connection.
     Protected {
         /// Connection id of the receiver.
@@ -137,7 +137,7 @@ mod kind {
     pub const CONFIRM: u8 = 4;
     pub const RESET: u8 = 5;
     pub const VERSION: u8 = 6;
-    pub use thalweg_proto::told::{PROTECTED, ROUTER_FEEDBACK};
+    pub use thalweg_proto::router_feedback::{PROTECTED, ROUTER_FEEDBACK};
 }
 
 impl<'a> Packet<'a> {
@@ -186,7 +186,7 @@ impl<'a> Packet<'a> {
                 let &[version] = rest else { return None };
                 Some(Self::Version { destination, version })
             }
-            kind::ROUTER_FEEDBACK => Told::decode(datagram).map(Self::Told),
+            kind::ROUTER_FEEDBACK => RouterFeedback::decode(datagram).map(Self::RouterFeedback),
             kind::PROTECTED => {
                 let (destination, rest) = id(rest)?;
                 (rest.len() >= 4 + TAG).then_some(Self::Protected { destination })
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_packet_is_far_smaller_than_the_hello_that_asks_for_it() {
+    fn a_cookie_packet_is_far_smaller_than_its_hello() {
         let mut bytes = Vec::new();
         write_cookie(&mut bytes, ID, &[0; COOKIE]);
         assert!(bytes.len() * 30 < usize::from(SAFE_DATAGRAM));

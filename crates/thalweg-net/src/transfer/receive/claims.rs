@@ -1,7 +1,7 @@
-//! The claims of transfers to unfinished files: each is written by one transfer at a time.
+//! Exclusive write access of transfers to unfinished files.
 //!
-//! A sender that was killed may come back before its old connection is known to be dead. Its new transfer then takes the
-//! file away from the old one, which is told so at its next write. Others have unfinished files of their own.
+//! A sender may reconnect before its old connection times out. The new transfer then takes the file over, and the old
+//! one fails at its next write. Unfinished files of different senders have different names.
 
 use crate::transfer::fault::{Fault, FaultKind};
 use std::collections::HashMap;
@@ -9,20 +9,20 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A file: what tells its folder from others (device and number), and its name there.
+/// A file's key: device and inode of its folder, and its name there.
 type Name = ((u64, u64), OsString);
 
-/// The unfinished files that are being written below some folder, by all of its transfers.
+/// Unfinished files being written below one folder, by all transfers.
 #[derive(Clone, Debug, Default)]
 pub struct Claims(Arc<Mutex<HashMap<Name, Arc<Slot>>>>);
 
 #[derive(Debug)]
 struct Slot {
-    /// Nothing once another transfer has taken it.
+    /// Open file; `None` once another transfer has taken over.
     file: Mutex<Option<File>>,
 }
 
-/// The right to write an unfinished file, until dropped or taken away.
+/// Exclusive write access to an unfinished file, until dropped or revoked.
 #[derive(Debug)]
 pub struct Claim {
     claims: Claims,
@@ -35,13 +35,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Claims {
-    /// Claims the file `name` and opens it. What an older transfer is doing with it is completed before.
+    /// Claims and opens the file `name`. Waits for a running operation of an older transfer on that file.
     ///
     /// # Errors
     /// It cannot be opened.
     pub fn claim(&self, name: Name, open: impl FnOnce() -> Result<File, Fault>) -> Result<Claim, Fault> {
         let slot = Arc::new(Slot { file: Mutex::new(None) });
-        // Held until the file is open, so that a later claim waits for this one.
+        // Held until the file is open, to make a later claim wait.
         let mut mine = lock(&slot.file);
         let older = {
             let mut claims = lock(&self.0);
@@ -52,17 +52,17 @@ impl Claims {
             drop(lock(&older.file).take());
         }
         let opened = open().map(|file| *mine = Some(file));
-        // Dropping the claim takes the lock again.
+        // Dropping the claim acquires this lock.
         drop(mine);
         opened.map(|()| claim)
     }
 }
 
 impl Claim {
-    /// Does something with the file while no other transfer can take it.
+    /// Runs `work` on the file; no other transfer can take over meanwhile.
     ///
     /// # Errors
-    /// It was taken before, or `work` failed.
+    /// Another transfer has taken over, or `work` failed.
     pub fn with<T>(&self, work: impl FnOnce(&mut File) -> Result<T, Fault>) -> Result<T, Fault> {
         match lock(&self.slot.file).as_mut() {
             Some(file) => work(file),
@@ -73,7 +73,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // The file is closed before its name is free for others.
+        // Close the file before releasing its name.
         drop(lock(&self.slot.file).take());
         let mut claims = lock(&self.claims.0);
         if claims.get(&self.name).is_some_and(|slot| Arc::ptr_eq(slot, &self.slot)) {

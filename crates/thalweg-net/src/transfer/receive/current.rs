@@ -1,4 +1,4 @@
-//! The offer whose contents come.
+//! The offer whose contents are being received.
 
 use super::finish::Results;
 use super::part::Part;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read as _, Write};
 use thalweg_proto::units::Bytes;
 
-/// The offer whose contents come.
+/// The offer whose contents are being received.
 pub struct Current {
     pub id: u64,
     pub name: String,
@@ -19,25 +19,25 @@ pub struct Current {
     pub pieces: Pieces,
     pub hasher: TreeHasher,
     pub position: u64,
-    /// Digests that the sender was told, and pieces that are shorter than they should be.
-    pub told: VecDeque<(Piece, Option<Digest>)>,
-    /// The number of the next piece to tell of.
+    /// Pieces whose digests were sent; `None` for a piece that is shorter than expected.
+    pub digested: VecDeque<(Piece, Option<Digest>)>,
+    /// Index of the next piece to send a digest of.
     pub next: u64,
 }
 
 pub enum Sink {
     File(Part),
     Output(Box<dyn Write + Send>),
-    /// It has failed, which the sender will hear.
-    Nowhere,
+    /// Discards contents after a failure; the sender will be notified.
+    Discard,
 }
 
 impl Current {
-    /// Gives the file up and says so, once.
+    /// Gives up the file and reports it, once.
     pub fn fail(&mut self, fault: Fault, results: &Results) {
-        // What came of a stream cannot be gone on with, and would take the room that there is too little of.
+        // A partial stream cannot be resumed and would occupy the exhausted quota.
         if let (Sink::File(part), None, FaultKind::Quota) =
-            (core::mem::replace(&mut self.sink, Sink::Nowhere), self.file, fault.kind)
+            (core::mem::replace(&mut self.sink, Sink::Discard), self.file, fault.kind)
         {
             part.discard();
             results.note(|report| report.cut = None);
@@ -45,7 +45,7 @@ impl Current {
         fail(self.id, &self.name, fault, results);
     }
 
-    /// Tells the digests of the next pieces.
+    /// Sends the digests of the next `count` pieces.
     pub fn verify(&mut self, count: u64, results: &Results) {
         let Sink::File(part) = &mut self.sink else { return };
         let first = self.next;
@@ -58,22 +58,22 @@ impl Current {
                 Ok(have) => have,
                 Err(fault) => return self.fail(fault, results),
             };
-            let is_whole = have == bytes.len();
+            let is_full = have == bytes.len();
             let digest = piece.digest(bytes);
-            // Another hash than any of this piece where the file has become shorter.
-            let told = if is_whole { digest } else { *blake3::hash(&digest).as_bytes() };
-            digests.push(told);
-            self.told.push_back((piece, is_whole.then_some(digest)));
+            // If the file has become shorter, send a digest that cannot match.
+            let digested = if is_full { digest } else { *blake3::hash(&digest).as_bytes() };
+            digests.push(digested);
+            self.digested.push_back((piece, is_full.then_some(digest)));
         }
         self.next += digests.len() as u64;
-        results.say(ToSender::Digests { id: self.id, first, digests });
+        results.reply(ToSender::Digests { id: self.id, first, digests });
     }
 
-    /// The sender found a piece right.
+    /// Handles the sender's confirmation of a piece.
     pub fn keep(&mut self, results: &Results) -> Result<(), Error> {
         let Sink::File(part) = &mut self.sink else { return Ok(()) };
         let Some((piece, Some(digest))) =
-            self.told.pop_front().filter(|(piece, _)| piece.start == self.position)
+            self.digested.pop_front().filter(|(piece, _)| piece.start == self.position)
         else {
             return protocol("it keeps what it was not told of");
         };
@@ -96,9 +96,9 @@ impl Current {
         Ok(())
     }
 
-    /// So many zeros are a hole.
+    /// Handles a hole of `length` bytes.
     pub fn hole(&mut self, length: u64, results: &Results) -> Result<(), Error> {
-        // It is checked that holes are full blocks.
+        // Decoding ensures that a hole consists of full blocks.
         let Some(end) = self.position.checked_add(length).filter(|_| self.position.is_multiple_of(BLOCK))
         else {
             return protocol("a hole begins within a block");
@@ -111,7 +111,7 @@ impl Current {
             Sink::Output(output) => io::copy(&mut io::repeat(0).take(length), output)
                 .map(|_| ())
                 .map_err(|error| Fault::of(&error)),
-            Sink::Nowhere => return Ok(()),
+            Sink::Discard => return Ok(()),
         };
         if let Err(fault) = made {
             self.fail(fault, results);
@@ -123,12 +123,12 @@ impl Current {
         Ok(())
     }
 
-    /// Everything before `end` is right; so much of it is new.
+    /// Records that the file is valid up to `end`, with `length` new bytes.
     fn advance(&mut self, end: u64, length: u64, results: &Results) {
         self.position = end;
         results.progress.add_bytes(length);
-        while self.told.front().is_some_and(|(piece, _)| piece.start < self.position) {
-            self.told.pop_front();
+        while self.digested.front().is_some_and(|(piece, _)| piece.start < self.position) {
+            self.digested.pop_front();
         }
     }
 
@@ -142,7 +142,7 @@ impl Current {
         let written = match &mut self.sink {
             Sink::File(part) => part.write(self.position, bytes),
             Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::of(&error)),
-            Sink::Nowhere => return Ok(()),
+            Sink::Discard => return Ok(()),
         };
         if let Err(fault) = written {
             self.fail(fault, results);
@@ -154,15 +154,15 @@ impl Current {
     }
 }
 
-/// A file has failed, which the sender hears.
+/// Reports a failed file to the sender.
 pub fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
     results.note(|report| report.fail(name, fault.clone()));
     results.progress.file_done();
-    results.say(ToSender::Failed { id, fault });
+    results.reply(ToSender::Failed { id, fault });
     results.shared.settle(id, None, results);
 }
 
-/// The sender does not follow the protocol.
+/// Returns a protocol error of the sender.
 pub fn protocol<T>(what: &str) -> Result<T, Error> {
     Err(Error::Protocol(what.to_owned()))
 }

@@ -1,10 +1,10 @@
-//! The treatment of a file that stands where one is to go.
+//! Policy for files that already exist at the target.
 //!
-//! A file that has come carries a mark, an extended attribute with its sender and the time that it was given. So a
-//! receiver knows, without a list of its own, what it may replace for whom: what that sender brought and nobody has
-//! changed since.
+//! Each received file is marked with an extended attribute: its sender and its modification time at that moment. The
+//! receiver thereby knows without an index of its own which files a sender may replace: those it delivered, unmodified
+//! since.
 
-use super::folder::{Place, in_the_way};
+use super::folder::{Place, obstructed};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk::MARK;
 use crate::transfer::fault::{Fault, FaultKind};
@@ -16,25 +16,25 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// The treatment of a file that stands where one is to go and is not the same.
+/// Policy for an existing, different file at the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It is replaced if this sender has sent it and it was not changed since; others are left alone.
+    /// Replace the file if this sender delivered it and it is unmodified since; keep others.
     #[default]
     Sent,
-    /// It is replaced.
+    /// Replace the file.
     Any,
-    /// It is left alone.
+    /// Keep the file.
     Keep,
-    /// It is replaced, and kept under another name: `NAME.~1~`, `NAME.~2~`, and so on.
+    /// Replace the file and keep a backup: `NAME.~1~`, `NAME.~2~`, and so on.
     Backup,
 }
 
-/// Copies of a file that are kept.
+/// Maximum number of backups per file.
 const MAX_BACKUPS: u32 = 9999;
 
 impl Existing {
-    /// Looks whether the sender with this tag may put something of the kind `new` in the place of what is `here`.
+    /// Checks that the sender with this tag may replace `here` with an entry of type `new`.
     ///
     /// # Errors
     /// It may not.
@@ -47,33 +47,33 @@ impl Existing {
         tag: &str,
     ) -> Result<(), Fault> {
         match self {
-            // Devices, sockets and pipes belong to somebody.
-            Self::Any | Self::Backup if here.kind == EntryKind::Other => Err(in_the_way(here)),
+            // Never replace devices, sockets and pipes.
+            Self::Any | Self::Backup if here.kind == EntryKind::Other => Err(obstructed(here)),
             Self::Any | Self::Backup => Ok(()),
             Self::Sent | Self::Keep if here.kind != new => {
-                let Fault { kind, text } = in_the_way(here);
+                let Fault { kind, text } = obstructed(here);
                 Err(Fault::new(kind, format!("{text}; --overwrite or --backup replaces it")))
             }
             Self::Keep => Err(FaultKind::Kept.into()),
             Self::Sent if here.kind == EntryKind::Link => {
-                Err(Fault::new(FaultKind::Foreign, "a link, and links do not say who sent them"))
+                Err(Fault::new(FaultKind::NotFromSender, "a link, and links do not say who sent them"))
             }
             Self::Sent => {
                 let file = dir.read(&place.name).map_err(|error| Fault::of(&error))?;
                 match mark_of(&file)? {
                     Some((sender, time)) if sender == tag && time.agrees_with(here.modified) => Ok(()),
-                    _ => Err(FaultKind::Foreign.into()),
+                    _ => Err(FaultKind::NotFromSender.into()),
                 }
             }
         }
     }
 
-    /// Has `make` give the name of `place` to something of the kind `new`, where `here` stands now. `make` hears whether nothing may have
-    /// the name. What is here is kept under another name too, if that is wanted; what no renaming replaces, as its kind is another,
-    /// loses its name first, and is removed when the new one has it. False if another process was faster.
+    /// Places an entry of type `new` at `place`, where `here` exists now, by calling `make`. The argument of `make` is
+    /// true if the name must be free. The policy may keep a backup. An entry of another type, which a rename cannot
+    /// replace, is moved aside first and removed afterwards. Returns false if another process was faster.
     ///
     /// # Errors
-    /// There are too many copies, or it cannot be made.
+    /// There are too many backups, or the entry cannot be placed.
     pub fn replace(
         self,
         dir: &Dir,
@@ -91,7 +91,7 @@ impl Existing {
         match make(here.is_none() || displaced.is_some()) {
             Ok(()) => {
                 let (count, bytes) = match (&displaced, here) {
-                    // What cannot be removed now is when the next one comes.
+                    // On failure, the next replacement removes it.
                     (Some(displaced), _) if !displaced.is_kept => {
                         dir.remove_all(&displaced.name).unwrap_or_default()
                     }
@@ -129,7 +129,7 @@ impl Existing {
                 return Ok(None);
             }
             let name = names::of_displaced(place.name.as_bytes(), tag);
-            // Of an earlier transfer of this sender that was cut off.
+            // Left by an interrupted transfer of this sender.
             dir.remove_all(&name).map_err(failed)?;
             dir.rename_new(&place.name, &name).map_err(failed)?;
             return Ok(Some(Displaced { name, is_kept: false }));
@@ -153,16 +153,16 @@ impl Existing {
     }
 }
 
-/// A thing that stood in the place of something of another kind.
+/// An entry moved aside for one of another type.
 #[derive(Debug)]
 struct Displaced {
-    /// Its name now.
+    /// Current name.
     name: OsString,
-    /// It stays under that name.
+    /// True if it remains as a backup.
     is_kept: bool,
 }
 
-/// Marks a file that is complete and has its time. Where the file system has no attributes it stays without.
+/// Marks a complete file after its time is set. Does nothing on file systems without extended attributes.
 pub fn mark(file: &File, tag: &str) -> io::Result<()> {
     let Modified { seconds, nanoseconds } = Entry::of(file)?.modified;
     let value = format!("{tag} {seconds}.{nanoseconds:09}");
@@ -172,10 +172,10 @@ pub fn mark(file: &File, tag: &str) -> io::Result<()> {
     }
 }
 
-/// The tag of a file's sender, and the time that the file had then; nothing where no sender has marked it.
+/// Returns the sender's tag and the modification time from a file's mark; `None` if unmarked.
 ///
 /// # Errors
-/// The file system keeps no marks, or it cannot be read.
+/// The file system has no extended attributes, or the mark cannot be read.
 fn mark_of(file: &File) -> Result<Option<(String, Modified)>, Fault> {
     let mut value = [0; 128];
     match rustix::fs::fgetxattr(file, MARK, &mut value[..]) {
@@ -197,9 +197,9 @@ fn read_mark(value: &[u8]) -> Option<(String, Modified)> {
 mod tests {
     use super::*;
 
-    /// The files of the kernel have no attributes of users.
+    /// Procfs files have no user attributes.
     #[test]
-    fn a_file_system_without_attributes_is_said_to_be_one() {
+    fn a_file_system_without_attributes_is_reported() {
         let file = File::open("/proc/self/status").unwrap();
         assert_eq!(mark_of(&file).unwrap_err().kind, FaultKind::Unmarked);
         mark(&file, "tag").unwrap();

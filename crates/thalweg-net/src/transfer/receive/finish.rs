@@ -1,4 +1,4 @@
-//! Threads that bring complete files to the disk, so that a slow one does not hold up what comes in.
+//! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
 use super::links::Shared;
 use super::part::Part;
@@ -9,53 +9,53 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Disks and file systems serve several of these at a time better than one after the other.
+/// Number of threads: disks and file systems process several requests concurrently faster.
 const THREADS: usize = 4;
-/// Complete files that wait.
+/// Capacity of the queue of complete files.
 const WAITING: usize = 64;
 
 /// A complete file.
 #[derive(Debug)]
 pub struct Finished {
-    /// The number of its offer.
+    /// Offer number.
     pub id: u64,
-    /// As it can be shown.
+    /// Printable name.
     pub name: String,
-    /// Its bytes.
+    /// Unfinished file that holds the contents.
     pub part: Part,
-    /// The number of bytes.
+    /// Size, in bytes.
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
-    /// Its time, if the sender knows one.
+    /// Modification time, if the sender knows it.
     pub modified: Option<Modified>,
 }
 
-/// The ways that results go.
+/// Recipients of results.
 #[derive(Clone, Debug)]
 pub struct Results {
-    /// To the sender.
+    /// Replies to the sender.
     pub replies: SyncSender<ToSender>,
-    /// To whoever asked for the transfer.
+    /// Final report for the caller.
     pub report: Arc<Mutex<Report>>,
-    /// To whoever watches.
+    /// Progress for observers.
     pub progress: Arc<Progress>,
-    /// To further names of files.
+    /// State of further hard links.
     pub shared: Shared,
 }
 
 impl Results {
-    /// Says something to the sender. When it is gone, the transfer will find out by itself.
-    pub fn say(&self, reply: ToSender) {
+    /// Sends a reply to the sender. Ignores a closed connection; the transfer detects it elsewhere.
+    pub fn reply(&self, reply: ToSender) {
         let _ = self.replies.send(reply);
     }
 
-    /// Changes the report.
+    /// Updates the report.
     pub fn note(&self, note: impl FnOnce(&mut Report)) {
         note(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Finishes a file.
+    /// Finishes a file and reports the result.
     pub fn finish(&self, finished: Finished) {
         let Finished { id, name, part, size, mode, modified } = finished;
         let first = part.first();
@@ -67,20 +67,20 @@ impl Results {
                     report.cut = report.cut.take().filter(|_| modified.is_some());
                 });
                 self.progress.file_done();
-                self.say(ToSender::Stored { id });
+                self.reply(ToSender::Stored { id });
                 self.shared.settle(id, Some(&first), self);
             }
             Err(fault) => {
                 self.note(|report| report.fail(&name, fault.clone()));
                 self.progress.file_done();
-                self.say(ToSender::Failed { id, fault });
+                self.reply(ToSender::Failed { id, fault });
                 self.shared.settle(id, None, self);
             }
         }
     }
 }
 
-/// The threads.
+/// Pool of finishing threads.
 #[derive(Debug)]
 pub struct Finishers {
     queue: Option<SyncSender<Finished>>,
@@ -88,10 +88,10 @@ pub struct Finishers {
 }
 
 impl Finishers {
-    /// Threads that tell `results`.
+    /// Starts threads that report to `results`.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// Threads cannot be created.
     pub fn new(results: &Results) -> io::Result<Self> {
         let (sender, receiver) = sync_channel(WAITING);
         let receiver = Arc::new(Mutex::new(receiver));
@@ -108,11 +108,11 @@ impl Finishers {
         Ok(finishers)
     }
 
-    /// Has a file finished, now or soon.
+    /// Queues a file for finishing, or finishes it at once.
     pub fn finish(&self, finished: Finished, results: &Results) {
         match &self.queue {
             Some(queue) if !finished.part.is_alike() => {
-                // The threads live as long as the queue.
+                // The threads outlive the queue.
                 let _ = queue.send(finished);
             }
             _ => results.finish(finished),
@@ -121,7 +121,7 @@ impl Finishers {
 }
 
 impl Drop for Finishers {
-    /// Waits until all is done.
+    /// Waits until all queued files are finished.
     fn drop(&mut self) {
         self.queue = None;
         for thread in self.threads.drain(..) {

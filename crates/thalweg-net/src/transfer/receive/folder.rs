@@ -1,4 +1,4 @@
-//! Folders that a transfer is in: where names go, and what is to be done when all in a folder is done.
+//! Receiving folders: name resolution, and the final metadata once a folder is complete.
 
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
@@ -13,60 +13,59 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A folder at the receiver. Everything that is being stored in it holds it; when the last of them lets it go and the
-/// transfer has left it, it gets its permissions and time, and its names become safe from loss of power.
+/// A folder at the receiver, referenced by everything being stored in it. When the last reference drops after the
+/// transfer has left it, its permissions and time are set and its names are synced to disk.
 #[derive(Debug)]
 pub struct Folder {
-    /// The folder that it is in, which closes after this one, and its name there; nothing for the one that everything goes
-    /// to.
+    /// Parent folder, closed after this one, and the name there; `None` for the top folder.
     above: Option<(Arc<Folder>, OsString)>,
-    /// The device and the number that it had when the transfer came to it.
+    /// Device and inode number at creation of this record.
     id: (u64, u64),
-    /// Held open while the transfer is in it.
+    /// Descriptor, open while the transfer is in this folder.
     open: Mutex<Option<Arc<Dir>>>,
-    dress: Option<Dress>,
+    dress: Option<FolderMetadata>,
     is_left: AtomicBool,
 }
 
-/// The permissions and the time that a folder gets in the end.
+/// Final permissions and time of a folder.
 #[derive(Clone, Copy, Debug)]
-struct Dress {
-    /// Permission bits; nothing where they are left as they are.
+struct FolderMetadata {
+    /// Permission bits; `None` keeps the current ones.
     mode: Option<u32>,
     modified: Modified,
 }
 
-/// The place of one thing that comes.
+/// Target of one entry.
 #[derive(Debug)]
 pub struct Place {
-    /// Its final name.
+    /// Final name.
     pub name: OsString,
-    /// Its name while it is unfinished.
+    /// Name while unfinished.
     pub part: OsString,
-    /// Names that differ only by case must not meet.
+    /// True if other names in the folder differ only in case; they must not collide.
     pub alike: bool,
-    /// The folder that it is in.
+    /// Enclosing folder.
     pub folder: Arc<Folder>,
 }
 
 impl Folder {
-    /// The folder that everything goes to.
+    /// Creates the top folder.
     ///
     /// # Errors
-    /// Nobody can look at it.
+    /// Its metadata cannot be read.
     pub fn top(dir: Arc<Dir>) -> io::Result<Arc<Self>> {
         let id = Entry::of(dir.file())?.id;
         let open = Mutex::new(Some(dir));
         Ok(Arc::new(Self { above: None, id, open, dress: None, is_left: AtomicBool::new(false) }))
     }
 
-    /// All that will be in it has been offered.
+    /// Records that all entries of the folder have been offered.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
         self.rest();
     }
 
-    /// It is not held open any more; what needs it opens it anew. The one that everything goes to always is.
+    /// Closes the descriptor; later uses reopen it. The top folder stays open.
     pub fn rest(&self) {
         if self.above.is_some() {
             *self.lock() = None;
@@ -77,15 +76,15 @@ impl Folder {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder, held open as long as whoever asks holds it.
+    /// Returns the folder's descriptor, open as long as the caller holds it.
     ///
     /// # Errors
-    /// Something else has taken its name since the transfer came to it, or it cannot be opened.
+    /// Another entry has taken its name meanwhile, or it cannot be opened.
     pub fn dir(&self) -> Result<Arc<Dir>, Fault> {
         if let Some(dir) = &*self.lock() {
             return Ok(Arc::clone(dir));
         }
-        let gone = || Fault::new(FaultKind::InTheWay, "its folder was moved while files arrived");
+        let gone = || Fault::new(FaultKind::Obstructed, "its folder was moved while files arrived");
         let (above, name) = self.above.as_ref().ok_or_else(gone)?;
         let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
@@ -95,20 +94,20 @@ impl Folder {
         if now.id == self.id { Ok(Arc::new(dir)) } else { Err(gone()) }
     }
 
-    /// Its path from the one that everything goes to.
+    /// Returns the path relative to the top folder.
     pub fn path(&self) -> PathBuf {
         self.above.as_ref().map_or_else(PathBuf::new, |(above, name)| above.path().join(name))
     }
 
-    /// The device and the number, which tell it from all other folders.
+    /// Returns the device and inode number, which identify the folder.
     pub fn id(&self) -> (u64, u64) {
         self.id
     }
 
-    /// The place of `name` in this folder, which must not lead elsewhere.
+    /// Returns the target for `name` in this folder.
     ///
     /// # Errors
-    /// The name leads elsewhere, or the receiver does not want it here.
+    /// The name is invalid, or the receiver rejects it here.
     pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<Place, Fault> {
         let checked = names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
@@ -123,9 +122,9 @@ impl Drop for Folder {
         if !self.is_left.load(Ordering::Relaxed) {
             return;
         }
-        // A folder that keeps its old time is still a folder; its contents are what was promised.
+        // Failure to set metadata is ignored: the contents are complete.
         if let Ok(dir) = self.dir() {
-            if let Some(Dress { mode, modified }) = self.dress {
+            if let Some(FolderMetadata { mode, modified }) = self.dress {
                 let _ = mode.map_or(Ok(()), |mode| disk::set_mode(dir.file(), mode));
                 let _ = disk::set_time(dir.file(), modified);
             }
@@ -136,12 +135,12 @@ impl Drop for Folder {
 }
 
 impl Place {
-    /// The entry under the final name, if there is one. Links are not followed.
+    /// Returns the existing entry under the final name, if any. Does not follow links.
     ///
     /// # Errors
-    /// Nobody can look, or it is there under another name that this file system takes for the same.
-    pub fn look(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
-        let found = dir.look(&self.name).map_err(|error| Fault::of(&error))?;
+    /// The entry cannot be examined, or exists under a name that this file system treats as equal.
+    pub fn lookup(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
+        let found = dir.lookup(&self.name).map_err(|error| Fault::of(&error))?;
         if found.is_some() && self.alike && !dir.lists(&self.name).unwrap_or(true) {
             let text = "it differs only by case from another name, which is the same here";
             return Err(Fault::new(FaultKind::Name, text));
@@ -149,15 +148,15 @@ impl Place {
         Ok(found)
     }
 
-    /// The path of what is unfinished, from the folder that everything goes to.
+    /// Returns the path of the unfinished file, relative to the top folder.
     pub fn part_path(&self) -> PathBuf {
         self.folder.path().join(&self.part)
     }
 
-    /// Makes a folder here, or takes the one that is here; gives whether it replaced something else.
+    /// Creates a folder here or uses the existing one. Returns whether it replaced another entry.
     ///
     /// # Errors
-    /// Something else is here, or it cannot be made.
+    /// Another entry is in the way, or the folder cannot be created.
     pub fn make_folder(
         self,
         mode: u32,
@@ -167,13 +166,13 @@ impl Place {
         let failed = |error: io::Error| Fault::of(&error);
         let above = self.folder.dir()?;
         let wanted = destination.folder_mode(mode);
-        // Nobody but the owner writes while files arrive.
+        // Only the owner may write while files arrive.
         let at_first = wanted & !0o022 | 0o700;
         let (found, is_replaced) = self.find_or_make(&above, at_first, destination)?;
         let dir = open_writable(&above, &self.name)?;
         let now = Entry::of(dir.file()).map_err(failed)?;
         let mode = match found {
-            // One that an earlier transfer has made and not left counts as new.
+            // A folder left incomplete by an earlier transfer counts as new.
             Some(entry) if !destination.keeps_modes() && entry.mode & 0o777 != at_first => {
                 (entry.mode != now.mode).then_some(entry.mode)
             }
@@ -183,16 +182,17 @@ impl Place {
             above: Some((self.folder, self.name)),
             id: now.id,
             open: Mutex::new(Some(Arc::new(dir))),
-            dress: Some(Dress { mode, modified }),
+            dress: Some(FolderMetadata { mode, modified }),
             is_left: AtomicBool::new(false),
         };
         Ok((Arc::new(folder), is_replaced))
     }
 
-    /// The folder that was here, or nothing if there is a new one of this mode; and whether that replaced something else.
+    /// Returns the existing folder's entry, or `None` after creating one of this mode; and whether another entry was
+    /// replaced.
     fn find_or_make(&self, above: &Dir, mode: u32, to: &Destination) -> Result<(Option<Entry>, bool), Fault> {
         for _ in 0..ATTEMPTS {
-            let found = self.look(above)?;
+            let found = self.lookup(above)?;
             if found.is_some_and(|found| found.is_folder()) {
                 return Ok((found, false));
             }
@@ -214,8 +214,8 @@ impl Place {
     }
 }
 
-/// Opens a folder in which its owner may make files, if need be from now on. It gets its permissions back in the end. Where
-/// that is not possible, files will tell.
+/// Opens a folder and makes it writable for its owner if needed; its permissions are restored at the end. Errors
+/// surface when files are created.
 fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
     let dir = above.enter(name).map_err(|error| Fault::of(&error))?;
     if let Ok(entry) = Entry::of(dir.file())
@@ -226,13 +226,13 @@ fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
     Ok(dir)
 }
 
-/// Something is where a file or folder should go.
-pub fn in_the_way(entry: &Entry) -> Fault {
+/// Returns the fault for an entry that blocks a file or folder.
+pub fn obstructed(entry: &Entry) -> Fault {
     let what = match entry.kind {
         EntryKind::Folder => "a folder",
         EntryKind::Link => "a symbolic link",
         EntryKind::File => "a file",
         EntryKind::Other => "neither a file nor a folder",
     };
-    Fault::new(FaultKind::InTheWay, what)
+    Fault::new(FaultKind::Obstructed, what)
 }

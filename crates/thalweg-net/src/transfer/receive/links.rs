@@ -1,8 +1,8 @@
-//! Symbolic links, and further names of files (hard links).
+//! Symbolic links and further hard links.
 //!
-//! A link is made under the name of an unfinished file and then renamed, as files are; nothing here ever follows one. A
-//! symbolic link must stay inside of the receiver's folder by what it says: it is relative, climbs no higher than that
-//! folder, and climbs first. (`..` behind a name could climb from wherever that name leads, if it is a link itself.)
+//! A link is created under a temporary name and then renamed, like files; links are never followed here. The target of
+//! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
+//! above that folder. (A `..` after a name could escape if that name is itself a link.)
 
 use super::finish::Results;
 use super::folder::{Folder, Place};
@@ -18,63 +18,63 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The outcome of making a link.
+/// Outcome of creating a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// It was here.
+    /// The link already existed.
     Same,
-    /// It is new.
+    /// The link was created.
     New {
-        /// It took the place of another.
+        /// True if it replaced another entry.
         is_replaced: bool,
     },
 }
 
-/// The files of a transfer that have further names, by the numbers of their offers.
+/// Files of a transfer that may have further hard links, by offer number.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<Mutex<Files>>);
 
 #[derive(Debug, Default)]
 struct Files {
     states: HashMap<u64, State>,
-    /// Further names whose files have not come, and the weight of their offers.
+    /// Hard links that wait for their files, and the weight of their offers.
     waiting: usize,
     weight: usize,
 }
 
 #[derive(Debug)]
 enum State {
-    /// It has not come; these names wait for it.
-    Coming(Vec<Further>),
-    /// It is here by this name.
+    /// The file is not stored yet; these links wait for it.
+    Coming(Vec<HardLink>),
+    /// The file is stored under this name.
     Here(First),
-    /// It does not come.
+    /// The file was given up.
     Gone,
 }
 
-/// The first name of a file.
+/// First name of a file.
 #[derive(Clone, Debug)]
 pub struct First {
-    /// The folder that it is in.
+    /// Enclosing folder.
     pub folder: Arc<Folder>,
-    /// Its name there.
+    /// Name in that folder.
     pub name: OsString,
-    /// The device and the number of the file.
+    /// Device and inode number of the file.
     pub id: (u64, u64),
 }
 
-/// A further name of a file.
+/// A further hard link to a file.
 #[derive(Debug)]
-pub struct Further {
-    /// The number of its offer.
+pub struct HardLink {
+    /// Offer number.
     pub id: u64,
-    /// As it can be shown.
+    /// Printable name.
     pub name: String,
-    /// The [weight](crate::transfer::messages::Offer::weight) of the offer.
+    /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
     pub weight: usize,
-    /// The place that it goes to.
+    /// Target place.
     pub place: Place,
-    /// The destination, which knows what the receiver takes.
+    /// Destination, with the receiver's policies.
     pub to: Destination,
 }
 
@@ -83,23 +83,24 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file that may have further names is offered.
+    /// Registers an offered file that may get further hard links.
     pub fn expect(&self, id: u64) {
         self.lock().states.insert(id, State::Coming(Vec::new()));
     }
 
-    /// The number of files that may have further names.
+    /// Returns the number of files that may have further hard links.
     pub fn count(&self) -> usize {
         self.lock().states.len()
     }
 
-    /// The number of further names that wait for their files, and the weight of their offers.
+    /// Returns the number of hard links waiting for their files, and the weight of their offers.
     pub fn waiting(&self) -> (usize, usize) {
         let files = self.lock();
         (files.waiting, files.weight)
     }
 
-    /// A file is here, or does not come: its further names are made, or given up. Nothing happens for others.
+    /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
+    /// unregistered files.
     pub fn settle(&self, id: u64, first: Option<&First>, results: &Results) {
         let waiting = {
             let mut files = self.lock();
@@ -115,9 +116,9 @@ impl Shared {
         }
     }
 
-    /// A further name of the file that was offered as `first` is made, now or when the file is here. False if no such file
-    /// was offered.
-    pub fn name(&self, first: u64, further: Further, results: &Results) -> bool {
+    /// Creates a further hard link to the file offered as `first`, now or once that file is stored. Returns false if no
+    /// such file was offered.
+    pub fn name(&self, first: u64, further: HardLink, results: &Results) -> bool {
         let here = {
             let mut files = self.lock();
             match files.states.get_mut(&first) {
@@ -138,7 +139,7 @@ impl Shared {
     }
 }
 
-impl Further {
+impl HardLink {
     fn settle(self, first: Option<&First>, results: &Results) {
         let gone = || Fault::new(FaultKind::Stopped, "the file that it is another name of did not come");
         let made = first.ok_or_else(gone).and_then(|first| self.make(first));
@@ -148,7 +149,7 @@ impl Further {
     fn make(&self, first: &First) -> Result<Made, Fault> {
         let from = first.folder.dir()?;
         let failed = |error: io::Error| Fault::of(&error);
-        let file = from.look(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
+        let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
         let gone =
             || Fault::new(FaultKind::Stopped, "the file that it is another name of was replaced meanwhile");
         let file = file.ok_or_else(gone)?;
@@ -157,10 +158,10 @@ impl Further {
     }
 }
 
-/// Makes a symbolic link at `place`, which is in `depth` folders.
+/// Creates a symbolic link at `place`, in `depth` nested folders.
 ///
 /// # Errors
-/// It leads out of the receiver's folder, or something else stands there.
+/// It points outside the receiver's folder, or another entry is in the way.
 pub fn make(
     place: &Place,
     target: &[u8],
@@ -179,8 +180,8 @@ pub fn make(
     put(place, to, &link, is_it, |dir, name| dir.make_link(target, name, modified))
 }
 
-/// Puts something of the kind and size of `new` at `place`, by way of a temporary name. Another transfer may do the same at the same
-/// time: it is looked whether what has the temporary name, and then the final one, is the thing that was made.
+/// Places an entry with the type and size of `new` at `place`, through a temporary name. Tolerates concurrent
+/// transfers: verifies that the temporary and then the final name refer to the new entry.
 fn put(
     place: &Place,
     to: &Destination,
@@ -209,7 +210,7 @@ fn make_and_rename(
     let failed = |error: io::Error| Fault::of(&error);
     let temporary = names::of_link(place.name.as_bytes(), &to.tag);
     for _ in 0..ATTEMPTS {
-        let here = place.look(dir)?;
+        let here = place.lookup(dir)?;
         if let Some(here) = &here {
             if is_it(dir, &place.name, here) {
                 return Ok(Made::Same);
@@ -220,14 +221,14 @@ fn make_and_rename(
             take(to.quota(), new)?;
             *is_paid = true;
         }
-        // Of an earlier transfer of this sender that was cut off.
+        // Left by an interrupted transfer of this sender.
         dir.remove_all(&temporary).map_err(failed)?;
         match make(dir, &temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             result => result.map_err(failed)?,
         }
         let is_this = |name: &OsStr| {
-            let there = dir.look(name).map_err(failed)?;
+            let there = dir.lookup(name).map_err(failed)?;
             Ok::<_, Fault>(there.is_some_and(|there| is_it(dir, name, &there)))
         };
         if !is_this(&temporary)? {
@@ -238,7 +239,7 @@ fn make_and_rename(
         };
         let owner = (to.tag.as_str(), to.quota());
         let placed = to.existing.replace(dir, place, here.as_ref(), new.kind, owner, rename);
-        // Renaming one name of a file to another of it leaves both.
+        // Renaming a hard link over another link to the same inode leaves both names.
         let _ = dir.remove(&temporary);
         if placed? && is_this(&place.name)? {
             return Ok(Made::New { is_replaced: here.is_some() });
@@ -261,23 +262,23 @@ fn give_back(quota: Option<&Quota>, entry: &Entry) {
 }
 
 impl Results {
-    /// Says and counts what came of a link.
+    /// Reports and counts the outcome of a link.
     pub fn link(&self, id: u64, name: &str, made: Result<Made, Fault>) {
         match made {
             Ok(Made::Same) => {
                 self.note(|report| report.unchanged += 1);
-                self.say(ToSender::Skip { id });
+                self.reply(ToSender::Skip { id });
             }
             Ok(Made::New { is_replaced }) => {
                 self.note(|report| {
                     report.links += 1;
                     report.replaced += u64::from(is_replaced);
                 });
-                self.say(ToSender::Stored { id });
+                self.reply(ToSender::Stored { id });
             }
             Err(fault) => {
                 self.note(|report| report.fail(name, fault.clone()));
-                self.say(ToSender::Failed { id, fault });
+                self.reply(ToSender::Failed { id, fault });
             }
         }
     }

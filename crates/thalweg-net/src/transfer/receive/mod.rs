@@ -1,6 +1,6 @@
 //! Receiver side of a transfer.
 //!
-//! The caller's thread reads the stream when scheduled ([`Turns`]). One thread stores, a few finish files, one writes
+//! The caller's thread reads the stream when scheduled ([`TransferScheduler`]). One thread stores, a few finish files, one writes
 //! to the sender.
 
 mod claims;
@@ -12,8 +12,8 @@ mod links;
 mod part;
 mod pending;
 mod replies;
+mod scheduler;
 mod store;
-mod turns;
 
 use super::Outcome;
 use super::dir::{self, Dir};
@@ -28,14 +28,14 @@ pub use claims::Claims;
 pub use existing::Existing;
 use finish::Results;
 use links::Shared;
+use scheduler::ScheduledTransfer;
+pub use scheduler::TransferScheduler;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Store;
-use turns::Turn;
-pub use turns::Turns;
 
 /// Capacity of the queue of frames and contents to store.
 const WAITING: usize = 256;
@@ -80,7 +80,7 @@ impl Destination {
     /// The folder does not exist.
     pub fn new(path: &Path, claims: Claims, owner: &str) -> io::Result<Self> {
         let top = Arc::new(Dir::open(path)?);
-        // Group and others never get write permission, whatever the sender and the umask say.
+        // Group and others never get write permission, for any sender's mode and any umask.
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
         let (tag, existing) = (names::tag_of(owner), Existing::default());
@@ -139,10 +139,10 @@ impl Destination {
 }
 
 /// Receives a transfer from the peer at `from_peer` and `to_peer`. Blocks until all is stored and the sender has closed
-/// its stream, or the streams end. Yields to more urgent transfers that share `turns`.
+/// its stream, or the streams end. Yields to more urgent transfers that share `scheduler`.
 pub fn receive<R, W>(
     target: Target,
-    turns: &Turns,
+    scheduler: &TransferScheduler,
     from_peer: &mut R,
     to_peer: W,
     progress: &Arc<Progress>,
@@ -152,7 +152,7 @@ where
     W: Write + Send + 'static,
 {
     let report = Arc::new(Mutex::new(Report::default()));
-    let result = run(target, turns, from_peer, to_peer, progress, &report);
+    let result = run(target, scheduler, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
     (report.moved, report.held) = (progress.moved(), progress.held());
     Outcome { report, result }
@@ -160,7 +160,7 @@ where
 
 fn run<R, W>(
     target: Target,
-    turns: &Turns,
+    scheduler: &TransferScheduler,
     from_peer: &mut R,
     to_peer: W,
     progress: &Arc<Progress>,
@@ -180,8 +180,8 @@ where
         Ok((store, priority))
     });
     let (store, priority) = begun.inspect_err(|error| refuse(&results, error))?;
-    take_in(&mut frames, store, &turns.begin(priority, &results.progress), &results)?;
-    results.say(ToSender::Done);
+    take_in(&mut frames, store, &scheduler.begin(priority, &results.progress), &results)?;
+    results.reply(ToSender::Done);
     drop(results);
     writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(Error::Interrupted)?;
     // The sender closes after it is notified.
@@ -196,7 +196,7 @@ fn refuse(results: &Results, error: &Error) {
         Error::Here(fault) | Error::Refused(fault) => fault.clone(),
         Error::Interrupted(_) => return,
     };
-    results.say(ToSender::Refuse { fault });
+    results.reply(ToSender::Refuse { fault });
 }
 
 /// Reads the greeting; returns the checksum mode and the priority.
@@ -223,7 +223,7 @@ enum Job {
 fn take_in<R: Read>(
     frames: &mut FrameReader<R>,
     store: Store,
-    turn: &Turn,
+    turn: &ScheduledTransfer,
     results: &Results,
 ) -> Result<(), Error> {
     let (jobs, queue) = sync_channel(WAITING);
@@ -252,7 +252,7 @@ fn read<R: Read>(
     frames: &mut FrameReader<R>,
     jobs: &SyncSender<Job>,
     buffers: &mut Buffers,
-    turn: &Turn,
+    turn: &ScheduledTransfer,
     progress: &Progress,
 ) -> Result<(), Error> {
     loop {
@@ -260,7 +260,7 @@ fn read<R: Read>(
             Some(frame) => frame,
             None => return Err(Error::Interrupted(io::ErrorKind::UnexpectedEof.into())),
         };
-        progress.hear();
+        progress.on_chunk();
         let is_last = frame == ToReceiver::Finish;
         if let ToReceiver::Total { files, bytes } = frame {
             progress.set_total(files, bytes);
@@ -271,7 +271,7 @@ fn read<R: Read>(
                 turn.wait();
                 let mut buffer = buffers.take();
                 let count = frames.contents(&mut buffer)?;
-                progress.hear();
+                progress.on_chunk();
                 if jobs.send(Job::Contents(buffer, count)).is_err() {
                     return Ok(());
                 }

@@ -1,8 +1,8 @@
-//! An unfinished file: opened without being led elsewhere, written, and given its name.
+//! Unfinished files: safe opening, writing and the final rename.
 
 use super::claims::Claim;
 use super::existing::{self, Existing};
-use super::folder::{Place, in_the_way};
+use super::folder::{Place, obstructed};
 use super::links::First;
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
@@ -16,32 +16,32 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::Arc;
 
-/// An unfinished file that nobody else writes.
+/// An unfinished file, locked against other writers.
 #[derive(Debug)]
 pub struct Part {
     place: Place,
-    /// The folder that it is in.
+    /// Folder that contains the file.
     dir: Arc<Dir>,
     claim: Claim,
     existing: Existing,
-    /// The tag that stands for the sender.
+    /// Tag derived from the sender.
     tag: String,
     quota: Option<Arc<Quota>>,
-    /// Bytes in it, which the quota has been charged for.
+    /// Bytes stored, charged to the quota.
     length: u64,
-    /// The position of the next write without a seek, in bytes; `None` where it is not known.
+    /// File offset, in bytes: the next write there needs no seek; `None` if unknown.
     cursor: Option<u64>,
-    /// The device and the number of the file.
+    /// Device and inode number.
     id: (u64, u64),
-    /// It has its final name, or is removed.
+    /// True once the file has its final name or is removed.
     is_done: bool,
 }
 
 impl Part {
-    /// Opens or makes the unfinished file of `place`.
+    /// Opens or creates the unfinished file of `place`.
     ///
     /// # Errors
-    /// Somebody else writes it, something else is in its place, or it cannot be opened.
+    /// Another process is writing it, something else has its name, or it cannot be opened.
     pub fn open(place: Place, to: &Destination) -> Result<Self, Fault> {
         let (mut length, mut id) = (0, (0, 0));
         let dir = place.folder.dir()?;
@@ -54,21 +54,21 @@ impl Part {
         })?;
         let (existing, tag) = (to.existing, to.tag.clone());
         let part = Self { place, dir, claim, existing, tag, quota, length, cursor: None, id, is_done: false };
-        // If not, nothing empty stays behind.
+        // On error, drop removes an empty file.
         part.may_replace()?;
         Ok(part)
     }
 
-    /// The entry under the final name, if there is one, which this file may take the place of.
+    /// Returns the existing entry under the final name, if this file may replace it.
     fn may_replace(&self) -> Result<Option<Entry>, Fault> {
-        let here = self.place.look(&self.dir)?;
+        let here = self.place.lookup(&self.dir)?;
         if let Some(here) = &here {
             self.existing.may_replace(&self.dir, &self.place, here, EntryKind::File, &self.tag)?;
         }
         Ok(here)
     }
 
-    /// Reads what is at `position`, until `into` is full or the file ends; gives how much that is.
+    /// Reads at `position` until `into` is full or the file ends. Returns the number of bytes read.
     pub fn read(&mut self, position: u64, into: &mut [u8]) -> Result<usize, Fault> {
         self.cursor = None;
         self.claim.with(|file| {
@@ -110,8 +110,8 @@ impl Part {
         written
     }
 
-    /// Gives the file its permissions, time and name, when it is safe on the disk. What had the name is replaced at once, if
-    /// it may be; gives whether something was.
+    /// Sets permissions and time, syncs the file to disk and renames it. Atomically replaces an existing file of that
+    /// name, if permitted. Returns whether a file was replaced.
     pub fn finish(mut self, size: u64, mode: u32, modified: Option<Modified>) -> Result<bool, Fault> {
         let replaced = self.claim.with(|file| {
             self.may_replace()?;
@@ -119,7 +119,8 @@ impl Part {
                 if self.length > size {
                     file.set_len(size)?;
                 }
-                // While it is unfinished its owner may write it: whoever goes on with it must be able to.
+                // The owner keeps write permission until the file is complete, or a resumed transfer could not write
+                // it.
                 disk::set_mode(file, mode | 0o600)?;
                 modified.map_or(Ok(()), |modified| disk::set_time(file, modified))?;
                 existing::mark(file, &self.tag)?;
@@ -139,11 +140,11 @@ impl Part {
         Ok(replaced)
     }
 
-    /// Gives the file its final name; gives whether something else had it.
+    /// Renames the file to its final name. Returns whether another entry was replaced.
     fn take_place(&self) -> Result<bool, Fault> {
         let Self { place, dir, tag, .. } = self;
         for _ in 0..ATTEMPTS {
-            // It may have come to be, or have been changed, since the file was offered.
+            // The target may have appeared or changed since the offer.
             let here = self.may_replace()?;
             self.check()?;
             let rename = |is_new| {
@@ -161,9 +162,9 @@ impl Part {
         Err(FaultKind::Busy.into())
     }
 
-    /// Checks that the name of the unfinished file is that of the file which was written.
+    /// Checks that the name of the unfinished file still refers to the file that was written.
     fn check(&self) -> Result<(), Fault> {
-        let now = self.dir.look(&self.place.part).map_err(|error| Fault::of(&error))?;
+        let now = self.dir.lookup(&self.place.part).map_err(|error| Fault::of(&error))?;
         if now.is_some_and(|now| now.id == self.id) {
             return Ok(());
         }
@@ -185,12 +186,12 @@ impl Part {
         }
     }
 
-    /// The folder and the name that it will have.
+    /// Returns the folder and the final name.
     pub fn first(&self) -> First {
         First { folder: Arc::clone(&self.place.folder), name: self.place.name.clone(), id: self.id }
     }
 
-    /// Leaves a hole of so many bytes at `position`.
+    /// Leaves a hole of `length` bytes at `position`.
     pub fn hole(&mut self, position: u64, length: u64) -> Result<(), Fault> {
         let end = position + length;
         let growth = end.saturating_sub(self.length);
@@ -211,14 +212,14 @@ impl Part {
         })
     }
 
-    /// Two names of the folder differ only by case: nothing else may be finished at the same time.
+    /// Returns true if two names in the folder differ only in case; other files must then not be finished concurrently.
     pub fn is_alike(&self) -> bool {
         self.place.alike
     }
 }
 
 impl Drop for Part {
-    /// Nothing is gained by an unfinished file that is empty.
+    /// An empty unfinished file has nothing to resume.
     fn drop(&mut self) {
         if !self.is_done && self.length == 0 {
             self.remove();
@@ -226,7 +227,7 @@ impl Drop for Part {
     }
 }
 
-/// Makes what is there read as zeros, and take no room where the file system can.
+/// Makes the range read as zeros, deallocating it where the file system can.
 fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match rustix::fs::fallocate(&*file, flags, position, length) {
@@ -238,23 +239,23 @@ fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// The bytes that an unfinished file has, or nothing if there is none.
+/// Returns the size of an unfinished file, in bytes; `None` if there is none.
 ///
 /// # Errors
 /// Something else has its name.
 pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
-    match dir.look(name).map_err(|error| Fault::of(&error))? {
+    match dir.lookup(name).map_err(|error| Fault::of(&error))? {
         None => Ok(None),
         Some(entry) if entry.is_file() => Ok(Some(entry.size)),
-        Some(entry) => Err(in_the_way(&entry)),
+        Some(entry) => Err(obstructed(&entry)),
     }
 }
 
-/// Opens the unfinished file such that nothing that somebody put in its place is written to: no link is followed, no file
-/// with another name is touched, and no other process writes it.
+/// Opens the unfinished file safely against substitution: follows no link, rejects files with several hard links, and
+/// locks the file against other processes.
 fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
     let failed = |error: io::Error| Fault::of(&error);
-    // It can be renamed by who finishes it between two looks; seldom twice.
+    // A concurrent transfer can finish and rename the file between two checks; rarely twice.
     for _ in 0..ATTEMPTS {
         match dir.create(name) {
             Ok(file) => {
@@ -266,7 +267,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
                 return match lock(&file) {
                     Ok(()) => Ok(file),
                     Err(fault) => {
-                        // One that is busy belongs to whoever was faster.
+                        // A busy file belongs to the transfer that opened it first.
                         if fault.kind != FaultKind::Busy {
                             let _ = dir.remove(name);
                             quota.inspect(|quota| quota.give_back_entry());
@@ -278,12 +279,12 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(error)),
         }
-        let Some(before) = dir.look(name).map_err(failed)? else { continue };
+        let Some(before) = dir.lookup(name).map_err(failed)? else { continue };
         if !before.is_file() {
-            return Err(in_the_way(&before));
+            return Err(obstructed(&before));
         }
         if !before.is_single {
-            return Err(Fault::new(FaultKind::InTheWay, "a file that has a second name"));
+            return Err(Fault::new(FaultKind::Obstructed, "a file that has a second name"));
         }
         let file = match dir.write(name) {
             Ok(file) => file,
@@ -291,9 +292,9 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
             Err(error) => return Err(failed(error)),
         };
         lock(&file)?;
-        // Whoever had the lock before may have renamed it.
+        // The previous lock holder may have renamed it.
         let opened = Entry::of(&file).map_err(failed)?;
-        let now = dir.look(name).map_err(failed)?;
+        let now = dir.lookup(name).map_err(failed)?;
         if now.is_some_and(|now| now.is_file() && now.is_single && now.id == opened.id) {
             return Ok(file);
         }
@@ -305,7 +306,7 @@ fn lock(file: &File) -> Result<(), Fault> {
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(FaultKind::Busy.into()),
-        // Some file systems have no locks.
+        // Some file systems support no locks.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(TryLockError::Error(error)) => Err(Fault::of(&error)),
     }

@@ -1,27 +1,27 @@
-//! The offers that were answered and have not begun, and what they weigh.
+//! Answered offers whose contents have not started, and their weight.
 
 use super::folder::Place;
 use crate::transfer::messages::Modified;
 use crate::transfer::tree::Pieces;
 use std::collections::HashMap;
 
-/// An offer that the sender may begin.
+/// An offer whose contents the sender may start.
 pub struct Pending {
-    /// The name of it, as it can be shown.
+    /// Printable name.
     pub name: String,
-    /// Nothing where contents go to an output.
+    /// Target; `None` if the contents go to an output.
     pub place: Option<Place>,
-    /// Size and time, but for streams.
+    /// Size and time; `None` for streams.
     pub file: Option<(u64, Modified)>,
     /// Permission bits.
     pub mode: u32,
-    /// The pieces of an unfinished file that may be right.
+    /// Pieces of the unfinished file to verify.
     pub pieces: Pieces,
-    /// The [weight](crate::transfer::messages::Offer::weight) of the offer.
+    /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
     pub weight: usize,
 }
 
-/// All of them, by the number of the offer.
+/// All pending offers, by offer number.
 #[derive(Default)]
 pub struct AllPending {
     offers: HashMap<u64, Pending>,
@@ -29,25 +29,25 @@ pub struct AllPending {
 }
 
 impl AllPending {
-    /// One more.
+    /// Adds an offer.
     pub fn insert(&mut self, id: u64, pending: Pending) {
         self.weight += pending.weight;
         self.offers.insert(id, pending);
     }
 
-    /// One that begins, or does not come.
+    /// Removes an offer that starts or was cancelled.
     pub fn remove(&mut self, id: u64) -> Option<Pending> {
         let pending = self.offers.remove(&id)?;
         self.weight -= pending.weight;
         Some(pending)
     }
 
-    /// The number of them.
+    /// Returns the number of offers.
     pub fn count(&self) -> usize {
         self.offers.len()
     }
 
-    /// Their weight together.
+    /// Returns the total weight.
     pub fn weight(&self) -> usize {
         self.weight
     }

@@ -1,4 +1,4 @@
-//! The thread that writes to the sender.
+//! Thread that writes replies to the sender.
 
 use crate::transfer::frames::FrameWriter;
 use crate::transfer::messages::{ToSender, VERSION};
@@ -9,15 +9,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The interval at which the sender hears how far the receiver is.
+/// Minimum interval between progress replies.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// The longest time between two replies: what the sender acknowledges shows that it is alive.
+/// Maximum interval between replies: the sender's acknowledgements of them show that it is alive.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Replies that wait for the stream.
+/// Capacity of the reply queue.
 const WAITING: usize = 4096;
 
-/// Begins to write to `stream`: first a greeting, then what is put into the queue, and how far the transfer is. The thread
-/// ends when nobody can put anything into the queue any more, or the stream ends.
+/// Starts the thread that writes to `stream`: the greeting, then the queued replies and the progress. The thread ends
+/// once all senders of the queue are dropped, or the stream ends.
 pub fn begin<W: Write + Send + 'static>(
     stream: W,
     progress: &Arc<Progress>,
@@ -37,7 +37,7 @@ fn write<W: Write>(
 ) -> io::Result<()> {
     stream.frame(&ToSender::Hello { version: VERSION })?;
     stream.flush()?;
-    let (mut told, mut when, mut held) = (0, Instant::now(), false);
+    let (mut reported, mut when, mut held) = (0, Instant::now(), false);
     loop {
         let reply = match queue.try_recv() {
             Ok(reply) => Ok(reply),
@@ -49,7 +49,7 @@ fn write<W: Write>(
         };
         let is_over = matches!(reply, Err(RecvTimeoutError::Disconnected));
         if let Ok(reply) = reply {
-            // How far it is belongs before the end.
+            // The final progress precedes `Done`.
             if matches!(reply, ToSender::Done) {
                 stream.frame(&ToSender::Progress { bytes: progress.bytes().get() })?;
                 // Before the sender can know: its next transfer must find the slot free.
@@ -65,9 +65,9 @@ fn write<W: Write>(
             stream.frame(&ToSender::Held { held })?;
         }
         let bytes = progress.bytes().get();
-        if (bytes != told && when.elapsed() >= INTERVAL) || when.elapsed() >= HEARTBEAT {
+        if (bytes != reported && when.elapsed() >= INTERVAL) || when.elapsed() >= HEARTBEAT {
             stream.frame(&ToSender::Progress { bytes })?;
-            (told, when) = (bytes, Instant::now());
+            (reported, when) = (bytes, Instant::now());
         }
     }
 }

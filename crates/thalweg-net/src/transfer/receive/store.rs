@@ -1,10 +1,10 @@
-//! The receiver's answers to what it is told: it answers offers, keeps what is right, writes what comes.
+//! Receiver side of a transfer: answers offers, keeps matching contents, writes the rest.
 
 use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
-use super::folder::{Folder, Place, in_the_way};
-use super::links::{self, First, Further};
+use super::folder::{Folder, Place, obstructed};
+use super::links::{self, First, HardLink};
 use super::part::{self, Part};
 use super::pending::{AllPending, Pending};
 use super::{Destination, Target};
@@ -12,7 +12,8 @@ use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
 use crate::transfer::fault::{Error, Fault, FaultKind, printable};
 use crate::transfer::messages::{
-    DEEPEST, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW, WINDOW_WEIGHT,
+    MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
+    WINDOW_WEIGHT,
 };
 use crate::transfer::names;
 use crate::transfer::progress::Cut;
@@ -25,39 +26,40 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_proto::units::Bytes;
 
-/// Folders in each other that are held open.
+/// Maximum number of nested folders held open.
 const MAX_OPEN: usize = 16;
 
-/// The state of a receiver.
+/// Receiver state.
 pub struct Store {
     destination: Option<Destination>,
     output: Option<Box<dyn Write + Send>>,
     checksum: bool,
     results: Results,
     finishers: Finishers,
-    /// The folder that everything goes to and those that the last offer is in.
+    /// The target folder, followed by the open ancestors of the last offer.
     levels: Vec<Level>,
     next_id: u64,
-    /// Offers that were answered and have not begun.
+    /// Offers that were answered but whose contents have not started.
     pending: AllPending,
     current: Option<Current>,
     is_finished: bool,
 }
 
-/// The longest path of a folder below that of a sender, in bytes, where what it has is counted: by paths, which systems bound.
-const LONGEST_PATH: usize = 3072;
+/// Maximum length of a folder's path below the sender's root, in bytes, for counting existing contents by path.
+/// Operating systems bound path lengths.
+const MAX_PATH_BYTES: usize = 3072;
 
 struct Level {
-    /// Nothing if it could not be made.
+    /// The open folder; `None` if it could not be made.
     folder: Option<Arc<Folder>>,
-    /// Its name, as it can be shown.
+    /// Printable name.
     name: String,
-    /// The last name that was offered in it.
+    /// Last name offered in this folder.
     last: Vec<u8>,
 }
 
 impl Store {
-    /// Before the first offer.
+    /// Creates the state before the first offer.
     pub fn new(target: Target, checksum: bool, results: Results) -> io::Result<Self> {
         let finishers = Finishers::new(&results)?;
         let (destination, output) = match target {
@@ -81,7 +83,7 @@ impl Store {
         })
     }
 
-    /// Does what the sender says.
+    /// Handles one frame from the sender.
     pub fn frame(&mut self, frame: ToReceiver) -> Result<(), Error> {
         match frame {
             ToReceiver::Offer(offer) => self.offer(&offer),
@@ -113,7 +115,7 @@ impl Store {
         }
     }
 
-    /// The stream has ended. Waits until all that is complete is stored.
+    /// Handles the end of the stream: waits until all complete files are stored.
     pub fn end(mut self) -> Result<(), Error> {
         if self.is_finished {
             self.levels.drain(..).rev().for_each(Level::leave);
@@ -137,7 +139,7 @@ impl Store {
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return protocol("it offers something in no folder");
         };
-        if depth >= DEEPEST && is_folder {
+        if depth >= MAX_DEPTH && is_folder {
             return protocol("its folders are too deep");
         }
         self.levels.drain(depth + 1..).rev().for_each(Level::leave);
@@ -172,7 +174,7 @@ impl Store {
             self.offer_file(id, folder, offer, (&name, weight))
         };
         let is_failed = result.is_err();
-        self.results.say(result.unwrap_or_else(|fault| {
+        self.results.reply(result.unwrap_or_else(|fault| {
             self.results.note(|report| report.fail(&name, fault.clone()));
             if !is_folder {
                 self.results.progress.file_done();
@@ -185,7 +187,7 @@ impl Store {
         Ok(())
     }
 
-    /// A link, or a further name of a file.
+    /// Handles the offer of a symbolic link or of a further hard link to a file.
     fn offer_link(
         &mut self,
         id: u64,
@@ -203,7 +205,7 @@ impl Store {
                 links::make(&place, target, *modified, depth, &to)
             }
             (Ok(place), OfferKind::Name { first }) => {
-                let further = Further { id, name, weight, place, to };
+                let further = HardLink { id, name, weight, place, to };
                 if self.results.shared.name(*first, further, &self.results) {
                     return Ok(());
                 }
@@ -215,7 +217,7 @@ impl Store {
         Ok(())
     }
 
-    /// Something is not offered.
+    /// Records an entry that the sender does not offer.
     fn miss(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
             return protocol("it misses something in no folder");
@@ -225,7 +227,7 @@ impl Store {
         Ok(())
     }
 
-    /// A name in the folder of this depth, with those of all folders that it is in.
+    /// Returns the printable path of `name` in the folder at `depth`.
     fn shown(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
         names::shown(folders.chain([&*printable(name)]))
@@ -241,8 +243,11 @@ impl Store {
         let (Some(parent), Some(destination)) = (parent, &self.destination) else {
             return Err(FaultKind::Folder.into());
         };
-        if destination.quota().is_some() && path > LONGEST_PATH {
-            return Err(Fault::new(FaultKind::Name, format!("its path is longer than {LONGEST_PATH} bytes")));
+        if destination.quota().is_some() && path > MAX_PATH_BYTES {
+            return Err(Fault::new(
+                FaultKind::Name,
+                format!("its path is longer than {MAX_PATH_BYTES} bytes"),
+            ));
         }
         let place = parent.place(&offer.name, offer.alike, destination)?;
         let (folder, is_replaced) = place.make_folder(offer.mode, modified, destination)?;
@@ -265,7 +270,7 @@ impl Store {
         };
         let place = folder.place(&offer.name, offer.alike, to)?;
         let dir = place.folder.dir()?;
-        let here = place.look(&dir)?;
+        let here = place.lookup(&dir)?;
         let there = part::length_of(&dir, &place.part)?;
         let may_replace =
             |here: &Entry| to.existing.may_replace(&dir, &place, here, EntryKind::File, &to.tag);
@@ -299,7 +304,7 @@ impl Store {
         Ok(self.want(id, offer, named, Some(place), there))
     }
 
-    /// The sender may begin with an offer of which `length` bytes may be here.
+    /// Requests an offered file. Up to `length` bytes of it may already be stored.
     fn want(
         &mut self,
         id: u64,
@@ -325,16 +330,17 @@ impl Store {
         else {
             return protocol("it compares what was not offered");
         };
-        // The contents are what counts.
-        let here = self.dress_unchanged(&place, mode, modified).ok();
+        // Failure to set metadata is ignored: the contents match.
+        let here = self.update_metadata(&place, mode, modified).ok();
         self.count_unchanged(size);
         let first = here.map(|id| First { folder: place.folder, name: place.name, id });
         self.results.shared.settle(id, first.as_ref(), &self.results);
         Ok(())
     }
 
-    /// Gives a file that has the sender's contents its permissions and time, if this sender may change it; gives its device and number.
-    fn dress_unchanged(&self, place: &Place, mode: u32, modified: Modified) -> Result<(u64, u64), Fault> {
+    /// Sets permissions and time of a file whose contents match the sender's, if this sender may change it. Returns its
+    /// device and inode number.
+    fn update_metadata(&self, place: &Place, mode: u32, modified: Modified) -> Result<(u64, u64), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::of(&error);
         let dir = place.folder.dir()?;
@@ -364,7 +370,7 @@ impl Store {
             .then(|| Cut { name: name.clone(), left: place.as_ref().and_then(|place| self.left(place)) });
         let sink = match (place, &self.destination) {
             (Some(place), Some(to)) => {
-                // Others have taken room since it was offered; of a stream nobody knows how much it takes.
+                // Other transfers may have used space since the offer; the size of a stream is unknown.
                 let missing = file.map_or(0, |(size, _)| size - pieces.length());
                 let room = to.quota().map_or(Ok(()), |quota| quota.has_room(missing));
                 let open = || Part::open(place, to);
@@ -375,13 +381,13 @@ impl Store {
         let mut current = Current {
             id,
             name,
-            sink: Sink::Nowhere,
+            sink: Sink::Discard,
             file,
             mode,
             pieces,
             hasher: TreeHasher::new(),
             position: 0,
-            told: VecDeque::new(),
+            digested: VecDeque::new(),
             next: 0,
         };
         match sink {
@@ -395,12 +401,12 @@ impl Store {
         Ok(())
     }
 
-    /// The path of the unfinished file of a place, for people.
+    /// Returns the printable path of the unfinished file of `place`.
     fn left(&self, place: &Place) -> Option<PathBuf> {
         self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
     }
 
-    /// The permissions here of what has these at the sender.
+    /// Returns the local permissions for a file with mode `mode` at the sender.
     fn mode(&self, mode: u32) -> u32 {
         self.destination.as_ref().map_or(mode, |destination| destination.mode(mode))
     }
@@ -409,7 +415,7 @@ impl Store {
         let Some(current) = self.current.as_mut().filter(|current| current.id == id) else {
             return protocol("it asks for digests of what it has not begun");
         };
-        let waiting = current.told.len() as u64;
+        let waiting = current.digested.len() as u64;
         if first != current.next || count == 0 || count > MAX_DIGESTS - waiting.min(MAX_DIGESTS) {
             return protocol("it asks for digests out of order");
         }
@@ -427,7 +433,7 @@ impl Store {
         }
     }
 
-    /// Contents of the current file.
+    /// Handles contents of the current file.
     pub fn contents(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.current {
             Some(current) => current.write(bytes, &self.results),
@@ -440,7 +446,7 @@ impl Store {
             return protocol("it ends what it has not begun");
         };
         let Current { id, name, sink, file, mode, hasher, position, .. } = current;
-        if matches!(sink, Sink::Nowhere) {
+        if matches!(sink, Sink::Discard) {
             return Ok(());
         }
         if file.is_some_and(|(size, _)| size != position) {
@@ -460,7 +466,7 @@ impl Store {
                         report.cut = None;
                     });
                     self.results.progress.file_done();
-                    self.results.say(ToSender::Stored { id });
+                    self.results.reply(ToSender::Stored { id });
                     return Ok(());
                 }
                 Err(error) => Fault::of(&error),
@@ -473,12 +479,12 @@ impl Store {
 
     fn abandon(&mut self, id: u64, fault: Fault) {
         let name = match self.current.take_if(|current| current.id == id) {
-            // It has been reported.
-            Some(Current { sink: Sink::Nowhere, .. }) => return,
+            // Already reported.
+            Some(Current { sink: Sink::Discard, .. }) => return,
             Some(current) => current.name,
             None => match self.pending.remove(id) {
                 Some(pending) => pending.name,
-                // The sender did not know yet that it had failed.
+                // The sender had not yet learned of the failure.
                 None => return,
             },
         };
@@ -499,23 +505,23 @@ impl Store {
 }
 
 impl Level {
-    /// All that is in the folder has been offered.
+    /// Leaves the folder: all its entries have been offered.
     fn leave(self) {
         self.folder.iter().for_each(|folder| folder.leave());
     }
 }
 
-/// Opens the file that is here, which may have become something else.
+/// Opens the existing file, which may have been replaced meanwhile.
 fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
     let file = dir.read(name).map_err(|error| Fault::of(&error))?;
     match Entry::of(&file) {
         Ok(entry) if entry.is_file() => Ok(file),
-        Ok(entry) => Err(in_the_way(&entry)),
+        Ok(entry) => Err(obstructed(&entry)),
         Err(error) => Err(Fault::of(&error)),
     }
 }
 
-/// The hash of the file that is here.
+/// Returns the hash of the existing file.
 fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
     let failed = |error: io::Error| Fault::of(&error);
     let file = open(dir, name)?;

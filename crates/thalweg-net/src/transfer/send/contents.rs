@@ -1,4 +1,4 @@
-//! The contents of one file: what the receiver has is checked, the rest is sent.
+//! Contents of one file: verifies the receiver's part and sends the rest.
 
 use super::inbox::ReceivedDigests;
 use super::{Sending, broken_stream, given_up, size_of};
@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use thalweg_proto::units::Bytes;
 
-/// The bytes that are read and sent at a time.
+/// Read and send chunk, in bytes.
 const CHUNK: usize = 256 << 10;
-/// The number of digests that are asked for at a time.
-const ASK: u64 = MAX_DIGESTS / 4;
+/// Number of digests per request.
+const DIGEST_BATCH: u64 = MAX_DIGESTS / 4;
 
-/// The end of sending a file.
+/// Outcome of sending a file.
 enum End {
-    /// All is sent; this is its hash.
+    /// All contents are sent; the hash of the file.
     Sent(Digest),
-    /// It cannot be sent.
+    /// The file cannot be sent.
     Fault(Fault),
-    /// The receiver does not want it any more, and has said why.
+    /// The receiver has given up the file and reported the reason.
     Unwanted,
 }
 
 impl<W: Write> Sending<'_, W> {
-    /// Sends a file or stream of which the receiver may have `length` bytes.
+    /// Sends a file or stream. The receiver may already hold `length` bytes.
     pub(super) fn send_contents(&mut self, id: u64, length: u64) -> Result<(), Error> {
-        // Whoever is not known was given up here.
+        // An unknown offer was already given up here.
         let Some(outstanding) = self.of(id) else { return Ok(()) };
         self.progress.set_current(outstanding.name.as_bytes());
         let end = match outstanding.item.clone() {
@@ -41,10 +41,10 @@ impl<W: Write> Sending<'_, W> {
         match end {
             End::Sent(hash) => self.frame(&ToReceiver::End { hash })?,
             End::Fault(fault) => return self.abandon(id, fault),
-            // The reason is still to be heard, and counts.
+            // The receiver's reason is still queued and takes precedence.
             End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: given_up() })?,
         }
-        // An answer may have come meanwhile.
+        // An answer may have arrived meanwhile.
         if let Some(outstanding) = self.outstanding.get_mut(&id) {
             self.sent += usize::from(!core::mem::replace(&mut outstanding.is_sent, true));
         }
@@ -72,7 +72,7 @@ impl<W: Write> Sending<'_, W> {
                 continue;
             }
             let most = usize::try_from(size - position).unwrap_or(CHUNK).min(buffer.len());
-            // Holes are looked for where blocks begin.
+            // Look for holes at block boundaries.
             let most = most.min((BLOCK - position % BLOCK) as usize);
             let count = match file.read(&mut buffer[..most]) {
                 Ok(0) => return Ok(End::Fault(file.changed())),
@@ -89,11 +89,11 @@ impl<W: Write> Sending<'_, W> {
         if let Err(fault) = file.check() {
             return Ok(End::Fault(fault));
         }
-        // The last block was read, so there is a hash.
+        // The last block was read, so the hash exists.
         Ok(hasher.finish().map_or_else(|| End::Fault(given_up()), End::Sent))
     }
 
-    /// Tells of a hole at `position`, if there is one of full blocks; gives where it ends.
+    /// Sends a hole at `position` if it spans full blocks; returns the position behind it.
     fn hole(
         &mut self,
         file: &mut SourceFile,
@@ -115,8 +115,7 @@ impl<W: Write> Sending<'_, W> {
         Ok(position + length)
     }
 
-    /// Goes through the pieces that the receiver may have: tells it to keep what is right, sends what is not. Gives the
-    /// position behind them.
+    /// Compares the receiver's pieces: confirms matching ones and sends the others. Returns the position behind them.
     fn resume(
         &mut self,
         id: u64,
@@ -124,7 +123,8 @@ impl<W: Write> Sending<'_, W> {
         pieces: Pieces,
         hasher: &mut TreeHasher,
     ) -> Result<Result<u64, End>, Error> {
-        let mut theirs = Digests { id, pieces: pieces.count(), asked: 0, came: VecDeque::new(), next: 0 };
+        let mut theirs =
+            Digests { id, pieces: pieces.count(), requested: 0, received: VecDeque::new(), next: 0 };
         let mut buffer = Vec::new();
         let mut position = 0;
         for number in 0..pieces.count() {
@@ -172,7 +172,7 @@ impl<W: Write> Sending<'_, W> {
         let mut buffer = vec![0; CHUNK];
         self.frame(&ToReceiver::Begin { id })?;
         loop {
-            // What is here goes on its way before anybody waits for more.
+            // Flush before blocking on the stream.
             self.writer.flush().map_err(Error::Interrupted)?;
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(End::Sent(*hasher.finalize().as_bytes())),
@@ -197,36 +197,36 @@ impl<W: Write> Sending<'_, W> {
     }
 }
 
-/// The digests of the receiver's pieces, asked for some at a time.
+/// Digests of the receiver's pieces, requested in batches.
 struct Digests {
     id: u64,
     pieces: u64,
-    asked: u64,
-    came: VecDeque<Digest>,
-    /// The number of the first piece in `came`.
+    requested: u64,
+    received: VecDeque<Digest>,
+    /// Index of the first piece in `received`.
     next: u64,
 }
 
 impl Digests {
-    /// The next one, or nothing if the receiver gives up on the file.
+    /// Returns the next digest, or `None` if the receiver gives up the file.
     fn next<W: Write>(&mut self, sending: &mut Sending<'_, W>) -> Result<Option<Digest>, Error> {
-        while self.asked < self.pieces && self.asked + ASK <= self.next + MAX_DIGESTS {
-            let count = ASK.min(self.pieces - self.asked);
-            sending.frame(&ToReceiver::Verify { id: self.id, first: self.asked, count })?;
-            self.asked += count;
+        while self.requested < self.pieces && self.requested + DIGEST_BATCH <= self.next + MAX_DIGESTS {
+            let count = DIGEST_BATCH.min(self.pieces - self.requested);
+            sending.frame(&ToReceiver::Verify { id: self.id, first: self.requested, count })?;
+            self.requested += count;
         }
-        if self.came.is_empty() {
+        if self.received.is_empty() {
             sending.writer.flush().map_err(Error::Interrupted)?;
             let Some(ReceivedDigests { first, digests }) = sending.inbox.wait_for_digests(self.id)? else {
                 return Ok(None);
             };
             let end = first.saturating_add(digests.len() as u64);
-            if first != self.next || digests.is_empty() || end > self.asked {
+            if first != self.next || digests.is_empty() || end > self.requested {
                 return Err(Error::Protocol("it sent digests that were not asked for".to_owned()));
             }
-            self.came.extend(digests);
+            self.received.extend(digests);
         }
         self.next += 1;
-        Ok(self.came.pop_front())
+        Ok(self.received.pop_front())
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Each outstanding offer causes at most one answer and one end; digests come on request. A receiver that queues more
 /// before the sender reads violates the protocol.
-const MAX_UNHEARD: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
+const MAX_QUEUED_MESSAGES: usize = 2 * WINDOW + MAX_DIGESTS as usize + 16;
 
 /// Time for which a sender with a write error waits for the receiver's reason.
 const REASON_TIMEOUT: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub struct InboxWaker(SyncSender<Result<Option<ToSender>, Error>>);
 
 impl InboxWaker {
     /// Wakes the sender for other work.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // A full inbox wakes the sender anyway.
         let _ = self.0.try_send(Ok(None));
     }
@@ -54,13 +54,13 @@ impl Inbox {
         stream: R,
         progress: Arc<Progress>,
     ) -> io::Result<(Self, InboxWaker)> {
-        let (sender, frames) = sync_channel(MAX_UNHEARD);
-        let bell = InboxWaker(sender.clone());
+        let (sender, frames) = sync_channel(MAX_QUEUED_MESSAGES);
+        let waker = InboxWaker(sender.clone());
         // The thread ends with the stream; nothing joins it.
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
             .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
-        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false }, bell))
+        Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false }, waker))
     }
 
     /// Waits for the next frame; `None` on a wake-up since the last wait.
@@ -73,7 +73,7 @@ impl Inbox {
     }
 
     /// Returns the next frame if one has arrived.
-    pub fn look(&mut self) -> Result<Option<ToSender>, Error> {
+    pub fn poll(&mut self) -> Result<Option<ToSender>, Error> {
         match self.pop() {
             Some(frame) => Ok(Some(frame)),
             None => self.arrived(),
@@ -97,7 +97,7 @@ impl Inbox {
 
     /// Returns true if the receiver has given up an offer. Messages read on the way stay queued.
     pub fn has_failed(&mut self, id: u64) -> Result<bool, Error> {
-        while self.later.len() < MAX_UNHEARD
+        while self.later.len() < MAX_QUEUED_MESSAGES
             && let Some(frame) = self.arrived()?
         {
             self.push(frame);
@@ -122,7 +122,7 @@ impl Inbox {
                 self.is_woken = true;
                 continue;
             };
-            if self.later.len() >= MAX_UNHEARD {
+            if self.later.len() >= MAX_QUEUED_MESSAGES {
                 return Err(Error::Protocol("it says more than it was asked".to_owned()));
             }
             self.push(frame);
@@ -162,7 +162,7 @@ fn ended() -> Error {
 
 fn listen<R: Read>(
     mut stream: FrameReader<R>,
-    heard: &SyncSender<Result<Option<ToSender>, Error>>,
+    replies: &SyncSender<Result<Option<ToSender>, Error>>,
     progress: &Progress,
 ) {
     let mut is_first = true;
@@ -170,15 +170,15 @@ fn listen<R: Read>(
         let frame = match stream.next() {
             Ok(Some(frame)) => frame,
             Ok(None) => {
-                let _ = heard.send(Err(ended()));
+                let _ = replies.send(Err(ended()));
                 return;
             }
             Err(error) => {
-                let _ = heard.send(Err(error));
+                let _ = replies.send(Err(error));
                 return;
             }
         };
-        let said = match frame {
+        let outcome = match frame {
             ToSender::Progress { bytes } => {
                 progress.set_bytes(bytes);
                 continue;
@@ -190,27 +190,27 @@ fn listen<R: Read>(
             ToSender::Hello { version } if is_first => {
                 is_first = false;
                 if version == VERSION {
-                    progress.greet();
+                    progress.on_accepted();
                     // The sender may offer more now.
-                    let _ = heard.try_send(Ok(None));
+                    let _ = replies.try_send(Ok(None));
                     continue;
                 }
                 let text = format!("it speaks version {version}, this program {VERSION}");
                 Err(Error::Refused(Fault::new(FaultKind::Version, text)))
             }
-            ToSender::Asked if is_first => {
-                progress.set_asked(true);
+            ToSender::AwaitingApproval if is_first => {
+                progress.set_awaiting_approval(true);
                 continue;
             }
             ToSender::Refuse { fault } => Err(Error::Refused(fault)),
             _ if is_first => Err(Error::Protocol("it does not begin with a greeting".to_owned())),
             frame => Ok(Some(frame)),
         };
-        let is_over = said.is_err();
-        match heard.try_send(said) {
+        let is_over = outcome.is_err();
+        match replies.try_send(outcome) {
             Ok(()) if !is_over => {}
             Err(TrySendError::Full(_)) => {
-                let _ = heard.send(Err(Error::Protocol("it says more than it was asked".to_owned())));
+                let _ = replies.send(Err(Error::Protocol("it says more than it was asked".to_owned())));
                 return;
             }
             _ => return,
@@ -224,11 +224,11 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn a_bell_that_rings_before_anybody_waits_is_heard() {
+    fn a_wakeup_before_the_wait_is_not_lost() {
         let (here, there) = UnixStream::pair().unwrap();
-        let (mut inbox, bell) = Inbox::new(here, Arc::new(Progress::new())).unwrap();
-        bell.ring();
-        assert!(inbox.look().unwrap().is_none(), "a bell is no frame");
+        let (mut inbox, waker) = Inbox::new(here, Arc::new(Progress::new())).unwrap();
+        waker.wake();
+        assert!(inbox.poll().unwrap().is_none(), "a bell is no frame");
         drop(there);
         assert!(inbox.wait().unwrap().is_none(), "it rang");
         assert!(matches!(inbox.wait(), Err(Error::Interrupted(_))), "and rings once");

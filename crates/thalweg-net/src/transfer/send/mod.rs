@@ -7,7 +7,7 @@ use super::Outcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{
-    Offer, OfferKind, PRE_GREETING_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
+    Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
 use super::names;
 use super::priority::Priority;
@@ -42,7 +42,7 @@ where
     R: Read + Send + 'static,
     W: Write,
 {
-    let (inbox, bell) = match Inbox::new(from_peer, Arc::clone(progress)) {
+    let (inbox, waker) = match Inbox::new(from_peer, Arc::clone(progress)) {
         Ok(begun) => begun,
         Err(error) => {
             return Outcome { report: Report::default(), result: Err(Error::Here(Fault::of(&error))) };
@@ -56,12 +56,12 @@ where
         outstanding: HashMap::new(),
         weight: 0,
         sent: 0,
-        is_total_told: false,
+        is_total_sent: false,
         names: Vec::new(),
         report: Report::default(),
         stream: None,
     };
-    let counting = Counting::begin(&source, progress, bell);
+    let counting = Counting::begin(&source, progress, waker);
     let result = match source {
         Source::Paths(roots) => sending.run(options, Offers::Walk(roots.walk())),
         Source::Stream { name, bytes } => {
@@ -76,7 +76,7 @@ where
         result => result,
     };
     (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
-    sending.report.asked = progress.asked();
+    sending.report.approval_time = progress.approval_time();
     Outcome { report: sending.report, result }
 }
 
@@ -119,7 +119,7 @@ struct Sending<'a, W: Write> {
     sent: usize,
     /// Path of the last offer: displayable names and their lengths in bytes.
     names: Vec<(String, usize)>,
-    is_total_told: bool,
+    is_total_sent: bool,
     report: Report,
     /// Contents of a stream that is not a file.
     stream: Option<Box<dyn Read + Send>>,
@@ -144,13 +144,13 @@ impl<W: Write> Sending<'_, W> {
                 self.report_lost(&offers)?;
                 break;
             }
-            if let Some(frame) = self.hear()? {
+            if let Some(frame) = self.next_message()? {
                 self.handle(frame)?;
             }
         }
         self.frame(&ToReceiver::Finish)?;
         loop {
-            match self.hear()? {
+            match self.next_message()? {
                 Some(ToSender::Done) if self.outstanding.is_empty() => return Ok(()),
                 Some(
                     frame @ (ToSender::Stored { .. } | ToSender::Failed { .. } | ToSender::Digests { .. }),
@@ -165,16 +165,16 @@ impl<W: Write> Sending<'_, W> {
 
     /// Returns true if the receiver accepts one more offer.
     fn has_room(&self) -> bool {
-        let is_heard = self.progress.is_greeted() || self.writer.written() < PRE_GREETING_BYTES;
-        self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && is_heard
+        let may_offer = self.progress.is_accepted() || self.writer.written() < PRE_ACCEPTANCE_BYTES;
+        self.outstanding.len() < WINDOW && self.weight < WINDOW_WEIGHT && may_offer
     }
 
     /// Sends the total amount once it is counted.
     fn send_total(&mut self) -> Result<(), Error> {
-        if !self.is_total_told
+        if !self.is_total_sent
             && let Some(total) = self.progress.total()
         {
-            self.is_total_told = true;
+            self.is_total_sent = true;
             self.frame(&ToReceiver::Total { files: total.files, bytes: total.bytes.get() })?;
         }
         Ok(())
@@ -188,8 +188,8 @@ impl<W: Write> Sending<'_, W> {
     }
 
     /// Flushes written data, then returns the receiver's next message; `None` if other work is pending.
-    fn hear(&mut self) -> Result<Option<ToSender>, Error> {
-        match self.inbox.look()? {
+    fn next_message(&mut self) -> Result<Option<ToSender>, Error> {
+        match self.inbox.poll()? {
             Some(frame) => Ok(Some(frame)),
             None => {
                 self.writer.flush().map_err(Error::Interrupted)?;
@@ -200,7 +200,7 @@ impl<W: Write> Sending<'_, W> {
 
     /// Offers the next item; returns false if none is left.
     fn offer_next(&mut self, offers: &mut Offers) -> Result<bool, Error> {
-        let met = match offers {
+        let entry = match offers {
             Offers::Walk(walk) => walk.next(),
             Offers::Stream(name) => {
                 let Some(name) = name.take() else { return Ok(false) };
@@ -210,7 +210,7 @@ impl<W: Write> Sending<'_, W> {
                 return self.offer(offer, None, shown).map(|()| true);
             }
         };
-        match met {
+        match entry {
             None => return Ok(false),
             Some(WalkEntry::Missing(Missing { depth, name, fault })) => {
                 let shown = self.enter(depth, &name);
@@ -298,7 +298,7 @@ impl<W: Write> Sending<'_, W> {
             // These digests were requested before the receiver gave up the file.
             ToSender::Digests { .. } => Ok(()),
             ToSender::Hello { .. }
-            | ToSender::Asked
+            | ToSender::AwaitingApproval
             | ToSender::Progress { .. }
             | ToSender::Held { .. }
             | ToSender::Done
@@ -375,18 +375,18 @@ fn out_of_order(frame: &ToSender) -> Error {
 struct Counting(Arc<AtomicBool>);
 
 impl Counting {
-    fn begin(source: &Source, progress: &Arc<Progress>, bell: InboxWaker) -> Option<Self> {
+    fn begin(source: &Source, progress: &Arc<Progress>, waker: InboxWaker) -> Option<Self> {
         let Source::Paths(roots) = source else { return None };
         let (roots, progress): (Roots, _) = (roots.clone(), Arc::clone(progress));
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let count = move || {
             let (mut files, mut bytes) = (0_u64, 0_u64);
-            for met in roots.walk() {
+            for entry in roots.walk() {
                 if stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                if let WalkEntry::Item(item) = met
+                if let WalkEntry::Item(item) = entry
                     && matches!(item.kind, OfferKind::File { .. })
                 {
                     files += 1;
@@ -394,7 +394,7 @@ impl Counting {
                 }
             }
             progress.set_total(files, bytes);
-            bell.ring();
+            waker.wake();
         };
         // Without this thread only the remaining time is unknown.
         std::thread::Builder::new().name("transfer-count".to_owned()).spawn(count).ok()?;

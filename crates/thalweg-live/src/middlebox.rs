@@ -1,7 +1,7 @@
-//! The boxes in the middle of links: address translators and firewalls.
+//! Middleboxes on links: NATs and firewalls.
 
 use crate::icmp::is_host;
-use crate::nat::{Place, Translator};
+use crate::nat::{Nat, Place};
 use crate::packet::{Header, UDP};
 use crate::plan::Plan;
 use crate::readdress::{End, quoted, readdress, requote};
@@ -9,28 +9,28 @@ use std::collections::HashMap;
 use thalweg_proto::units::Time;
 use thalweg_sim::route::DirectionId;
 
-/// The most pairs of ports that firewalls remember.
+/// Maximum number of port pairs tracked by firewalls.
 const MAX_PAIRS: usize = 1 << 16;
 
-/// All boxes of a network.
+/// All middleboxes of a network.
 #[derive(Debug, Default)]
 pub(crate) struct Middle {
-    /// Translators by link, and the node at which each is.
-    translators: HashMap<usize, (usize, Translator)>,
-    /// The first packet of UDP between two ports over a link, in either direction.
+    /// NATs by link, each with its node.
+    translators: HashMap<usize, (usize, Nat)>,
+    /// Time of the first UDP packet between two ports over a link, in either direction.
     began: HashMap<(usize, [Place; 2]), Time>,
-    /// Some link has a firewall.
+    /// True if any link has a firewall.
     has_firewalls: bool,
 }
 
-/// The fate of a packet that reached a translator from outside.
+/// Disposition of a packet that reached a NAT from outside.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Inward {
-    /// It is for the node itself.
-    Own,
-    /// It goes on inside.
+pub(crate) enum Inbound {
+    /// Addressed to the node itself.
+    Local,
+    /// Forwarded inside, after translation.
     Goes(Vec<u8>),
-    /// Nobody is there, or it is not let in.
+    /// Dropped: no mapping, or filtered.
     Stops,
 }
 
@@ -39,23 +39,23 @@ impl Middle {
         let links = plan.spec.links.iter().enumerate();
         let translators = links.filter_map(|(number, link)| {
             let kind = link.middlebox.nat?;
-            Some((number, (link.a.0 as usize, Translator::new(kind, link.middlebox.nat_rebind))))
+            Some((number, (link.a.0 as usize, Nat::new(kind, link.middlebox.nat_rebind))))
         });
         let has_firewalls = plan.spec.links.iter().any(|link| link.middlebox.udp_for.is_some());
         Self { translators: translators.collect(), began: HashMap::new(), has_firewalls }
     }
 
-    /// True for a direction that leads out through a translator.
+    /// Returns true for a direction that leaves through a NAT.
     pub fn leads_out(&self, direction: DirectionId) -> bool {
         direction.is_multiple_of(2) && self.translators.contains_key(&(direction as usize / 2))
     }
 
-    /// True for a direction that leads in through a translator.
+    /// Returns true for a direction that enters through a NAT.
     pub fn leads_in(&self, direction: DirectionId) -> bool {
         !direction.is_multiple_of(2) && self.translators.contains_key(&(direction as usize / 2))
     }
 
-    /// True if a firewall on a path stops a packet now.
+    /// Returns true if a firewall on the path drops the packet now.
     pub fn stops(&mut self, now: Time, plan: &Plan, path: &[DirectionId], header: &Header) -> bool {
         if !self.has_firewalls || header.protocol != UDP || header.is_later_fragment {
             return false;
@@ -67,7 +67,7 @@ impl Middle {
             let link = *direction as usize / 2;
             let Some(span) = plan.spec.links[link].middlebox.udp_for else { continue };
             if self.began.len() >= MAX_PAIRS {
-                // What is over long since begins anew, as in boxes that forget.
+                // Expired entries start afresh, as in middleboxes that discard state.
                 self.began.retain(|(link, _), began| {
                     let span = plan.spec.links[*link].middlebox.udp_for.unwrap_or_default();
                     now.since(*began) < span * 2
@@ -82,7 +82,7 @@ impl Middle {
         stops
     }
 
-    /// Gives a packet that leaves through the translator of a link the address of its node; false where it cannot.
+    /// Translates the source of a packet that leaves through a link's NAT. Returns false if that is impossible.
     pub fn translate_out(
         &mut self,
         now: Time,
@@ -101,36 +101,36 @@ impl Middle {
             .is_some_and(|port| readdress(bytes, header, End::Source, (address, port)))
     }
 
-    /// A packet for the address of a translator's node came through its link.
+    /// Translates a packet that arrived at a NAT's address through its link.
     pub fn translate_in(
         &mut self,
         now: Time,
         direction: DirectionId,
         bytes: &[u8],
         header: &Header,
-    ) -> Inward {
+    ) -> Inbound {
         let Some((_, translator)) = self.translators.get_mut(&(direction as usize / 2)) else {
-            return Inward::Own;
+            return Inbound::Local;
         };
         if let Some((protocol, port)) = quoted(bytes, header) {
             let inside = translator.inside(protocol, header.source.is_ipv6(), port);
             let message =
                 inside.filter(|inside| is_host(inside.0)).and_then(|inside| requote(bytes, header, inside));
-            return message.map_or(Inward::Own, Inward::Goes);
+            return message.map_or(Inbound::Local, Inbound::Goes);
         }
         let from = (header.source, header.ports[0]);
         match translator.enter(now, header.protocol, from, header.ports[1]) {
             Some(inside) => {
                 let mut bytes = bytes.to_vec();
                 if readdress(&mut bytes, header, End::Target, inside) {
-                    Inward::Goes(bytes)
+                    Inbound::Goes(bytes)
                 } else {
-                    Inward::Stops
+                    Inbound::Stops
                 }
             }
-            // Echoes that nobody inside has asked for are for the node.
-            None if header.is_echo() => Inward::Own,
-            None => Inward::Stops,
+            // Unsolicited echo messages are for the node.
+            None if header.is_echo() => Inbound::Local,
+            None => Inbound::Stops,
         }
     }
 }

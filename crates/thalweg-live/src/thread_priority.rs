@@ -23,7 +23,7 @@ struct Attributes {
 }
 
 /// Raises the scheduling priority of this thread. Refused settings show up as lateness.
-pub(crate) fn make_urgent() {
+pub(crate) fn raise_priority() {
     let attributes = Attributes {
         size: size_of::<Attributes>() as u32,
         policy: 0,
@@ -35,8 +35,9 @@ pub(crate) fn make_urgent() {
         period: 0,
     };
     #[allow(unsafe_code, reason = "no safe wrapper of this call exists")]
-    // SAFETY: the call reads as many bytes as `size` says, which are those of the structure, and keeps no pointer. It changes nothing
-    // but when this thread (0) runs; a system that does not know it answers with an error.
+    // SAFETY: the call reads `size` bytes, the length of the structure, and keeps no pointer. It only changes the
+    // scheduling of this
+    // thread (0); a system without this call returns an error.
     unsafe {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }

@@ -1,8 +1,8 @@
 //! Connection establishment: the handshake at both ends, and limits on its cost.
 
-use super::desk::{Begun, Greeting, Hello};
 use super::half_open::CONTENDED_TIMEOUT;
-use super::passing::ShardMessage;
+use super::listener_state::{Begun, Hello, HelloOutcome};
+use super::shard_messages::ShardMessage;
 use super::{Connect, ConnectError, Endpoint, EndpointEvent, Entry, Handle, Listen, Refusal, State, Trust};
 use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
@@ -34,10 +34,10 @@ pub(super) struct Connecting {
     pub first: Option<Time>,
     /// Shortest time from `first` to an answer.
     pub rtt: Option<Duration>,
-    /// Connection id of the small reachability probes; `is_narrow` is true once one was answered.
+    /// Connection id of the small reachability probes; `is_mtu_too_small` is true once one was answered.
     pub probe_id: ConnectionId,
-    pub is_narrow: bool,
-    /// Version of a responder that speaks another one.
+    pub is_mtu_too_small: bool,
+    /// Protocol version of a responder with another version.
     pub version: Option<u8>,
     /// Key of a responder that is not trusted.
     pub wrong: Option<PublicKey>,
@@ -53,32 +53,33 @@ impl Endpoint {
         first: &[u8],
     ) {
         if self.config.listen.is_none() {
-            self.stats.strangers += 1;
+            self.stats.unrecognised += 1;
             return;
         }
-        let desk = Arc::clone(&self.desk);
-        let at = self.desk_time(now);
-        let is_proved = desk.cookies.check(at, from, source, first, cookie);
+        let listener = Arc::clone(&self.listener);
+        let at = self.listener_time(now);
+        let is_validated = listener.cookies.check(at, from, source, first, cookie);
         // A late copy of a cookie-less hello must not start a second handshake once its handshake has become a
         // connection.
         let is_late = || self.remote_ids.contains_key(&source);
-        if !is_proved && (!cookie.is_empty() || is_late()) {
+        if !is_validated && (!cookie.is_empty() || is_late()) {
             return self.give_cookie(now, from, source, first);
         }
-        let (hello, cookie) = (Hello::new(from, source, first), is_proved.then_some(cookie));
-        let local = match desk.greet(at, self.member, hello, cookie, |member| self.fresh_id(member)) {
-            Greeting::Known(None) => return,
-            Greeting::Known(Some(response)) => {
+        let (hello, cookie) = (Hello::new(from, source, first), is_validated.then_some(cookie));
+        let local = match listener.process_hello(at, self.shard, hello, cookie, |shard| self.fresh_id(shard))
+        {
+            HelloOutcome::Known(None) => return,
+            HelloOutcome::Known(Some(response)) => {
                 let mut bytes = Vec::new();
                 write_response(&mut bytes, source, &response);
                 return self.answer(from, bytes);
             }
-            Greeting::NeedsCookie => return self.give_cookie(now, from, source, first),
-            Greeting::Full => {
+            HelloOutcome::NeedsCookie => return self.give_cookie(now, from, source, first),
+            HelloOutcome::Full => {
                 self.stats.turned_away += 1;
                 return;
             }
-            Greeting::Begin { local, forgotten } => {
+            HelloOutcome::Begin { local, forgotten } => {
                 self.stats.forgotten += u64::from(forgotten);
                 local
             }
@@ -88,27 +89,31 @@ impl Endpoint {
         let mut ephemeral = [0; 32];
         self.entropy.fill(&mut ephemeral);
         self.stats.handshakes += 1;
-        self.stats.unproved += u64::from(!is_proved);
+        self.stats.unvalidated += u64::from(!is_validated);
         self.expires = self.expires.min(now + CONTENDED_TIMEOUT);
         let begun = Responder::new(&self.config.identity, source, ephemeral, first, &parameters);
         let Ok((responder, response)) = begun else {
             self.stats.forged += 1;
             // A slot of a cookie-less handshake stays taken: nothing else bounds the cost of such messages.
-            if is_proved {
-                desk.forget(local);
+            if is_validated {
+                listener.forget(local);
             }
             return;
         };
         let mut bytes = Vec::new();
         write_response(&mut bytes, source, &response);
         self.answer(from, bytes);
-        desk.put_back(local, Begun { responder, response });
+        listener.put_back(local, Begun { responder, response });
     }
 
     fn give_cookie(&mut self, now: Time, to: SocketAddr, source: ConnectionId, first: &[u8]) {
         self.stats.cookies += 1;
         let mut bytes = Vec::new();
-        write_cookie(&mut bytes, source, &self.desk.cookies.make(self.desk_time(now), to, source, first));
+        write_cookie(
+            &mut bytes,
+            source,
+            &self.listener.cookies.make(self.listener_time(now), to, source, first),
+        );
         self.answer(to, bytes);
     }
 
@@ -197,7 +202,7 @@ impl Endpoint {
 
     /// Handles a hello of another version: replies with this end's version. The reply is smaller than the hello.
     pub(super) fn on_other_hello(&mut self, now: Time, from: SocketAddr, source: ConnectionId) {
-        self.stats.strangers += 1;
+        self.stats.unrecognised += 1;
         if self.config.listen.is_some() && self.may_reset(now) {
             let mut bytes = Vec::new();
             write_version(&mut bytes, source);
@@ -247,11 +252,11 @@ impl Endpoint {
         if self.is_elsewhere(id) {
             return;
         }
-        let desk = Arc::clone(&self.desk);
-        let Some((hello, mut begun)) = desk.take(self.desk_time(now), id, from) else { return };
+        let listener = Arc::clone(&self.listener);
+        let Some((hello, mut begun)) = listener.take(self.listener_time(now), id, from) else { return };
         let Ok((client, peer, secrets)) = begun.responder.read(message) else {
             self.stats.forged += 1;
-            return desk.put_back(id, begun);
+            return listener.put_back(id, begun);
         };
         let Some(listen) = &self.config.listen else { return };
         let scheme = allowed(listen, &client.scheme);
@@ -266,7 +271,7 @@ impl Endpoint {
         let is_refused = refusal.is_some();
         let is_known = !is_refused && matches!(listen.trust, Trust::Keys(_));
         let Ok(scheme) = scheme.or_else(|_| "newreno".parse()) else { return };
-        if !desk.accept(id, hello.source) {
+        if !listener.accept(id, hello.source) {
             return;
         }
         let promised = if is_known { self.to_promise() } else { 0 };
@@ -320,23 +325,23 @@ impl Endpoint {
     /// Registers an unauthenticated peer, and evicts another one if necessary.
     fn register_peer(&mut self, now: Time, from: SocketAddr, index: usize) {
         let Some(Some(entry)) = self.entries.get_mut(index) else { return };
-        entry.stranger = Some(from);
+        entry.unauthenticated = Some(from);
         let handle = Handle { index, generation: entry.generation };
         self.make_ready(index);
-        let other = self.desk.register_peer(self.desk_time(now), from, (self.member, handle));
-        let Some((member, other)) = other else { return };
+        let other = self.listener.register_peer(self.listener_time(now), from, (self.shard, handle));
+        let Some((shard, other)) = other else { return };
         self.stats.forgotten += 1;
-        if member == self.member {
+        if shard == self.shard {
             self.evict_peer(now, other);
         } else {
-            self.passed.push_back((member, ShardMessage::Evict(other)));
+            self.passed.push_back((shard, ShardMessage::Evict(other)));
         }
     }
 
     /// Closes the connection of an evicted unauthenticated peer.
     pub(super) fn evict_peer(&mut self, now: Time, handle: Handle) {
         if let Some(entry) = self.entry(handle)
-            && entry.stranger.take().is_some()
+            && entry.unauthenticated.take().is_some()
             && let State::Open(session) = &mut entry.state
         {
             session.close(now, code::BUSY, "others wait, too; try again later");
@@ -373,10 +378,10 @@ impl Connecting {
         self.due = now + FIRST_REPEAT * (1 << self.tries.min(1));
         self.tries += 1;
         self.first.get_or_insert(now);
-        if self.tries > KNOCKS {
+        if self.tries > HELLOS_BEFORE_PROBES {
             let start = batch.start();
             write_header(batch.buffer(), self.probe_id, 0);
-            batch.buffer().resize(start + KNOCK, 0);
+            batch.buffer().resize(start + PROBE_BYTES, 0);
             batch.finish(start, self.connect.remote, Purpose::Ordinary(Ecn::NotEct));
         }
         let start = batch.start();
@@ -402,7 +407,7 @@ impl Connecting {
         match (self.wrong, self.version) {
             (Some(key), _) => ConnectError::WrongKey(key),
             (None, Some(version)) => ConnectError::Version(version),
-            (None, None) if self.is_narrow => ConnectError::Narrow,
+            (None, None) if self.is_mtu_too_small => ConnectError::PathMtuTooSmall,
             (None, None) => ConnectError::NoAnswer,
         }
     }
@@ -414,10 +419,10 @@ const MAX_COOKIES: u32 = 8;
 
 /// Number of unanswered hellos after which small probes accompany them. A reachable host answers a probe with a reset,
 /// even where the path drops large packets.
-const KNOCKS: u32 = 3;
+const HELLOS_BEFORE_PROBES: u32 = 3;
 
 /// Probe size, in bytes; larger than a reset.
-const KNOCK: usize = 40;
+const PROBE_BYTES: usize = 40;
 
 /// Initial retransmission timeout of the hello, doubled each time. Retransmission is needed to reach a server over a
 /// lossy path.

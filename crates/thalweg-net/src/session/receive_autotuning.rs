@@ -14,7 +14,7 @@ const MIN_SPAN: Duration = Duration::from_millis(10);
 
 /// Bytes read by the application per round trip.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Growth {
+pub struct ReceiveAutotuning {
     /// Minimum measured round-trip time; other samples include queueing.
     shortest: Option<Duration>,
     since: Option<Time>,
@@ -22,7 +22,7 @@ pub struct Growth {
     wants: u64,
 }
 
-impl Growth {
+impl ReceiveAutotuning {
     /// Creates the state for a path, with the round-trip time of the handshake if measured.
     pub fn new(rtt: Option<Duration>) -> Self {
         Self { shortest: rtt, ..Self::default() }
@@ -68,49 +68,49 @@ mod tests {
 
     #[test]
     fn four_round_trips_of_what_is_taken() {
-        let mut growth = Growth::new(Some(MS(300)));
+        let mut autotuning = ReceiveAutotuning::new(Some(MS(300)));
         let mut now = Time::ZERO;
-        // 100 MB a second, of which 300 ms hold 30 MB.
+        // 100 MB/s; 30 MB is 300 ms.
         for _ in 0..1000 {
             now += MS(1);
-            growth.took(now, 100_000);
+            autotuning.took(now, 100_000);
         }
-        assert!((118_000_000..=122_000_000).contains(&growth.wants()), "{}", growth.wants());
+        assert!((118_000_000..=122_000_000).contains(&autotuning.wants()), "{}", autotuning.wants());
         // Neither a pause nor slower reading enlarges it.
         now += Duration::from_secs(60);
-        growth.took(now, 1_000_000);
-        assert!(growth.wants() <= 122_000_000);
+        autotuning.took(now, 1_000_000);
+        assert!(autotuning.wants() <= 122_000_000);
         // Without a round-trip time there is no estimate.
-        let mut growth = Growth::new(None);
-        (0..100).for_each(|milli| growth.took(Time::ZERO + MS(milli), u64::MAX));
-        assert_eq!(growth.wants(), 0);
+        let mut autotuning = ReceiveAutotuning::new(None);
+        (0..100).for_each(|milli| autotuning.took(Time::ZERO + MS(milli), u64::MAX));
+        assert_eq!(autotuning.wants(), 0);
     }
 
-    /// Loopback may move 4 GB/s, of which a round trip of 200 us holds 0.8 MB, whatever the read pattern.
+    /// Loopback may move 4 GB/s: a round trip of 200 us holds 0.8 MB, for any read pattern.
     #[test]
     fn bursts_of_an_application_that_reads_late_are_no_long_path() {
-        let mut growth = Growth::new(Some(Duration::from_micros(200)));
+        let mut autotuning = ReceiveAutotuning::new(Some(Duration::from_micros(200)));
         let mut now = Time::ZERO;
         for _ in 0..100 {
             // The data of 3 ms is read in one burst.
             now += MS(3);
-            growth.took(now, 6_000_000);
-            growth.took(now + Duration::from_micros(200), 6_000_000);
+            autotuning.took(now, 6_000_000);
+            autotuning.took(now + Duration::from_micros(200), 6_000_000);
         }
-        assert!((2_000_000..=5_000_000).contains(&growth.wants()), "{}", growth.wants());
+        assert!((2_000_000..=5_000_000).contains(&autotuning.wants()), "{}", autotuning.wants());
     }
 
     #[test]
     fn a_round_trip_with_a_wait_in_it_does_not_count_until_the_path_is_another() {
-        let mut growth = Growth::new(Some(MS(10)));
-        let fill = |growth: &mut Growth, from: u64| {
-            (from..from + 400).for_each(|milli| growth.took(Time::ZERO + MS(milli), 100_000));
-            growth.wants()
+        let mut autotuning = ReceiveAutotuning::new(Some(MS(10)));
+        let fill = |autotuning: &mut ReceiveAutotuning, from: u64| {
+            (from..from + 400).for_each(|milli| autotuning.took(Time::ZERO + MS(milli), 100_000));
+            autotuning.wants()
         };
-        growth.measured(MS(80));
-        assert!((3_900_000..=4_500_000).contains(&fill(&mut growth, 0)));
-        growth.renew();
-        growth.measured(MS(80));
-        assert!((31_000_000..=33_000_000).contains(&fill(&mut growth, 1000)));
+        autotuning.measured(MS(80));
+        assert!((3_900_000..=4_500_000).contains(&fill(&mut autotuning, 0)));
+        autotuning.renew();
+        autotuning.measured(MS(80));
+        assert!((31_000_000..=33_000_000).contains(&fill(&mut autotuning, 1000)));
     }
 }

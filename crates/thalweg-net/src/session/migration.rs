@@ -10,8 +10,8 @@ use thalweg_proto::units::Time;
 
 impl Session {
     /// Returns true if the peer's current address is validated.
-    pub fn is_proved(&self) -> bool {
-        self.path.is_proved()
+    pub fn is_validated(&self) -> bool {
+        self.path.is_validated()
     }
 
     /// Handles the confirm that begins the session, of `size` bytes, from an address that may not be the validated one.
@@ -35,14 +35,14 @@ impl Session {
         }
         self.stats.migrations += 1;
         let limit = self.agreed.largest.max(SAFE_DATAGRAM);
-        let mut path = Path::unproved(from, limit, now, entropy).after(&self.path);
+        let mut path = Path::unvalidated(from, limit, now, entropy).after(&self.path);
         path.on_received(size);
         let last = core::mem::replace(&mut self.path, path);
-        if last.is_proved() {
+        if last.is_validated() {
             // If an attacker only copied a packet, the peer is still at the old address and answers the challenge (RFC
             // 9000, section 9.3.3).
             entropy.fill(&mut self.recall);
-            self.state(&Frame::Challenge(self.recall), Some(last.remote));
+            self.queue_control_frame(&Frame::Challenge(self.recall), Some(last.remote));
             self.fallback = Some(last);
         }
         self.set_maximum(now);
@@ -67,7 +67,7 @@ impl Session {
     /// Completes validation of the new address. If more than the port changed, the path may be another: resets
     /// congestion state and round-trip estimates (RFC 9000, section 9.4). Path MTU discovery restarted with the address
     /// change.
-    pub(super) fn on_proved(&mut self, now: Time) {
+    pub(super) fn on_validated(&mut self, now: Time) {
         // The amplification limit delayed the flows' output, and thus the processing of their input.
         for slot in &mut self.slots {
             slot.flow.discard_round_trip_samples();
@@ -80,7 +80,7 @@ impl Session {
             slot.flow.renew(now, &self.agreed.scheme);
         }
         self.rtt = None;
-        self.growth.renew();
+        self.autotuning.renew();
         self.ping(now);
     }
 }

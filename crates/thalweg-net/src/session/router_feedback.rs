@@ -6,12 +6,12 @@
 use super::{Phase, Session};
 use crate::flow::{FlowInput, sequence};
 use std::collections::VecDeque;
-use thalweg_proto::told::Told;
+use thalweg_proto::router_feedback::RouterFeedback;
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::Time;
 
 /// Maximum number of packets about which feedback is accepted.
-const MOST: usize = 2048;
+const MAX_REMEMBERED: usize = 2048;
 
 /// Recently sent data packets.
 #[derive(Clone, Debug, Default)]
@@ -19,45 +19,49 @@ pub(super) struct RecentlySent {
     /// Low bits of each packet number, and the sequence number of its data.
     sent: VecDeque<(u32, u64)>,
     /// Last accepted message.
-    last: Option<Told>,
+    last: Option<RouterFeedback>,
 }
 
 impl RecentlySent {
     /// Records a data packet with this packet number.
     pub fn on_sent(&mut self, number: u64, pdu: &[u8]) {
         let Some(sequence) = sequence(pdu) else { return };
-        if self.sent.len() >= MOST {
+        if self.sent.len() >= MAX_REMEMBERED {
             self.sent.pop_front();
         }
         self.sent.push_back((number as u32, sequence));
     }
 
     /// Validates a message, and returns its feedback once.
-    fn believe(&mut self, told: &Told) -> Option<Feedback> {
+    fn believe(&mut self, message: &RouterFeedback) -> Option<Feedback> {
         let first = self.sent.front()?.0;
         let place = |number: u32| number.wrapping_sub(first);
-        let at = self.sent.partition_point(|(number, _)| place(*number) < place(told.head.number));
+        let at = self.sent.partition_point(|(number, _)| place(*number) < place(message.head.number));
         let (number, sequence) = *self.sent.get(at)?;
         // A congestion warning may name a packet without data.
-        let is_known = !told.dropped || number == told.head.number;
-        if !is_known || self.last.replace(*told) == Some(*told) {
+        let is_known = !message.dropped || number == message.head.number;
+        if !is_known || self.last.replace(*message) == Some(*message) {
             return None;
         }
-        Some(Feedback { dropped: told.dropped.then_some(sequence), rate: told.rate, queue: told.queue })
+        Some(Feedback {
+            dropped: message.dropped.then_some(sequence),
+            rate: message.rate,
+            queue: message.queue,
+        })
     }
 }
 
 impl Session {
     /// Processes feedback from a router. Returns true if it was accepted; then poll the session.
-    pub fn on_told(&mut self, now: Time, told: &Told) -> bool {
+    pub fn on_router_feedback(&mut self, now: Time, message: &RouterFeedback) -> bool {
         if !matches!(self.phase, Phase::Open) {
             return false;
         }
-        let Some(feedback) = self.sent_lately.as_mut().and_then(|lately| lately.believe(told)) else {
+        let Some(feedback) = self.sent_lately.as_mut().and_then(|lately| lately.believe(message)) else {
             return false;
         };
         self.notify_sender(now, FlowInput::Feedback(feedback));
-        self.stats.told += 1;
+        self.stats.router_feedback += 1;
         true
     }
 }
@@ -65,10 +69,10 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::told::Head;
+    use thalweg_proto::router_feedback::Head;
 
-    fn told(number: u32, dropped: bool, queue: u32) -> Told {
-        Told { head: Head { connection: [1; 8], number }, dropped, queue, rate: None }
+    fn message(number: u32, dropped: bool, queue: u32) -> RouterFeedback {
+        RouterFeedback { head: Head { connection: [1; 8], number }, dropped, queue, rate: None }
     }
 
     /// Records segments of the window transport at every other packet number; the low bits wrap.
@@ -88,26 +92,26 @@ mod tests {
         let mut lately = sent(u64::from(u32::MAX) - 5, 10);
         // The low bits of the fourth data packet's number are 0.
         assert_eq!(
-            lately.believe(&told(0, true, 3)),
+            lately.believe(&message(0, true, 3)),
             Some(Feedback { dropped: Some(3000), rate: None, queue: 3 })
         );
-        assert_eq!(lately.believe(&told(0, true, 3)), None);
+        assert_eq!(lately.believe(&message(0, true, 3)), None);
         // A packet between two data packets.
         let warning = Some(Feedback { dropped: None, rate: None, queue: 3 });
-        assert_eq!(lately.believe(&told(1, false, 3)), warning);
-        assert_eq!(lately.believe(&told(1, true, 3)), None);
+        assert_eq!(lately.believe(&message(1, false, 3)), warning);
+        assert_eq!(lately.believe(&message(1, true, 3)), None);
     }
 
     #[test]
     fn nothing_is_believed_of_what_was_not_sent_lately() {
         let mut lately = sent(100, 10);
         for number in [99, 119, 120, 100 + u32::MAX / 2] {
-            assert_eq!(lately.believe(&told(number, false, 3)), None, "{number}");
+            assert_eq!(lately.believe(&message(number, false, 3)), None, "{number}");
         }
-        assert_eq!(RecentlySent::default().believe(&told(0, false, 3)), None);
+        assert_eq!(RecentlySent::default().believe(&message(0, false, 3)), None);
         let mut long = sent(0, 5000);
-        assert_eq!(long.believe(&told(10, false, 3)), None);
-        assert!(long.believe(&told(9990, true, 3)).is_some());
-        assert_eq!(long.sent.len(), MOST);
+        assert_eq!(long.believe(&message(10, false, 3)), None);
+        assert!(long.believe(&message(9990, true, 3)).is_some());
+        assert_eq!(long.sent.len(), MAX_REMEMBERED);
     }
 }

@@ -59,10 +59,10 @@ impl Endpoint {
 
     /// Returns true if another shard owns `id`, and marks the current datagram to be forwarded there.
     pub(super) fn is_elsewhere(&mut self, id: ConnectionId) -> bool {
-        let owner = id.member(self.desk.members());
-        let is_elsewhere = owner != self.member;
+        let owner = id.shard(self.listener.shards());
+        let is_elsewhere = owner != self.shard;
         if is_elsewhere && !self.is_passed {
-            self.stray = Some(owner);
+            self.forward_to = Some(owner);
         }
         is_elsewhere
     }
@@ -72,7 +72,7 @@ impl Endpoint {
     pub(super) fn remote_index(&mut self, id: ConnectionId) -> Option<usize> {
         let index = self.remote_ids.get(&id).copied();
         if index.is_none() && !self.is_passed {
-            self.stray = self.desk.named(id).filter(|member| *member != self.member);
+            self.forward_to = self.listener.named(id).filter(|shard| *shard != self.shard);
         }
         index
     }
@@ -80,14 +80,14 @@ impl Endpoint {
     /// Registers the remote id of the connection at `index`. The latest registration wins.
     pub(super) fn name(&mut self, id: ConnectionId, index: usize) {
         self.remote_ids.insert(id, index);
-        self.desk.name(id, self.member);
+        self.listener.name(id, self.shard);
     }
 
     /// Removes the remote id of the connection at `index`.
     pub(super) fn unname(&mut self, id: ConnectionId, index: usize) {
         if self.remote_ids.get(&id) == Some(&index) {
             self.remote_ids.remove(&id);
-            self.desk.unname(id, self.member);
+            self.listener.unname(id, self.shard);
         }
     }
 
@@ -97,22 +97,22 @@ impl Endpoint {
         arrival: Arrival,
         stride: usize,
         bytes: &[u8],
-        strays: &[(usize, Range<usize>)],
+        forwarded: &[(usize, Range<usize>)],
     ) {
-        let mut rest = strays;
-        while let Some((member, first)) = rest.first() {
+        let mut rest = forwarded;
+        while let Some((shard, first)) = rest.first() {
             let mut end = first.end;
             let together = 1 + rest[1..]
                 .iter()
                 .take_while(|(other, range)| {
-                    let joins = other == member && range.start == end;
+                    let joins = other == shard && range.start == end;
                     end = if joins { range.end } else { end };
                     joins
                 })
                 .count();
-            self.stats.strays += together as u64;
+            self.stats.forwarded += together as u64;
             let bytes = bytes[first.start..end].to_vec();
-            self.passed.push_back((*member, ShardMessage::Datagrams { arrival, stride, bytes }));
+            self.passed.push_back((*shard, ShardMessage::Datagrams { arrival, stride, bytes }));
             rest = &rest[together..];
         }
     }
@@ -123,7 +123,7 @@ impl Endpoint {
             && let State::Open(session) = &entry.state
         {
             let before = core::mem::replace(&mut entry.promised, session.memory());
-            self.desk.settle(before, entry.promised);
+            self.listener.settle(before, entry.promised);
         }
     }
 }

@@ -11,7 +11,7 @@ use thalweg_proto::units::Time;
 
 /// Engine that carries bytes, with its PDU codec.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(super) struct EngineAdapter {
     engine: AnyEngine<Slice>,
     /// Overhead per packet, in bytes.
     overhead: u32,
@@ -22,7 +22,7 @@ pub(super) struct Machine {
 /// Engine output with an already encoded PDU.
 pub(super) type Polled = Output<(), Event<Slice>, ()>;
 
-impl Machine {
+impl EngineAdapter {
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
         let ends = scheme.ends(path);
         let engine = match role {

@@ -7,7 +7,7 @@ use crate::compose::datagram;
 use crate::packet::{Header, UDP};
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use thalweg_proto::told::{Head, Told};
+use thalweg_proto::router_feedback::{Head, RouterFeedback};
 use thalweg_sim::live::Message;
 
 /// Maximum number of registered senders.
@@ -66,20 +66,20 @@ impl Sources {
     }
 
     /// Returns the source's node and the feedback datagram to deliver there.
-    pub fn tell(&self, message: &Message) -> Option<(usize, Vec<u8>)> {
+    pub fn on_feedback(&self, message: &Message) -> Option<(usize, Vec<u8>)> {
         let source = self.0.get(&message.connection)?;
         let feedback = message.feedback;
         let dropped = feedback.dropped.and_then(|serial| {
             source.packets.iter().find(|(other, _)| u64::from(*other) == serial).map(|(_, head)| *head)
         });
         let (_, last) = *source.packets.back()?;
-        let told = Told {
+        let payload = RouterFeedback {
             head: dropped.unwrap_or(last),
             dropped: dropped.is_some(),
             queue: feedback.queue,
             rate: feedback.rate,
         };
-        Some((source.node, datagram(source.target, source.address, &told.encode())?))
+        Some((source.node, datagram(source.target, source.address, &payload.encode())?))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Sockets of one network in the hands of a process in another: it asks, and gets them through a socket of the system's.
+//! Socket passing between network namespaces: a process in one requests sockets from a process in another over a Unix
+//! socket.
 //!
-//! Who has a network of its own as a user cannot go back to the network of this host. A process that has stayed there makes what is
-//! needed, and hands it over (SCM_RIGHTS, unix(7)); it does nothing else.
+//! An unprivileged process that entered its own network namespace cannot return to the host's. A process that stayed
+//! there creates the sockets and passes them (SCM_RIGHTS, unix(7)); it does nothing else.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -13,22 +14,22 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The kinds of sockets that are lent.
+/// Kinds of sockets that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// TCP, over IPv4 or IPv6.
     Stream(AddressFamily),
     /// UDP.
     Datagrams(AddressFamily),
-    /// Echoes of ICMP, whose numbers the system chooses: users may, where `net.ipv4.ping_group_range` has their group.
+    /// ICMP echo, with identifiers chosen by the system: for users whose group is in `net.ipv4.ping_group_range`.
     Echoes(AddressFamily),
-    /// All of ICMP: root may.
+    /// Raw ICMP: for root.
     Raw(AddressFamily),
-    /// Answers about TCP (sock_diag).
-    Told,
+    /// TCP diagnostics (sock_diag).
+    TcpDiagnostics,
 }
 
-/// All kinds, by the number by which they are asked for.
+/// All kinds, indexed by their number in requests.
 const KINDS: [Kind; 9] = [
     Kind::Stream(AddressFamily::INET),
     Kind::Stream(AddressFamily::INET6),
@@ -38,7 +39,7 @@ const KINDS: [Kind; 9] = [
     Kind::Echoes(AddressFamily::INET6),
     Kind::Raw(AddressFamily::INET),
     Kind::Raw(AddressFamily::INET6),
-    Kind::Told,
+    Kind::TcpDiagnostics,
 ];
 
 impl Kind {
@@ -50,7 +51,7 @@ impl Kind {
             Self::Datagrams(family) => socket_with(family, SocketType::DGRAM, flags, None),
             Self::Echoes(family) => socket_with(family, SocketType::DGRAM, flags, Some(icmp(family))),
             Self::Raw(family) => socket_with(family, SocketType::RAW, flags, Some(icmp(family))),
-            Self::Told => {
+            Self::TcpDiagnostics => {
                 let flags = SocketFlags::CLOEXEC;
                 socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))
             }
@@ -58,21 +59,21 @@ impl Kind {
     }
 }
 
-/// The two ends of a loan: for [`lend`], and for [`Lender`].
+/// Returns the two ends of a socket pair: for [`lend`] and for [`Lender`].
 ///
 /// # Errors
 ///
-/// The system has none.
+/// The system cannot create a socket pair.
 pub fn loan() -> Result<[OwnedFd; 2], Errno> {
     let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     Ok([one, other])
 }
 
-/// Hands a file to the process at the other end, with a message.
+/// Passes a file descriptor to the process at the other end, with a message.
 ///
 /// # Errors
 ///
-/// The other end is gone.
+/// The other end is closed.
 pub fn hand(to: BorrowedFd<'_>, file: Option<BorrowedFd<'_>>, message: &[u8]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
@@ -83,26 +84,26 @@ pub fn hand(to: BorrowedFd<'_>, file: Option<BorrowedFd<'_>>, message: &[u8]) ->
     sendmsg(to, &[IoSlice::new(message)], &mut rights, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// A file that was handed over, and the message with it.
+/// A received file descriptor and its message.
 pub type Handed<const N: usize> = (Option<OwnedFd>, [u8; N]);
 
-/// Takes what the process at the other end hands over, and its message of at most so many bytes; `None` when that is gone.
+/// Receives a file descriptor and its message of at most `N` bytes; `None` once the other end is closed.
 ///
 /// # Errors
 ///
-/// It is no such socket.
+/// `from` is not such a socket.
 pub fn take<const N: usize>(from: BorrowedFd<'_>) -> Result<Option<Handed<N>>, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut message = [0; N];
     let flags = RecvFlags::CMSG_CLOEXEC;
-    let came = loop {
+    let received = loop {
         match recvmsg(from, &mut [IoSliceMut::new(&mut message)], &mut rights, flags) {
             Err(Errno::INTR) => {}
-            came => break came?,
+            received => break received?,
         }
     };
-    if came.bytes == 0 {
+    if received.bytes == 0 {
         return Ok(None);
     }
     let file = rights.drain().find_map(|part| match part {
@@ -112,11 +113,11 @@ pub fn take<const N: usize>(from: BorrowedFd<'_>) -> Result<Option<Handed<N>>, E
     Ok(Some((file, message)))
 }
 
-/// Lends sockets of this process's network until the other end is gone.
+/// Serves requests for sockets of this process's network until the other end closes.
 ///
 /// # Errors
 ///
-/// It is no such socket.
+/// `to` is not such a socket.
 pub fn lend(to: BorrowedFd<'_>) -> Result<(), Errno> {
     while let Some((_, [number])) = take::<1>(to)? {
         let made = KINDS.get(usize::from(number)).map_or(Err(Errno::INVAL), |kind| kind.make());
@@ -129,17 +130,17 @@ pub fn lend(to: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The process that lends sockets, as its borrower sees it.
+/// Client side of a process that lends sockets.
 #[derive(Debug)]
 pub struct Lender(OwnedFd);
 
 impl Lender {
-    /// The lender at the other end.
+    /// Creates the client for the lender at the other end.
     pub fn new(end: OwnedFd) -> Self {
         Self(end)
     }
 
-    /// A socket of the lender's network.
+    /// Requests a socket of the lender's network.
     pub(super) fn socket(&self, kind: Kind) -> Result<OwnedFd, Errno> {
         let number = KINDS.iter().position(|other| *other == kind).unwrap_or(KINDS.len());
         hand(self.0.as_fd(), None, &[number as u8])?;
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
     use rustix::net::{getsockname, sockopt};
 
-    /// Sockets come from the thread that lends, and it ends with its borrower.
+    /// Tests that a thread can lend sockets and ends once the client closes.
     #[test]
     fn sockets_are_lent_until_the_borrower_is_gone() {
         let [one, other] = loan().unwrap();
@@ -168,7 +169,7 @@ mod tests {
         let datagrams = lender.socket(Kind::Datagrams(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&datagrams), Ok(SocketType::DGRAM));
         assert!(getsockname(&datagrams).is_ok());
-        // A number that there is not.
+        // An invalid number.
         hand(lender.0.as_fd(), None, &[200]).unwrap();
         let (file, error) = take::<4>(lender.0.as_fd()).unwrap().unwrap();
         assert!(file.is_none() && error == Errno::INVAL.raw_os_error().to_ne_bytes());

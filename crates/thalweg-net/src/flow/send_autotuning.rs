@@ -10,42 +10,43 @@ use thalweg_proto::units::{Duration, Time};
 const SPAN: Duration = Duration::from_millis(100);
 
 /// Interval of rate measurement. A shorter interval sees bursts; a longer one reacts late to a growing rate.
-const LOOK: Duration = Duration::from_millis(10);
+const RATE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time in which the limit would decay to zero; it decays linearly while the rate is lower than before.
+/// Decay time of the limit to zero. The decay is linear, while the rate is lower than before.
 const FALL: Duration = Duration::from_secs(1);
 
 /// Lower and upper bounds of the limit, in bytes.
-const LEAST: u64 = 32 << 10;
-const MOST: u64 = 4 << 20;
+const MIN_LIMIT: u64 = 32 << 10;
+const MAX_LIMIT: u64 = 4 << 20;
 
 /// Send-buffer limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Ahead {
+pub struct SendBufferLimit {
     since: Time,
     sent: u64,
     limit: u64,
 }
 
-impl Ahead {
+impl SendBufferLimit {
     /// Creates the initial state, before any data was sent.
     pub const fn new() -> Self {
-        Self { since: Time::ZERO, sent: 0, limit: LEAST }
+        Self { since: Time::ZERO, sent: 0, limit: MIN_LIMIT }
     }
 
     /// Updates the limit at `now` from the total of bytes sent, each counted once.
     pub fn observe(&mut self, now: Time, sent: u64) {
         let span = now.since(self.since);
         let bytes = sent.saturating_sub(self.sent);
-        let moved = u128::from(bytes) * u128::from(SPAN.as_picos()) / u128::from(span.max(LOOK).as_picos());
+        let moved =
+            u128::from(bytes) * u128::from(SPAN.as_picos()) / u128::from(span.max(RATE_INTERVAL).as_picos());
         let mut limit = self.limit;
-        if span >= LOOK {
+        if span >= RATE_INTERVAL {
             let lost =
                 u128::from(limit) * u128::from(span.min(FALL).as_picos()) / u128::from(FALL.as_picos());
             limit -= u64::try_from(lost).unwrap_or(limit);
             (self.since, self.sent) = (now, sent);
         }
-        self.limit = u64::try_from(moved).unwrap_or(MOST).max(limit).clamp(LEAST, MOST);
+        self.limit = u64::try_from(moved).unwrap_or(MAX_LIMIT).max(limit).clamp(MIN_LIMIT, MAX_LIMIT);
     }
 
     /// Returns the send-buffer limit, in bytes.
@@ -60,32 +61,38 @@ mod tests {
     use super::*;
 
     /// Returns the limit after some milliseconds at a constant number of bytes per millisecond.
-    fn sending(ahead: &mut Ahead, begin: u64, millis: u64, bytes: u64, sent: &mut u64) -> u64 {
+    fn sending(
+        send_buffer: &mut SendBufferLimit,
+        begin: u64,
+        millis: u64,
+        bytes: u64,
+        sent: &mut u64,
+    ) -> u64 {
         for at in begin..begin + millis {
             *sent += bytes;
-            ahead.observe(Time::ZERO + Duration::from_millis(at), *sent);
+            send_buffer.observe(Time::ZERO + Duration::from_millis(at), *sent);
         }
-        ahead.limit()
+        send_buffer.limit()
     }
 
     #[test]
     fn it_follows_the_rate() {
-        let (mut ahead, mut sent) = (Ahead::new(), 0);
-        assert_eq!(ahead.limit(), LEAST);
-        // 8 Mbit/s, of which 100 ms are 100 kB.
-        let limit = sending(&mut ahead, 0, 100, 1000, &mut sent);
+        let (mut send_buffer, mut sent) = (SendBufferLimit::new(), 0);
+        assert_eq!(send_buffer.limit(), MIN_LIMIT);
+        // 100 kB is 100 ms at 8 Mbit/s.
+        let limit = sending(&mut send_buffer, 0, 100, 1000, &mut sent);
         assert!((90_000..=115_000).contains(&limit), "{limit}");
         // 80 Mbit/s: detected within 10 ms.
-        let limit = sending(&mut ahead, 100, 11, 10_000, &mut sent);
+        let limit = sending(&mut send_buffer, 100, 11, 10_000, &mut sent);
         assert!((900_000..=1_150_000).contains(&limit), "{limit}");
         // Half a second of silence leaves at least a third.
-        let limit = sending(&mut ahead, 111, 500, 0, &mut sent);
+        let limit = sending(&mut send_buffer, 111, 500, 0, &mut sent);
         assert!((333_000..=700_000).contains(&limit), "{limit}");
-        assert_eq!(sending(&mut ahead, 611, 10_000, 0, &mut sent), LEAST);
-        assert_eq!(sending(&mut ahead, 10_611, 10, 1_000_000, &mut sent), MOST);
+        assert_eq!(sending(&mut send_buffer, 611, 10_000, 0, &mut sent), MIN_LIMIT);
+        assert_eq!(sending(&mut send_buffer, 10_611, 10, 1_000_000, &mut sent), MAX_LIMIT);
         // An observation after years, and one back in time.
-        ahead.observe(Time::MAX, u64::MAX);
-        ahead.observe(Time::ZERO, 0);
-        assert!((LEAST..=MOST).contains(&ahead.limit()));
+        send_buffer.observe(Time::MAX, u64::MAX);
+        send_buffer.observe(Time::ZERO, 0);
+        assert!((MIN_LIMIT..=MAX_LIMIT).contains(&send_buffer.limit()));
     }
 }

@@ -1,9 +1,9 @@
-//! The turns of transfers that arrive at the same time: they give way to each other by their priorities.
+//! Priority scheduling of concurrent incoming transfers.
 //!
-//! A transfer that is held back is not read, so that its receive window closes and its sender stops. The gate of the
-//! engines decides ([`CongestionGate`](thalweg_proto::gate::CongestionGate)), driven by the clock of this host. Where
-//! it runs at a node that sends it hears of losses and marks. A receiver sees none, and takes its own line to be the
-//! bottleneck: that transfers of several priorities want to go on at the same time is the sign of congestion.
+//! The receiver pauses a transfer by not reading it: the receive window closes and the sender stops. The engines' gate
+//! ([`CongestionGate`](thalweg_proto::gate::CongestionGate)) decides, driven by the clock of this host. At a sending
+//! node the gate uses losses and marks. A receiver sees neither and assumes that its own link is the bottleneck: it
+//! counts concurrent demand from transfers of several priorities as congestion.
 
 use crate::live::Clock;
 use crate::transfer::priority::Priority;
@@ -15,19 +15,19 @@ use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Engine as _, Output};
 
-/// The time between decisions; a transfer that has waited for long enough goes on for so long at least.
+/// Interval between gate decisions, and the minimum run time of a transfer whose priority rose by ageing.
 const CHECK: Duration = Duration::from_millis(500);
-/// A transfer that has been held back for so long stands one priority higher, until it has gone on.
+/// Waiting time after which a paused transfer gains one priority level; it returns to its own level once it has run.
 const AGEING: Duration = Duration::from_secs(5);
-/// A transfer of which nothing comes for so long holds nobody back.
-const QUIET: Duration = Duration::from_secs(2);
+/// Idle time after which a transfer no longer pauses others.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The state that the transfers into a host share, to give way to each other. One that is alone, or whose priority is
-/// that of all others, is never held back.
+/// Scheduling state shared by all transfers into a host. A lone transfer is never paused; nor is any transfer while all
+/// priorities are equal.
 #[derive(Clone, Debug)]
-pub struct Turns {
+pub struct TransferScheduler {
     shared: Arc<Shared>,
-    /// Transfers that begin with it have the priorities that their senders choose.
+    /// True if senders choose the priorities of their transfers.
     has_choice: bool,
 }
 
@@ -43,30 +43,30 @@ struct State {
     gate: Gate,
     flows: BTreeMap<u32, Flow>,
     next: u32,
-    /// Nobody is held back any more.
+    /// True once scheduling has stopped and no transfer is paused.
     is_over: bool,
 }
 
 #[derive(Debug)]
 struct Flow {
     priority: Priority,
-    /// The time at which contents came last.
+    /// Time of the last arrival of contents.
     seen: Time,
-    /// The gate knows it.
+    /// True while the flow is registered with the gate.
     is_present: bool,
     is_held: bool,
 }
 
-impl Default for Turns {
-    /// Decided every 500 ms; a transfer that has been held back for 5 s moves up by one priority, and by another after as long
-    /// again. So the lowest goes on for 0.5 to 1 s after 25 s at most, whatever else comes.
+impl Default for TransferScheduler {
+    /// Creates a scheduler that decides every 500 ms and ages by one priority level per 5 s of waiting. The lowest
+    /// priority therefore runs for 0.5 to 1 s after at most 25 s, under any load.
     fn default() -> Self {
         Self::new(AGEING, CHECK)
     }
 }
 
-impl Turns {
-    /// With other times: after how long a transfer moves up, and how often is decided.
+impl TransferScheduler {
+    /// Creates a scheduler that ages by one level per `ageing` and decides every `check`.
     pub fn new(ageing: Duration, check: Duration) -> Self {
         let ageing = Ageing { after: Some(ageing), ..Ageing::default() };
         let gate = CongestionGateConfig { check, ageing, ..CongestionGateConfig::default() };
@@ -77,28 +77,28 @@ impl Turns {
         Self { shared, has_choice: true }
     }
 
-    /// The same, for transfers of senders that choose no priority: theirs is the lowest.
+    /// Returns the same scheduler with all transfers at the lowest priority, ignoring the sender's choice.
     #[must_use]
-    pub fn without_choice(&self) -> Self {
+    pub fn with_equal_priorities(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), has_choice: false }
     }
 
-    /// Holds nobody back from now on: those that wait shall see what became of their connections.
+    /// Stops scheduling and wakes all paused transfers, to let them notice the state of their connections.
     pub fn end(&self) {
         self.lock().is_over = true;
         self.shared.changed.notify_all();
     }
 
-    /// A transfer begins.
-    pub(super) fn begin(&self, priority: Priority, progress: &Arc<Progress>) -> Turn {
-        // The usual priority is the lowest.
+    /// Registers a transfer.
+    pub(super) fn begin(&self, priority: Priority, progress: &Arc<Progress>) -> ScheduledTransfer {
+        // The default priority is the lowest.
         let priority = if self.has_choice { priority } else { Priority::default() };
         let mut state = self.lock();
         let flow = state.next;
         state.next = state.next.wrapping_add(1);
         let seen = self.shared.clock.now();
         state.flows.insert(flow, Flow { priority, seen, is_present: false, is_held: false });
-        Turn { turns: self.clone(), flow, progress: Arc::clone(progress) }
+        ScheduledTransfer { scheduler: self.clone(), flow, progress: Arc::clone(progress) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -107,7 +107,7 @@ impl Turns {
 }
 
 impl State {
-    /// Contents of a flow are there to be read.
+    /// Records that contents of a flow are ready to be read.
     fn see(&mut self, now: Time, number: u32) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
         flow.seen = now;
@@ -116,10 +116,10 @@ impl State {
         }
     }
 
-    /// Does what is due. Whether somebody may go on that might not, and when to ask again.
+    /// Runs due gate decisions. Returns whether a paused flow may now run, and the time of the next call.
     fn poll(&mut self, now: Time) -> (bool, Time) {
         for (&number, flow) in &mut self.flows {
-            if flow.is_present && !flow.is_held && now.since(flow.seen) > QUIET {
+            if flow.is_present && !flow.is_held && now.since(flow.seen) > IDLE_TIMEOUT {
                 flow.is_present = false;
                 self.gate.handle(now, GateInput::Leave { flow: number });
             }
@@ -129,7 +129,7 @@ impl State {
         if let Some((&number, first)) = first
             && present().any(|(_, flow)| flow.priority > first.priority)
         {
-            // From one that is never held back: signs of others do not count while they are.
+            // The source is a flow that is never paused: the gate ignores congestion signals from paused flows.
             self.gate.handle(now, GateInput::Congestion { flow: number, signal: Signal::Mark });
         }
         let mut is_any_freed = false;
@@ -156,19 +156,19 @@ impl State {
     }
 }
 
-/// A transfer among others.
+/// One transfer's registration with the scheduler.
 #[derive(Debug)]
-pub(super) struct Turn {
-    turns: Turns,
+pub(super) struct ScheduledTransfer {
+    scheduler: TransferScheduler,
     flow: u32,
     progress: Arc<Progress>,
 }
 
-impl Turn {
-    /// Contents can be read: waits until they may.
+impl ScheduledTransfer {
+    /// Blocks until the gate lets this transfer read its pending contents.
     pub fn wait(&self) {
-        let Shared { clock, changed, .. } = &*self.turns.shared;
-        let mut state = self.turns.lock();
+        let Shared { clock, changed, .. } = &*self.scheduler.shared;
+        let mut state = self.scheduler.lock();
         state.see(clock.now(), self.flow);
         loop {
             let now = clock.now();
@@ -181,7 +181,7 @@ impl Turn {
             if !is_held {
                 return;
             }
-            // Those that fall quiet say nothing: somebody has to look.
+            // An idle flow sends no event, so waiters poll.
             let span = next.since(now).min(CHECK);
             let span = std::time::Duration::from_secs_f64(span.as_secs_f64());
             state = changed.wait_timeout(state, span).unwrap_or_else(PoisonError::into_inner).0;
@@ -189,41 +189,42 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ScheduledTransfer {
     fn drop(&mut self) {
-        let now = self.turns.shared.clock.now();
-        let mut state = self.turns.lock();
+        let now = self.scheduler.shared.clock.now();
+        let mut state = self.scheduler.lock();
         if state.flows.remove(&self.flow).is_some_and(|flow| flow.is_present) {
             state.gate.handle(now, GateInput::Leave { flow: self.flow });
-            // Those that wait ask what that means for them.
-            self.turns.shared.changed.notify_all();
+            // Waiters must re-evaluate the gate.
+            self.scheduler.shared.changed.notify_all();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! Proves whom the gate lets go on, at times of the tests' own.
+    //! Tests the gate's decisions on a simulated clock.
     use super::*;
 
     struct Receiver {
-        turns: Turns,
+        scheduler: TransferScheduler,
         now: Time,
-        flows: Vec<Turn>,
+        flows: Vec<ScheduledTransfer>,
     }
 
     impl Receiver {
         fn new(priorities: &[u8]) -> Self {
-            let turns = Turns::default();
-            let begin = |&number| turns.begin(Priority::new(number).unwrap(), &Arc::new(Progress::new()));
+            let scheduler = TransferScheduler::default();
+            let begin = |&number| scheduler.begin(Priority::new(number).unwrap(), &Arc::new(Progress::new()));
             let flows = priorities.iter().map(begin).collect();
-            Self { turns, now: Time::ZERO, flows }
+            Self { scheduler, now: Time::ZERO, flows }
         }
 
-        /// Contents of these flows come for `span`, as far as they may; how often each could go on, of a thousand times.
+        /// Delivers contents of the flows in `active` for `span`, as the gate permits. Returns how often each flow ran,
+        /// per thousand attempts.
         fn run(&mut self, span: Duration, active: &[usize]) -> Vec<u64> {
             let mut counts = vec![0; self.flows.len()];
-            let mut state = self.turns.lock();
+            let mut state = self.scheduler.lock();
             for _ in 0..1000 {
                 self.now += span / 1000;
                 for &flow in active {
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_or_among_equals_is_never_held_back() {
+    fn transfers_alone_or_of_equal_priority_are_never_held() {
         let all = Receiver::new(&[6]).run(Duration::from_secs(60), &[0]);
         assert_eq!(all, [1000]);
         let all = Receiver::new(&[2, 2, 2]).run(Duration::from_secs(60), &[0, 1, 2]);
@@ -260,7 +261,7 @@ mod tests {
         receiver.run(Duration::from_secs(5), &[0, 1, 2]);
         let shares = receiver.run(Duration::from_secs(1000), &[0, 1, 2]);
         assert_eq!(shares[0], 1000);
-        // A check or two in every 5 s, and in every 25 s.
+        // One or two check intervals per 5 s, and per 25 s.
         assert!((60..220).contains(&shares[1]), "{shares:?}");
         assert!((15..60).contains(&shares[2]), "{shares:?}");
     }
@@ -274,24 +275,24 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_choice_holds_nobody_back() {
+    fn a_transfer_without_a_chosen_priority_holds_no_other() {
         let mut receiver = Receiver::new(&[6, 3]);
-        let without = receiver.turns.without_choice();
+        let without = receiver.scheduler.with_equal_priorities();
         let urgent = Priority::new(1).unwrap();
         receiver.flows.push(without.begin(urgent, &Arc::new(Progress::new())));
         assert_eq!(receiver.run(Duration::from_secs(60), &[0, 2]), [1000, 0, 1000]);
-        // It gives way to those that have one.
+        // It yields to flows of higher priority.
         receiver.run(Duration::from_secs(1), &[1, 2]);
         assert_eq!(receiver.run(Duration::from_secs(3), &[1, 2]), [0, 1000, 0]);
     }
 
     #[test]
-    fn who_is_quiet_or_gone_holds_nobody_back() {
+    fn idle_or_ended_transfers_hold_no_other() {
         let mut receiver = Receiver::new(&[1, 6]);
         receiver.run(Duration::from_secs(2), &[0, 1]);
-        receiver.run(QUIET + CHECK * 2, &[1]);
+        receiver.run(IDLE_TIMEOUT + CHECK * 2, &[1]);
         assert_eq!(receiver.run(Duration::from_secs(30), &[1]), [0, 1000]);
-        // It comes back.
+        // It returns.
         receiver.run(Duration::from_secs(1), &[0, 1]);
         assert_eq!(receiver.run(Duration::from_secs(2), &[0, 1]), [1000, 0]);
         receiver.flows.swap_remove(0);

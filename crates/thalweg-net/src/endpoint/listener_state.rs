@@ -1,7 +1,7 @@
 //! Shared listener state: resource limits common to all shards of a socket.
 //!
 //! A socket may have several shards. Each is an [`Endpoint`](super::Endpoint) with its own thread and system socket. A
-//! connection belongs to one shard, encoded in the last byte of its id ([`ConnectionId::member`]), so the system can
+//! connection belongs to one shard, encoded in the last byte of its id ([`ConnectionId::shard`]), so the system can
 //! steer packets whatever the peer's address. Handshakes belong to no shard: any shard begins one, with an id of the
 //! shard that has the fewest connections, and that shard takes the confirm. The shared state holds half-open
 //! handshakes, spent cookies, the shares of addresses, reserved connection memory and the reset rate. One lock protects
@@ -15,7 +15,7 @@ use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE, HalfOpen};
 use super::interface::{Handle, Limits};
 use super::shares::Shares;
 use crate::bucket::Bucket;
-use crate::cookie::{Cookies, Spent};
+use crate::cookie::{Cookies, UsedCookies};
 use crate::handshake::Responder;
 use crate::identity::Entropy;
 use crate::session::UNAUTHENTICATED_MEMORY;
@@ -29,7 +29,7 @@ use thalweg_proto::digest::Digest;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum number of shards of a socket. One byte distinguishes this many with almost equal shares.
-pub const MAX_MEMBERS: usize = 64;
+pub const MAX_SHARDS: usize = 64;
 
 /// Wrap-around period of the shared clock, in nanoseconds: 200 days.
 const ROUND: u64 = 200 * 86_400 * 1_000_000_000;
@@ -40,7 +40,7 @@ const RESETS: u32 = 100;
 /// State shared by the endpoints of one socket.
 #[derive(Debug)]
 pub struct ListenerState {
-    members: usize,
+    shards: usize,
     /// True if the system steers packets by connection id; otherwise it steers by address.
     is_steered: bool,
     limits: Limits,
@@ -60,14 +60,14 @@ struct State {
     by_age: BTreeSet<(Time, ConnectionId)>,
     /// Handshakes by client hello.
     hellos: HashMap<Hello, ConnectionId>,
-    spent: Spent,
+    used_cookies: UsedCookies,
     resets: Bucket,
     /// Number of connections initiated by clients.
     accepted: usize,
     /// Number of connections and half-open handshakes per shard.
     loads: Vec<usize>,
     /// Clients not yet authorised by the application, by shard.
-    strangers: Shares<(usize, Handle)>,
+    unauthenticated: Shares<(usize, Handle)>,
     /// Shards by the remote ids of their connections. The latest registration wins.
     remotes: HashMap<ConnectionId, usize>,
 }
@@ -93,7 +93,7 @@ impl Hello {
 struct Opening {
     hello: Hello,
     /// True if a cookie has validated the address.
-    is_proved: bool,
+    is_validated: bool,
     begun: Time,
     /// Handshake state; `None` while a shard works on it.
     begins: Option<Begun>,
@@ -107,7 +107,7 @@ pub(super) struct Begun {
 }
 
 /// Outcome of a hello with a valid cookie, or without one.
-pub(super) enum Greeting {
+pub(super) enum HelloOutcome {
     /// Known handshake, with its response; `None` if the response is still being computed.
     Known(Option<Vec<u8>>),
     /// A cookie is required: the hello has none, or its cookie was already used for a handshake.
@@ -124,13 +124,13 @@ impl ListenerState {
     pub fn new(
         now: Time,
         limits: Limits,
-        members: usize,
+        shards: usize,
         is_steered: bool,
         entropy: &mut dyn Entropy,
     ) -> Self {
-        let members = members.clamp(1, MAX_MEMBERS);
+        let shards = shards.clamp(1, MAX_SHARDS);
         Self {
-            members,
+            shards,
             is_steered,
             limits,
             cookies: Cookies::new(entropy),
@@ -141,25 +141,25 @@ impl ListenerState {
                 openings: BTreeMap::new(),
                 by_age: BTreeSet::new(),
                 hellos: HashMap::new(),
-                spent: Spent::default(),
+                used_cookies: UsedCookies::default(),
                 resets: Bucket::new(now, RESETS),
                 accepted: 0,
-                loads: vec![0; members],
-                strangers: Shares::new(limits.strangers),
+                loads: vec![0; shards],
+                unauthenticated: Shares::new(limits.unauthenticated),
                 remotes: HashMap::new(),
             }),
         }
     }
 
     /// Returns the number of shards.
-    pub fn members(&self) -> usize {
-        self.members
+    pub fn shards(&self) -> usize {
+        self.shards
     }
 
-    /// Converts a shard's time to the shared clock. The shard's clock shows `now`, and has shown `ahead` nanoseconds in
+    /// Converts a shard's time to the shared clock. The shard's clock shows `now`, and has shown `clock_offset` nanoseconds in
     /// all before its restarts.
-    pub(super) fn time(now: Time, ahead: u64) -> Time {
-        let nanos = (now.as_picos() / 1000).wrapping_add(ahead) % ROUND;
+    pub(super) fn time(now: Time, clock_offset: u64) -> Time {
+        let nanos = (now.as_picos() / 1000).wrapping_add(clock_offset) % ROUND;
         Time::from_picos(nanos * 1000)
     }
 
@@ -190,42 +190,42 @@ impl ListenerState {
     }
 
     /// Processes a hello with a valid cookie, or without one. `draw` generates an id for a shard.
-    pub(super) fn greet(
+    pub(super) fn process_hello(
         &self,
         now: Time,
-        member: usize,
+        shard: usize,
         hello: Hello,
         cookie: Option<&[u8]>,
         mut draw: impl FnMut(usize) -> ConnectionId,
-    ) -> Greeting {
+    ) -> HelloOutcome {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         if let Some(id) = state.hellos.get(&hello) {
             // The response was lost, or the client received two cookies, or one for a copy of a hello answered without.
             if let Some(cookie) = cookie {
-                state.spent.add(now, cookie);
+                state.used_cookies.add(now, cookie);
             }
             let begun = state.openings.get(id).and_then(|opening| opening.begins.as_ref());
-            return Greeting::Known(begun.map(|begun| begun.response.clone()));
+            return HelloOutcome::Known(begun.map(|begun| begun.response.clone()));
         }
-        if cookie.is_some_and(|cookie| state.spent.contains(cookie)) {
-            return Greeting::NeedsCookie;
+        if cookie.is_some_and(|cookie| state.used_cookies.contains(cookie)) {
+            return HelloOutcome::NeedsCookie;
         }
         let is_full = state.accepted >= self.limits.connections
             || self.promised.load(Ordering::Relaxed) + UNAUTHENTICATED_MEMORY > self.limits.memory;
         let mut oldest = None;
         if let Some(cookie) = cookie {
             if is_full || !state.half_open.may_begin(now, hello.remote) {
-                return Greeting::Full;
+                return HelloOutcome::Full;
             }
-            state.spent.add(now, cookie);
+            state.used_cookies.add(now, cookie);
             oldest = state.half_open.shares.make_room();
         } else if is_full
             // A late copy of a hello whose handshake has become a connection.
             || state.remotes.contains_key(&hello.source)
-            || !state.half_open.may_begin_unproved(now)
+            || !state.half_open.may_begin_unvalidated(now)
         {
-            return Greeting::NeedsCookie;
+            return HelloOutcome::NeedsCookie;
         }
         let forgotten = oldest.is_some();
         if let Some(id) = oldest {
@@ -233,20 +233,20 @@ impl ListenerState {
         }
         let least =
             state.loads.iter().enumerate().min_by_key(|(_, load)| **load).map_or(0, |(least, _)| least);
-        let owner = if self.is_steered { least } else { member };
+        let owner = if self.is_steered { least } else { shard };
         let local = loop {
             let id = draw(owner);
             if !state.openings.contains_key(&id) {
                 break id;
             }
         };
-        let is_proved = cookie.is_some();
-        state.openings.insert(local, Opening { hello, is_proved, begun: now, begins: None });
+        let is_validated = cookie.is_some();
+        state.openings.insert(local, Opening { hello, is_validated, begun: now, begins: None });
         state.by_age.insert((now, local));
-        state.half_open.add(now, hello.remote, is_proved, local);
+        state.half_open.add(now, hello.remote, is_validated, local);
         state.hellos.insert(hello, local);
         state.loads[owner] += 1;
-        Greeting::Begin { local, forgotten }
+        HelloOutcome::Begin { local, forgotten }
     }
 
     /// Returns a handshake after work on it succeeded or failed, so another shard can continue.
@@ -280,22 +280,22 @@ impl ListenerState {
         let mut state = self.state();
         let is_there = state.forget(local);
         if is_there {
-            let member = local.member(self.members);
+            let shard = local.shard(self.shards);
             state.accepted += 1;
-            state.loads[member] += 1;
+            state.loads[shard] += 1;
             // Register at once, so a copy of the hello always finds either the handshake or the connection.
-            if self.members > 1 {
-                state.remotes.insert(remote, member);
+            if self.shards > 1 {
+                state.remotes.insert(remote, shard);
             }
         }
         is_there
     }
 
     /// Removes a client's connection.
-    pub(super) fn leave(&self, member: usize) {
+    pub(super) fn leave(&self, shard: usize) {
         let mut state = self.state();
         state.accepted -= 1;
-        state.loads[member] -= 1;
+        state.loads[shard] -= 1;
     }
 
     /// Removes expired handshakes. Returns the time until the next check.
@@ -329,14 +329,14 @@ impl ListenerState {
         who: (usize, Handle),
     ) -> Option<(usize, Handle)> {
         let (mut state, now) = self.at(now);
-        let other = state.strangers.make_room();
-        state.strangers.add(now, from, who);
+        let other = state.unauthenticated.make_room();
+        state.unauthenticated.add(now, from, who);
         other
     }
 
     /// Removes a peer that was authorised or has closed.
     pub(super) fn let_go(&self, from: SocketAddr, who: (usize, Handle)) {
-        self.state().strangers.remove(from, who);
+        self.state().unauthenticated.remove(from, who);
     }
 
     /// Reserves memory. `of` maps what remains after the guaranteed minimum of all connections to the amount.
@@ -361,17 +361,17 @@ impl ListenerState {
     }
 
     /// Registers the remote id of a connection of this shard.
-    pub(super) fn name(&self, remote: ConnectionId, member: usize) {
-        if self.members > 1 {
-            self.state().remotes.insert(remote, member);
+    pub(super) fn name(&self, remote: ConnectionId, shard: usize) {
+        if self.shards > 1 {
+            self.state().remotes.insert(remote, shard);
         }
     }
 
     /// Removes the remote id of a closed connection.
-    pub(super) fn unname(&self, remote: ConnectionId, member: usize) {
-        if self.members > 1 {
+    pub(super) fn unname(&self, remote: ConnectionId, shard: usize) {
+        if self.shards > 1 {
             let mut state = self.state();
-            if state.remotes.get(&remote) == Some(&member) {
+            if state.remotes.get(&remote) == Some(&shard) {
                 state.remotes.remove(&remote);
             }
         }
@@ -379,15 +379,15 @@ impl ListenerState {
 
     /// Returns the shard of the connection with this remote id.
     pub(super) fn named(&self, remote: ConnectionId) -> Option<usize> {
-        if self.members > 1 { self.state().remotes.get(&remote).copied() } else { None }
+        if self.shards > 1 { self.state().remotes.get(&remote).copied() } else { None }
     }
 
     pub(super) fn digest<H: Hasher>(&self, now: Time, into: &mut H) {
         let state = self.state();
-        state.spent.digest(now, into);
+        state.used_cookies.digest(now, into);
         state.openings.len().hash(into);
-        for (local, Opening { hello, is_proved, begun, .. }) in &state.openings {
-            (local, hello, is_proved, now.since(*begun)).hash(into);
+        for (local, Opening { hello, is_validated, begun, .. }) in &state.openings {
+            (local, hello, is_validated, now.since(*begun)).hash(into);
         }
     }
 }
@@ -397,7 +397,7 @@ impl State {
     fn renew(&mut self, now: Time, limits: &Limits) {
         self.latest = now;
         self.half_open.renew(now, limits);
-        self.spent = Spent::default();
+        self.used_cookies = UsedCookies::default();
         self.resets = Bucket::new(now, RESETS);
         self.by_age.clear();
         for (id, opening) in &mut self.openings {
@@ -410,10 +410,10 @@ impl State {
     fn forget(&mut self, local: ConnectionId) -> bool {
         let Some(opening) = self.openings.remove(&local) else { return false };
         self.by_age.remove(&(opening.begun, local));
-        self.half_open.remove(opening.hello.remote, opening.is_proved, local);
+        self.half_open.remove(opening.hello.remote, opening.is_validated, local);
         self.hellos.remove(&opening.hello);
-        let member = local.member(self.loads.len());
-        self.loads[member] -= 1;
+        let shard = local.shard(self.loads.len());
+        self.loads[shard] -= 1;
         true
     }
 }
@@ -429,44 +429,44 @@ mod tests {
         Time::from_picos(days * DAY * 1000) + Duration::from_millis(millis)
     }
 
-    fn greet(desk: &ListenerState, now: Time) -> Greeting {
+    fn process_hello(listener: &ListenerState, now: Time) -> HelloOutcome {
         let client = "192.0.2.1:5".parse().unwrap();
         let hello = Hello::new(client, ConnectionId([1; 8]), b"first");
-        desk.greet(now, 0, hello, Some(&[1; 24]), |member| ConnectionId([7; 8]).of_member(member, 2))
+        listener
+            .process_hello(now, 0, hello, Some(&[1; 24]), |shard| ConnectionId([7; 8]).with_shard(shard, 2))
     }
 
     #[test]
     fn clocks_that_are_started_anew_change_no_rate_and_leave_nothing_behind() {
-        let desk = ListenerState::new(Time::ZERO, Limits::default(), 2, true, &mut SystemEntropy::new());
+        let listener = ListenerState::new(Time::ZERO, Limits::default(), 2, true, &mut SystemEntropy::new());
         // One shard's clock shows a hundred days; the other's was restarted then.
         let mut resets = 0;
         for milli in 0..1000 {
             for now in [ListenerState::time(at(100, milli), 0), ListenerState::time(at(0, milli), 100 * DAY)]
             {
-                resets += u32::from(desk.may_reset(now));
+                resets += u32::from(listener.may_reset(now));
             }
         }
         assert!((198..=200).contains(&resets), "{resets}: a hundred at once, and a hundred in a second");
         // A handshake begins just before the shared clock wraps.
         let last = ListenerState::time(at(99, 86_399_999), 100 * DAY);
-        assert!(matches!(greet(&desk, last), Greeting::Begin { .. }));
-        assert!(matches!(greet(&desk, last), Greeting::Known(None)));
+        assert!(matches!(process_hello(&listener, last), HelloOutcome::Begin { .. }));
+        assert!(matches!(process_hello(&listener, last), HelloOutcome::Known(None)));
         let next = |millis| ListenerState::time(at(0, millis), 200 * DAY);
-        assert_eq!(desk.expire(next(5)), Some(CONTENDED_TIMEOUT));
-        assert_eq!((desk.half_open(), desk.expire(next(20_005)), desk.half_open()), (1, None, 0));
+        assert_eq!(listener.expire(next(5)), Some(CONTENDED_TIMEOUT));
+        assert_eq!((listener.half_open(), listener.expire(next(20_005)), listener.half_open()), (1, None, 0));
         assert!(
-            matches!(greet(&desk, next(20_006)), Greeting::Begin { .. }),
+            matches!(process_hello(&listener, next(20_006)), HelloOutcome::Begin { .. }),
             "the cookie was of the round before"
         );
     }
 
     #[test]
-    fn ids_belong_to_the_member_that_they_were_made_for() {
-        for members in 1..=MAX_MEMBERS {
+    fn connection_ids_encode_their_shard() {
+        for shards in 1..=MAX_SHARDS {
             for byte in 0..=255 {
                 let id = ConnectionId([byte; 8]);
-                (0..members)
-                    .for_each(|member| assert_eq!(id.of_member(member, members).member(members), member));
+                (0..shards).for_each(|shard| assert_eq!(id.with_shard(shard, shards).shard(shards), shard));
             }
         }
     }

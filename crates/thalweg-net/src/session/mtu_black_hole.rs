@@ -11,7 +11,7 @@ use crate::wire::{HEADER, SAFE_DATAGRAM, TAG};
 use thalweg_proto::units::{Duration, Time};
 
 /// Time without progress of data in flight before probing starts.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval between probes.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -30,12 +30,12 @@ pub(super) struct Progress {
     due: Time,
     tries: u32,
     /// Time of the last probe.
-    asked: Time,
+    probed: Time,
 }
 
 impl Progress {
     pub const fn new() -> Self {
-        Self { sent: 0, since: Time::ZERO, due: Time::ZERO, tries: 0, asked: Time::ZERO }
+        Self { sent: 0, since: Time::ZERO, due: Time::ZERO, tries: 0, probed: Time::ZERO }
     }
 
     /// Returns the next time to call [`Session::check_progress`].
@@ -46,7 +46,7 @@ impl Progress {
     /// Notes that data is in flight.
     pub fn expect(&mut self, now: Time) {
         if self.due == Time::MAX {
-            (self.due, self.since) = (now + PATIENCE, now);
+            (self.due, self.since) = (now + STALL_TIMEOUT, now);
         }
     }
 
@@ -64,7 +64,7 @@ impl Session {
             return true;
         }
         if !self.may_probe() {
-            self.progress.due = now + PATIENCE;
+            self.progress.due = now + STALL_TIMEOUT;
             return true;
         }
         let Some(flow) = self.sending() else { return true };
@@ -72,21 +72,21 @@ impl Session {
         let progress = &mut self.progress;
         if in_flight == 0 || sent != progress.sent {
             (progress.sent, progress.since, progress.tries) = (sent, now, 0);
-            progress.due = if in_flight == 0 { Time::MAX } else { now + PATIENCE };
+            progress.due = if in_flight == 0 { Time::MAX } else { now + STALL_TIMEOUT };
             return true;
         }
-        if now < progress.since + PATIENCE {
-            progress.due = progress.since + PATIENCE;
+        if now < progress.since + STALL_TIMEOUT {
+            progress.due = progress.since + STALL_TIMEOUT;
             return true;
         }
-        // If nothing arrives at all, the idle time-out applies.
-        progress.tries += u32::from(self.last_heard > progress.asked);
+        // Without any arrivals, the idle time-out applies.
+        progress.tries += u32::from(self.last_received > progress.probed);
         if progress.tries > TRIES {
             let reason = "the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)";
-            self.drain(now, Some((code::NARROW, reason)), Closed::Narrow);
+            self.drain(now, Some((code::PATH_MTU_TOO_SMALL, reason)), Closed::PathMtuTooSmall);
             return false;
         }
-        (progress.asked, progress.due) = (now, now + INTERVAL);
+        (progress.probed, progress.due) = (now, now + INTERVAL);
         let to = self.path.remote;
         self.send(batch, to, Purpose::Probe, |into| {
             let start = into.len();
