@@ -1,11 +1,11 @@
-//! Tells the crate by which sources it is built, so that runs which are kept are those of one build.
+//! Sets the crate's build fingerprint from its sources: saved runs are reused only within one build.
 
 #[path = "src/sources.rs"]
 mod sources;
 
 use std::path::PathBuf;
 
-/// The crates whose sources decide what a run is, and what is kept of it: runs, scores of hunts, and what controllers in Python see.
+/// Crates whose sources determine saved results: runs, scores of hunts, and observations of Python controllers.
 const CRATES: [&str; 10] = [
     "thalweg-units",
     "thalweg-proto",
@@ -23,7 +23,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut places: Vec<PathBuf> =
         CRATES.iter().map(|name| PathBuf::from(format!("../{name}/src"))).collect();
-    // In a package of this crate alone the others are elsewhere: the program is then known by its file.
+    // In a stand-alone package of this crate the other crates are missing: the program is then identified by its file.
     if !places.iter().all(|place| place.is_dir()) {
         return;
     }

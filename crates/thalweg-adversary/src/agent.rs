@@ -49,8 +49,8 @@ pub struct Talk {
     /// State lost in a restart of the endpoint.
     pub is_forgotten: bool,
     /// The one datagram that the application sends.
-    pub said: Vec<u8>,
-    pub heard: Vec<Vec<u8>>,
+    pub payload: Vec<u8>,
+    pub received: Vec<Vec<u8>>,
 }
 
 impl Talk {
@@ -163,12 +163,12 @@ impl Agent {
     }
 
     /// Handles an established connection: the application sends its datagram.
-    pub fn greet(&mut self, handle: Handle, with: Option<usize>) {
+    pub fn on_established(&mut self, handle: Handle, with: Option<usize>) {
         let Some(session) = self.endpoint.session(handle) else { return };
         let agreed = session.agreed().clone();
         let side = if agreed.side == Side::Client { "client" } else { "server" };
-        let said = [side.as_bytes(), &agreed.binding[..8]].concat();
-        session.send_datagram(Slice::new(said.as_slice()));
+        let payload = [side.as_bytes(), &agreed.binding[..8]].concat();
+        session.send_datagram(Slice::new(payload.as_slice()));
         self.endpoint.touch(handle);
         self.talks.push(Talk {
             handle,
@@ -182,8 +182,8 @@ impl Agent {
             is_left: false,
             closed: None,
             is_forgotten: false,
-            said,
-            heard: Vec::new(),
+            payload,
+            received: Vec::new(),
         });
     }
 }

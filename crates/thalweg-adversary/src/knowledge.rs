@@ -66,7 +66,7 @@ impl Knowledge {
                 add(&mut self.ids, destination);
                 add(&mut self.bodies, (destination, known.bytes[9..].to_vec()));
             }
-            Some(Packet::Version { .. } | Packet::OtherHello { .. } | Packet::Told(_)) | None => {}
+            Some(Packet::Version { .. } | Packet::OtherHello { .. } | Packet::RouterFeedback(_)) | None => {}
         }
         self.datagrams.push(known);
         true
@@ -84,7 +84,7 @@ impl Knowledge {
     }
 
     /// Returns a description of a datagram.
-    pub fn say(&self, datagram: &[u8]) -> String {
+    pub fn describe(&self, datagram: &[u8]) -> String {
         match Packet::read(datagram) {
             Some(Packet::Hello { source, cookie, message }) => {
                 let mut text = format!("hello of {}", self.name(source));
@@ -125,8 +125,8 @@ impl Knowledge {
                 let number = datagram.get(9..HEADER).map_or(0, |bytes| bytes[bytes.len() - 1]);
                 format!("packet {number} to {}", self.name(destination))
             }
-            Some(Packet::Told(told)) => {
-                format!("router's message about {}", self.name(ConnectionId(told.head.connection)))
+            Some(Packet::RouterFeedback(feedback)) => {
+                format!("router's message about {}", self.name(ConnectionId(feedback.head.connection)))
             }
             None => "nonsense".to_owned(),
         }

@@ -1,6 +1,6 @@
 //! Adversarial search: visits every state that an attacker can bring the endpoints to within bounds.
 //!
-//! The endpoints are those of [`thalweg_net`], byte for byte: a client, its server, and another socket with the
+//! The endpoints are from [`thalweg_net`], byte for byte: a client, its server, and another socket with the
 //! server's identity. The network is the attacker (Dolev and Yao 1983). The attacker reads every datagram and delivers
 //! it any number of times, or never, from any address and to any socket. It assembles datagrams from all observed
 //! pieces: connection ids, cookies, first, second and third messages of handshakes, reset tokens, encrypted packets. It

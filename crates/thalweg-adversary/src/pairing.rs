@@ -14,7 +14,7 @@ use std::io::Cursor;
 use std::rc::Rc;
 use thalweg_explore::Fnv;
 use thalweg_net::identity::{Entropy, PublicKey};
-use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, ask_with, serve_with};
+use thalweg_net::pairing::{Ends, Guesses, PairingError, Verdict, initiate_with, serve_with};
 
 /// Length of each endpoint's first message.
 const HALF: usize = 33;
@@ -30,10 +30,10 @@ const GUESSES: u8 = 3;
 struct Run {
     is_server: bool,
     ends: Ends,
-    /// Seed that separates its random bytes from those of other runs.
+    /// Random seed, distinct for each run.
     seed: u8,
-    heard: Vec<u8>,
-    said: Vec<u8>,
+    received: Vec<u8>,
+    output: Vec<u8>,
     is_cut: bool,
     result: Option<Result<(), Reason>>,
 }
@@ -46,10 +46,10 @@ pub enum Reason {
 }
 
 /// Messages of a run, and its result if nothing more is received.
-type Said = (Vec<u8>, Result<(), Reason>);
+type Transcript = (Vec<u8>, Result<(), Reason>);
 
 /// Cache of runs by their inputs: each takes several curve multiplications.
-pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Said>>>;
+pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, String), Transcript>>>;
 
 /// The two honest endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub enum Step {
     /// The connection of this end is cut.
     Cut(Who),
     /// The attacker sends a message to this endpoint.
-    Say(Who, Words),
+    Send(Who, Words),
 }
 
 pub struct Pairing {
@@ -115,7 +115,7 @@ const fn key(number: u8) -> PublicKey {
     PublicKey([number; 32])
 }
 
-/// The code that both ends know, and the one that the attacker tries.
+/// Code of both endpoints, and the attacker's guess.
 const CODE: &str = "1234-5678";
 const GUESS: &str = "8765-4321";
 
@@ -123,10 +123,10 @@ impl Run {
     /// Advances the run with the received messages.
     fn go(&mut self, memo: &Memo, code: &str) {
         let Ends { client, binding, .. } = self.ends;
-        let key = (self.is_server, self.seed, client, binding, self.heard.clone(), code.to_owned());
+        let key = (self.is_server, self.seed, client, binding, self.received.clone(), code.to_owned());
         let mut memo = memo.borrow_mut();
-        let (said, result) = memo.entry(key).or_insert_with(|| self.run(code));
-        self.said.clone_from(said);
+        let (output, result) = memo.entry(key).or_insert_with(|| self.run(code));
+        self.output.clone_from(output);
         self.result = match *result {
             // It waits for more.
             Err(Reason::Left { .. }) if !self.is_cut => None,
@@ -134,19 +134,20 @@ impl Run {
         };
     }
 
-    fn run(&self, code: &str) -> Said {
-        let (mut entropy, mut from, mut said) = (Seeded(self.seed, 0), Cursor::new(&self.heard), Vec::new());
+    fn run(&self, code: &str) -> Transcript {
+        let (mut entropy, mut from, mut output) =
+            (Seeded(self.seed, 0), Cursor::new(&self.received), Vec::new());
         let code = code.parse().expect("eight digits are a code");
         let result = if self.is_server {
-            serve_with(&mut entropy, &code, &self.ends, &mut from, &mut said)
+            serve_with(&mut entropy, &code, &self.ends, &mut from, &mut output)
         } else {
-            ask_with(&mut entropy, &code, &self.ends, &mut from, &mut said)
+            initiate_with(&mut entropy, &code, &self.ends, &mut from, &mut output)
         };
         let result = result.map_err(|error| match error {
             PairingError::Wrong => Reason::Wrong,
             PairingError::Stream { guessed, .. } => Reason::Left { guessed },
         });
-        (said, result)
+        (output, result)
     }
 
     /// Returns true for the receiver's run with the attacker.
@@ -155,14 +156,14 @@ impl Run {
     }
 
     fn digest(&self, hash: &mut Fnv) {
-        (self.seed, &self.heard, &self.said, self.is_cut, &self.result).hash(hash);
+        (self.seed, &self.received, &self.output, self.is_cut, &self.result).hash(hash);
     }
 }
 
-/// Returns the message in `said` that follows the first `before` bytes.
-fn part(said: &[u8], before: usize) -> Option<Vec<u8>> {
+/// Returns the message in `output` that follows the first `before` bytes.
+fn part(output: &[u8], before: usize) -> Option<Vec<u8>> {
     let length = if before == 0 { HALF } else { PROOF };
-    said.get(before..before + length).map(<[u8]>::to_vec)
+    output.get(before..before + length).map(<[u8]>::to_vec)
 }
 
 impl Pairing {
@@ -182,7 +183,7 @@ impl Pairing {
         }
     }
 
-    fn say(&mut self, line: impl Into<String>) {
+    fn log_line(&mut self, line: impl Into<String>) {
         if let Some(log) = &mut self.log {
             log.push(line.into());
         }
@@ -193,8 +194,8 @@ impl Pairing {
         if self.fault == Fault::PairingUnbound {
             ends = Ends { client: key(1), server: key(2), binding: [0; 32] };
         }
-        let (heard, said) = (Vec::new(), Vec::new());
-        Run { is_server, ends, seed, heard, said, is_cut: false, result: None }
+        let (received, output) = (Vec::new(), Vec::new());
+        Run { is_server, ends, seed, received, output, is_cut: false, result: None }
     }
 
     fn end(&self, who: Who) -> Option<&Run> {
@@ -205,7 +206,7 @@ impl Pairing {
     }
 
     /// Returns true if this endpoint is connected to the attacker.
-    fn is_met(&self, who: Who) -> bool {
+    fn is_with_attacker(&self, who: Who) -> bool {
         let joined = self.joined.is_some();
         match who {
             Who::Sender => self.sender.as_ref().is_some_and(|run| !joined && run.result.is_none()),
@@ -216,20 +217,21 @@ impl Pairing {
     /// Returns the message, if the attacker has it.
     fn words(&self, who: Who, words: Words) -> Option<Vec<u8>> {
         let run = self.end(who)?;
-        let before = run.heard.len();
+        let before = run.received.len();
         match words {
             Words::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
-            Words::Echo => part(&run.said, before),
+            Words::Echo => part(&run.output, before),
             Words::Theirs => {
                 let other = if who == Who::Sender { Who::Receiver } else { Who::Sender };
-                part(&self.end(other).filter(|_| self.is_met(other))?.said, before)
+                part(&self.end(other).filter(|_| self.is_with_attacker(other))?.output, before)
             }
             Words::Guess => {
-                let mut own = Run { is_server: !run.is_server, heard: run.said.clone(), ..run.clone() };
-                own.seed = run.seed + ATTACKERS;
-                own.is_cut = true;
-                own.go(&self.memo, GUESS);
-                part(&own.said, before)
+                let mut guess =
+                    Run { is_server: !run.is_server, received: run.output.clone(), ..run.clone() };
+                guess.seed = run.seed + ATTACKERS;
+                guess.is_cut = true;
+                guess.go(&self.memo, GUESS);
+                part(&guess.output, before)
             }
         }
     }
@@ -249,7 +251,7 @@ impl Pairing {
                 },
             });
             let verdict = self.guesses.after(&result);
-            self.say(format!("    receiver: {verdict:?}"));
+            self.log_line(format!("    receiver: {verdict:?}"));
             match verdict {
                 Verdict::Paired => {
                     self.is_good = false;
@@ -275,26 +277,26 @@ impl Pairing {
     }
 
     /// Delivers a message to an endpoint.
-    fn hear(&mut self, who: Who, words: &[u8]) -> Result<(), String> {
+    fn deliver(&mut self, who: Who, words: &[u8]) -> Result<(), String> {
         let run = match who {
             Who::Sender => self.sender.as_mut(),
             Who::Receiver => self.receiver.as_mut(),
         };
         let Some(run) = run else { return Ok(()) };
-        let before = run.said.len();
-        run.heard.extend_from_slice(words);
+        let before = run.output.len();
+        run.received.extend_from_slice(words);
         run.go(&self.memo, CODE);
-        let (after, said) = (run.said.len(), run.said.clone());
+        let (after, output) = (run.output.len(), run.output.clone());
         let by_attacker = run.is_by_attacker();
         if after > before {
             let what = if before == 0 && who == Who::Receiver { "its half" } else { "its proof" };
             let name = if who == Who::Sender { "sender" } else { "receiver" };
-            self.say(format!("    {name} -> {what}"));
+            self.log_line(format!("    {name} -> {what}"));
         }
         if who == Who::Receiver {
             self.answered += u8::from(by_attacker && before == 0 && after > 0);
             if let Some(joined) = self.joined.as_mut().filter(|_| !by_attacker) {
-                *joined = said;
+                *joined = output;
             }
         }
         self.settle()
@@ -318,18 +320,18 @@ impl Pairing {
 
     fn carry(&mut self, to: Who) -> Result<(), String> {
         let words = self.waiting(to).unwrap_or_default();
-        self.hear(to, &words)
+        self.deliver(to, &words)
     }
 
     /// Returns the data in flight to an endpoint on the connection between the two.
     fn waiting(&self, to: Who) -> Option<Vec<u8>> {
-        let said = self.joined.as_ref()?;
+        let output = self.joined.as_ref()?;
         let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
-        let said = match to {
-            Who::Sender => said,
-            Who::Receiver => &self.sender.as_ref()?.said,
+        let output = match to {
+            Who::Sender => output,
+            Who::Receiver => &self.sender.as_ref()?.output,
         };
-        said.get(run.heard.len()..).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec)
+        output.get(run.received.len()..).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec)
     }
 }
 
@@ -373,10 +375,10 @@ impl System for Pairing {
             if self.end(who).is_some_and(|run| run.result.is_none()) {
                 steps.push(Step::Cut(who));
             }
-            if self.is_met(who) {
+            if self.is_with_attacker(who) {
                 let words = [Words::Guess, Words::Theirs, Words::Echo, Words::Nonsense];
                 let has = |words: &Words| self.words(who, *words).is_some();
-                steps.extend(words.into_iter().filter(has).map(|words| Step::Say(who, words)));
+                steps.extend(words.into_iter().filter(has).map(|words| Step::Send(who, words)));
             }
         }
         steps
@@ -389,7 +391,7 @@ impl System for Pairing {
                 let is_joined = step == Step::SenderMeetsReceiver;
                 let whom =
                     if is_joined { "receiver" } else { "attacker, who answers in the receiver's place" };
-                self.say(format!("the sender reaches the {whom}\n    sender -> its half"));
+                self.log_line(format!("the sender reaches the {whom}\n    sender -> its half"));
                 let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
                 let mut sender = self.begin(false, 1, server, binding, 1);
                 sender.go(&self.memo, CODE);
@@ -401,40 +403,40 @@ impl System for Pairing {
                 Ok(())
             }
             Step::AttackerMeetsReceiver => {
-                self.say("the attacker reaches the receiver");
+                self.log_line("the attacker reaches the receiver");
                 let seed = FIRST_ATTEMPT + self.left;
                 self.receiver = Some(self.begin(true, 3, 2, seed, seed));
                 self.left -= 1;
                 Ok(())
             }
             Step::Carry(to) => {
-                self.say(format!("what the other end said arrives at the {}", name(to)));
+                self.log_line(format!("what the other end said arrives at the {}", name(to)));
                 self.carry(to)
             }
             Step::Cut(who) => {
-                self.say(format!("the connection of the {} is cut", name(who)));
+                self.log_line(format!("the connection of the {} is cut", name(who)));
                 self.cut(who)
             }
-            Step::Say(who, words) => {
+            Step::Send(who, words) => {
                 let what = match words {
                     Words::Guess => "what a guess at the code makes him say",
                     Words::Theirs => "what the other one said to him",
                     Words::Echo => "what it has just said itself",
                     Words::Nonsense => "nonsense",
                 };
-                self.say(format!("the attacker says to the {} {what}", name(who)));
+                self.log_line(format!("the attacker says to the {} {what}", name(who)));
                 let words = self.words(who, words).unwrap_or_default();
-                self.hear(who, &words)
+                self.deliver(who, &words)
             }
         }
     }
 
-    /// Runs to completion without the attacker: its connections end. A sender without a connection reaches the receiver
-    /// and is paired, and so is one that has reached it and is not cut off.
+    /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
+    /// already, and is paired.
     fn calm(&mut self) -> Result<(), String> {
-        self.say("from here on the attacker does nothing, and is closed when his time is over");
+        self.log_line("from here on the attacker does nothing, and is closed when his time is over");
         for who in [Who::Receiver, Who::Sender] {
-            if self.is_met(who) {
+            if self.is_with_attacker(who) {
                 self.cut(who)?;
             }
         }

@@ -17,16 +17,18 @@ impl World {
             agent.talks.iter().filter(|talk| talk.is_open()).map(|talk| talk.handle).collect();
         for handle in handles {
             if let Some(session) = agent.endpoint.session(handle)
-                && session.is_proved()
+                && session.is_validated()
             {
                 agent.proved.insert(session.remote());
             }
         }
-        let beyond =
-            agent.traffic.iter().find(|(to, (came, went))| *went > 3 * came && !agent.proved.contains(to));
-        beyond.map_or(Ok(()), |(to, (came, went))| {
+        let beyond = agent
+            .traffic
+            .iter()
+            .find(|(to, (incoming, went))| *went > 3 * incoming && !agent.proved.contains(to));
+        beyond.map_or(Ok(()), |(to, (incoming, went))| {
             Err(format!(
-                "the {} sent {went} bytes to {to}, from where {came} came and nothing proved",
+                "the {} sent {went} bytes to {to}, from where {incoming} came and nothing proved",
                 agent.name
             ))
         })
@@ -80,7 +82,7 @@ impl World {
         &self,
         talk: &Talk,
         why: &Closed,
-        came: Option<(SocketAddr, &[u8])>,
+        incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
         let other = self.find(talk.binding, opposite(talk.side)).map(|(_, other)| other);
         match why {
@@ -95,7 +97,7 @@ impl World {
                     .ok_or_else(|| "a connection was closed in the name of a peer that did not".to_owned())
             }
             Closed::Reset => {
-                let reset = came.map_or(&[][..], |(_, came)| came);
+                let reset = incoming.map_or(&[][..], |(_, incoming)| incoming);
                 let is_owners = talk.with.is_some_and(|owner| self.agents[owner].resets.contains(reset));
                 if !is_owners {
                     return Err(
@@ -108,7 +110,7 @@ impl World {
                     .ok_or_else(|| "a connection that its peer still has was reset".to_owned())
             }
             Closed::Silent => Ok(()),
-            Closed::Narrow | Closed::Protocol | Closed::Forgeries | Closed::Failed(_) => {
+            Closed::PathMtuTooSmall | Closed::Protocol | Closed::Forgeries | Closed::Failed(_) => {
                 Err(format!("a connection failed: {why:?}"))
             }
         }
@@ -130,7 +132,7 @@ mod tests {
     fn connected() -> World {
         let mut world = World::new(&Bounds::default(), Fault::None, false);
         world.take(Step::Connect).unwrap();
-        while !world.is_settled() || world.agents[CLIENT].talks[0].heard.is_empty() {
+        while !world.is_settled() || world.agents[CLIENT].talks[0].received.is_empty() {
             let datagrams = 0..world.known.datagrams.len();
             let new = datagrams.rev().map(|number| (number, world.known.datagrams[number].clone()));
             for (number, datagram) in new.collect::<Vec<_>>() {
@@ -145,7 +147,7 @@ mod tests {
     fn nothing_is_wrong_with_a_connection() {
         let world = connected();
         assert_eq!((world.check_agreement(CLIENT), world.check_agreement(SERVER)), (Ok(()), Ok(())));
-        assert!(world.agents[..=SERVER].iter().all(|agent| agent.talks[0].heard.len() == 1));
+        assert!(world.agents[..=SERVER].iter().all(|agent| agent.talks[0].received.len() == 1));
     }
 
     #[test]
@@ -170,37 +172,37 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_nobody_asked_for_are_noticed() {
+    fn unrequested_closes_are_detected() {
         let world = connected();
         let talk = &world.agents[CLIENT].talks[0];
         let peer = Closed::Peer { code: 0, reason: String::new() };
         for why in [Closed::Here, peer.clone(), Closed::Reset, Closed::Protocol] {
             assert!(world.check_end(talk, &why, None).is_err(), "{why:?}");
         }
-        // One that the server's socket sent while it had the connection, and one after it had forgotten it.
+        // The first reset was sent while the server's socket had the connection, the second after it had lost it.
         let mut world = world;
         let reset = b"a reset".to_vec();
         world.agents[SERVER].resets.insert(reset.clone());
-        let came = Some((world.agents[SERVER].address, &reset[..]));
+        let incoming = Some((world.agents[SERVER].address, &reset[..]));
         let talk = world.agents[CLIENT].talks[0].clone();
-        assert!(world.check_end(&talk, &Closed::Reset, came).unwrap_err().contains("still has"));
+        assert!(world.check_end(&talk, &Closed::Reset, incoming).unwrap_err().contains("still has"));
         world.agents[SERVER].talks[0].is_forgotten = true;
-        assert_eq!(world.check_end(&talk, &Closed::Reset, came), Ok(()));
+        assert_eq!(world.check_end(&talk, &Closed::Reset, incoming), Ok(()));
         world.agents[SERVER].talks[0].is_left = true;
         assert_eq!(world.check_end(&talk, &peer, None), Ok(()));
     }
 
     #[test]
-    fn what_is_heard_twice_or_was_never_said_is_noticed() {
-        let hear = |world: &mut World, said: &[u8]| {
+    fn duplicate_and_unknown_messages_are_detected() {
+        let deliver = |world: &mut World, payload: &[u8]| {
             let handle = world.agents[CLIENT].talks[0].handle;
-            let data = thalweg_proto::payload::Slice::new(said);
+            let data = thalweg_proto::payload::Slice::new(payload);
             world.on_event(CLIENT, handle, EndpointEvent::Session(SessionEvent::Datagram(data)), None)
         };
         let mut world = connected();
-        let said = world.agents[SERVER].talks[0].said.clone();
-        assert!(hear(&mut world, &said).unwrap_err().contains("twice"));
-        assert!(hear(&mut world, b"never said").unwrap_err().contains("never said"));
+        let payload = world.agents[SERVER].talks[0].payload.clone();
+        assert!(deliver(&mut world, &payload).unwrap_err().contains("twice"));
+        assert!(deliver(&mut world, b"never said").unwrap_err().contains("never said"));
     }
 
     /// Restarted endpoints reuse handles.
@@ -219,10 +221,10 @@ mod tests {
     #[test]
     fn more_than_three_bytes_for_one_are_noticed() {
         let mut world = connected();
-        let stranger = SocketAddr::from(([192, 0, 2, 9], 9));
-        world.agents[SERVER].traffic.insert(stranger, (100, 300));
+        let unproved = SocketAddr::from(([192, 0, 2, 9], 9));
+        world.agents[SERVER].traffic.insert(unproved, (100, 300));
         assert_eq!(world.check_traffic(SERVER), Ok(()));
-        world.agents[SERVER].traffic.insert(stranger, (100, 301));
+        world.agents[SERVER].traffic.insert(unproved, (100, 301));
         assert!(world.check_traffic(SERVER).unwrap_err().contains("301 bytes"));
     }
 

@@ -62,18 +62,18 @@ fn visit<W: System>(
         if visited.depth_of(number) >= most_steps {
             continue;
         }
-        let way = visited.way(number);
-        let mut world = after(make, &way);
+        let path = visited.path(number);
+        let mut world = after(make, &path);
         let (base, left) = (world.digest(), world.left());
         let mut in_vain = 0;
         for step in world.steps() {
             if in_vain >= MAX_IN_VAIN {
-                world = after(make, &way);
+                world = after(make, &path);
                 in_vain = 0;
             }
             steps += 1;
             let wrong = |what, is_calm| {
-                let trace = trail(make, &[&way[..], &[step]].concat(), is_calm);
+                let trace = trail(make, &[&path[..], &[step]].concat(), is_calm);
                 Some(Counterexample { what, trace })
             };
             if let Err(what) = world.take(step) {
@@ -85,7 +85,7 @@ fn visit<W: System>(
                 in_vain += 1;
                 continue;
             }
-            // It is another state now, from which nothing leads back.
+            // The state has changed: the next step needs it rebuilt.
             in_vain = MAX_IN_VAIN;
             if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
@@ -100,9 +100,9 @@ fn visit<W: System>(
 }
 
 /// Returns the system after these steps, which break no rule.
-fn after<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step]) -> W {
+fn after<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step]) -> W {
     let mut world = make(false);
-    for &step in way {
+    for &step in path {
         // An error was reported when the step was first taken.
         let _ = world.take(step);
     }
@@ -110,9 +110,9 @@ fn after<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step]) -> W {
 }
 
 /// Repeats the steps and returns their trace.
-fn trail<W: System>(make: &impl Fn(bool) -> W, way: &[W::Step], is_calm: bool) -> Vec<String> {
+fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_calm: bool) -> Vec<String> {
     let mut world = make(true);
-    let mut result = way.iter().try_for_each(|&step| world.take(step));
+    let mut result = path.iter().try_for_each(|&step| world.take(step));
     if is_calm && result.is_ok() {
         result = world.calm();
     }
@@ -164,10 +164,10 @@ mod tests {
     use std::collections::{BTreeSet, HashMap};
 
     /// The digests that one step leads to.
-    fn after_a_step(bounds: &Bounds, way: &[Step]) -> BTreeSet<(u128, String)> {
-        let steps = after(&|log| World::new(bounds, Fault::None, log), way).steps();
+    fn after_a_step(bounds: &Bounds, path: &[Step]) -> BTreeSet<(u128, String)> {
+        let steps = after(&|log| World::new(bounds, Fault::None, log), path).steps();
         let lead = |step| {
-            let mut world = after(&|log| World::new(bounds, Fault::None, log), way);
+            let mut world = after(&|log| World::new(bounds, Fault::None, log), path);
             let result = world.take(step);
             (world.digest(), format!("{:?} {result:?}", world.left))
         };
@@ -182,22 +182,22 @@ mod tests {
         let mut line = vec![Vec::new()];
         let mut compared = 0;
         for depth in 0..5 {
-            for way in core::mem::take(&mut line) {
-                let world = after(&|log| World::new(&bounds, Fault::None, log), &way);
+            for path in core::mem::take(&mut line) {
+                let world = after(&|log| World::new(&bounds, Fault::None, log), &path);
                 for (number, step) in world.steps().into_iter().enumerate() {
-                    let way = [&way[..], &[step]].concat();
-                    let next = after(&|log| World::new(&bounds, Fault::None, log), &way);
+                    let path = [&path[..], &[step]].concat();
+                    let next = after(&|log| World::new(&bounds, Fault::None, log), &path);
                     let key = (next.digest(), next.left);
                     let Some(first) = states.get(&key) else {
-                        states.insert(key, way.clone());
-                        line.push(way);
+                        states.insert(key, path.clone());
+                        line.push(path);
                         continue;
                     };
                     // Each costs a few hundred handshakes.
-                    let is_another = !first.starts_with(&way[..way.len() - 1]);
+                    let is_another = !first.starts_with(&path[..path.len() - 1]);
                     if depth > 1 && is_another && number % 3 == 0 && compared < 40 {
                         compared += 1;
-                        assert_eq!(after_a_step(&bounds, first), after_a_step(&bounds, &way));
+                        assert_eq!(after_a_step(&bounds, first), after_a_step(&bounds, &path));
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! The steps of the attacker, and those of the other agents.
+//! Steps of the attacker and of the other agents.
 
 use crate::knowledge::Knowledge;
 use crate::world::{ATTACKER, CLIENT, Left, OTHER, SERVER, World};
@@ -40,7 +40,7 @@ pub enum Place {
 /// A datagram assembled from pieces of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
-    /// Without a cookie, and then with the one that answers it.
+    /// Sent without a cookie, then with the cookie of the answer.
     Hello {
         id: usize,
         first: usize,
@@ -124,7 +124,7 @@ impl World {
     }
 
     fn forgeries(&self, steps: &mut Vec<Step>) {
-        let ways = [
+        let routes = [
             (Place::Server, CLIENT),
             (Place::Attacker, CLIENT),
             (Place::Client, SERVER),
@@ -132,7 +132,7 @@ impl World {
             (Place::Attacker, OTHER),
         ];
         for (number, datagram) in self.known.datagrams.iter().enumerate() {
-            for (from, to) in ways {
+            for (from, to) in routes {
                 let is_plain = (self.address(from), self.agents[to].address) == (datagram.from, datagram.to);
                 if !is_plain && datagram.by != to {
                     steps.push(Step::Misdirect(number, from, to));
@@ -152,17 +152,17 @@ impl World {
             forgeries.extend((0..known.responses.len()).map(|message| Forgery::Response { id, message }));
             forgeries.extend((0..known.confirms.len()).map(|message| Forgery::Confirm { id, message }));
             forgeries.extend((0..known.tokens.len()).map(|token| Forgery::Reset { id, token }));
-            let bodies = known.bodies.iter().enumerate().filter(|(_, (own, _))| *own != known.ids[id]);
+            let bodies = known.bodies.iter().enumerate().filter(|(_, (source, _))| *source != known.ids[id]);
             forgeries.extend(bodies.map(|(body, _)| Forgery::Packet { id, body }));
         }
         for forgery in forgeries {
             let bytes = forgery.write(known, &[]);
-            for (from, to) in ways {
+            for (from, to) in routes {
                 let is_known = |datagram: &crate::knowledge::Known| {
                     (datagram.from, datagram.to) == (self.address(from), self.agents[to].address)
                         && datagram.bytes == bytes
                 };
-                let is_heard = match forgery {
+                let is_accepted = match forgery {
                     Forgery::Hello { .. } | Forgery::HelloWith { .. } | Forgery::Confirm { .. } => {
                         to != CLIENT
                     }
@@ -174,7 +174,7 @@ impl World {
                 // A hello without a cookie is no forgery, and with the next cookie it is one.
                 let is_plain =
                     !matches!(forgery, Forgery::Hello { .. }) && known.datagrams.iter().any(is_known);
-                if is_heard && !is_plain {
+                if is_accepted && !is_plain {
                     steps.push(Step::Forge(forgery, from, to));
                 }
             }
@@ -201,8 +201,8 @@ impl World {
             Step::Intrude(id) => self.intrude(id.map(|id| self.known.ids[id]))?,
             Step::Deliver(datagram, to) => {
                 let known = self.known.datagrams[datagram].clone();
-                self.say(|world| {
-                    format!("{} arrives at the {}", world.known.say(&known.bytes), world.agents[to].name)
+                self.describe(|world| {
+                    format!("{} arrives at the {}", world.known.describe(&known.bytes), world.agents[to].name)
                 });
                 self.hand(to, known.from, &known.bytes)?;
             }
@@ -231,13 +231,13 @@ impl World {
             Step::Restart => self.restart()?,
             Step::Close(attempt) => self.close(attempt)?,
         }
-        self.ask_about_ids()
+        self.check_ids()
     }
 
     fn forge(&mut self, bytes: &[u8], from: Place, to: usize, does: &str) -> Result<(), String> {
         let from = self.address(from);
-        self.say(|world| {
-            let (text, to) = (world.known.say(bytes), world.agents[to].name);
+        self.describe(|world| {
+            let (text, to) = (world.known.describe(bytes), world.agents[to].name);
             format!("the attacker {does}, from {from} to the {to}: {text}")
         });
         self.hand(to, from, bytes)
@@ -250,9 +250,11 @@ impl Forgery {
         let mut bytes = Vec::new();
         let id = |number: usize| -> ConnectionId { known.ids[number] };
         match self {
-            Self::Hello { id: own, first } => write_hello(&mut bytes, id(own), fresh, &known.firsts[first]),
-            Self::HelloWith { id: own, cookie, first } => {
-                write_hello(&mut bytes, id(own), &known.cookies[cookie], &known.firsts[first]);
+            Self::Hello { id: source, first } => {
+                write_hello(&mut bytes, id(source), fresh, &known.firsts[first]);
+            }
+            Self::HelloWith { id: source, cookie, first } => {
+                write_hello(&mut bytes, id(source), &known.cookies[cookie], &known.firsts[first]);
             }
             Self::Cookie { id: to, cookie } => {
                 let cookie = known.cookies[cookie].first_chunk().unwrap_or(&[0; COOKIE]);
@@ -269,10 +271,10 @@ impl Forgery {
             Self::Confirm { id: to, message } => write_confirm(&mut bytes, id(to), &known.confirms[message]),
             Self::Reset { id: of, token } => write_reset(&mut bytes, id(of), &known.tokens[token]),
             Self::Packet { id: to, body } => {
-                let own = &known.bodies[body].1;
+                let source = &known.bodies[body].1;
                 thalweg_net::wire::write_header(&mut bytes, id(to), 0);
                 bytes.truncate(9);
-                bytes.extend_from_slice(own);
+                bytes.extend_from_slice(source);
             }
         }
         bytes

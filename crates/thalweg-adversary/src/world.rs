@@ -69,11 +69,11 @@ impl World {
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
         // With a cookie fault, each hello needs a cookie.
         let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
-        let unproved = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
+        let unvalidated = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
         let server = |name, trust, key| EndpointConfig {
             listen: Some(Listen::new(trust, ["test"])),
             place: place(name),
-            limits: Limits { unproved, ..Limits::default() },
+            limits: Limits { unvalidated, ..Limits::default() },
             ..config(key)
         };
         let [client, there, beside, attacker] =
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    pub fn say(&mut self, line: impl FnOnce(&Self) -> String) {
+    pub fn describe(&mut self, line: impl FnOnce(&Self) -> String) {
         if self.log.is_some() {
             let line = line(self);
             self.log.iter_mut().for_each(|log| log.push(line.clone()));
@@ -122,7 +122,7 @@ impl World {
             agent.endpoint.digest(self.now, &mut hash);
             (agent.drawn(), &agent.made).hash(&mut hash);
             for talk in &agent.talks {
-                (talk.binding, talk.is_left, talk.is_forgotten, talk.closed.is_some(), &talk.heard)
+                (talk.binding, talk.is_left, talk.is_forgotten, talk.closed.is_some(), &talk.received)
                     .hash(&mut hash);
             }
         }
@@ -135,7 +135,7 @@ impl World {
     /// Requests a connection by the client.
     pub fn connect(&mut self) -> Result<(), String> {
         self.left.connections = self.left.connections.saturating_sub(1);
-        self.say(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
+        self.describe(|world| format!("the client asks for connection {}", world.attempts.len() + 1));
         let request = self.request(Trust::only(key(2).public()));
         let handle = self.agents[CLIENT].connect(self.now, request, None);
         self.attempts.push(Attempt { handle, failed: None });
@@ -144,7 +144,7 @@ impl World {
 
     /// Requests a connection by the attacker under its own key, optionally by another agent's id.
     pub fn intrude(&mut self, id: Option<ConnectionId>) -> Result<(), String> {
-        self.say(|world| match id {
+        self.describe(|world| match id {
             Some(id) => {
                 format!("the attacker asks the server for a connection and calls it {}", world.known.name(id))
             }
@@ -166,14 +166,14 @@ impl World {
     }
 
     pub fn restart(&mut self) -> Result<(), String> {
-        self.say(|_| "the server is started anew and has forgotten all".to_owned());
+        self.describe(|_| "the server is started anew and has forgotten all".to_owned());
         self.agents[SERVER].restart(self.now);
         self.settle(SERVER, None)
     }
 
     /// Closes a connection by the client's application.
     pub fn close(&mut self, attempt: usize) -> Result<(), String> {
-        self.say(|_| format!("the client closes connection {}", attempt + 1));
+        self.describe(|_| format!("the client closes connection {}", attempt + 1));
         let handle = self.attempts[attempt].handle;
         let client = &mut self.agents[CLIENT];
         client.talks.iter_mut().filter(|talk| talk.handle == handle).for_each(|talk| talk.is_left = true);
@@ -186,7 +186,7 @@ impl World {
         let Some(due) = self.due() else { return Ok(()) };
         let (before, now) = (self.now, self.now.max(due));
         self.now = now;
-        self.say(|_| format!("{} pass", now.since(before)));
+        self.describe(|_| format!("{} pass", now.since(before)));
         (0..self.agents.len()).try_for_each(|agent| self.settle(agent, None))
     }
 
@@ -268,24 +268,24 @@ impl World {
         }
     }
 
-    /// Polls an agent after an input, and checks the rules; `came` is the datagram received, with its source address.
-    fn settle(&mut self, agent: usize, came: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
+    /// Polls an agent after an input, and checks the rules; `incoming` is the datagram received, with its source address.
+    fn settle(&mut self, agent: usize, incoming: Option<(SocketAddr, &[u8])>) -> Result<(), String> {
         loop {
             let (sent, events) = self.agents[agent].poll(self.now, agent);
             if sent.is_empty() && events.is_empty() {
                 break;
             }
             for datagram in sent {
-                self.on_sent(datagram, came);
+                self.on_sent(datagram, incoming);
             }
             for (handle, event) in events {
-                self.on_event(agent, handle, event, came)?;
+                self.on_event(agent, handle, event, incoming)?;
             }
         }
         self.check_traffic(agent)
     }
 
-    fn on_sent(&mut self, datagram: Known, came: Option<(SocketAddr, &[u8])>) {
+    fn on_sent(&mut self, datagram: Known, incoming: Option<(SocketAddr, &[u8])>) {
         let sender = &mut self.agents[datagram.by];
         sender.traffic.entry(datagram.to).or_default().1 += datagram.bytes.len() as u64;
         let mut is_kept = true;
@@ -293,14 +293,14 @@ impl World {
             Some(Packet::Cookie { cookie, .. }) => {
                 is_kept = !self.forgets_cookies;
                 if let Some((from, Some(Packet::Hello { source, message, .. }))) =
-                    came.map(|(from, came)| (from, Packet::read(came)))
+                    incoming.map(|(from, incoming)| (from, Packet::read(incoming)))
                 {
                     sender.issued.insert(cookie.to_owned(), (from, source, message.to_owned()));
                 }
             }
             Some(Packet::Response { message, .. }) => {
                 if let Some((from, Some(Packet::Hello { cookie, .. }))) =
-                    came.map(|(from, came)| (from, Packet::read(came)))
+                    incoming.map(|(from, incoming)| (from, Packet::read(incoming)))
                     && !cookie.is_empty()
                 {
                     sender.proved.insert(from);
@@ -315,8 +315,8 @@ impl World {
         if is_kept {
             self.known.see(datagram.clone());
         }
-        self.say(|world| {
-            format!("    {} -> {}", world.agents[datagram.by].name, world.known.say(&datagram.bytes))
+        self.describe(|world| {
+            format!("    {} -> {}", world.agents[datagram.by].name, world.known.describe(&datagram.bytes))
         });
         self.sent.push(datagram);
     }
@@ -326,54 +326,54 @@ impl World {
         agent: usize,
         handle: Handle,
         event: EndpointEvent,
-        came: Option<(SocketAddr, &[u8])>,
+        incoming: Option<(SocketAddr, &[u8])>,
     ) -> Result<(), String> {
         let name = self.agents[agent].name;
         match event {
             EndpointEvent::Connected { .. } => {
-                let message = match came.and_then(|(_, came)| Packet::read(came)) {
+                let message = match incoming.and_then(|(_, incoming)| Packet::read(incoming)) {
                     Some(Packet::Response { message, .. }) => message,
                     _ => &[],
                 };
                 let with = self.agents.iter().position(|other| other.responses.contains(message));
-                self.agents[agent].greet(handle, with);
-                self.say(|_| format!("    {name}: connected"));
+                self.agents[agent].on_established(handle, with);
+                self.describe(|_| format!("    {name}: connected"));
                 self.check_agreement(agent)
             }
             EndpointEvent::Accepted { .. } => {
                 let Some(session) = self.agents[agent].endpoint.session(handle) else { return Ok(()) };
                 let binding = session.agreed().binding;
                 let with = self.find(binding, Side::Client).map(|(number, _)| number);
-                self.agents[agent].greet(handle, with);
-                self.say(|_| format!("    {name}: a client has connected"));
+                self.agents[agent].on_established(handle, with);
+                self.describe(|_| format!("    {name}: a client has connected"));
                 self.check_agreement(agent)
             }
             EndpointEvent::NotConnected(error) => {
-                self.say(|_| format!("    {name}: no connection: {error:?}"));
+                self.describe(|_| format!("    {name}: no connection: {error:?}"));
                 let attempt =
                     self.attempts.iter_mut().find(|attempt| agent == CLIENT && attempt.handle == handle);
                 attempt.into_iter().for_each(|attempt| attempt.failed = Some(error.clone()));
                 Ok(())
             }
             EndpointEvent::Session(SessionEvent::Closed(why)) => {
-                self.say(|_| format!("    {name}: the connection is over: {why:?}"));
+                self.describe(|_| format!("    {name}: the connection is over: {why:?}"));
                 let is_honest = self.agents[agent].is_honest;
                 let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
                 talk.closed = Some(why.clone());
                 let talk = talk.clone();
-                if is_honest { self.check_end(&talk, &why, came) } else { Ok(()) }
+                if is_honest { self.check_end(&talk, &why, incoming) } else { Ok(()) }
             }
             EndpointEvent::Session(SessionEvent::Datagram(data)) => {
-                let said = data.as_bytes().to_vec();
+                let payload = data.as_bytes().to_vec();
                 let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
-                let is_new = !talk.heard.contains(&said);
-                talk.heard.push(said.clone());
+                let is_new = !talk.received.contains(&payload);
+                talk.received.push(payload.clone());
                 let (binding, other) = (talk.binding, opposite(talk.side));
-                self.say(|_| format!("    {name}: hears what the other end said"));
+                self.describe(|_| format!("    {name}: hears what the other end said"));
                 if !is_new {
                     return Err(format!("the {name} took a datagram twice"));
                 }
-                let is_genuine = self.find(binding, other).is_some_and(|(_, talk)| talk.said == said);
+                let is_genuine = self.find(binding, other).is_some_and(|(_, talk)| talk.payload == payload);
                 is_genuine
                     .then_some(())
                     .ok_or_else(|| format!("the {name} heard what the other end never said"))
@@ -387,7 +387,7 @@ impl World {
     pub fn calm(&mut self) -> Result<(), String> {
         let until = self.now + CALM;
         self.sent.clear();
-        self.say(|_| "from here on the attacker does nothing".to_owned());
+        self.describe(|_| "from here on the attacker does nothing".to_owned());
         if self.attempts.is_empty() {
             self.connect()?;
         }
@@ -397,8 +397,12 @@ impl World {
                 at += 1;
                 let honest = self.agents.iter().position(|agent| agent.is_honest && agent.address == to);
                 if let Some(agent) = honest.filter(|_| self.agents[by].is_honest) {
-                    self.say(|world| {
-                        format!("{} arrives at the {}", world.known.say(&bytes), world.agents[agent].name)
+                    self.describe(|world| {
+                        format!(
+                            "{} arrives at the {}",
+                            world.known.describe(&bytes),
+                            world.agents[agent].name
+                        )
                     });
                     self.hand(agent, from, &bytes)?;
                 }
@@ -435,7 +439,7 @@ impl World {
     }
 
     /// Queries every agent that answers statelessly about every connection id that the attacker has observed.
-    pub fn ask_about_ids(&mut self) -> Result<(), String> {
+    pub fn check_ids(&mut self) -> Result<(), String> {
         for agent in [SERVER, OTHER] {
             for place in 0..self.known.ids.len() {
                 let id = self.known.ids[place];
@@ -454,7 +458,7 @@ impl World {
                 self.log = log;
                 result?;
                 if self.agents[agent].resets.len() > before {
-                    self.say(|world| {
+                    self.describe(|world| {
                         let (name, id) = (world.agents[agent].name, world.known.name(id));
                         format!("the attacker asks the {name} about {id}\n    {name} -> reset of {id}")
                     });

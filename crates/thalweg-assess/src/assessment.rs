@@ -33,12 +33,12 @@ pub struct Choice {
     pub sets: Vec<String>,
 }
 
-/// An assessment of a scheme.
+/// Assessment of a scheme.
 #[derive(Debug)]
 pub struct Assessment<'a> {
     /// Scheme under test, optionally with options.
     pub scheme: &'a str,
-    /// The plan.
+    /// Plan.
     pub pack: &'a Pack,
     /// Equivalence margins.
     pub margins: &'a Margins,
@@ -80,18 +80,18 @@ impl From<SweepError> for AssessError {
     }
 }
 
-/// A reader of one sweep's scenario.
+/// Reader of one sweep's scenario.
 pub(crate) type Load<'a> =
     Box<dyn Fn(&[String], Option<SchemeOverride<'_>>) -> Result<Loaded, LoadError> + Sync + 'a>;
 
-/// The tests of the points of a claim.
+/// Tests of a claim's points.
 type Tests = Vec<Option<Test>>;
 
-/// A point, with its values under each scheme by claim.
+/// Point, with its values under each scheme by claim.
 struct Measured {
     values: BTreeMap<String, String>,
     command: String,
-    /// By scheme, by claim of the sweep, by seed.
+    /// Values by scheme, claim of the sweep, and seed.
     of: Vec<Vec<Vec<Option<f64>>>>,
     /// Number of distinct runs, by scheme.
     different: Vec<u32>,
@@ -151,7 +151,7 @@ impl Assessment<'_> {
                 tick(status);
             });
             let made = made.map_err(AssessError::Unfinished)?;
-            complete &= made.iter().all(|made| made.is_whole || made.failure.is_some());
+            complete &= made.iter().all(|made| made.is_finished || made.failure.is_some());
             runs += made.iter().map(|made| made.runs.len()).sum::<usize>();
             let claims: Vec<&Claim> = claims_of(&sections, name).collect();
             let measured = self.measure(sweep, &made, store, &schemes, &claims);
@@ -213,8 +213,8 @@ impl Assessment<'_> {
     ///
     /// The scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<Option<String>, AssessError> {
-        let instead = SchemeOverride { scheme: self.scheme, flows: &[1] };
-        let loaded = Files::BuiltIn.load("alone.toml", &[], Some(instead), self.registry);
+        let scheme_override = SchemeOverride { scheme: self.scheme, flows: &[1] };
+        let loaded = Files::BuiltIn.load("alone.toml", &[], Some(scheme_override), self.registry);
         let loaded = loaded.map_err(AssessError::Scheme)?;
         let first = loaded.spec().groups.first();
         let needed = first.and_then(|group| group.transport.properties().needed_feedback());
@@ -267,8 +267,8 @@ impl Assessment<'_> {
     }
 
     pub(crate) fn load<'b>(&'b self, file: &'b SweepFile) -> Load<'b> {
-        Box::new(move |sets, instead| {
-            let loaded = self.files.load(&file.scenario.text, sets, instead, self.registry);
+        Box::new(move |sets, scheme_override| {
+            let loaded = self.files.load(&file.scenario.text, sets, scheme_override, self.registry);
             loaded.map_err(LoadError::Scenario)
         })
     }
@@ -278,8 +278,8 @@ impl Assessment<'_> {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let mut command = format!("thalweg run {}", self.files.path(&sweep.file.scenario.text));
         let scheme = sweep.scheme(point).unwrap_or_default();
-        let own = sweep.file.flows.iter().map(|flows| format!("flow.{}.scheme={scheme}", flows.text));
-        for set in sweep.sets(point).into_iter().chain(own) {
+        let subject = sweep.file.flows.iter().map(|flows| format!("flow.{}.scheme={scheme}", flows.text));
+        for set in sweep.sets(point).into_iter().chain(subject) {
             command.push_str(&format!(" --set {}", quoted(&set)));
         }
         format!("{command} --seed {seed}")
@@ -299,9 +299,9 @@ impl Assessment<'_> {
             let mut lacks_states = vec![true; claims.len()];
             for (number, made) in made[first..first + schemes.len()].iter().enumerate() {
                 let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-                let own =
+                let subject =
                     |claim: &&Claim| runs.iter().map(|run| claim.measure.value(run, &claim.of)).collect();
-                of.push(claims.iter().map(own).collect());
+                of.push(claims.iter().map(subject).collect());
                 for (without, claim) in lacks_states.iter_mut().zip(claims).filter(|_| number == 0) {
                     *without = runs.iter().all(|run| claim.measure.is_without_states(run, &claim.of));
                 }
@@ -314,7 +314,7 @@ impl Assessment<'_> {
                 of,
                 different,
                 lacks_states,
-                has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_whole),
+                has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_finished),
             }
         };
         (0..made.len()).step_by(schemes.len()).map(point).collect()
@@ -328,7 +328,7 @@ impl Assessment<'_> {
         courses: &BTreeMap<&str, Vec<Transient>>,
         schemes: &[&str],
     ) -> Vec<SectionResults> {
-        // By claim, in the order of the document: its points and, for each reference, their tests.
+        // By claim, in document order: its points and, for each reference, their tests.
         let (mut points, mut tests, mut has_gaps) = (Vec::new(), Vec::new(), Vec::new());
         for section in sections {
             for experiment in &section.experiments {
@@ -338,20 +338,20 @@ impl Assessment<'_> {
                     let known = measured.get(experiment.sweep.as_str()).map_or(&[][..], Vec::as_slice);
                     let chosen: Vec<&Measured> =
                         known.iter().filter(|point| is_chosen(claim, &point.values)).collect();
-                    let (own, of) = self.points(claim, number.unwrap_or(0), &chosen, schemes);
+                    let (subject, of) = self.points(claim, number.unwrap_or(0), &chosen, schemes);
                     has_gaps.push(chosen.iter().any(|point| point.has_failed));
-                    points.push(own);
+                    points.push(subject);
                     tests.push(of);
                 }
             }
         }
         let by_reference: Vec<Tests> = (0..self.pack.references.len())
             .map(|reference| {
-                let own = tests.iter().map(|tests| decide::joined(&tests[reference]));
-                decide::corrected(&own.collect::<Vec<_>>())
+                let subject = tests.iter().map(|tests| decide::joined(&tests[reference]));
+                decide::corrected(&subject.collect::<Vec<_>>())
             })
             .collect();
-        let absolute = tests.iter().map(|tests| tests.last().and_then(|own| decide::joined(own)));
+        let absolute = tests.iter().map(|tests| tests.last().and_then(|subject| decide::joined(subject)));
         let absolute = decide::corrected(&absolute.collect::<Vec<_>>());
         let verdict = |test: Option<Test>, has_gaps: bool| match test {
             None => Verdict::NotEvaluated,
@@ -428,19 +428,19 @@ impl Assessment<'_> {
             .collect();
         if !band.is_relative() {
             let known = |point: &&Measured| !point.lacks_states[number];
-            let own = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
+            let subject = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
             tests.push(
-                measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(own)).collect(),
+                measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),
             );
         }
-        let own = if band.is_relative() { tests.first() } else { tests.last() };
-        let outcomes = decide::outcomes(own.map_or(&[], Vec::as_slice));
+        let subject = if band.is_relative() { tests.first() } else { tests.last() };
+        let outcomes = decide::outcomes(subject.map_or(&[], Vec::as_slice));
         let point = |(point, outcome): (&&Measured, Outcome)| {
-            let own = &point.of[0][number];
-            let mean = estimate(own);
+            let subject = &point.of[0][number];
+            let mean = estimate(subject);
             let references = self.pack.references.iter().zip(places()).map(|(scheme, place)| {
                 let other = &point.of[place][number];
-                let difference = paired_difference(other, own);
+                let difference = paired_difference(other, subject);
                 ReferenceResults {
                     scheme: scheme.clone(),
                     mean: estimate(other).map(|of| of.mean),
@@ -454,7 +454,7 @@ impl Assessment<'_> {
                 mean: mean.map(|of| of.mean),
                 ci95: mean.and_then(|of| of.ci95),
                 worst: mean.map(|of| if less_is_better(band) { of.max } else { of.min }),
-                seeds: own.len() as u32,
+                seeds: subject.len() as u32,
                 different: point.different[0],
                 references: references.collect(),
                 command: point.command.clone(),
@@ -490,7 +490,10 @@ fn claims_in(sections: &[SectionResults]) -> impl Iterator<Item = &ClaimResults>
 
 /// Returns true if the claim covers a point with these values.
 fn is_chosen(claim: &Claim, values: &BTreeMap<String, String>) -> bool {
-    claim.only.iter().all(|(factor, chosen)| values.get(factor).is_some_and(|own| chosen.contains(own)))
+    claim
+        .only
+        .iter()
+        .all(|(factor, chosen)| values.get(factor).is_some_and(|subject| chosen.contains(subject)))
 }
 
 /// Returns the value of each factor except the scheme.

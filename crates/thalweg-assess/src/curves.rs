@@ -1,7 +1,7 @@
 //! Curves over time as SVG within a page.
 
+use crate::text::short;
 use crate::transients::Transient;
-use crate::words::short;
 use std::fmt::Write as _;
 use thalweg_report::output::rate;
 use thalweg_report::report::html::escape;
@@ -16,8 +16,8 @@ pub fn draw(html: &mut String, transient: &Transient) {
     let values: Vec<String> =
         transient.values.iter().map(|(name, value)| format!("{} {value}", short(name))).collect();
     let title = escape(&values.join(", "));
-    let most = transient.goodput_bps.iter().flat_map(|(_, course)| course).copied().fold(0.0, f64::max);
-    let count = transient.goodput_bps.iter().map(|(_, course)| course.len()).max().unwrap_or(0);
+    let most = transient.goodput_bps.iter().flat_map(|(_, samples)| samples).copied().fold(0.0, f64::max);
+    let count = transient.goodput_bps.iter().map(|(_, samples)| samples.len()).max().unwrap_or(0);
     let (wide, high) = (WIDTH - LEFT - 10.0, HEIGHT - TOP - 18.0);
     let _ = write!(
         html,
@@ -36,13 +36,13 @@ pub fn draw(html: &mut String, transient: &Transient) {
     text(html, LEFT - 4.0, TOP + high, "end", "0");
     text(html, LEFT, HEIGHT - 4.0, "start", "0 s");
     text(html, WIDTH - 10.0, HEIGHT - 4.0, "end", &format!("{:.0} s", transient.interval_s * count as f64));
-    for (number, (scheme, course)) in transient.goodput_bps.iter().enumerate() {
+    for (number, (scheme, samples)) in transient.goodput_bps.iter().enumerate() {
         let point = |(place, value): (usize, &f64)| {
             let x = LEFT + wide * (place as f64 + 0.5) / count.max(1) as f64;
             let y = TOP + high * (1.0 - if most > 0.0 { value / most } else { 0.0 });
             format!("{x:.1},{y:.1}")
         };
-        let points: Vec<String> = course.iter().enumerate().map(point).collect();
+        let points: Vec<String> = samples.iter().enumerate().map(point).collect();
         let _ = write!(
             html,
             "<polyline points=\"{}\" fill=\"none\" style=\"stroke:var(--c{})\" stroke-width=\"1.2\"><title>{}</title></polyline>",
@@ -61,9 +61,9 @@ pub fn draw(html: &mut String, transient: &Transient) {
     html.push_str("</svg>\n");
 }
 
-/// Colours that pages have.
+/// Number of page colours.
 const COLOURS: usize = 9;
-/// Letters of a heading.
+/// Maximum heading length, in characters.
 const HEAD: usize = 68;
-/// Letters of a scheme's name.
+/// Maximum length of a scheme's name, in characters.
 const SCHEME: usize = 16;

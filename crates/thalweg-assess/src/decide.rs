@@ -1,19 +1,20 @@
 //! Tests of claims.
 //!
-//! A point is a scenario with the values of its factors, run under several seeds with the scheme under test and, with the same
-//! seeds, with a reference in its place. Seed by seed it has a distance to the edge of what is good enough
-//! ([`Band::slack`], with the margin as a share of the reference's mean), and Student's one-sided test asks whether the mean of these is above zero (within), or below (beyond).
+//! A point is a scenario with the values of its factors, run with several seeds under the scheme under test and, with
+//! the same seeds, under a reference scheme. For each seed it has a distance to the edge of the accepted band
+//! ([`Band::slack`], with the margin as a share of the reference's mean). Student's one-sided test asks whether the
+//! mean distance is above zero (within), or below (beyond).
 //!
-//! A claim is about all of its points. It *holds* if each of them is within, for which no correction is needed: who says
-//! "everywhere" must be right at every point (an intersection-union test; Berger 1982). It *does not* if some point is beyond, corrected
-//! for there being so many points (Bonferroni). Both are corrected again for all claims of a report (Holm 1979), each kind by itself. All
-//! else is *not decided* at this number of runs.
+//! A claim covers all of its points. It *holds* if every point is within. This needs no correction, as the claim must
+//! be true at every point (an intersection-union test; Berger 1982). It *does not* if some point is beyond, corrected
+//! for the number of points (Bonferroni). Both are corrected again for all claims of a report (Holm 1979), each kind
+//! separately. Otherwise it is *not decided* at this number of runs.
 //!
 //! | spec | ours | reason | effect |
 //! | --- | --- | --- | --- |
-//! | Student's test: normal values | means over seconds of a run, which are nearly so | few seeds | the share of wrong verdicts is 5 % only about |
-//! | runs differ | where all have one distance, it decides by itself | chance has no part in them | a verdict from one run |
-//! | values exist | a seed without one, where the reference has one, counts as beyond; of all seeds so, half to the power of their number | what never ends has no completion time | starvation is told |
+//! | Student's test: normal values | means over seconds of a run, which are nearly normal | few seeds | the share of wrong verdicts is 5 % only approximately |
+//! | runs differ | where all distances are equal, their value decides | there is no random variation | a verdict from one run |
+//! | values exist | a seed without a value, where the reference has one, counts as beyond; if all seeds lack one, the p-value is one half to the power of their number | a transfer that never ends has no completion time | starvation is detected |
 
 use crate::margins::Band;
 use thalweg_report::statistics::{Estimate, holm, mean, student_p};
@@ -131,7 +132,8 @@ mod tests {
 
     const TENTH: Band = Band::NotBelow { share: 0.1, floor: 0.0 };
 
-    /// Student's sleep data, whose paired t-test R gives as t = 4.0621 with p = 0.002833 on both sides, as distances from a bound of 0.
+    /// Student's sleep data as distances from a bound of 0; R's paired t-test gives t = 4.0621 and p = 0.002833,
+    /// two-sided.
     #[test]
     fn one_sided_p_values_are_those_of_students_test() {
         let slacks = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_within_and_needs_no_chance() {
+    fn identical_values_are_within_the_margin_without_a_test() {
         let values = some(&[10.0, 12.0, 11.0]);
         let same = test(&values, &values, TENTH).unwrap();
         assert!(same.within < LEVEL, "{same:?}");
@@ -171,8 +173,9 @@ mod tests {
         assert_eq!(test(&[Some(1.0), None], &[], worst).unwrap().beyond, 0.0);
     }
 
-    /// Differences of -1 and -3 from references of 100 and 50: the margin is 10 % of 75 for both, and the distances are 6.5 and 4.5. With
-    /// one degree of freedom and t = 5.5 / 1 Student's distribution, Cauchy's, has p = 1/2 - atan(5.5) / pi on one side.
+    /// Differences of -1 and -3 from references of 100 and 50: the margin is 10 % of 75 for both, and the distances are
+    /// 6.5 and 4.5. With one degree of freedom and t = 5.5 / 1, Student's distribution is Cauchy's, with the one-sided
+    /// p = 1/2 - atan(5.5) / pi.
     #[test]
     fn the_margin_is_a_share_of_the_mean() {
         let found = test(&some(&[99.0, 47.0]), &some(&[100.0, 50.0]), TENTH).unwrap();

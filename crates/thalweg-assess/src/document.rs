@@ -1,4 +1,4 @@
-//! The results of an assessment.
+//! Results of an assessment.
 
 use crate::decide::Outcome;
 use crate::transients::Transient;
@@ -11,13 +11,13 @@ use thalweg_report::results::UnlikeDefault;
 pub struct Document {
     /// `thalweg-assess`.
     pub format: String,
-    /// The version of the layout.
+    /// Version of the layout.
     pub version: u32,
-    /// The version of the program.
+    /// Version of the program.
     pub tool_version: String,
-    /// The scheme under test.
+    /// Scheme under test.
     pub scheme: String,
-    /// The title of the pack.
+    /// Title of the pack.
     pub pack: String,
     /// Reference schemes; the first one decides.
     pub references: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Document {
     pub sets: Vec<String>,
     /// Margins and bounds in use, by name, each with its sentence and the band.
     pub margins: BTreeMap<String, (String, String)>,
-    /// The sections.
+    /// Sections.
     pub sections: Vec<SectionResults>,
     /// Points without a result, with the reason and a command that reproduces it.
     pub failed: Vec<FailedPoint>,
@@ -89,52 +89,52 @@ impl Verdict {
     }
 }
 
-/// A section.
+/// Section.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SectionResults {
-    /// Its number.
+    /// Number.
     pub number: String,
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// The verdict on all of its claims.
+    /// Verdict on all of its claims.
     pub verdict: Verdict,
     /// Reason for a missing evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_evaluated: Option<String>,
-    /// Its experiments.
+    /// Experiments.
     pub experiments: Vec<ExperimentResults>,
 }
 
-/// An experiment.
+/// Experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExperimentResults {
-    /// Its title.
+    /// Title.
     pub title: String,
     /// Sweep file, also usable with `thalweg sweep`.
     pub sweep: String,
-    /// Its claims.
+    /// Claims.
     pub claims: Vec<ClaimResults>,
     /// Time series of one run of the first points, for experiments with changes during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transients: Vec<Transient>,
 }
 
-/// A claim.
+/// Claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimResults {
-    /// The sentence.
+    /// Sentence.
     pub text: String,
     /// Measured flows or link.
     pub of: Vec<String>,
-    /// The quantity.
+    /// Quantity.
     pub measure: String,
-    /// The name of the margin.
+    /// Name of the margin.
     pub margin: String,
     /// True if smaller values are better.
     pub less_is_better: bool,
     /// True if the distance from the first reference decides, not a bound.
     pub is_relative: bool,
-    /// The verdict.
+    /// Verdict.
     pub verdict: Verdict,
     /// Corrected p-value of the verdict "holds".
     pub p_holds: Option<f64>,
@@ -142,18 +142,18 @@ pub struct ClaimResults {
     pub p_does_not: Option<f64>,
     /// Verdicts by reference: on the scheme relative to it or, if a bound decides, on the reference itself.
     pub by_reference: BTreeMap<String, Verdict>,
-    /// The points.
+    /// Points.
     pub points: Vec<PointResults>,
 }
 
-/// A point of a claim.
+/// Point of a claim.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointResults {
-    /// The value of each factor.
+    /// Value of each factor.
     pub values: BTreeMap<String, String>,
     /// Verdict on the point.
     pub outcome: Outcome,
-    /// The mean over seeds.
+    /// Mean over seeds.
     pub mean: Option<f64>,
     /// Half width of the 95 % confidence interval of the mean.
     pub ci95: Option<f64>,
@@ -169,42 +169,42 @@ pub struct PointResults {
     pub command: String,
 }
 
-/// A point with a reference in the place of the scheme.
+/// Results of a point with a reference in place of the scheme.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReferenceResults {
-    /// The reference.
+    /// Reference scheme.
     pub scheme: String,
-    /// Its mean over seeds.
+    /// Mean over seeds.
     pub mean: Option<f64>,
-    /// The mean of the differences of the scheme from it, seed by seed.
+    /// Mean of the scheme's differences from the reference, paired by seed.
     pub difference: Option<f64>,
-    /// Half the width of the 95 % interval of that mean.
+    /// Half width of the 95 % confidence interval of that mean.
     pub difference_ci95: Option<f64>,
 }
 
-/// A point that has no result.
+/// Point without a result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FailedPoint {
-    /// The sweep's file.
+    /// Sweep file.
     pub sweep: String,
-    /// The value of each factor.
+    /// Value of each factor.
     pub values: BTreeMap<String, String>,
-    /// The scheme that it failed with.
+    /// Scheme of the failed run.
     pub scheme: String,
-    /// The reason.
+    /// Reason.
     pub why: String,
-    /// The command that shows it.
+    /// Command that reproduces the failure.
     pub command: String,
 }
 
 impl Document {
-    /// The document as JSON.
+    /// Returns the document as JSON.
     pub fn to_json(&self) -> String {
-        // Plain data, whose keys are texts.
+        // Cannot fail: plain data with string keys.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// All claims with their sections.
+    /// Returns all claims with their sections.
     pub fn claims(&self) -> impl Iterator<Item = (&SectionResults, &ExperimentResults, &ClaimResults)> {
         self.sections.iter().flat_map(|section| {
             let claims =
@@ -213,19 +213,19 @@ impl Document {
         })
     }
 
-    /// The number of claims with a verdict.
+    /// Returns the number of claims with a verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims().filter(|(.., claim)| claim.verdict == verdict).count()
     }
 }
 
 impl ClaimResults {
-    /// The points with an outcome.
+    /// Returns the number of points with an outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.points.iter().filter(|point| point.outcome == outcome).count()
     }
 
-    /// The point that is worst: of those that fail if any does, else of all.
+    /// Returns the worst point: of the failing ones if any fails, otherwise of all.
     pub fn worst(&self) -> Option<&PointResults> {
         let has_failed = self.count(Outcome::DoesNot) > 0;
         let candidates = self.points.iter().filter(|point| !has_failed || point.outcome == Outcome::DoesNot);
@@ -233,8 +233,8 @@ impl ClaimResults {
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, point)| point)
     }
 
-    /// A number that is the greater the worse a point is: the distance from the reference as a share of the reference or, where a bound
-    /// decides, the value itself.
+    /// Returns a severity that increases as a point gets worse: the distance from the reference as a share of the
+    /// reference or, where a bound decides, the value itself.
     pub fn badness(&self, point: &PointResults) -> Option<f64> {
         let sign = if self.less_is_better { 1.0 } else { -1.0 };
         if !self.is_relative {

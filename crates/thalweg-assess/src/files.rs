@@ -1,4 +1,4 @@
-//! The files of packs: part of the program, or in a folder.
+//! Files of packs: built into the program, or in a folder.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ macro_rules! files {
     };
 }
 
-/// The files of the folder `scenarios/assess`.
+/// Files of the folder `scenarios/assess`.
 const BUILT_IN: &[(&str, &str)] = files! {
     "alone.toml",
     "aqm.sweep.toml",
@@ -82,28 +82,28 @@ const BUILT_IN: &[(&str, &str)] = files! {
     "wifi.sweep.toml",
 };
 
-/// The packs that are part of the program, by name.
+/// Names of the built-in packs.
 pub const PACKS: &[&str] = &["rfc9743", "c4", "bbr-appendix"];
 
-/// The place where a pack and all that it names are.
+/// Location of a pack and the files it refers to.
 #[derive(Clone, Debug)]
 pub enum Files {
-    /// The program.
+    /// Built into the program.
     BuiltIn,
-    /// A folder.
+    /// Folder.
     Folder(PathBuf),
 }
 
 impl Files {
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
     ///
-    /// A text that says why it cannot be read.
+    /// A description of the read error.
     pub fn text(&self, name: &str) -> Result<String, String> {
         match self {
             Self::BuiltIn => {
-                let found = BUILT_IN.iter().find(|(own, _)| *own == name);
+                let found = BUILT_IN.iter().find(|(candidate, _)| *candidate == name);
                 found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("there is no file `{name}`"))
             }
             Self::Folder(folder) => {
@@ -113,25 +113,25 @@ impl Files {
         }
     }
 
-    /// The scenario of a name, changed by `sets`, perhaps with another scheme for some flows.
+    /// Loads a scenario by name, with the changes in `sets`, optionally with another scheme for some flows.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All errors of the scenario.
     pub fn load(
         &self,
         name: &str,
         sets: &[String],
-        instead: Option<SchemeOverride<'_>>,
+        scheme_override: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
     ) -> Result<Loaded, Vec<Diagnostic>> {
         match self {
-            Self::BuiltIn => load_built_in_with_override(name, BUILT_IN, sets, instead, registry),
-            Self::Folder(folder) => load_with_override(&folder.join(name), sets, instead, registry),
+            Self::BuiltIn => load_built_in_with_override(name, BUILT_IN, sets, scheme_override, registry),
+            Self::Folder(folder) => load_with_override(&folder.join(name), sets, scheme_override, registry),
         }
     }
 
-    /// The path of a file, as commands name it: those of the program are in its repository.
+    /// Returns the path of a file for commands; built-in files have a path in the program's repository.
     pub fn path(&self, name: &str) -> String {
         match self {
             Self::BuiltIn => format!("scenarios/assess/{name}"),
@@ -139,11 +139,11 @@ impl Files {
         }
     }
 
-    /// Writes the files of the program into a folder.
+    /// Writes the built-in files to a folder.
     ///
     /// # Errors
     ///
-    /// A file is there already, or cannot be written.
+    /// A file exists already, or cannot be written.
     pub fn unpack(folder: &Path) -> io::Result<usize> {
         fs::create_dir_all(folder)?;
         for (name, text) in BUILT_IN {
@@ -172,8 +172,8 @@ mod tests {
         assert_eq!(names, BUILT_IN.iter().map(|(name, _)| (*name).to_owned()).collect());
     }
 
-    /// Packs are whole: margins and sweeps are there, sweeps have the flows, groups and links that claims are about, and there are as
-    /// many points as are promised.
+    /// Packs are complete: margins and sweeps exist, sweeps have the flows, groups and links of the claims, and the
+    /// number of points is as stated.
     #[test]
     fn packs_fit_their_files() {
         for name in PACKS {
@@ -203,7 +203,8 @@ mod tests {
                 for claim in &experiment.claims {
                     assert!(claim.of.iter().all(|of| known.contains(of.as_str())), "{}", claim.text);
                     for (factor, values) in &claim.only {
-                        let factor = plan.factors.iter().find(|own| own.key.text == *factor).unwrap();
+                        let factor =
+                            plan.factors.iter().find(|candidate| candidate.key.text == *factor).unwrap();
                         let has = |value: &String| factor.levels.iter().any(|level| level.words() == value);
                         assert!(values.iter().all(has), "{}: {values:?}", claim.text);
                     }

@@ -1,11 +1,12 @@
-//! An assessment as JUnit's XML, for continuous integration.
+//! Assessment as JUnit XML, for continuous integration.
 
 use crate::document::{Document, Verdict};
-use crate::words::{claim_line, unlike};
+use crate::text::{claim_line, unlike};
 use std::fmt::Write as _;
 use thalweg_report::output::{Style, counted};
 
-/// A test suite for each section, with a test for each claim: one that does not hold fails, one that is not decided is skipped.
+/// Formats a test suite for each section, with a test for each claim: a claim that does not hold fails, an undecided
+/// one is skipped.
 pub fn junit(document: &Document) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let (fails, skips) = (document.count(Verdict::DoesNot), document.count(Verdict::NotDecided));
@@ -73,7 +74,7 @@ pub fn junit(document: &Document) -> String {
     xml + "</testsuites>\n"
 }
 
-/// Text of an element or an attribute: without what XML 1.0 does not allow.
+/// Escapes text for an element or an attribute, without characters that XML 1.0 forbids.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -21,8 +21,8 @@ mod pack;
 mod page;
 mod sample;
 mod states;
+mod text;
 mod transients;
-mod words;
 
 pub use assessment::{AssessError, Assessment, Choice};
 pub use document::{
@@ -36,5 +36,5 @@ pub use markdown::{comparison, markdown};
 pub use pack::{Claim, Experiment, Pack, Section};
 pub use page::page;
 pub use sample::Sampled;
+pub use text::{claim_line, summary};
 pub use transients::Transient;
-pub use words::{claim_line, summary};

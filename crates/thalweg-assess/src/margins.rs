@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_scenario::{nearest, toml_as_json};
 
-/// The margins and bounds of an assessment, by name.
+/// Margins and bounds of an assessment, by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margins(BTreeMap<String, Margin>);
 
-/// A margin or a bound.
+/// Margin or bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margin {
     /// Description, in one sentence.
@@ -65,10 +65,10 @@ impl Band {
     }
 }
 
-/// A table of the file.
+/// Table of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Said {
+struct MarginFormat {
     about: String,
     better: Option<String>,
     share: Option<String>,
@@ -87,9 +87,9 @@ impl Margins {
     /// A description of the error.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let value = toml_as_json(name, text)?;
-        let tables: BTreeMap<String, Said> =
+        let tables: BTreeMap<String, MarginFormat> =
             serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
-        let margin = |(key, said): (String, Said)| {
+        let margin = |(key, table): (String, MarginFormat)| {
             let fault = |what: String| format!("`{name}`: [{key}]: {what}");
             let number = |text: &Option<String>| match text {
                 None => Ok(None),
@@ -99,31 +99,35 @@ impl Margins {
                     ))
                 }),
             };
-            let share = number(&said.share)?.unwrap_or(0.0);
-            let floor = number(&said.floor)?.unwrap_or(0.0);
-            let bounds =
-                (number(&said.at_least)?, number(&said.at_most)?, number(&said.worst)?, number(&said.least)?);
+            let share = number(&table.share)?.unwrap_or(0.0);
+            let floor = number(&table.floor)?.unwrap_or(0.0);
+            let bounds = (
+                number(&table.at_least)?,
+                number(&table.at_most)?,
+                number(&table.worst)?,
+                number(&table.least)?,
+            );
             let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
-            let (band, words) = match (said.better.as_deref(), bounds) {
+            let (band, words) = match (table.better.as_deref(), bounds) {
                 (Some("more"), (None, None, None, None)) => (
                     Band::NotBelow { share, floor },
-                    format!("at most {} and {} lower", text(&said.share), text(&said.floor)),
+                    format!("at most {} and {} lower", text(&table.share), text(&table.floor)),
                 ),
                 (Some("less"), (None, None, None, None)) => (
                     Band::NotAbove { share, floor },
-                    format!("at most {} and {} higher", text(&said.share), text(&said.floor)),
+                    format!("at most {} and {} higher", text(&table.share), text(&table.floor)),
                 ),
                 (None, (Some(least), None, None, None)) => {
-                    (Band::AtLeast(least), format!("at least {}", text(&said.at_least)))
+                    (Band::AtLeast(least), format!("at least {}", text(&table.at_least)))
                 }
                 (None, (None, Some(most), None, None)) => {
-                    (Band::AtMost(most), format!("at most {}", text(&said.at_most)))
+                    (Band::AtMost(most), format!("at most {}", text(&table.at_most)))
                 }
                 (None, (None, None, Some(most), None)) => {
-                    (Band::Worst(most), format!("at most {} in every run", text(&said.worst)))
+                    (Band::Worst(most), format!("at most {} in every run", text(&table.worst)))
                 }
                 (None, (None, None, None, Some(least))) => {
-                    (Band::Least(least), format!("at least {} in every run", text(&said.least)))
+                    (Band::Least(least), format!("at least {} in every run", text(&table.least)))
                 }
                 _ => {
                     let help = "either `better` (\"more\" or \"less\") with `share` and `floor`, or one of `at-least`, \
@@ -131,7 +135,7 @@ impl Margins {
                     return Err(fault(format!("expected {help}")));
                 }
             };
-            Ok((key, Margin { about: said.about, band, words }))
+            Ok((key, Margin { about: table.about, band, words }))
         };
         tables.into_iter().map(margin).collect::<Result<_, String>>().map(Self)
     }
@@ -179,7 +183,7 @@ mod tests {
         assert_eq!((amount("ten"), amount("-1"), amount("inf")), (None, None, None));
     }
 
-    /// Numbers by hand: 10 % and 2 ms above 50 ms are 57 ms, 20 % and 5 below 100 are 75.
+    /// By hand: 10 % and 2 ms above 50 ms are 57 ms; 20 % and 5 below 100 are 75.
     #[test]
     fn slack_is_the_distance_to_the_edge() {
         let above = Band::NotAbove { share: 0.1, floor: 0.002 };
@@ -191,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_where_and_what_is_expected() {
+    fn errors_name_the_position_and_the_expected_form() {
         let fault = |text: &str| Margins::read("m.toml", text).unwrap_err();
         assert!(fault("[a]\nabout = \"x\"\nbetter = \"most\"").contains("[a]: expected either `better`"));
         assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is no amount"));

@@ -1,14 +1,13 @@
-//! An assessment as Markdown, for the appendix of an Internet-Draft, and several side by side.
+//! Assessment as Markdown, for the appendix of an Internet-Draft, and a comparison of several.
 
 use crate::decide::Outcome;
 use crate::document::{Document, Verdict};
-use crate::words::{
-    TESTS, claim_line, distance, evidence, point_words, routers, statement, unlike, verdicts,
-};
+use crate::text::{TESTS, claim_line, distance, evidence, point_words, routers, statement, unlike, verdicts};
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
 
-/// The assessment: its frame, the sections with their claims, the margins, and the skeleton of a statement.
+/// Formats the assessment: its parameters, the sections with their claims, the margins, and a template of the
+/// statement.
 pub fn markdown(document: &Document) -> String {
     let mut text = format!("# {}: `{}`\n\n", document.pack, document.scheme);
     if !document.complete {
@@ -50,7 +49,7 @@ pub fn markdown(document: &Document) -> String {
             let _ = writeln!(text, "{before}{} (`{}`):\n", experiment.title, experiment.sweep);
             for claim in &experiment.claims {
                 let _ = writeln!(text, "- {}", marked(&claim_line(claim, Style::PLAIN), claim.verdict));
-                // What another reference says is told where it is something else.
+                // Verdicts of other references are shown where they differ.
                 let others = claim
                     .by_reference
                     .iter()
@@ -98,7 +97,7 @@ fn strong(verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot { format!("**{}**", verdict.words()) } else { verdict.words().to_owned() }
 }
 
-/// A line in which the verdict "does not" is seen.
+/// Highlights a line with the verdict "does not".
 fn marked(line: &str, verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot {
         line.replacen(": does not", ": **does not**", 1)
@@ -107,7 +106,7 @@ fn marked(line: &str, verdict: Verdict) -> String {
     }
 }
 
-/// Several assessments by the same pack side by side: who fails what, and by how much.
+/// Formats several assessments by the same pack side by side: the failed claims, and by how much.
 pub fn comparison(documents: &[Document]) -> String {
     let Some(first) = documents.first() else { return String::new() };
     let names: Vec<String> = documents.iter().map(|of| format!("`{}`", of.scheme)).collect();
@@ -120,8 +119,11 @@ pub fn comparison(documents: &[Document]) -> String {
     head(&mut text, "section");
     for (number, section) in first.sections.iter().enumerate() {
         let verdicts = documents.iter().map(|document| {
-            let own = document.sections.get(number).map_or(Verdict::NotEvaluated, |own| own.verdict);
-            strong(own)
+            let cell_result = document
+                .sections
+                .get(number)
+                .map_or(Verdict::NotEvaluated, |cell_result| cell_result.verdict);
+            strong(cell_result)
         });
         let _ = writeln!(
             text,
@@ -138,10 +140,10 @@ pub fn comparison(documents: &[Document]) -> String {
     head(&mut text, "claim");
     for (number, (section, experiment, claim)) in first.claims().enumerate() {
         let cells = documents.iter().map(|document| {
-            let Some((.., own)) = document.claims().nth(number) else { return String::new() };
-            let (beyond, total) = (own.count(Outcome::DoesNot), own.points.len());
+            let Some((.., cell_result)) = document.claims().nth(number) else { return String::new() };
+            let (beyond, total) = (cell_result.count(Outcome::DoesNot), cell_result.points.len());
             let cell = format!("{beyond} of {total}");
-            if own.verdict == Verdict::DoesNot { format!("**{cell}**") } else { cell }
+            if cell_result.verdict == Verdict::DoesNot { format!("**{cell}**") } else { cell }
         });
         let cells: Vec<String> = cells.collect();
         let _ = writeln!(
@@ -162,11 +164,11 @@ pub fn comparison(documents: &[Document]) -> String {
         }
         for (section, experiment, claim) in document.claims() {
             let Some(worst) = claim.worst().filter(|_| claim.verdict == Verdict::DoesNot) else { continue };
-            let own = distance(claim, worst, Style::PLAIN);
+            let cell_result = distance(claim, worst, Style::PLAIN);
             let measure = &claim.measure;
             let _ = writeln!(
                 text,
-                "- {} {}: not \"{}\"; `{measure}` {own} at {}",
+                "- {} {}: not \"{}\"; `{measure}` {cell_result} at {}",
                 section.number,
                 experiment.title,
                 claim.text,

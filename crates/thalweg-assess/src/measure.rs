@@ -1,4 +1,4 @@
-//! Measures: the quantities of a run that claims are about.
+//! Measures: the quantities of a run that claims test.
 
 use crate::states::{self, OfStates};
 use serde::{Deserialize, Deserializer};
@@ -7,39 +7,39 @@ use thalweg_report::results::{Flow, Metric, Of, Run};
 use thalweg_report::statistics::mean;
 use thalweg_scenario::nearest;
 
-/// A quantity that decides a claim.
+/// Quantity that decides a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// A metric of a group of flows, or of the first direction of a link, by the name that results have for it.
+    /// Metric of a group of flows, or of the first direction of a link, by its name in results.
     Of(Metric),
-    /// The goodput of the flow that has least of some groups, over the mean of all of them.
+    /// Minimum goodput of a flow of some groups, over the mean of all their flows.
     LeastShare,
-    /// The mean goodput of the flows of the first of some groups, over that of all of them.
+    /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,
-    /// A value of the states of the congestion controller of a group's first flow.
+    /// Value of the congestion controller's states, for the first flow of a group.
     States(OfStates),
 }
 
-/// The name of [`Measure::LeastShare`].
+/// Name of [`Measure::LeastShare`].
 const MIN_SHARE: &str = "least_share";
-/// The name of [`Measure::ShareOfMean`].
+/// Name of [`Measure::ShareOfMean`].
 const SHARE_OF_MEAN: &str = "share_of_mean";
 
-/// A measure as packs say it.
+/// Measure in the format of packs.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Given {
+enum MeasureFormat {
     Name(String),
     States(OfStates),
 }
 
 impl<'de> Deserialize<'de> for Measure {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = match Given::deserialize(from)? {
-            Given::Name(name) => name,
-            Given::States(own) => {
-                own.check().map_err(serde::de::Error::custom)?;
-                return Ok(Self::States(own));
+        let name = match MeasureFormat::deserialize(from)? {
+            MeasureFormat::Name(name) => name,
+            MeasureFormat::States(measured) => {
+                measured.check().map_err(serde::de::Error::custom)?;
+                return Ok(Self::States(measured));
             }
         };
         let all = || Metric::all_of(Of::Group).chain(Metric::all_of(Of::Link));
@@ -55,12 +55,12 @@ impl<'de> Deserialize<'de> for Measure {
 }
 
 impl Measure {
-    /// True where several groups are measured together.
+    /// Returns true if several groups are measured together.
     pub fn is_of_many(&self) -> bool {
         matches!(self, Self::LeastShare | Self::ShareOfMean)
     }
 
-    /// The name, as packs say it.
+    /// Returns the name in the format of packs.
     pub fn name(&self) -> String {
         match self {
             Self::Of(metric) => metric.line().name.to_owned(),
@@ -70,12 +70,12 @@ impl Measure {
         }
     }
 
-    /// True where nothing can be said of a run whose controller tells no states.
+    /// Returns true if the measure needs controller states and the run's controller reports none.
     pub fn is_without_states(&self, run: &Run, of: &[String]) -> bool {
         matches!(self, Self::States(_)) && first_flow(run, of).is_none_or(|flow| flow.states.is_empty())
     }
 
-    /// Its value in a run; none where there is none.
+    /// Returns the value in a run; `None` if there is none.
     pub fn value(&self, run: &Run, of: &[String]) -> Option<f64> {
         match self {
             Self::Of(metric) => {
@@ -93,29 +93,29 @@ impl Measure {
                 mean(&values).filter(|mean| *mean > 0.0).map(|mean| least / mean)
             }
             Self::ShareOfMean => {
-                let own = mean(&goodput(run, of.get(..1)?))?;
-                mean(&goodput(run, of)).filter(|mean| *mean > 0.0).map(|mean| own / mean)
+                let measured = mean(&goodput(run, of.get(..1)?))?;
+                mean(&goodput(run, of)).filter(|mean| *mean > 0.0).map(|mean| measured / mean)
             }
         }
     }
 
-    /// A value with its unit.
+    /// Formats a value with its unit.
     pub fn words(&self, of: f64) -> String {
         match self {
             Self::Of(metric) => value(*metric, of),
-            Self::States(own) => states::words(&own.name(), of).unwrap_or_default(),
+            Self::States(measured) => states::words(&measured.name(), of).unwrap_or_default(),
             Self::LeastShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
         }
     }
 }
 
-/// The goodput of the flows of some groups.
+/// Returns the goodput of the flows of some groups.
 fn goodput(run: &Run, of: &[String]) -> Vec<f64> {
-    let own = run.flows.iter().filter(|flow| of.contains(&flow.group));
-    own.map(|flow| flow.or_zero(Metric::Goodput)).collect()
+    let measured = run.flows.iter().filter(|flow| of.contains(&flow.group));
+    measured.map(|flow| flow.or_zero(Metric::Goodput)).collect()
 }
 
-/// The first flow of a group.
+/// Returns the first flow of a group.
 fn first_flow<'r>(run: &'r Run, of: &[String]) -> Option<&'r Flow> {
     let name = of.first()?;
     run.flows.iter().find(|flow| flow.group == *name)

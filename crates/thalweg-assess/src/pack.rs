@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use thalweg_scenario::{MAX_REPS, toml_as_json};
 
-/// The plan of an assessment.
+/// Plan of an assessment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pack {
@@ -23,7 +23,7 @@ pub struct Pack {
     pub replications: u32,
     /// Settings of a quick assessment.
     pub quick: Quick,
-    /// The sections in order.
+    /// Sections in order.
     #[serde(rename = "section")]
     pub sections: Vec<Section>,
 }
@@ -42,13 +42,13 @@ pub struct Quick {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Section {
-    /// Its number, such as `5.2.1`.
+    /// Number, such as `5.2.1`.
     pub number: String,
-    /// Its title.
+    /// Title.
     pub title: String,
     /// Reason for the lack of experiments.
     pub not_evaluated: Option<String>,
-    /// Its experiments.
+    /// Experiments.
     #[serde(default, rename = "experiment")]
     pub experiments: Vec<Experiment>,
 }
@@ -59,11 +59,11 @@ pub struct Section {
 pub struct Experiment {
     /// Sweep file, relative to the pack's folder.
     pub sweep: String,
-    /// The title of the experiment.
+    /// Title of the experiment.
     pub title: String,
     /// Group of flows whose goodput over time reports show, for experiments with changes during the run.
     pub transient: Option<String>,
-    /// The claims.
+    /// Claims.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
 }
@@ -72,13 +72,13 @@ pub struct Experiment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// The sentence.
+    /// Sentence.
     pub text: String,
     /// Groups of flows, or a link.
     pub of: Vec<String>,
     /// Measured quantity.
     pub measure: Measure,
-    /// The name of the margin.
+    /// Name of the margin.
     pub margin: String,
     /// Points of the claim, as allowed values by factor; empty for all points.
     #[serde(default)]
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_is_expected() {
+    fn errors_name_the_expected_form() {
         let empty = "[[section]]\nnumber = \"5\"\ntitle = \"x\"\n";
         assert!(pack(empty).unwrap_err().contains("section 5 needs either experiments"));
         let claim = "[[section.experiment]]\nsweep = \"s\"\ntitle = \"t\"\nclaim = [{ text = \"c\", of = OF, measure = \"M\", margin = \"m\" }]\n";

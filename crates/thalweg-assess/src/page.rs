@@ -1,9 +1,9 @@
-//! An assessment as a page for the browser.
+//! Assessment as an HTML page.
 
 use crate::curves::draw;
 use crate::decide::Outcome;
 use crate::document::{ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict};
-use crate::words::{
+use crate::text::{
     TESTS, claim_line, distance, evidence, frame, point_words, routers, short, statement, unlike, verdicts,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, STYLE, escape};
 use thalweg_sweep::picture::HeatMap;
 
-/// The page: the verdicts, the harm to others, each section with maps of its points, the margins.
+/// Returns the page: the verdicts, the harm to other flows, each section with maps of its points, and the margins.
 pub fn page(document: &Document) -> String {
     let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
     if !document.complete {
@@ -143,7 +143,7 @@ fn part(html: &mut String, section: &SectionResults) {
     html.push_str("</section>\n");
 }
 
-/// The points over the two factors that have most values; of several points the worst.
+/// Draws the points over the two factors with the most values; a cell shows the worst of its points.
 fn map(html: &mut String, claim: &ClaimResults) {
     let mut factors: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, value) in claim.points.iter().flat_map(|point| &point.values) {
@@ -158,7 +158,7 @@ fn map(html: &mut String, claim: &ClaimResults) {
     let Some((across, columns)) = factors.first() else { return };
     let (down, rows) = factors.get(1).map_or(("", vec![""]), |(down, rows)| (*down, rows.clone()));
     let has = |point: &PointResults, factor: &str, value: &str| {
-        factor.is_empty() || point.values.get(factor).is_some_and(|own| own == value)
+        factor.is_empty() || point.values.get(factor).is_some_and(|level| level == value)
     };
     let cell = |row: &str, column: &str| {
         let here = claim.points.iter().filter(|point| has(point, across, column) && has(point, down, row));
@@ -166,13 +166,13 @@ fn map(html: &mut String, claim: &ClaimResults) {
         let value = if claim.less_is_better { worst } else { -worst };
         let words = match claim.is_relative {
             true => format!("{:+.0} %", 100.0 * value),
-            false => crate::words::value(claim, value),
+            false => crate::text::value(claim, value),
         };
         Some((-worst, words))
     };
     let cells: Vec<Vec<Option<(f64, String)>>> =
         rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();
-    // Of distances twice and half as much are the ends of the colours.
+    // For relative distances, the colour scale is fixed: -50 % to +50 %.
     let known = || cells.iter().flatten().flatten().map(|(value, _)| *value);
     let scale = match claim.is_relative {
         true => (-0.5, 0.5),
@@ -228,5 +228,5 @@ fn margins(html: &mut String, document: &Document) {
     html.push_str("</tbody></table></div></section>\n");
 }
 
-/// Failures that are shown.
+/// Maximum number of failures shown.
 const MAX_FAILURES: usize = 50;

@@ -1,4 +1,4 @@
-//! A sample of the points of an assessment, for those who run them elsewhere: in live networks.
+//! Sample of an assessment's points, for execution in live networks.
 
 use crate::assessment::{AssessError, Assessment, values_of};
 use std::collections::BTreeMap;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use thalweg_scenario::Scenario;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 
-/// A point that live networks can carry, with the scheme under test for all of its flows.
+/// Point that live networks can carry, with the scheme under test for all of its flows.
 #[derive(Clone, Debug)]
 pub struct Sampled {
-    /// The sweep's file.
+    /// Sweep file.
     pub sweep: String,
-    /// The values of its factors.
+    /// Value of each factor.
     pub values: BTreeMap<String, String>,
-    /// The scenario.
+    /// Scenario.
     pub scenario: Scenario,
 }
 
-/// Flows that a host carries while it keeps up.
+/// Maximum number of flows that a host carries in real time.
 const MAX_FLOWS: u32 = 32;
-/// Rates of links that it carries.
+/// Maximum link rate that a host carries, in bit/s.
 const MAX_RATE: f64 = 200e6;
 
 impl Assessment<'_> {
-    /// Up to `most` points of the chosen sections that live networks can carry, as far from each other in the plan as they are: those of
-    /// streams without end over links that a host can imitate.
+    /// Returns up to `most` points of the chosen sections that live networks can carry: endless streams over links that
+    /// a host can emulate. The points are spread evenly over the plan.
     ///
     /// # Errors
     ///
-    /// The plan or the scheme is wrong.
+    /// The plan or the scheme is invalid.
     pub fn sample(&self, most: usize) -> Result<Vec<Sampled>, AssessError> {
         let sections = self.pack.chosen(&self.choice.only).map_err(AssessError::Pack)?;
         let schemes = [self.scheme];

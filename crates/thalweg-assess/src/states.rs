@@ -1,67 +1,68 @@
-//! Measures of what a congestion controller did and knew in its states, for plans that are about one kind of controller.
+//! Measures of the actions and estimates of a congestion controller by state, for plans that target one kind of
+//! controller.
 
 use serde::Deserialize;
 use thalweg_proto::units::Duration;
 use thalweg_report::results::{Flow, Known, Run, StateVisit};
 
-/// A value of the visits of a state.
+/// Value of the visits to a state.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OfStates {
-    /// The state's name; every state without.
+    /// Name of the state; default: every state.
     #[serde(default)]
     pub state: Option<String>,
-    /// Only visits that begin from the first of these times on and before the second.
+    /// Time range: only visits that begin at or after the first of these times and before the second.
     #[serde(default)]
     pub between: Option<[String; 2]>,
-    /// The visits that count: all, or the first or last of them.
+    /// Visits that count: all, the first or the last.
     #[serde(default)]
-    pub visits: Which,
-    /// The value of a visit: `from_s`, `until_s`, `length_s`, or what was known with a point and `first`, `last`, `least`, `most`, or
-    /// `change`, the last value less the first: `window_packets.least`. Without, the number of visits.
+    pub visits: VisitFilter,
+    /// Value of a visit: `from_s`, `until_s`, `length_s`, or a known quantity with a point and `first`, `last`,
+    /// `least`, `most`, or `change` (last less first): `window_packets.least`. Default: the number of visits.
     #[serde(default)]
     pub value: Option<String>,
-    /// The value is divided by another one of the visit, or by `rate_bps` of the first link.
+    /// Divisor of the value: another value of the visit, or `rate_bps` of the first link.
     #[serde(default)]
     pub over: Option<String>,
-    /// The share of visits that are followed by one of these states, in place of a value. The last visit of a run, which the end cut off,
-    /// does not count.
+    /// States that must follow a visit: the measure is then the share of such visits, in place of a value. The last
+    /// visit of a run, truncated by its end, does not count.
     #[serde(default)]
     pub next: Option<Vec<String>>,
-    /// The one of several visits' values: the greatest without.
+    /// Aggregation over several visits; default: the maximum.
     #[serde(default)]
-    pub take: Take,
+    pub take: Aggregation,
 }
 
-/// The visits that count.
+/// Visits that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Which {
-    /// All.
+pub enum VisitFilter {
+    /// All visits.
     #[default]
     All,
-    /// The first.
+    /// First visit.
     First,
-    /// The last.
+    /// Last visit.
     Last,
 }
 
-/// One value of several.
+/// Aggregation of several values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Take {
-    /// The greatest.
+pub enum Aggregation {
+    /// Maximum.
     #[default]
     Most,
-    /// The least.
+    /// Minimum.
     Least,
 }
 
-/// The rate of the first link, as a divisor.
+/// Name of the first link's rate, as a divisor.
 const LINK_RATE: &str = "rate_bps";
 
 impl OfStates {
-    /// Looks whether it makes sense.
+    /// Checks the measure for consistency.
     pub fn check(&self) -> Result<(), String> {
         if let Some(between) = &self.between {
             let seconds = between.iter().map(|time| time.parse::<Duration>());
@@ -89,7 +90,7 @@ impl OfStates {
         Ok(())
     }
 
-    /// The name of the measure.
+    /// Returns the name of the measure.
     pub fn name(&self) -> String {
         let state = self.state.as_deref().unwrap_or("any state");
         let what = match (&self.next, &self.value, &self.over) {
@@ -101,7 +102,7 @@ impl OfStates {
         format!("{state}: {what}")
     }
 
-    /// The value in a run; none where no visit has one.
+    /// Returns the value in a run; `None` where no visit has one.
     pub fn value(&self, run: &Run, flow: &Flow) -> Option<f64> {
         let visits: Vec<(usize, &StateVisit)> = self.chosen(&flow.states);
         if let Some(next) = &self.next {
@@ -123,8 +124,8 @@ impl OfStates {
             }
         });
         match self.take {
-            Take::Most => values.reduce(f64::max),
-            Take::Least => values.reduce(f64::min),
+            Aggregation::Most => values.reduce(f64::max),
+            Aggregation::Least => values.reduce(f64::min),
         }
     }
 
@@ -141,15 +142,15 @@ impl OfStates {
         };
         let mut chosen: Vec<_> = visits.iter().enumerate().filter(|(_, visit)| is_of(visit)).collect();
         match self.visits {
-            Which::All => {}
-            Which::First => chosen.truncate(1),
-            Which::Last => chosen = chosen.split_off(chosen.len().saturating_sub(1)),
+            VisitFilter::All => {}
+            VisitFilter::First => chosen.truncate(1),
+            VisitFilter::Last => chosen = chosen.split_off(chosen.len().saturating_sub(1)),
         }
         chosen
     }
 }
 
-/// A value of a measure of states, which has this [name](OfStates::name), with its unit.
+/// Formats a value with its unit, for the state measure with this [name](OfStates::name).
 pub fn words(name: &str, of: f64) -> Option<String> {
     let (_, what) = name.split_once(": ")?;
     let known = what.split('.').next().unwrap_or_default();
@@ -162,10 +163,10 @@ pub fn words(name: &str, of: f64) -> Option<String> {
     })
 }
 
-/// A value of what was known.
+/// Accessor of a known quantity.
 type OfKnown = fn(&Known) -> Option<f64>;
 
-/// A name such as `window_packets.least` in its two parts.
+/// Splits a name such as `window_packets.least`.
 fn parts(name: &str) -> Option<(&str, OfKnown)> {
     let (name, which) = name.split_once('.')?;
     let of: OfKnown = match which {
@@ -201,8 +202,9 @@ mod tests {
 
     fn of(text: &str) -> Result<OfStates, String> {
         let value = toml_as_json("m", &format!("of = {text}"))?;
-        let own: OfStates = serde_json::from_value(value["of"].clone()).map_err(|error| error.to_string())?;
-        own.check().map(|()| own)
+        let parsed: OfStates =
+            serde_json::from_value(value["of"].clone()).map_err(|error| error.to_string())?;
+        parsed.check().map(|()| parsed)
     }
 
     fn visit(state: &str, from_s: f64, until_s: f64, window: [f64; 4]) -> StateVisit {
@@ -250,21 +252,21 @@ mod tests {
             Some(6e-6)
         );
         assert_eq!(value("{ between = [\"2 s\", \"7 s\"], value = \"from_s\" }"), Some(3.0));
-        // What is unbounded has no value, and a state that was not visited has none.
+        // Unbounded quantities have no value, and neither have states that were not visited.
         assert_eq!(value("{ value = \"bound_packets.last\" }"), None);
         assert_eq!(value("{ state = \"sideways\", value = \"length_s\" }"), None);
         assert_eq!(value("{ state = \"sideways\" }"), Some(0.0));
     }
 
     #[test]
-    fn what_follows_is_a_share_of_visits_that_ended() {
+    fn successors_are_shares_of_completed_visits() {
         assert_eq!(value("{ state = \"up\", next = [\"down\"] }"), Some(0.5));
         assert_eq!(value("{ state = \"up\", next = [\"down\", \"rest\"] }"), Some(1.0));
         assert_eq!(value("{ state = \"rest\", next = [\"up\"] }"), None, "the end of the run cut it off");
     }
 
     #[test]
-    fn mistakes_say_what_is_expected() {
+    fn errors_name_the_expected_form() {
         let fault = |text: &str| of(text).unwrap_err();
         assert!(fault("{ value = \"window\" }").contains("such as `window_packets.least`"));
         assert!(fault("{ value = \"from_s\", over = \"rate\" }").contains("`over` needs `rate_bps`"));

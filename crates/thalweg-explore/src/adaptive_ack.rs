@@ -19,7 +19,7 @@ impl Scheme for AdaptiveAck {
         (aack::Transmitter::new(Arc::clone(&config)), aack::Receiver::new(config))
     }
 
-    fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
+    fn requested(&self, receiver: &Self::Receiver) -> Option<u64> {
         receiver.is_missing().then(|| receiver.expected())
     }
 

@@ -75,7 +75,7 @@ fn check<S: Scheme>(scheme: &S, bounds: &Bounds) {
 }
 
 #[test]
-fn states_of_windows_are_told_apart() {
+fn window_states_are_distinguished() {
     for delays in [0, 1] {
         check(&AdaptiveAck::default(), &bounds(delays));
         for recovery in [Recovery::Sack, Recovery::NewReno, Recovery::GoBackN] {
@@ -84,9 +84,9 @@ fn states_of_windows_are_told_apart() {
     }
 }
 
-/// Times are told apart from the same times under another clock: few merge.
+/// Equal times under different clocks are distinct states: few states merge.
 #[test]
-fn states_of_controllers_are_told_apart() {
+fn controller_states_are_distinguished() {
     for name in ["sack-newreno", "sack-cubic", "sack-prague", "sack-copa", "sack-ledbat-plus-plus"] {
         let scheme = Controlled::named(name).unwrap_or_else(|| panic!("{name}"));
         for delays in [0, 1] {
@@ -99,7 +99,7 @@ fn states_of_controllers_are_told_apart() {
 }
 
 #[test]
-fn states_with_slow_readers_are_told_apart() {
+fn slow_reader_states_are_distinguished() {
     let bounds = Bounds { slow_reader: true, expiries: 2, duplicates: 0, ..bounds(0) };
     check(&Window { recovery: Recovery::Sack }, &bounds);
     check(&Sscop::default(), &bounds);
@@ -108,13 +108,13 @@ fn states_with_slow_readers_are_told_apart() {
 }
 
 #[test]
-fn states_of_sscop_are_told_apart() {
+fn sscop_states_are_distinguished() {
     let bounds = Bounds { window: 3, messages: 6, losses: 2, duplicates: 0, ..bounds(0) };
     check(&Sscop::default(), &bounds);
 }
 
 #[test]
-fn states_of_sstp_are_told_apart() {
+fn sstp_states_are_distinguished() {
     let soft = [Evicted::One, Evicted::All, Evicted::AtOnce].map(Acknowledgement::Soft);
     for acknowledgement in [Acknowledgement::Firm, Acknowledgement::Hard].into_iter().chain(soft) {
         for (delays, segment, reordering) in [(0, 2, 0), (1, 2, 0), (1, 1, 1)] {

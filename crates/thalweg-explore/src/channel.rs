@@ -70,7 +70,7 @@ pub struct Faults {
 
 /// An output of an endpoint, for traces.
 #[derive(Clone, Debug)]
-pub enum Said<P> {
+pub enum TraceEvent<P> {
     Pdu(End, P),
     Delivered(Tag),
     LeftOut(u32),
@@ -114,7 +114,11 @@ impl<S: Scheme> Clone for State<S> {
 
 impl<S: Scheme> State<S> {
     /// Creates the first state: all messages are written, and the first packets have left.
-    pub fn first(scheme: &S, bounds: &Bounds, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<Self, String> {
+    pub fn first(
+        scheme: &S,
+        bounds: &Bounds,
+        observe: &mut impl FnMut(TraceEvent<S::Pdu>),
+    ) -> Result<Self, String> {
         let (sender, receiver) = scheme.ends(bounds);
         let mut state = Self {
             sender,
@@ -140,11 +144,11 @@ impl<S: Scheme> State<S> {
         let all = Tag { start: 0, length: bounds.messages };
         state.sender.handle(Time::ZERO, Input::Write(all));
         state.sender.handle(Time::ZERO, Input::Finish);
-        state.drain(scheme, End::Receiver, hear)?;
-        state.drain(scheme, End::Sender, hear)?;
+        state.drain(scheme, End::Receiver, observe)?;
+        state.drain(scheme, End::Sender, observe)?;
         for _ in 0..S::SET_UP {
             let Some(step @ Step::Arrive(_)) = state.calm() else { break };
-            state.take(scheme, step, hear)?;
+            state.take(scheme, step, observe)?;
         }
         Ok(state)
     }
@@ -218,7 +222,7 @@ impl<S: Scheme> State<S> {
             steps.push(Step::Read);
         }
         // Unread data counts as in flight to the application.
-        let quiet = self.packets_in_flight() == 0 && self.unread == 0;
+        let is_quiescent = self.packets_in_flight() == 0 && self.unread == 0;
         for end in End::BOTH {
             if !self.queues[end.index()].is_empty() {
                 steps.push(Step::Arrive(end));
@@ -237,7 +241,7 @@ impl<S: Scheme> State<S> {
             if self.is_paced && end == End::Sender {
                 // The delay of packets is unrelated to the pacing rate.
                 steps.push(Step::Go);
-            } else if quiet && self.is_next(end) {
+            } else if is_quiescent && self.is_next(end) {
                 // After the end, further faults reach nothing new.
                 if !self.finished {
                     steps.push(Step::Expire(end));
@@ -249,23 +253,23 @@ impl<S: Scheme> State<S> {
         steps
     }
 
-    /// Takes a step, which must be possible; reports the endpoints' outputs to `hear`.
+    /// Takes a step, which must be possible; reports the endpoints' outputs to `observe`.
     pub fn take(
         &mut self,
         scheme: &S,
         step: Step,
-        hear: &mut impl FnMut(Said<S::Pdu>),
+        observe: &mut impl FnMut(TraceEvent<S::Pdu>),
     ) -> Result<(), String> {
         match step {
             Step::Arrive(end) => {
                 if let Some(pdu) = self.queues[end.index()].pop_front() {
-                    return self.receive(scheme, end, pdu, hear);
+                    return self.receive(scheme, end, pdu, observe);
                 }
             }
             Step::Late(end, index) => {
                 if usize::from(index) < self.held[end.index()].len() {
                     let pdu = self.held[end.index()].remove(index.into());
-                    return self.receive(scheme, end, pdu, hear);
+                    return self.receive(scheme, end, pdu, observe);
                 }
             }
             Step::Lose(end) => {
@@ -287,22 +291,22 @@ impl<S: Scheme> State<S> {
                 for clock in &mut self.clocks {
                     *clock += wait;
                 }
-                return self.drain(scheme, end, hear);
+                return self.drain(scheme, end, observe);
             }
             Step::ExpireEarly(end) => {
                 self.faults.expiries -= 1;
                 self.clocks[end.index()] += self.wait(end);
-                return self.drain(scheme, end, hear);
+                return self.drain(scheme, end, observe);
             }
             Step::Go => {
                 self.clocks[End::Sender.index()] += self.wait(End::Sender);
-                return self.drain(scheme, End::Sender, hear);
+                return self.drain(scheme, End::Sender, observe);
             }
             Step::Read => {
                 self.unread -= 1;
                 let now = self.clocks[End::Receiver.index()];
                 self.receiver.handle(now, Input::Consumed(1));
-                return self.drain(scheme, End::Receiver, hear);
+                return self.drain(scheme, End::Receiver, observe);
             }
         }
         Ok(())
@@ -324,7 +328,7 @@ impl<S: Scheme> State<S> {
         scheme: &S,
         end: End,
         pdu: S::Pdu,
-        hear: &mut impl FnMut(Said<S::Pdu>),
+        observe: &mut impl FnMut(TraceEvent<S::Pdu>),
     ) -> Result<(), String> {
         let now = self.clocks[end.index()];
         let input = Input::Pdu { pdu, ecn: Ecn::NotEct };
@@ -332,11 +336,16 @@ impl<S: Scheme> State<S> {
             End::Sender => self.sender.handle(now, input),
             End::Receiver => self.receiver.handle(now, input),
         }
-        self.drain(scheme, end, hear)
+        self.drain(scheme, end, observe)
     }
 
     /// Drains an endpoint.
-    fn drain(&mut self, scheme: &S, end: End, hear: &mut impl FnMut(Said<S::Pdu>)) -> Result<(), String> {
+    fn drain(
+        &mut self,
+        scheme: &S,
+        end: End,
+        observe: &mut impl FnMut(TraceEvent<S::Pdu>),
+    ) -> Result<(), String> {
         let now = self.clocks[end.index()];
         self.is_paced &= end == End::Receiver;
         for _ in 0..MAX_OUTPUTS {
@@ -349,10 +358,10 @@ impl<S: Scheme> State<S> {
             match output {
                 Output::Transmit(pdu) => {
                     let to = if end == End::Sender { End::Receiver } else { End::Sender };
-                    hear(Said::Pdu(end, pdu.clone()));
+                    observe(TraceEvent::Pdu(end, pdu.clone()));
                     self.queues[to.index()].push_back(pdu);
                 }
-                Output::Event(event) => self.check_event(scheme, &event, hear)?,
+                Output::Event(event) => self.check_event(scheme, &event, observe)?,
                 Output::Timeout { at, .. } if at <= now => {
                     return Err(format!("the {} announces a time-out that is due already", end.name()));
                 }
@@ -373,11 +382,11 @@ impl<S: Scheme> State<S> {
         &mut self,
         scheme: &S,
         event: &Event<Tag>,
-        hear: &mut impl FnMut(Said<S::Pdu>),
+        observe: &mut impl FnMut(TraceEvent<S::Pdu>),
     ) -> Result<(), String> {
         match event {
             Event::Hole { packets } => {
-                hear(Said::LeftOut(*packets));
+                observe(TraceEvent::LeftOut(*packets));
                 for _ in 0..*packets {
                     self.pass(scheme, 1);
                     self.left_out += 1;
@@ -387,7 +396,7 @@ impl<S: Scheme> State<S> {
                 }
             }
             Event::Delivered(tag) => {
-                hear(Said::Delivered(*tag));
+                observe(TraceEvent::Delivered(*tag));
                 let expected = self.delivered;
                 self.pass(scheme, tag.length);
                 self.unread += if self.slow_reader { tag.length } else { 0 };
@@ -403,7 +412,7 @@ impl<S: Scheme> State<S> {
                 }
             }
             Event::Finished => {
-                hear(Said::Finished);
+                observe(TraceEvent::Finished);
                 if core::mem::replace(&mut self.finished, true) {
                     return Err("the sender finished twice".to_owned());
                 }
@@ -432,12 +441,12 @@ impl<S: Scheme> State<S> {
     }
 }
 
-/// Strips the reason from a time-out, after passing it to `look`.
-fn plain<P, E, R>(output: Output<P, E, R>, look: impl FnOnce(R)) -> Output<P, E, ()> {
+/// Strips the reason from a time-out, after passing it to `on_reason`.
+fn plain<P, E, R>(output: Output<P, E, R>, on_reason: impl FnOnce(R)) -> Output<P, E, ()> {
     match output {
         Output::Transmit(pdu) => Output::Transmit(pdu),
         Output::Event(event) => Output::Event(event),
-        Output::Timeout { at, reason } => Output::Timeout { at, reason: look(reason) },
+        Output::Timeout { at, reason } => Output::Timeout { at, reason: on_reason(reason) },
         Output::Idle => Output::Idle,
     }
 }

@@ -28,7 +28,8 @@ pub(crate) const CONTROLLED: [(&str, &str); 7] = [
 ];
 
 /// The window transport with SACK, RACK, tail loss probes, undo of spurious reductions, PRR, F-RTO and window decay.
-/// Time-outs are constant, so that states do not differ by round-trip times, which an exploration makes arbitrary.
+/// Time-outs are constant; otherwise states would differ by round-trip times, and these are arbitrary in an
+/// exploration.
 #[derive(Clone, Debug)]
 pub struct Controlled<C> {
     /// Controller in its initial state.
@@ -117,11 +118,11 @@ impl<C: Controller<PacketInfo: Hash> + Digest> Scheme for Controlled<C> {
             rtt,
             ..SenderConfig::default()
         };
-        let usual = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
+        let base = ReceiverConfig { report_arrivals: true, ..ReceiverConfig::default() };
         let receiver = if bounds.slow_reader {
-            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..usual }
+            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..base }
         } else {
-            usual
+            base
         };
         let sender = window::Sender::new(Arc::new(sender), self.controller.clone());
         (sender, window::Receiver::new(Arc::new(receiver)))

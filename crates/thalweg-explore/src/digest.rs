@@ -61,7 +61,7 @@ mod tests {
     use core::hash::Hash;
 
     #[test]
-    fn bytes_hash_as_the_reference_says() {
+    fn hash_matches_the_reference_vectors() {
         // From the reference's test vectors for 128 bits: "" and "a".
         assert_eq!(Fnv::new().value(), OFFSET);
         let mut hash = Fnv::new();

@@ -1,11 +1,11 @@
 //! An endless stream over a lossy path: does the protocol recover to a steady state?
 //!
-//! A receiver with less buffer than the window discards segments; their retransmissions may meet a full buffer again.
-//! That can go on for ever (Gong and Parulkar 1992 found it with soft acknowledgement). All delivered data is right
-//! meanwhile, so the search over a few packets does not detect it. This search models time and has no end: packets
-//! leave at the sender's rate and arrive after the path's delay. In the paper's model only data is lost; here reports
-//! may be lost too. Any packet may be lost at any time, up to a number of losses. Digests contain numbers as distances,
-//! so the states of an endless stream are finite. Without further losses every run ends in a cycle: one without
+//! A receiver with less buffer than the window discards segments; their retransmissions may meet a full buffer again,
+//! without end (Gong and Parulkar 1992 found this with soft acknowledgement). All delivered data is correct meanwhile,
+//! so the search over a few packets does not detect it. This search models time and has no end: packets leave at the
+//! sender's rate and arrive after the path's delay. In the paper's model only data is lost; here reports may be lost
+//! too. Any packet may be lost at any time, up to a number of losses. Digests contain numbers as distances, so the
+//! states of an endless stream are finite. Without further losses every run ends in a cycle: one without
 //! retransmissions, or the stream never recovers.
 
 use super::digest::Fnv;
@@ -199,8 +199,8 @@ impl Pair {
         }
     }
 
-    /// Processes the next event; reports each sent PDU to `hear`, with true for the sender's.
-    fn step(&mut self, lose: bool, hear: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    /// Processes the next event; reports each sent PDU to `observe`, with true for the sender's.
+    fn step(&mut self, lose: bool, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
         let (at, next) = self.next();
         self.now = at;
         match next {
@@ -210,7 +210,7 @@ impl Pair {
                 if let Some((_, pdu)) = arriving {
                     self.sender.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
                 }
-                self.drain_sender(hear);
+                self.drain_sender(observe);
             }
             Next::Data => {
                 let arriving = self.there.pop_front().filter(|_| !lose);
@@ -218,23 +218,23 @@ impl Pair {
                 if let Some((_, pdu)) = arriving {
                     self.receiver.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
                 }
-                self.drain_receiver(hear);
+                self.drain_receiver(observe);
             }
-            Next::SenderTimer => self.drain_sender(hear),
-            Next::ReceiverTimer => self.drain_receiver(hear),
+            Next::SenderTimer => self.drain_sender(observe),
+            Next::ReceiverTimer => self.drain_receiver(observe),
         }
     }
 
-    fn drain_sender(&mut self, hear: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    fn drain_sender(&mut self, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
         self.due[0] = drain(&mut self.sender, self.now, |pdu| {
-            hear(true, &pdu);
+            observe(true, &pdu);
             self.there.push_back((self.now + self.delay, pdu));
         });
     }
 
-    fn drain_receiver(&mut self, hear: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    fn drain_receiver(&mut self, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
         self.due[1] = drain(&mut self.receiver, self.now, |pdu| {
-            hear(false, &pdu);
+            observe(false, &pdu);
             self.back.push_back((self.now + self.delay, pdu));
         });
     }
@@ -372,7 +372,7 @@ impl Search {
         let counterexample = match wrong {
             Some((number, before, round)) => Some(Counterexample {
                 what: "the stream does not come to rest, although nothing more is lost".to_owned(),
-                trace: trace(endless, &self.visited.way(number), before, round)?,
+                trace: trace(endless, &self.visited.path(number), before, round)?,
             }),
             None => None,
         };
@@ -388,7 +388,7 @@ impl Search {
 }
 
 /// Returns the trace of losses and requests on the path to the cycle, and of one complete round.
-fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
+fn trace(endless: &Endless, path: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["a stream without end begins".to_owned()];
     let mut take = |lines: &mut Vec<String>, lose: bool, is_round: bool| {
@@ -405,7 +405,7 @@ fn trace(endless: &Endless, way: &[bool], before: usize, round: usize) -> Result
             }
         });
     };
-    way.iter().for_each(|&lose| take(&mut lines, lose, false));
+    path.iter().for_each(|&lose| take(&mut lines, lose, false));
     lines.push("from here on nothing is lost; requests and what is sent again:".to_owned());
     (0..before).for_each(|_| take(&mut lines, false, false));
     lines.push("and then this again and again:".to_owned());

@@ -10,7 +10,7 @@
 //! - the sender reports completion only when everything has been delivered;
 //! - once the channel has no more faults, everything is delivered and the sender learns of it, by timers that expire
 //!   when due. So no state is a dead end, and there is no livelock;
-//! - further rules of the protocol ([`Scheme::asked`], [`Scheme::check_rest`]).
+//! - further rules of the protocol ([`Scheme::requested`], [`Scheme::check_rest`]).
 //!
 //! # Time
 //!

@@ -55,9 +55,9 @@ pub trait Scheme {
         pdu.hash(into);
     }
 
-    /// Returns the missing packet that the receiver itself requests, in a protocol in which one more report repairs the
+    /// Returns the missing packet requested by the receiver itself, for protocols in which one more report repairs the
     /// loss once the channel has no more faults. `None` if nothing is missing, or without such a rule.
-    fn asked(&self, receiver: &Self::Receiver) -> Option<u64> {
+    fn requested(&self, receiver: &Self::Receiver) -> Option<u64> {
         let _ = receiver;
         None
     }

@@ -65,7 +65,7 @@ pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, 
             search.steps += 1;
             let mut next = state.clone();
             if let Err(what) = next.take(scheme, step, &mut |_| {}) {
-                let mut steps = search.visited.way(number);
+                let mut steps = search.visited.path(number);
                 steps.push(step);
                 return search.outcome(true, Some((what, steps, None)));
             }
@@ -94,7 +94,7 @@ impl<S: Scheme> Search<'_, S> {
     fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<Wrong> {
         let number = self.visited.add(state.digest(self.scheme, true), origin)?;
         if let Err((what, calm)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
-            return Some((what, self.visited.way(number), Some(calm)));
+            return Some((what, self.visited.path(number), Some(calm)));
         }
         self.visited.push(number, state);
         None
@@ -146,13 +146,13 @@ impl<S: Scheme> Search<'_, S> {
             }
             periods.push(state.wait(End::Receiver));
         }
-        // The first expiry may be the one that finds that all is well.
+        // The first period may precede the report that nothing is missing, and is not checked.
         self.scheme.check_rest(periods.get(1..).unwrap_or_default())
     }
 
     /// Checks that one more report repairs the loss that the receiver requests, once the channel has no more faults.
     fn repair(&self, state: &State<S>) -> Result<(), (String, usize)> {
-        let Some(asked) = self.scheme.asked(state.receiver()) else { return Ok(()) };
+        let Some(requested) = self.scheme.requested(state.receiver()) else { return Ok(()) };
         let mut state = state.clone();
         let (mut taken, mut reported) = (0, false);
         while let Some(step) = state.calm() {
@@ -163,9 +163,9 @@ impl<S: Scheme> Search<'_, S> {
             state.take(self.scheme, step, &mut |_| {}).map_err(|what| (what, taken))?;
             taken += 1;
         }
-        match self.scheme.asked(state.receiver()) {
-            Some(still) if still == asked => {
-                Err((format!("packet {asked} was asked for again, and still is not sent again"), taken))
+        match self.scheme.requested(state.receiver()) {
+            Some(still) if still == requested => {
+                Err((format!("packet {requested} was asked for again, and still is not sent again"), taken))
             }
             _ => Ok(()),
         }

@@ -8,12 +8,12 @@ use thalweg_proto::units::Duration;
 
 /// SSCOP from state 10, data transfer ready. The connection opens before anything may go wrong.
 ///
-/// A STAT has at most three elements (`MaxSTAT`), so that reports fall into parts, and a POLL follows every second SD
-/// (`MaxPD`). The window is the credit that the receiver grants. No number of losses and early expiries within the bounds
-/// looks like a silent peer (`Timer_NO-RESPONSE`): to give up then would be right.
+/// A STAT has at most three elements (`MaxSTAT`), which splits reports, and a POLL follows every second SD (`MaxPD`).
+/// The window is the credit granted by the receiver. No number of losses and early expiries within the bounds looks
+/// like a silent peer (`Timer_NO-RESPONSE`), where closing the connection would be correct.
 ///
-/// SSCOP relies on a layer below that neither duplicates frames nor lets them overtake each other: what it makes of those is
-/// no error in the engine.
+/// SSCOP relies on a layer below that neither duplicates nor reorders frames: its reaction to duplicates and reordering
+/// is no error in the engine.
 #[derive(Clone, Debug)]
 pub struct Sscop(pub Config);
 
@@ -31,7 +31,7 @@ impl Default for Sscop {
     }
 }
 
-/// `Timer_IDLE`, the longest of those that repeat something.
+/// `Timer_IDLE`, the longest timer that repeats a PDU.
 const IDLE: Duration = Duration::from_secs(15);
 
 impl Scheme for Sscop {
@@ -51,7 +51,7 @@ impl Scheme for Sscop {
         (Endpoint::new(&config), Endpoint::new(&config))
     }
 
-    /// Numbers of POLLs count back from the last one of the end that sent it.
+    /// POLL numbers are relative to the last one of the endpoint that sent it.
     fn digest_pdu<H: Hasher>(
         &self,
         pdu: &Self::Pdu,
@@ -61,14 +61,14 @@ impl Scheme for Sscop {
         into: &mut H,
     ) {
         let latest = |end: &Endpoint<Tag>| end.sscop().variables().vt_ps;
-        let (own, other) = match to {
+        let (local, other) = match to {
             End::Sender => (latest(sender), latest(receiver)),
             End::Receiver => (latest(receiver), latest(sender)),
         };
         let mut pdu = pdu.clone();
         match &mut pdu {
             Pdu::Poll { ps, .. } => *ps = other.after(*ps).into(),
-            Pdu::Stat(stat) => stat.ps = own.after(stat.ps).into(),
+            Pdu::Stat(stat) => stat.ps = local.after(stat.ps).into(),
             _ => {}
         }
         pdu.hash(into);

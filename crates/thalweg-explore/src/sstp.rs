@@ -12,29 +12,30 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 /// Two-level flow control. The window of the bounds is in segments here.
 #[derive(Clone, Copy, Debug)]
 pub struct Sstp {
-    /// The treatment of segments that there is no room for.
+    /// Treatment of segments without a buffer.
     pub acknowledgement: Acknowledgement,
-    /// The packets of a segment.
+    /// Packets per segment.
     pub segment: u16,
-    /// So many segments there is room for; for half of the window without.
+    /// Buffer, in segments; default: half of the window.
     pub buffer: Option<u16>,
-    /// So many packets may overtake one before it is given up.
+    /// Number of packets that may overtake another before it counts as lost.
     pub reordering: u16,
-    /// So many packets of a segment may be left out.
+    /// Number of packets of a segment that may be left out.
     pub tolerance: u16,
-    /// The rate at which packets may leave.
+    /// Sending rate.
     pub rate: RateSpec,
 }
 
-/// Four packets of a byte fill a period. What has been sent in it is part of a state, and while an application does not read,
-/// hard and soft acknowledgement send what is discarded again without end: with more packets there would be as many states.
+/// Rate, in bit/s: four one-byte packets fill a period. The packets sent within the period are part of the state. While
+/// the application does not read, hard and soft acknowledgement retransmit discarded data without end: each packet more
+/// in a period would add states.
 const RATE: Rate = Rate::from_bits_per_sec(3200);
 const BURST: u32 = 4;
-/// The sender's period, in which a keep-alive packet goes out, is that of the receiver's repetitions.
+/// Keep-alive period of the sender, equal to the receiver's repetition period.
 const PERIOD: Duration = Duration::from_millis(10);
 
 impl Sstp {
-    /// Segments of two packets, room for half of the window, on a path that keeps order.
+    /// Creates the scheme with segments of two packets and buffers for half of the window, on a path that keeps order.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl Scheme for Sstp {
         *reason == SenderReason::Rate
     }
 
-    /// Shipments and reports are counted from the next ones: states that differ in how many there have been are the same.
+    /// Shipment and report numbers are relative to the next ones: states that differ only in their counts are equal.
     fn digest_ends<H: Hasher>(
         &self,
         (sender, sender_now): (&Self::Sender, Time),

@@ -46,7 +46,7 @@ impl Payload for Tag {
 }
 
 impl Queue<Tag> for TagQueue {
-    /// Appends to what was written before.
+    /// Extends the preceding data.
     fn push(&mut self, data: Tag) {
         if self.length == 0 {
             self.start = data.start;

@@ -1,6 +1,6 @@
 //! A counter-example as a trace of packets.
 
-use super::channel::{End, Said, State, Step};
+use super::channel::{End, State, Step, TraceEvent};
 use super::{Bounds, Scheme, Tag};
 use thalweg_proto::pdu::DataUnit;
 
@@ -10,10 +10,10 @@ const MAX_LINES: usize = 60;
 /// Repeats the steps and returns their trace, followed by this many fault-free steps, if any.
 pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut said = Vec::new();
-    let Ok(mut state) = State::first(scheme, bounds, &mut |what| said.push(what)) else { return lines };
+    let mut events = Vec::new();
+    let Ok(mut state) = State::first(scheme, bounds, &mut |what| events.push(what)) else { return lines };
     lines.push(format!("{} packets are written", bounds.messages));
-    add(&mut lines, &mut said);
+    add(&mut lines, &mut events);
     let mut wrong = false;
     for &step in steps {
         wrong |= !take(scheme, &mut state, step, &mut lines);
@@ -49,21 +49,21 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
             format!("the {}'s timer expires out of its turn, after {}", end.name(), state.wait(end))
         }
     });
-    let mut said = Vec::new();
-    let went_well = state.take(scheme, step, &mut |what| said.push(what)).is_ok();
-    add(lines, &mut said);
+    let mut events = Vec::new();
+    let went_well = state.take(scheme, step, &mut |what| events.push(what)).is_ok();
+    add(lines, &mut events);
     went_well
 }
 
-fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, said: &mut Vec<Said<U>>) {
-    lines.extend(said.drain(..).map(|said| match said {
-        Said::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.words()),
-        Said::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.words()),
-        Said::Delivered(tag) if tag.length == 1 => format!("    delivered: packet {}", tag.start + 1),
-        Said::Delivered(tag) => {
+fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, events: &mut Vec<TraceEvent<U>>) {
+    lines.extend(events.drain(..).map(|events| match events {
+        TraceEvent::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.words()),
+        TraceEvent::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.words()),
+        TraceEvent::Delivered(tag) if tag.length == 1 => format!("    delivered: packet {}", tag.start + 1),
+        TraceEvent::Delivered(tag) => {
             format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)
         }
-        Said::LeftOut(packets) => format!("    left out: {packets} packets"),
-        Said::Finished => "    the sender has finished".to_owned(),
+        TraceEvent::LeftOut(packets) => format!("    left out: {packets} packets"),
+        TraceEvent::Finished => "    the sender has finished".to_owned(),
     }));
 }

@@ -43,7 +43,7 @@ impl<Key: Eq + Hash, Step: Copy, State> Visited<Key, Step, State> {
     }
 
     /// Returns a shortest path from the first state to a state.
-    pub fn way(&self, mut number: u32) -> Vec<Step> {
+    pub fn path(&self, mut number: u32) -> Vec<Step> {
         let mut steps = Vec::new();
         while let Some(&Some((from, step))) = self.origins.get(number as usize) {
             steps.push(step);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_visited_once_by_the_shortest_way() {
+    fn a_state_is_visited_once_on_its_shortest_path() {
         let mut visited = Visited::default();
         assert_eq!(visited.add('a', None), Some(0));
         assert_eq!((visited.add('b', Some((0, 1))), visited.add('c', Some((0, 2)))), (Some(1), Some(2)));
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(visited.add('d', Some((2, 4))), Some(3));
         visited.push(3, "d");
         visited.push(1, "b");
-        assert_eq!((visited.way(0), visited.way(3)), (vec![], vec![2, 4]));
+        assert_eq!((visited.path(0), visited.path(3)), (vec![], vec![2, 4]));
         assert_eq!((visited.states(), visited.waiting(), visited.depth(), visited.depth_of(1)), (4, 2, 2, 1));
         assert_eq!((visited.pop(), visited.pop(), visited.pop()), (Some((3, "d")), Some((1, "b")), None));
     }

@@ -6,8 +6,8 @@ use thalweg_proto::congestion::{Fixed, FixedConfig};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{self, ReceiverConfig, Recovery, RttConfig, SenderConfig};
 
-/// The window transport with a fixed window. Time-outs are constant, so that states do not differ by round-trip times,
-/// which an exploration makes arbitrary.
+/// The window transport with a fixed window. Time-outs are constant; otherwise states would differ by round-trip times,
+/// and these are arbitrary in an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// Loss recovery method.
@@ -23,12 +23,12 @@ impl Scheme for Window {
         let always = Duration::from_secs(1);
         let rtt = RttConfig { initial: always, floor: always, ceiling: always, ..RttConfig::default() };
         let sender = SenderConfig { segment: 1, recovery: self.recovery, rtt, ..SenderConfig::default() };
-        let usual = ReceiverConfig { sack: self.recovery == Recovery::Sack, ..ReceiverConfig::default() };
-        // What is not read closes the window only where it is as small as the sender's.
+        let base = ReceiverConfig { sack: self.recovery == Recovery::Sack, ..ReceiverConfig::default() };
+        // Unread data closes the window only if the receive window is as small as the sender's.
         let receiver = if bounds.slow_reader {
-            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..usual }
+            ReceiverConfig { window: bounds.window.into(), wait_for_consumption: true, ..base }
         } else {
-            usual
+            base
         };
         let controller = Fixed::new(&FixedConfig { window: f64::from(bounds.window) });
         (window::Sender::new(Arc::new(sender), controller), window::Receiver::new(Arc::new(receiver)))

@@ -1,4 +1,4 @@
-//! Found cases as regression tests: a folder of scenarios, and a list of the scores that they must keep to.
+//! Findings as regression tests: a folder of scenarios, and a list of bounds on their scores.
 
 use crate::evaluate::{NoScore, read, run, words};
 use crate::goal::Goal;
@@ -8,20 +8,20 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_scenario::{read_text, toml_as_json, toml_text};
 
-/// The list in a folder of cases.
+/// Name of the list in a folder of cases.
 pub const LIST: &str = "cases.toml";
 
-/// A case.
+/// Case.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Case {
-    /// The scenario, beside the list.
+    /// Scenario file, in the folder of the list.
     pub file: String,
-    /// The goal.
+    /// Goal.
     pub goal: String,
-    /// The score is at least this: what was found is still there.
+    /// Minimum score: the failure mode is still present.
     pub at_least: Option<f64>,
-    /// The score is at most this: what was found is mended, and stays so.
+    /// Maximum score: the failure mode is fixed and stays so.
     pub at_most: Option<f64>,
 }
 
@@ -32,17 +32,17 @@ struct List {
     cases: Vec<Case>,
 }
 
-/// A case that was looked at.
+/// Result of a checked case.
 #[derive(Clone, Debug)]
-pub struct Looked {
-    /// The case.
+pub struct CheckedCase {
+    /// Case.
     pub case: Case,
-    /// The score under the scenario's seed, or the reason for which there is none.
+    /// Score with the scenario's seed, or the reason why there is none.
     pub score: Result<f64, String>,
 }
 
-impl Looked {
-    /// True if the score is where it must be.
+impl CheckedCase {
+    /// Returns true if the score is within its bounds.
     pub fn holds(&self) -> bool {
         let Ok(score) = self.score else { return false };
         self.case.at_least.is_none_or(|least| score >= least)
@@ -50,11 +50,11 @@ impl Looked {
     }
 }
 
-/// The cases of a folder.
+/// Reads the cases of a folder.
 ///
 /// # Errors
 ///
-/// A text that says what is wrong with the list.
+/// A description of the error in the list.
 pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
     let path = folder.join(LIST);
     let shown = path.display().to_string();
@@ -78,21 +78,21 @@ pub fn cases(folder: &Path) -> Result<Vec<Case>, String> {
 }
 
 /// Runs a case.
-pub fn look(case: &Case, folder: &Path, registry: &Arc<Registry>) -> Looked {
+pub fn check_case(case: &Case, folder: &Path, registry: &Arc<Registry>) -> CheckedCase {
     let score = || {
         let path = folder.join(&case.file);
         let text = read_text(&path).map_err(|error| format!("`{}`: {error}", path.display()))?;
         let goal = Goal::named(&case.goal).ok_or_else(|| format!("there is no goal `{}`", case.goal))?;
         score_of(&path.display().to_string(), &text, folder, goal, registry)
     };
-    Looked { case: case.clone(), score: score() }
+    CheckedCase { case: case.clone(), score: score() }
 }
 
-/// The score of a scenario under its own seed.
+/// Returns the score of a scenario with its own seed.
 ///
 /// # Errors
 ///
-/// A text that says why it has none.
+/// The reason why it has none.
 pub fn score_of(
     name: &str,
     text: &str,
@@ -108,9 +108,9 @@ pub fn score_of(
     })
 }
 
-/// The lines of the list for a new case.
+/// Returns the lines of the list for a new case.
 pub fn entry(file: &str, goal: Goal, score: f64) -> String {
-    // What is bad by chance of a build's rounding is not asked for: a twentieth less will do.
+    // Allow a margin of 5 % for differences in rounding between builds.
     let least = (score * 0.95 * 100.0).floor() / 100.0;
     format!("[[case]]\nfile = {}\ngoal = \"{}\"\nat-least = {least:?}\n", toml_text(file), goal.name())
 }

@@ -1,6 +1,6 @@
-//! The score of a candidate: its scenario file is read and simulated, and what came out is held to the goal.
+//! Scores of candidates: parses and simulates the candidate's scenario file, and rates the result by the goal.
 
-use crate::genes::Candidate;
+use crate::candidate::Candidate;
 use crate::goal::Goal;
 use crate::scenario::{Schemes, scenario};
 use crate::search::{FAULT, Score, WORST};
@@ -14,56 +14,56 @@ use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
-/// Events of a run: a hundred times what a candidate takes. A scheme that makes more never comes to an end.
+/// Maximum number of events per run: a hundred times the normal number. A scheme that exceeds it never finishes.
 const MAX_EVENTS: u64 = 20_000_000;
 
-/// The way from a candidate to its score.
+/// Evaluator of candidates.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluator<'a> {
-    /// The space that candidates are of.
+    /// Space of the candidates.
     pub space: &'a Space,
-    /// The schemes.
+    /// Schemes.
     pub schemes: Schemes<'a>,
-    /// A scheme that does not do as badly: scores are then how much worse the tested one is in its place.
+    /// Reference scheme: if set, a score is the excess of the tested scheme's score over the reference's in its place.
     pub against: Option<&'a str>,
-    /// The schemes that there are.
+    /// Available schemes.
     pub registry: &'a Arc<Registry>,
 }
 
-/// A run without a score.
+/// Error of a run without a score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoScore {
-    /// The scenario cannot be read, which is a mistake in what was asked or in the search.
+    /// Invalid scenario, caused by wrong arguments or an error in the search.
     Refused(String),
-    /// The run did not come to its end.
+    /// Run aborted before its end.
     Fault(String),
 }
 
 impl Evaluator<'_> {
-    /// The scenario file of a candidate.
-    pub fn text(&self, genes: &Candidate, about: &str) -> String {
-        scenario(genes, self.space, self.schemes, about)
+    /// Returns the scenario file of a candidate.
+    pub fn text(&self, candidate: &Candidate, about: &str) -> String {
+        scenario(candidate, self.space, self.schemes, about)
     }
 
-    /// The score under a seed.
+    /// Returns the score with a seed.
     ///
     /// # Errors
     ///
-    /// It has none.
-    pub fn score(&self, genes: &Candidate, seed: u64) -> Result<f64, NoScore> {
-        self.score_above(genes, seed, -1.0)
+    /// The run has no score.
+    pub fn score(&self, candidate: &Candidate, seed: u64) -> Result<f64, NoScore> {
+        self.score_above(candidate, seed, -1.0)
     }
 
-    /// The least score under so many seeds. What is known not to exceed `bound` has any score up to that: the further runs are left
-    /// out.
+    /// Returns the minimum score over `seeds` seeds. Once it is known not to exceed `bound`, skips the remaining runs
+    /// and returns any score up to `bound`.
     ///
     /// # Errors
     ///
-    /// It has none.
-    pub fn least_above(&self, genes: &Candidate, seeds: u64, bound: f64) -> Result<f64, NoScore> {
+    /// A run has no score.
+    pub fn min_score_above(&self, candidate: &Candidate, seeds: u64, bound: f64) -> Result<f64, NoScore> {
         let mut least = f64::INFINITY;
         for seed in 1..=seeds {
-            least = least.min(self.score_above(genes, seed, bound)?);
+            least = least.min(self.score_above(candidate, seed, bound)?);
             if least <= bound {
                 break;
             }
@@ -71,20 +71,20 @@ impl Evaluator<'_> {
         Ok(least)
     }
 
-    fn score_above(&self, genes: &Candidate, seed: u64, bound: f64) -> Result<f64, NoScore> {
-        let own = self.of(genes, self.schemes, seed)?;
+    fn score_above(&self, candidate: &Candidate, seed: u64, bound: f64) -> Result<f64, NoScore> {
+        let raw_score = self.of(candidate, self.schemes, seed)?;
         match self.against {
-            Some(other) if own > bound => {
-                let other = self.of(genes, Schemes { tested: other, ..self.schemes }, seed)?;
-                Ok((own - other).max(0.0))
+            Some(other) if raw_score > bound => {
+                let other = self.of(candidate, Schemes { tested: other, ..self.schemes }, seed)?;
+                Ok((raw_score - other).max(0.0))
             }
             Some(_) => Ok(0.0),
-            None => Ok(own),
+            None => Ok(raw_score),
         }
     }
 
-    fn of(&self, genes: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
-        let text = scenario(genes, self.space, schemes, "");
+    fn of(&self, candidate: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
+        let text = scenario(candidate, self.space, schemes, "");
         let loaded = read("candidate", &text, Path::new(""), self.registry);
         let loaded = loaded.map_err(|found| NoScore::Refused(words(&found)))?;
         let mut spec = loaded.scenario.spec;
@@ -93,11 +93,11 @@ impl Evaluator<'_> {
     }
 }
 
-/// Reads a scenario.
+/// Parses a scenario.
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All errors of the scenario.
 pub(crate) fn read(
     name: &str,
     text: &str,
@@ -107,16 +107,16 @@ pub(crate) fn read(
     load_text_with(name, text, folder, &[], registry)
 }
 
-/// Diagnostics in one text.
+/// Joins diagnostics into one text.
 pub(crate) fn words(found: &[Diagnostic]) -> String {
     found.iter().map(|one| one.render().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a simulation and gives its score. Series are not needed for it.
+/// Runs a simulation and returns its score. Disables series, which it does not need.
 ///
 /// # Errors
 ///
-/// It did not come to its end, or has nothing to give a score to.
+/// The run aborted, or has no data for the score.
 pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
     spec.measure.interval = None;
     let spec = &*spec;
@@ -144,7 +144,7 @@ pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
     })
 }
 
-/// A score in millionths; of a fault more than all, of a refusal none.
+/// Converts a score to millionths; a fault ranks above all scores, and a refusal scores zero.
 pub(crate) fn millionths(score: &Result<f64, NoScore>) -> Score {
     match score {
         Ok(score) => (score * f64::from(WORST)).round() as Score,

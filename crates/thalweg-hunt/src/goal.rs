@@ -1,6 +1,6 @@
 //! Goals: failure modes of a congestion control, each with a score from 0 to 1 defined for any run.
 
-use crate::genes::{Kind, Kinds};
+use crate::candidate::{Kind, Kinds};
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
@@ -77,7 +77,7 @@ impl Goal {
             Self::Stall => &[Kind::Jitter, Kind::Flows],
             Self::Queue => &[Kind::Losses, Kind::Pulses, Kind::Flows, Kind::Outages],
             Self::Unfairness => &[Kind::Losses, Kind::Pulses, Kind::Outages],
-            // Losses from other causes say nothing about the scheme.
+            // Losses from other causes are not the scheme's.
             Self::Collapse => &[Kind::Losses, Kind::Outages, Kind::Flows],
         };
         Kind::ALL.into_iter().filter(|kind| !without.contains(kind)).collect()
@@ -131,13 +131,13 @@ impl Goal {
                 let queue = result.links.first().map(|link| link.queue).unwrap_or_default();
                 let trip = 2.0 * link.forward.delay.as_secs_f64();
                 let product = link.forward.rate.as_f64() / 8.0 * trip;
-                let of_room = match link.forward.queue.limit() {
+                let occupancy = match link.forward.queue.limit() {
                     Limit::Packets(packets) => queue.mean_packets / packets as f64,
                     Limit::Bytes(bytes) => queue.mean_bytes / bytes as f64,
                     Limit::Unlimited => 1.0,
                 };
                 // A full queue is not long if its limit is short.
-                of_room.min(queue.mean_bytes / product)
+                occupancy.min(queue.mean_bytes / product)
             }
             Self::Collapse => {
                 let sum = |count: fn(&thalweg_sim::FlowResult) -> u64| flows().map(count).sum::<u64>() as f64;

@@ -1,7 +1,7 @@
-//! A whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
+//! Whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
 
+use crate::candidate::Candidate;
 use crate::evaluate::{Evaluator, NoScore, millionths, words};
-use crate::genes::Candidate;
 use crate::minimise::simpler;
 use crate::scenario::{MAX_LINES, Schemes};
 use crate::search::{FAULT, GENERATION, Score, Search, WORST};
@@ -28,12 +28,12 @@ const MAX_STEPS: usize = 100;
 /// Seed of the scenario.
 const SEED: u64 = 1;
 
-/// A hunt.
+/// Hunt.
 #[derive(Debug)]
 pub struct Hunt<'a> {
-    /// The candidates.
+    /// Space of the candidates.
     pub space: &'a Space,
-    /// The schemes.
+    /// Schemes.
     pub schemes: Schemes<'a>,
     /// Reference scheme that must do better.
     pub against: Option<&'a str>,
@@ -51,16 +51,16 @@ pub struct Hunt<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-/// The outcome of a hunt.
+/// Outcome of a hunt.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// The scheme.
+    /// Scheme under test.
     pub scheme: String,
-    /// The goal.
+    /// Name of the goal.
     pub goal: &'static str,
     /// Reference scheme that must do better, if any.
     pub against: Option<String>,
-    /// The seed of the search.
+    /// Seed of the search.
     pub seed: u64,
     /// Number of evaluated candidates.
     pub candidates: u64,
@@ -70,11 +70,11 @@ pub struct Finding {
     pub is_found: bool,
     /// Cause of an aborted run, which ranks above any score.
     pub fault: Option<String>,
-    /// The score in words.
+    /// Score as text.
     pub words: String,
     /// Number of disturbances before and after minimisation.
     pub disturbances: [usize; 2],
-    /// The scenario file.
+    /// Scenario file.
     pub scenario: String,
     /// Worst score of the search per combination of disturbances; each is the minimum over three seeds.
     pub by_kind: Vec<(String, f64)>,
@@ -125,11 +125,11 @@ impl Hunt<'_> {
     ///
     /// A scheme is unknown, or its options are invalid.
     pub fn check(&self) -> Result<(), HuntError> {
-        let mut genes = self.space.draw(&mut Stream::new(0, "check", 0));
-        genes.others.push(crate::genes::Other { start: 0, further: 0 });
+        let mut candidate = self.space.draw(&mut Stream::new(0, "check", 0));
+        candidate.others.push(crate::candidate::Other { start: 0, extra_delay: 0 });
         for tested in core::iter::once(self.schemes.tested).chain(self.against) {
             let schemes = Schemes { tested, ..self.schemes };
-            let text = crate::scenario::scenario(&genes, self.space, schemes, "");
+            let text = crate::scenario::scenario(&candidate, self.space, schemes, "");
             crate::evaluate::read("hunt", &text, std::path::Path::new(""), self.registry)
                 .map_err(HuntError::Scheme)?;
         }
@@ -154,7 +154,7 @@ impl Hunt<'_> {
                 break;
             }
             let name = self.name(number);
-            let candidates = search.ask();
+            let candidates = search.propose();
             let kept = Reader::default().bytes(&store.path(&name)).ok();
             let kept = kept.and_then(|text| Generation::read(&text, candidates.len()));
             let was_there = kept.is_some();
@@ -174,7 +174,7 @@ impl Hunt<'_> {
             status.done += candidates.len();
             status.found += if was_there { candidates.len() } else { 0 };
             refused += generation.refused;
-            search.tell(candidates, &generation.scores);
+            search.record(candidates, &generation.scores);
             tick(status);
         }
         Ok(self.finding(&search, status.done as u64, refused))
@@ -188,7 +188,7 @@ impl Hunt<'_> {
         format!("scores/{name}/{generation:06}.json")
     }
 
-    /// Returns the scores of candidates; none after an interruption.
+    /// Returns the scores of candidates; `None` after an interruption.
     fn generation(
         &self,
         search: &Search,
@@ -199,9 +199,9 @@ impl Hunt<'_> {
         let mut made = Generation::default();
         let done = core::sync::atomic::AtomicUsize::new(0);
         let work = |number: usize| {
-            let genes = &candidates[number];
-            let bound = search.bound(genes).map_or(-1.0, |bound| f64::from(bound) / f64::from(WORST));
-            let score = evaluator.least_above(genes, SEARCH_SEEDS, bound);
+            let candidate = &candidates[number];
+            let bound = search.bound(candidate).map_or(-1.0, |bound| f64::from(bound) / f64::from(WORST));
+            let score = evaluator.min_score_above(candidate, SEARCH_SEEDS, bound);
             done.fetch_add(1, Ordering::Relaxed);
             score
         };
@@ -239,10 +239,10 @@ impl Hunt<'_> {
     fn finding(&self, search: &Search, candidates: u64, refused: u64) -> Finding {
         let goal = self.space.goal;
         let ranked = search.ranked();
-        let looked_at: Vec<Candidate> =
-            ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, genes)| (*genes).clone()).collect();
-        let scores = self.least(&looked_at, SEEDS);
-        let worst = looked_at.into_iter().zip(scores);
+        let confirmed: Vec<Candidate> =
+            ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, candidate)| (*candidate).clone()).collect();
+        let scores = self.least(&confirmed, SEEDS);
+        let worst = confirmed.into_iter().zip(scores);
         let worst = worst.reduce(|one, other| if other.1 > one.1 { other } else { one });
         let (found, score) = worst.unwrap_or_default();
         // With a reference scheme, the threshold of the difference is half.
@@ -254,22 +254,22 @@ impl Hunt<'_> {
             score if score >= bar => bad_enough.max(bar),
             _ => bad_enough,
         };
-        let mut genes = found.clone();
+        let mut candidate = found.clone();
         for _ in 0..MAX_STEPS {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let simpler = simpler(&genes, self.space);
+            let simpler = simpler(&candidate, self.space);
             let scores = self.least(&simpler, SEARCH_SEEDS);
             let mut both = simpler.into_iter().zip(scores);
             let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
-            genes = next;
+            candidate = next;
         }
         // Reject a minimised candidate that scores lower under the additional seeds.
-        let last = self.least(core::slice::from_ref(&genes), SEEDS).first().copied().unwrap_or(0);
-        let (genes, score) = if last >= enough { (genes, last) } else { (found.clone(), score) };
+        let last = self.least(core::slice::from_ref(&candidate), SEEDS).first().copied().unwrap_or(0);
+        let (candidate, score) = if last >= enough { (candidate, last) } else { (found.clone(), score) };
         let evaluator = self.evaluator();
-        let fault = match evaluator.score(&genes, SEED) {
+        let fault = match evaluator.score(&candidate, SEED) {
             Err(NoScore::Fault(why)) => Some(why),
             _ => None,
         };
@@ -277,18 +277,19 @@ impl Hunt<'_> {
         let words = match (&fault, self.against) {
             (Some(why), _) => format!("a run does not come to its end: {why}"),
             (None, Some(other)) => {
-                let own = Evaluator { against: None, ..evaluator }.score(&genes, SEED).unwrap_or(share);
-                let theirs = (own - share).max(0.0);
-                format!("{}; with {other}, {}", goal.words(own), goal.words(theirs))
+                let tested_score =
+                    Evaluator { against: None, ..evaluator }.score(&candidate, SEED).unwrap_or(share);
+                let theirs = (tested_score - share).max(0.0);
+                format!("{}; with {other}, {}", goal.words(tested_score), goal.words(theirs))
             }
             (None, None) => goal.words(share),
         };
         let about = format!("Found by `{}`: {words}.", self.command());
-        let scenario = evaluator.text(&genes, &about.replace('\n', " "));
+        let scenario = evaluator.text(&candidate, &about.replace('\n', " "));
         debug_assert!(scenario.lines().count() <= MAX_LINES);
         let mut by_kind: Vec<(String, f64)> = Vec::new();
-        for (score, genes) in &ranked {
-            let kinds = genes.kinds().words();
+        for (score, candidate) in &ranked {
+            let kinds = candidate.kinds().words();
             if !by_kind.iter().any(|(other, _)| *other == kinds) {
                 by_kind.push((kinds, f64::from((*score).min(WORST)) / f64::from(WORST)));
             }
@@ -303,7 +304,7 @@ impl Hunt<'_> {
             is_found: fault.is_some() || score >= bar,
             fault,
             words,
-            disturbances: [found.disturbances(), genes.disturbances()],
+            disturbances: [found.disturbances(), candidate.disturbances()],
             scenario,
             by_kind,
             refused,
@@ -315,7 +316,7 @@ impl Hunt<'_> {
     pub fn command(&self) -> String {
         let mut text = format!("thalweg hunt {} --goal {}", self.schemes.tested, self.space.goal.name());
         if self.space.kinds != self.space.goal.kinds() {
-            let names: Vec<&str> = self.space.kinds.iter().map(crate::genes::Kind::name).collect();
+            let names: Vec<&str> = self.space.kinds.iter().map(crate::candidate::Kind::name).collect();
             text.push_str(&format!(" --with {}", names.join(",")));
         }
         if self.schemes.beside != crate::DEFAULT_COMPETING_SCHEME {

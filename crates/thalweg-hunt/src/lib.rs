@@ -8,9 +8,9 @@
 //! - [`Hunt`]: the whole search on all cores. It saves scores, and interrupted hunts resume.
 //! - [`cases()`]: findings as regression tests.
 
+mod candidate;
 mod cases;
 mod evaluate;
-mod genes;
 mod goal;
 mod hunt;
 mod minimise;
@@ -18,9 +18,9 @@ mod scenario;
 mod search;
 mod space;
 
-pub use cases::{Case, LIST, Looked, cases, entry, look, score_of};
+pub use candidate::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
+pub use cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
 pub use evaluate::{Evaluator, NoScore};
-pub use genes::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
 pub use goal::{GROUP_UNDER_TEST, Goal};
 #[doc(hidden)]
 pub use hunt::kept_scores;

@@ -1,50 +1,50 @@
-//! Findings made small: all is taken away that they do not need, and values become as round as they can be.
+//! Minimisation of findings: removes unneeded disturbances and rounds values.
 
-use crate::genes::Candidate;
+use crate::candidate::Candidate;
 use crate::space::{Space, cut};
 
-/// The next simpler candidates: each without one disturbance, then each with one rounder value. The first that is still bad enough
-/// takes the place of `genes`, until none is.
-pub fn simpler(genes: &Candidate, space: &Space) -> Vec<Candidate> {
+/// Returns the next simpler candidates: first each without one disturbance, then each with one rounder value. The
+/// caller replaces `candidate` by the first that still scores high enough, and repeats until there is none.
+pub fn simpler(candidate: &Candidate, space: &Space) -> Vec<Candidate> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Candidate)| {
-        let mut changed = genes.clone();
+        let mut changed = candidate.clone();
         change(&mut changed);
         let changed = space.settle(changed);
-        if changed != *genes && !all.contains(&changed) {
+        if changed != *candidate && !all.contains(&changed) {
             all.push(changed);
         }
     };
-    for number in 0..genes.others.len() {
-        with(&|genes| {
-            genes.others.remove(number);
+    for number in 0..candidate.others.len() {
+        with(&|candidate| {
+            candidate.others.remove(number);
         });
     }
-    for number in 0..genes.pulses.len() {
-        with(&|genes| {
-            genes.pulses.remove(number);
+    for number in 0..candidate.pulses.len() {
+        with(&|candidate| {
+            candidate.pulses.remove(number);
         });
     }
-    for number in 0..genes.changes.len() {
-        with(&|genes| {
-            genes.changes.remove(number);
+    for number in 0..candidate.changes.len() {
+        with(&|candidate| {
+            candidate.changes.remove(number);
         });
     }
-    for number in 0..genes.bursts.len() {
-        with(&|genes| {
-            genes.bursts.remove(number);
+    for number in 0..candidate.bursts.len() {
+        with(&|candidate| {
+            candidate.bursts.remove(number);
         });
     }
     for single in singles() {
-        with(&|genes| *single(genes) = 0);
+        with(&|candidate| *single(candidate) = 0);
     }
-    with(&|genes| genes.count -= u32::from(genes.count > 1));
-    let values = values(&mut genes.clone()).len();
+    with(&|candidate| candidate.count -= u32::from(candidate.count > 1));
+    let values = values(&mut candidate.clone()).len();
     for number in 0..values {
-        // The roundest first.
+        // Roundest value first.
         for round in [rounder, cut::<1>] {
-            with(&|genes| {
-                if let Some(value) = self::values(genes).into_iter().nth(number) {
+            with(&|candidate| {
+                if let Some(value) = self::values(candidate).into_iter().nth(number) {
                     *value = round(*value);
                 }
             });
@@ -55,18 +55,23 @@ pub fn simpler(genes: &Candidate, space: &Space) -> Vec<Candidate> {
 
 type Single = fn(&mut Candidate) -> &mut u32;
 
-/// The disturbances of which there is one at most.
+/// Returns accessors of the disturbances that occur at most once.
 fn singles() -> [Single; 4] {
-    [|genes| &mut genes.jitter, |genes| &mut genes.loss, |genes| &mut genes.start, |genes| &mut genes.stagger]
+    [
+        |candidate| &mut candidate.jitter,
+        |candidate| &mut candidate.loss,
+        |candidate| &mut candidate.start,
+        |candidate| &mut candidate.stagger,
+    ]
 }
 
-/// Everything that has a value.
-fn values(genes: &mut Candidate) -> Vec<&mut u32> {
-    let (path, singles, others) = genes.values();
+/// Returns all values.
+fn values(candidate: &mut Candidate) -> Vec<&mut u32> {
+    let (path, singles, others) = candidate.values();
     path.into_iter().chain(singles).chain(others).collect()
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten.
+/// Rounds to the nearest of 1, 2 and 5 times a power of ten.
 fn rounder(value: u32) -> u32 {
     let mut unit = 1;
     while value / unit >= 10 {
@@ -85,20 +90,21 @@ fn rounder(value: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::genes::{Kinds, Pulses};
+    use crate::candidate::{Kinds, Pulses};
     use crate::goal::Goal;
     use thalweg_proto::random::Stream;
 
-    /// Of a finding that needs pulses and a short queue all else goes, and what is left has round values.
+    /// For a finding that needs only pulses and a short queue, everything else is removed, and the remaining values are
+    /// round.
     #[test]
-    fn what_is_not_needed_goes() {
+    fn unneeded_disturbances_are_removed() {
         let space = Space::new(Goal::Starvation, Kinds::all());
-        let is_bad = |genes: &Candidate| {
+        let is_bad = |candidate: &Candidate| {
             let strong = |pulses: &Pulses| pulses.percent >= 120 && pulses.on >= 40;
-            genes.pulses.iter().any(strong) && genes.queue <= 40
+            candidate.pulses.iter().any(strong) && candidate.queue <= 40
         };
         let mut stream = Stream::new(3, "minimise", 0);
-        let mut genes = Candidate {
+        let mut candidate = Candidate {
             rate: 3700,
             delay: 23_000,
             queue: 37,
@@ -107,14 +113,14 @@ mod tests {
             bursts: vec![(100, 3), (777, 9)],
             ..space.draw(&mut stream)
         };
-        genes.pulses = vec![
+        candidate.pulses = vec![
             Pulses { start: 130, on: 77, off: 1300, percent: 140 },
             Pulses { start: 0, on: 20, off: 990, percent: 60 },
         ];
-        let mut genes = space.settle(genes);
-        assert!(is_bad(&genes) && genes.disturbances() > 4);
-        while let Some(next) = simpler(&genes, &space).into_iter().find(is_bad) {
-            genes = next;
+        let mut candidate = space.settle(candidate);
+        assert!(is_bad(&candidate) && candidate.disturbances() > 4);
+        while let Some(next) = simpler(&candidate, &space).into_iter().find(is_bad) {
+            candidate = next;
         }
         let expected = Candidate {
             rate: 5000,
@@ -124,9 +130,9 @@ mod tests {
             pulses: vec![Pulses { start: 100, on: 50, off: 1000, percent: 200 }],
             ..Candidate::default()
         };
-        assert_eq!((genes.disturbances(), genes.pulses.len()), (1, 1), "{genes:?}");
-        assert_eq!((genes.rate, genes.delay, genes.count), (expected.rate, expected.delay, 1));
-        assert!(genes.queue <= 40 && genes.queue.is_multiple_of(10), "{genes:?}");
+        assert_eq!((candidate.disturbances(), candidate.pulses.len()), (1, 1), "{candidate:?}");
+        assert_eq!((candidate.rate, candidate.delay, candidate.count), (expected.rate, expected.delay, 1));
+        assert!(candidate.queue <= 40 && candidate.queue.is_multiple_of(10), "{candidate:?}");
     }
 
     #[test]

@@ -1,25 +1,25 @@
-//! From a candidate to its scenario file, which is what is simulated: nothing of a finding is outside it.
+//! Scenario file of a candidate. The file is the input of the simulation: no part of a finding is outside it.
 
-use crate::genes::{Candidate, What};
+use crate::candidate::{Candidate, What};
 use crate::goal::GROUP_UNDER_TEST;
 use crate::space::Space;
 use core::fmt::Write as _;
 
-/// The schemes of a hunt.
+/// Schemes of a hunt.
 #[derive(Clone, Copy, Debug)]
 pub struct Schemes<'a> {
-    /// The one whose worst is looked for, perhaps with options.
+    /// Scheme under test, optionally with options.
     pub tested: &'a str,
-    /// That of the other flows.
+    /// Scheme of the competing flows.
     pub beside: &'a str,
 }
 
-/// The most lines that a scenario file has.
+/// Maximum number of lines of a scenario file.
 pub const MAX_LINES: usize = 20;
 
-/// The scenario file of a candidate; `about` is its first line, a comment.
-pub fn scenario(genes: &Candidate, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
-    let [duration, warmup, calm] = space.times;
+/// Returns the scenario file of a candidate; `about` is its first line, a comment.
+pub fn scenario(candidate: &Candidate, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
+    let [duration, warmup, disturbances_end] = space.times;
     let mut text = String::new();
     if !about.is_empty() {
         let _ = writeln!(text, "# {about}");
@@ -27,10 +27,10 @@ pub fn scenario(genes: &Candidate, space: &Space, schemes: Schemes<'_>, about: &
     let title = format!("{}: {}", schemes.tested, space.goal.name());
     let _ = writeln!(text, "title = {}", quoted(&title));
     let _ = writeln!(text, "duration = \"{}\"\nwarmup = \"{}\"", millis(duration), millis(warmup));
-    // Up to a packet's time at random, against phase effects.
-    let overhead = micros(12_000_000 / genes.rate);
+    // Random overhead of up to one packet time, against phase effects.
+    let overhead = micros(12_000_000 / candidate.rate);
     text.push_str("flow = [\n");
-    let count = if genes.count > 1 { format!(", count = {}", genes.count) } else { String::new() };
+    let count = if candidate.count > 1 { format!(", count = {}", candidate.count) } else { String::new() };
     let mut flow = |name: &str, scheme: &str, rest: &str| {
         let scheme = quoted(scheme);
         let _ = writeln!(
@@ -38,24 +38,26 @@ pub fn scenario(genes: &Candidate, space: &Space, schemes: Schemes<'_>, about: &
             "  {{ name = \"{name}\", from = \"left\", to = \"right\", scheme = {scheme}{rest} }},"
         );
     };
-    let own = format!(
+    let transport_keys = format!(
         "{count}{}{}, overhead = \"{overhead}\"",
-        time("start", genes.start),
-        time("stagger", genes.stagger)
+        time("start", candidate.start),
+        time("stagger", candidate.stagger)
     );
-    flow(GROUP_UNDER_TEST, schemes.tested, &own);
-    for (other, number) in genes.others.iter().zip(1..) {
-        let access = match other.further {
+    flow(GROUP_UNDER_TEST, schemes.tested, &transport_keys);
+    for (other, number) in candidate.others.iter().zip(1..) {
+        let access = match other.extra_delay {
             0 => String::new(),
-            further => format!(", access = {{ rate = \"1 Gbit/s\", delay = \"{}\" }}", micros(further / 2)),
+            extra_delay => {
+                format!(", access = {{ rate = \"1 Gbit/s\", delay = \"{}\" }}", micros(extra_delay / 2))
+            }
         };
         let rest = format!("{}, overhead = \"{overhead}\"{access}", time("start", other.start));
-        let scheme = if other.further > 0 { schemes.tested } else { schemes.beside };
+        let scheme = if other.extra_delay > 0 { schemes.tested } else { schemes.beside };
         flow(&format!("other-{number}"), scheme, &rest);
     }
-    for (pulses, number) in genes.pulses.iter().zip(1..) {
-        let rate = kbits(genes.rate * pulses.percent / 100);
-        let stop = if calm < duration { time("stop", calm) } else { String::new() };
+    for (pulses, number) in candidate.pulses.iter().zip(1..) {
+        let rate = kbits(candidate.rate * pulses.percent / 100);
+        let stop = if disturbances_end < duration { time("stop", disturbances_end) } else { String::new() };
         let rest = format!(
             "{}{stop}, workload = {{ kind = \"on-off\", on = \"{}\", off = \"{}\", rate = \"{rate}\" }}",
             time("start", pulses.start),
@@ -65,61 +67,61 @@ pub fn scenario(genes: &Candidate, space: &Space, schemes: Schemes<'_>, about: &
         flow(&format!("pulses-{number}"), "udp", &rest);
     }
     text.push_str("]\n\n[[link]]\nbetween = [\"left\", \"right\"]\n");
-    let _ = writeln!(text, "rate = \"{}\"\ndelay = \"{}\"", kbits(genes.rate), micros(genes.delay));
-    let _ = writeln!(text, "queue = \"{} pkt\"", genes.queue);
-    if genes.jitter > 0 {
-        let _ = writeln!(text, "jitter = \"{}\"", micros(genes.jitter));
+    let _ = writeln!(text, "rate = \"{}\"\ndelay = \"{}\"", kbits(candidate.rate), micros(candidate.delay));
+    let _ = writeln!(text, "queue = \"{} pkt\"", candidate.queue);
+    if candidate.jitter > 0 {
+        let _ = writeln!(text, "jitter = \"{}\"", micros(candidate.jitter));
     }
-    let has_bursts = !genes.bursts.is_empty();
+    let has_bursts = !candidate.bursts.is_empty();
     if has_bursts {
-        let numbers = genes.bursts.iter().flat_map(|(first, count)| *first..first + count);
+        let numbers = candidate.bursts.iter().flat_map(|(first, count)| *first..first + count);
         let mut numbers: Vec<u32> = numbers.collect();
         numbers.sort_unstable();
         numbers.dedup();
         let _ = writeln!(text, "loss = {{ model = \"list\", packets = {numbers:?} }}");
-    } else if genes.loss > 0 {
-        let _ = writeln!(text, "loss = {}", share(genes.loss));
+    } else if candidate.loss > 0 {
+        let _ = writeln!(text, "loss = {}", share(candidate.loss));
     }
-    let usual = if has_bursts || genes.loss == 0 { "0.0".to_owned() } else { share(genes.loss) };
+    let base_loss = if has_bursts || candidate.loss == 0 { "0.0".to_owned() } else { share(candidate.loss) };
     let mut changes: Vec<String> = Vec::new();
-    for change in &genes.changes {
+    for change in &candidate.changes {
         let mut at = |at: u32, what: String| changes.push(format!("{{ at = \"{}\", {what} }}", millis(at)));
         match change.what {
             What::Outage(long) => at(change.at, format!("outage = \"{}\"", millis(long))),
             What::Blackout(long) => {
                 at(change.at, "loss = 1.0".to_owned());
-                at(change.at + long, format!("loss = {usual}"));
+                at(change.at + long, format!("loss = {base_loss}"));
             }
             What::Rate(share) => {
-                at(change.at, format!("rate = \"{}\"", kbits(genes.rate * share / 100)));
+                at(change.at, format!("rate = \"{}\"", kbits(candidate.rate * share / 100)));
             }
             What::Delay(delay) => at(change.at, format!("delay = \"{}\"", micros(delay))),
         }
     }
-    if has_bursts && calm < duration {
-        // Packets with these numbers that have not come by then come late.
-        changes.push(format!("{{ at = \"{}\", loss = 0.0 }}", millis(calm)));
+    if has_bursts && disturbances_end < duration {
+        // Listed packets that have not been sent by then would be lost after the disturbances end.
+        changes.push(format!("{{ at = \"{}\", loss = 0.0 }}", millis(disturbances_end)));
     }
     if !changes.is_empty() {
         let _ = writeln!(text, "schedule = [{}]", changes.join(", "));
     }
-    if has_bursts || genes.loss > 0 {
+    if has_bursts || candidate.loss > 0 {
         text.push_str("reverse = { loss = 0.0 }\n");
     }
     text
 }
 
-/// Text in TOML.
+/// Quotes text for TOML.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A key with a time in milliseconds, none for zero.
+/// Formats a key with a time in milliseconds; empty for zero.
 fn time(key: &str, value: u32) -> String {
     if value == 0 { String::new() } else { format!(", {key} = \"{}\"", millis(value)) }
 }
 
-/// A probability that is given in millionths.
+/// Formats a probability given in millionths.
 fn share(millionths: u32) -> String {
     format!("\"{} %\"", f64::from(millionths) / 1e4)
 }

@@ -1,35 +1,36 @@
-//! The search: an archive of the worst candidate for each combination of disturbances and length of queue, out of which new ones
-//! are made (MAP-Elites: Mouret and Clune 2015). One that is bad in its own way is kept though others are worse, so that a hunt ends
-//! with several findings, and is not led into the first one.
+//! Search: an archive of the worst candidate for each combination of disturbances and queue length, and the source of
+//! new candidates (MAP-Elites: Mouret and Clune 2015). Candidates with distinct failures are kept even if others score
+//! higher; a hunt therefore ends with several findings and does not get stuck in the first.
 //!
-//! It has no clock and no input or output: what comes next follows from the seed and the scores so far.
+//! It uses no clock and no I/O: the next candidates follow from the seed and the scores so far.
 
-use crate::genes::{Candidate, Kinds};
+use crate::candidate::{Candidate, Kinds};
 use crate::space::Space;
 use std::collections::BTreeMap;
 use thalweg_proto::random::Stream;
 
-/// Candidates of a generation.
+/// Number of candidates in a generation.
 pub const GENERATION: usize = 128;
-/// The share of candidates that are drawn, not made of others.
+/// Share of candidates sampled at random instead of bred.
 const DRAWN: f64 = 0.1;
-/// The share of the others that have two parents.
+/// Share of bred candidates with two parents.
 const CROSSED: f64 = 0.3;
-/// The best of the archive, from which half of the parents come.
+/// Number of top candidates of the archive that provide half of the parents.
 const BEST: usize = 12;
 
-/// A score in millionths, so that it is written and read without loss. One more than all is a run that could not go on to its end.
+/// Score in millionths, written and read without loss. A run aborted by a fault has one more than the maximum.
 pub type Score = u32;
 
-/// The highest score.
+/// Maximum score.
 pub const WORST: Score = 1_000_000;
-/// The score of a run that a fault ended.
+/// Score of a run aborted by a fault.
 pub const FAULT: Score = WORST + 1;
 
-/// A place of the archive: the kinds of disturbances, and the length of the queue (under half a product, up to two, beyond).
+/// Cell of the archive: the kinds of disturbances, and the class of queue length (under half a bandwidth-delay product,
+/// up to two, more).
 type Cell = (Kinds, u8);
 
-/// A search.
+/// Search state.
 #[derive(Clone, Debug)]
 pub struct Search {
     space: Space,
@@ -39,13 +40,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has seen nothing.
+    /// Creates a search with an empty archive.
     pub const fn new(space: Space, seed: u64) -> Self {
         Self { space, seed, generation: 0, archive: BTreeMap::new() }
     }
 
-    /// The candidates whose scores are to be told next.
-    pub fn ask(&self) -> Vec<Candidate> {
+    /// Returns the next candidates to evaluate.
+    pub fn propose(&self) -> Vec<Candidate> {
         let ranked = self.ranked();
         let first = self.generation * GENERATION as u64;
         let candidate = |number: u64| {
@@ -67,34 +68,34 @@ impl Search {
         (0..GENERATION as u64).map(candidate).collect()
     }
 
-    /// The score that a candidate must exceed to be kept.
-    pub fn bound(&self, genes: &Candidate) -> Option<Score> {
-        self.archive.get(&cell(genes)).map(|(score, _)| *score)
+    /// Returns the score that a candidate must exceed to enter the archive.
+    pub fn bound(&self, candidate: &Candidate) -> Option<Score> {
+        self.archive.get(&cell(candidate)).map(|(score, _)| *score)
     }
 
-    /// The scores of what was asked for.
-    pub fn tell(&mut self, candidates: Vec<Candidate>, scores: &[Score]) {
-        for (genes, &score) in candidates.into_iter().zip(scores) {
-            if self.bound(&genes).is_none_or(|bound| score > bound) {
-                self.archive.insert(cell(&genes), (score, genes));
+    /// Records the scores of the candidates from `propose`.
+    pub fn record(&mut self, candidates: Vec<Candidate>, scores: &[Score]) {
+        for (candidate, &score) in candidates.into_iter().zip(scores) {
+            if self.bound(&candidate).is_none_or(|bound| score > bound) {
+                self.archive.insert(cell(&candidate), (score, candidate));
             }
         }
         self.generation += 1;
     }
 
-    /// The worst of each place, the worst of all first.
+    /// Returns the worst candidate of each cell, highest score first.
     pub fn ranked(&self) -> Vec<(Score, &Candidate)> {
         let mut ranked: Vec<(Score, &Candidate)> =
-            self.archive.values().map(|(score, genes)| (*score, genes)).collect();
-        // Of equals those with fewer disturbances are the better finding.
-        ranked.sort_by_key(|(score, genes)| (core::cmp::Reverse(*score), genes.disturbances()));
+            self.archive.values().map(|(score, candidate)| (*score, candidate)).collect();
+        // At equal scores, fewer disturbances make the better finding.
+        ranked.sort_by_key(|(score, candidate)| (core::cmp::Reverse(*score), candidate.disturbances()));
         ranked
     }
 }
 
-fn cell(genes: &Candidate) -> Cell {
-    let products = f64::from(genes.queue) / genes.product();
-    (genes.kinds(), u8::from(products > 0.5) + u8::from(products > 2.0))
+fn cell(candidate: &Candidate) -> Cell {
+    let products = f64::from(candidate.queue) / candidate.product();
+    (candidate.kinds(), u8::from(products > 0.5) + u8::from(products > 2.0))
 }
 
 #[cfg(test)]
@@ -102,12 +103,12 @@ mod tests {
     use super::*;
     use crate::goal::Goal;
 
-    /// A valley of one point: the score falls with the distance from a certain path and a certain outage.
-    fn score(genes: &Candidate) -> Score {
-        use crate::genes::What;
+    /// Returns a score with a single optimum: it falls with the distance from a certain path and outage.
+    fn score(candidate: &Candidate) -> Score {
+        use crate::candidate::What;
         let near = |value: u32, of: u32| (f64::from(value) / f64::from(of)).ln().abs();
-        let path = near(genes.rate, 2500) + near(genes.queue, 64);
-        let outage = genes.changes.iter().map(|change| match change.what {
+        let path = near(candidate.rate, 2500) + near(candidate.queue, 64);
+        let outage = candidate.changes.iter().map(|change| match change.what {
             What::Outage(long) => near(long, 333) + near(change.at, 4321),
             _ => 9.0,
         });
@@ -118,14 +119,14 @@ mod tests {
     fn search(seed: u64, generations: usize) -> Search {
         let mut search = Search::new(Space::new(Goal::Starvation, Kinds::all()), seed);
         for _ in 0..generations {
-            let candidates = search.ask();
+            let candidates = search.propose();
             let scores: Vec<Score> = candidates.iter().map(score).collect();
-            search.tell(candidates, &scores);
+            search.record(candidates, &scores);
         }
         search
     }
 
-    /// Candidates made of the worst so far find the place, which as many draws by chance do not come near.
+    /// Candidates bred from the worst so far find the optimum; an equal number of random samples comes nowhere near it.
     #[test]
     fn it_finds_what_chance_does_not() {
         let found = search(1, 80);
@@ -141,17 +142,17 @@ mod tests {
     #[test]
     fn a_seed_names_a_search() {
         let [one, again, other] = [search(1, 3), search(1, 3), search(2, 3)];
-        assert_eq!((one.ask(), one.ranked()), (again.ask(), again.ranked()));
-        assert_ne!(one.ask(), other.ask());
+        assert_eq!((one.propose(), one.ranked()), (again.propose(), again.ranked()));
+        assert_ne!(one.propose(), other.propose());
     }
 
-    /// The archive keeps what is bad in its own way.
+    /// The archive keeps candidates with distinct failures.
     #[test]
     fn each_combination_has_a_worst_one() {
         let found = search(1, 20);
         let ranked = found.ranked();
         let kinds: std::collections::BTreeSet<Kinds> =
-            ranked.iter().map(|(_, genes)| genes.kinds()).collect();
+            ranked.iter().map(|(_, candidate)| candidate.kinds()).collect();
         assert!(kinds.len() > 20 && ranked.is_sorted_by(|one, other| one.0 >= other.0), "{}", kinds.len());
     }
 }

@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::genes::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
+use crate::candidate::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
 use crate::goal::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use thalweg_proto::random::Stream;
 /// Search space of a hunt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// The goal.
+    /// Goal.
     pub goal: Goal,
     /// Allowed kinds of disturbances.
     pub kinds: Kinds,
@@ -48,7 +48,7 @@ const MAX_OF_A_KIND: usize = 3;
 const MAX_CHANGES: usize = 4;
 
 impl Space {
-    /// Creates the space of a goal, with those of `kinds` that suit it.
+    /// Creates the space of a goal, with the suitable ones of `kinds`.
     pub fn new(goal: Goal, kinds: Kinds) -> Self {
         Self { goal, kinds: kinds.and(goal.kinds()), times: goal.times(), counts: goal.counts() }
     }
@@ -60,7 +60,7 @@ impl Space {
 
     /// Samples a candidate.
     pub fn draw(&self, stream: &mut Stream) -> Candidate {
-        let mut genes = Candidate {
+        let mut candidate = Candidate {
             rate: log(stream, &RATE),
             delay: log(stream, &DELAY),
             count: within(stream, &(self.counts[0]..=self.counts[1])),
@@ -68,75 +68,75 @@ impl Space {
         };
         // From a quarter of the bandwidth-delay product to eight times it.
         let products = libm::exp2(stream.unit() * 5.0 - 2.0);
-        genes.queue = (genes.product() * products) as u32;
+        candidate.queue = (candidate.product() * products) as u32;
         let kinds: Vec<Kind> = self.kinds.iter().collect();
         for _ in 0..stream.geometric(0.4).min(4) {
             if !kinds.is_empty() {
-                self.add(&mut genes, kinds[stream.below(kinds.len() as u64) as usize], stream);
+                self.add(&mut candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
             }
         }
-        self.settle(genes)
+        self.settle(candidate)
     }
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
-    fn add(&self, genes: &mut Candidate, kind: Kind, stream: &mut Stream) {
+    fn add(&self, candidate: &mut Candidate, kind: Kind, stream: &mut Stream) {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
         match kind {
-            Kind::Rates => genes.changes.push(change(What::Rate(log(stream, &SHARE)))),
-            Kind::Outages => genes.changes.push(change(What::Outage(log(stream, &OUTAGE)))),
-            Kind::Delays => genes.changes.push(change(What::Delay(log(stream, &DELAY)))),
-            Kind::Jitter => genes.jitter = log(stream, &JITTER),
+            Kind::Rates => candidate.changes.push(change(What::Rate(log(stream, &SHARE)))),
+            Kind::Outages => candidate.changes.push(change(What::Outage(log(stream, &OUTAGE)))),
+            Kind::Delays => candidate.changes.push(change(What::Delay(log(stream, &DELAY)))),
+            Kind::Jitter => candidate.jitter = log(stream, &JITTER),
             Kind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
-                genes.loss = log(stream, &LOSS);
+                candidate.loss = log(stream, &LOSS);
             }
             Kind::Losses if stream.chance(0.5) => {
-                genes.changes.push(change(What::Blackout(log(stream, &OUTAGE))));
+                candidate.changes.push(change(What::Blackout(log(stream, &OUTAGE))));
             }
-            Kind::Losses => genes.bursts.push((self.packet(genes, at), log(stream, &BURST))),
-            Kind::Pulses => genes.pulses.push(Pulses {
+            Kind::Losses => candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST))),
+            Kind::Pulses => candidate.pulses.push(Pulses {
                 start: at / 2,
                 on: log(stream, &PULSE[0]),
                 off: log(stream, &PULSE[1]),
                 percent: log(stream, &PULSE[2]),
             }),
-            Kind::Flows => genes.others.push(Other {
+            Kind::Flows => candidate.others.push(Other {
                 start: stream.below(u64::from(self.times[1])) as u32,
-                further: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
+                extra_delay: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
             }),
-            Kind::Starts if genes.count > 1 => {
-                genes.stagger = stream.below(u64::from(self.times[1] / genes.count)) as u32;
+            Kind::Starts if candidate.count > 1 => {
+                candidate.stagger = stream.below(u64::from(self.times[1] / candidate.count)) as u32;
             }
-            Kind::Starts => genes.start = stream.below(u64::from(self.times[1])) as u32,
+            Kind::Starts => candidate.start = stream.below(u64::from(self.times[1])) as u32,
         }
     }
 
     /// Returns the index of the packet that a saturated bottleneck sends at about this time.
-    fn packet(&self, genes: &Candidate, at: u32) -> u32 {
-        (u64::from(genes.rate) * u64::from(at) / 12_000) as u32
+    fn packet(&self, candidate: &Candidate, at: u32) -> u32 {
+        (u64::from(candidate.rate) * u64::from(at) / 12_000) as u32
     }
 
     /// Returns a candidate with one or a few changes.
     pub fn mutate(&self, of: &Candidate, stream: &mut Stream) -> Candidate {
-        let mut genes = of.clone();
+        let mut candidate = of.clone();
         for _ in 0..=stream.geometric(0.5).min(4) {
-            self.change(&mut genes, stream);
+            self.change(&mut candidate, stream);
         }
-        self.settle(genes)
+        self.settle(candidate)
     }
 
-    fn change(&self, genes: &mut Candidate, stream: &mut Stream) {
+    fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
         let kinds: Vec<Kind> = self.kinds.iter().collect();
         match stream.below(10) {
-            0 => genes.rate = scaled(genes.rate, stream),
-            1 => genes.delay = scaled(genes.delay, stream),
-            2 => genes.queue = scaled(genes.queue, stream),
-            3 => genes.count = within(stream, &(self.counts[0]..=self.counts[1])),
+            0 => candidate.rate = scaled(candidate.rate, stream),
+            1 => candidate.delay = scaled(candidate.delay, stream),
+            2 => candidate.queue = scaled(candidate.queue, stream),
+            3 => candidate.count = within(stream, &(self.counts[0]..=self.counts[1])),
             4 | 5 if !kinds.is_empty() => {
-                self.add(genes, kinds[stream.below(kinds.len() as u64) as usize], stream);
+                self.add(candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
             }
-            6 => drop_one(genes, stream),
-            _ => vary(genes, stream),
+            6 => drop_one(candidate, stream),
+            _ => vary(candidate, stream),
         }
     }
 
@@ -163,96 +163,97 @@ impl Space {
 
     /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
     /// non-overlapping.
-    pub fn settle(&self, mut genes: Candidate) -> Candidate {
-        let [counted, calm] = [self.times[1], self.last()];
-        genes.rate = cut::<2>(clamp(genes.rate, &RATE));
-        genes.delay = cut::<2>(clamp(genes.delay, &DELAY));
-        genes.queue = cut::<2>(clamp(genes.queue, &QUEUE));
-        genes.count = genes.count.clamp(self.counts[0], self.counts[1]);
-        genes.start = cut::<2>(genes.start.min(counted * 9 / 10));
-        genes.stagger = if genes.count > 1 {
-            cut::<2>(genes.stagger.min(counted * 9 / 10 / (genes.count - 1)))
+    pub fn settle(&self, mut candidate: Candidate) -> Candidate {
+        let [counted, disturbances_end] = [self.times[1], self.last()];
+        candidate.rate = cut::<2>(clamp(candidate.rate, &RATE));
+        candidate.delay = cut::<2>(clamp(candidate.delay, &DELAY));
+        candidate.queue = cut::<2>(clamp(candidate.queue, &QUEUE));
+        candidate.count = candidate.count.clamp(self.counts[0], self.counts[1]);
+        candidate.start = cut::<2>(candidate.start.min(counted * 9 / 10));
+        candidate.stagger = if candidate.count > 1 {
+            cut::<2>(candidate.stagger.min(counted * 9 / 10 / (candidate.count - 1)))
         } else {
             0
         };
-        genes.jitter = if genes.jitter > 0 { cut::<2>(clamp(genes.jitter, &JITTER)) } else { 0 };
-        genes.loss = if genes.loss > 0 { cut::<2>(clamp(genes.loss, &LOSS)) } else { 0 };
+        candidate.jitter = if candidate.jitter > 0 { cut::<2>(clamp(candidate.jitter, &JITTER)) } else { 0 };
+        candidate.loss = if candidate.loss > 0 { cut::<2>(clamp(candidate.loss, &LOSS)) } else { 0 };
         if !self.kinds.has(Kind::Starts) {
-            (genes.start, genes.stagger) = (0, 0);
+            (candidate.start, candidate.stagger) = (0, 0);
         }
-        genes.bursts.truncate(MAX_OF_A_KIND);
-        genes.bursts.sort_unstable();
-        for burst in &mut genes.bursts {
+        candidate.bursts.truncate(MAX_OF_A_KIND);
+        candidate.bursts.sort_unstable();
+        for burst in &mut candidate.bursts {
             *burst = (burst.0.clamp(1, 50_000), clamp(burst.1, &BURST));
         }
-        for pulses in &mut genes.pulses {
+        for pulses in &mut candidate.pulses {
             pulses.start = cut::<2>(pulses.start.min(counted));
             pulses.on = cut::<2>(clamp(pulses.on, &PULSE[0]));
             pulses.off = cut::<2>(clamp(pulses.off, &PULSE[1]));
             pulses.percent = cut::<2>(clamp(pulses.percent, &PULSE[2]));
         }
         let mut load = 0;
-        genes.pulses.truncate(MAX_OF_A_KIND);
-        genes.pulses.retain(|pulses| {
+        candidate.pulses.truncate(MAX_OF_A_KIND);
+        candidate.pulses.retain(|pulses| {
             load += pulses.load();
             load <= MAX_LOAD
         });
-        genes.others.truncate(MAX_OF_A_KIND);
-        for other in &mut genes.others {
+        candidate.others.truncate(MAX_OF_A_KIND);
+        for other in &mut candidate.others {
             other.start = cut::<2>(other.start.min(counted * 9 / 10));
-            other.further =
-                if self.goal == Goal::Unfairness { cut::<2>(clamp(other.further, &DELAY)) } else { 0 };
+            other.extra_delay =
+                if self.goal == Goal::Unfairness { cut::<2>(clamp(other.extra_delay, &DELAY)) } else { 0 };
         }
-        genes.others.sort_unstable();
-        for change in &mut genes.changes {
-            change.at = cut::<2>(change.at.clamp(100, calm));
+        candidate.others.sort_unstable();
+        for change in &mut candidate.changes {
+            change.at = cut::<2>(change.at.clamp(100, disturbances_end));
             change.what = match change.what {
                 What::Outage(long) => What::Outage(cut::<2>(clamp(long, &OUTAGE))),
                 What::Blackout(long) => What::Blackout(cut::<2>(clamp(long, &OUTAGE))),
                 What::Rate(share) => {
-                    let least = (MIN_RATE * 100).div_ceil(genes.rate);
+                    let least = (MIN_RATE * 100).div_ceil(candidate.rate);
                     What::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
                 }
                 What::Delay(delay) => What::Delay(cut::<2>(clamp(delay, &DELAY))),
             };
         }
-        genes.changes.sort_unstable();
-        genes.changes.truncate(MAX_CHANGES);
+        candidate.changes.sort_unstable();
+        candidate.changes.truncate(MAX_CHANGES);
         // No change during an outage, and no two changes at a time.
         let mut free = 0;
-        genes.changes.retain(|change| {
-            let is_apart = change.at >= free;
-            if is_apart {
+        candidate.changes.retain(|change| {
+            let is_separate = change.at >= free;
+            if is_separate {
                 let long = match change.what {
                     What::Outage(long) | What::Blackout(long) => long,
                     What::Rate(_) | What::Delay(_) => 0,
                 };
                 free = change.at + long + 1;
             }
-            is_apart
+            is_separate
         });
-        genes
+        candidate
     }
 }
 
 /// Removes one disturbance.
-fn drop_one(genes: &mut Candidate, stream: &mut Stream) {
-    let lists = [genes.bursts.len(), genes.changes.len(), genes.pulses.len(), genes.others.len()];
+fn drop_one(candidate: &mut Candidate, stream: &mut Stream) {
+    let lists =
+        [candidate.bursts.len(), candidate.changes.len(), candidate.pulses.len(), candidate.others.len()];
     let mut chosen = stream.below(lists.iter().sum::<usize>() as u64 + 4) as usize;
     for (list, count) in lists.into_iter().enumerate() {
         if chosen < count {
             match list {
                 0 => {
-                    genes.bursts.remove(chosen);
+                    candidate.bursts.remove(chosen);
                 }
                 1 => {
-                    genes.changes.remove(chosen);
+                    candidate.changes.remove(chosen);
                 }
                 2 => {
-                    genes.pulses.remove(chosen);
+                    candidate.pulses.remove(chosen);
                 }
                 _ => {
-                    genes.others.remove(chosen);
+                    candidate.others.remove(chosen);
                 }
             }
             return;
@@ -260,19 +261,19 @@ fn drop_one(genes: &mut Candidate, stream: &mut Stream) {
         chosen -= count;
     }
     match chosen {
-        0 => genes.start = 0,
-        1 => genes.stagger = 0,
-        2 => genes.jitter = 0,
-        _ => genes.loss = 0,
+        0 => candidate.start = 0,
+        1 => candidate.stagger = 0,
+        2 => candidate.jitter = 0,
+        _ => candidate.loss = 0,
     }
 }
 
 /// Changes one value of one disturbance.
-fn vary(genes: &mut Candidate, stream: &mut Stream) {
-    let (_, singles, others) = genes.values();
+fn vary(candidate: &mut Candidate, stream: &mut Stream) {
+    let (_, singles, others) = candidate.values();
     let mut values: Vec<&mut u32> = singles.into_iter().filter(|single| **single > 0).chain(others).collect();
     if values.is_empty() {
-        genes.queue = scaled(genes.queue, stream);
+        candidate.queue = scaled(candidate.queue, stream);
         return;
     }
     let chosen = stream.below(values.len() as u64) as usize;
@@ -310,7 +311,8 @@ pub(crate) fn cut<const DIGITS: u32>(value: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Any sequence of changes stays in the space: changes apart, pulses within their load, no disturbance that says nothing.
+    /// Any sequence of changes stays in the space: changes do not overlap, pulses stay within their load, and no
+    /// disturbance is without effect.
     #[test]
     fn every_candidate_is_of_the_space() {
         for goal in Goal::ALL {
@@ -321,12 +323,12 @@ mod tests {
                 let drawn = space.draw(&mut stream);
                 let crossed = space.cross(&before, &drawn, &mut stream);
                 before = space.mutate(&crossed, &mut stream);
-                for genes in [&drawn, &before] {
-                    assert_eq!(space.settle(genes.clone()), *genes);
-                    assert_eq!(genes.kinds().and(space.kinds), genes.kinds(), "{genes:?}");
-                    assert!(genes.pulses.iter().map(Pulses::load).sum::<u32>() <= MAX_LOAD);
-                    assert!(genes.changes.windows(2).all(|pair| pair[0].at < pair[1].at));
-                    assert!(genes.disturbances() <= 4 + 3 * MAX_OF_A_KIND + MAX_CHANGES);
+                for candidate in [&drawn, &before] {
+                    assert_eq!(space.settle(candidate.clone()), *candidate);
+                    assert_eq!(candidate.kinds().and(space.kinds), candidate.kinds(), "{candidate:?}");
+                    assert!(candidate.pulses.iter().map(Pulses::load).sum::<u32>() <= MAX_LOAD);
+                    assert!(candidate.changes.windows(2).all(|pair| pair[0].at < pair[1].at));
+                    assert!(candidate.disturbances() <= 4 + 3 * MAX_OF_A_KIND + MAX_CHANGES);
                 }
             }
         }

@@ -202,14 +202,14 @@ const MAX_STRIDE: u64 = 1 << 10;
 /// Maximum stride of a parallel run. Threads start and join at each stride; starting sixteen takes half a millisecond.
 const MAX_PARALLEL_STRIDE: u64 = 1 << 22;
 /// Maximum time until a run reacts to the stop flag.
-const PATIENCE: WallTime = WallTime::from_millis(200);
+const STOP_LATENCY: WallTime = WallTime::from_millis(200);
 
 /// Returns the number of events until the next check, from the duration of the last `stride`. A single event may send a
 /// window of a million packets.
 fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
-    if took > PATIENCE {
+    if took > STOP_LATENCY {
         (stride / 16).max(1)
-    } else if took > PATIENCE / 4 {
+    } else if took > STOP_LATENCY / 4 {
         stride
     } else {
         (stride * 2).min(most)
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_whose_events_take_long_looks_often_for_the_wish_to_stop() {
+    fn slow_runs_poll_the_stop_flag_often() {
         let (slow, fast) = (WallTime::from_secs(3), WallTime::from_micros(300));
         let strides =
             core::iter::successors(Some(MAX_STRIDE), |&stride| Some(next_stride(stride, MAX_STRIDE, slow)));
@@ -246,7 +246,7 @@ mod tests {
             (next_stride(1, MAX_STRIDE, fast), next_stride(MAX_STRIDE, MAX_STRIDE, fast)),
             (2, MAX_STRIDE)
         );
-        assert_eq!(next_stride(64, MAX_STRIDE, PATIENCE / 2), 64);
+        assert_eq!(next_stride(64, MAX_STRIDE, STOP_LATENCY / 2), 64);
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_before_it_begins_has_no_results() {
+    fn a_run_stopped_before_it_begins_has_no_results() {
         let jobs = jobs(1..4);
         let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(true)));
         let mut seen = 0;

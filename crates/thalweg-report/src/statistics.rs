@@ -1,31 +1,30 @@
-//! Means, confidence intervals, paired differences and fairness.
+//! Means, confidence intervals, paired differences and fairness indices.
 //!
-//! Everything here is computed with IEEE arithmetic and the `libm` crate, so that a result is the same to the last
-//! bit on every machine.
+//! All computations use IEEE arithmetic and the `libm` crate; results are bit-identical on every machine.
 
 use serde::{Deserialize, Serialize};
 pub use thalweg_sim::fairness::{fairness_variance, jain};
 
-/// A mean with its 95 % confidence interval.
+/// Mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Half the width of the two-sided 95 % confidence interval by Student's t: the interval is `mean - ci95` to
-    /// `mean + ci95`. `None` for a single value.
+    /// Half the width of the two-sided 95 % confidence interval by Student's t: the interval is `mean - ci95` to `mean
+    /// + ci95`. `None` for a single value.
     pub ci95: Option<f64>,
-    /// The sample standard deviation. `None` for a single value.
+    /// Sample standard deviation. `None` for a single value.
     pub std_dev: Option<f64>,
-    /// The smallest value.
+    /// Minimum.
     pub min: f64,
-    /// The largest value.
+    /// Maximum.
     pub max: f64,
-    /// The number of values.
+    /// Number of values.
     pub n: u64,
 }
 
 impl Estimate {
-    /// The estimate from independent `values`; `None` without any.
+    /// Computes the estimate from independent `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         let std_dev = variance(values).map(libm::sqrt);
@@ -36,19 +35,19 @@ impl Estimate {
         Some(Self { mean, ci95, std_dev, min, max, n })
     }
 
-    /// The same with an interval whose half width is at least `least`.
+    /// Widens the interval to a half width of at least `least`.
     #[must_use]
-    pub fn no_narrower(self, least: f64) -> Self {
+    pub fn with_min_half_width(self, least: f64) -> Self {
         Self { ci95: self.ci95.map(|half| half.max(least)), ..self }
     }
 
-    /// True if zero lies outside the interval; `None` without an interval.
+    /// Returns true if zero lies outside the interval; `None` without an interval.
     pub fn excludes_zero(&self) -> Option<bool> {
         self.ci95.map(|half| self.mean.abs() > half)
     }
 
-    /// The probability of a mean at least so far from zero, on either side, if the true mean were zero: the p-value of
-    /// Student's test, from 0 to 1. `None` for a single value. It is below 0.05 where [`Self::excludes_zero`].
+    /// Returns the two-sided p-value of Student's test of a zero mean, from 0 to 1. `None` for a single value. It is
+    /// below 0.05 where [`Self::excludes_zero`].
     pub fn p_value(&self) -> Option<f64> {
         let deviation = self.std_dev?;
         if self.mean == 0.0 {
@@ -61,26 +60,25 @@ impl Estimate {
     }
 }
 
-/// The probability of a value of Student's t distribution with `degrees` of freedom at least so far from zero as `t`, on either
-/// side. Zero degrees give 1.
+/// Returns the two-sided p-value of `t` in Student's t distribution with `degrees` of freedom. Zero degrees give 1.
 pub fn student_p(t: f64, degrees: u64) -> f64 {
     if degrees == 0 || t.is_nan() { 1.0 } else { (1.0 - student_within(t.abs(), degrees)).clamp(0.0, 1.0) }
 }
 
-/// The number of values at the start of a series without which its mean is told most exactly: that which makes the squared
-/// standard error of the mean of the others least, as if they were independent (the marginal standard error rule, MSER, of
-/// White 1997). At most half of the values; `None` for fewer than two. For a series that has already been put into batches of
-/// five it is MSER-5 (White, Cobb and Spratt 2000).
+/// Returns the number of initial values to truncate by the marginal standard error rule (MSER, White 1997): it
+/// minimises the squared standard error of the mean of the rest, computed as if values were independent. At most half
+/// of the values; `None` for fewer than two. For a series already put into batches of five it is MSER-5 (White, Cobb
+/// and Spratt 2000).
 pub fn mser(values: &[f64]) -> Option<usize> {
     let most = (values.len() > 1).then_some(values.len() / 2)?;
-    // From the end: the mean and the sum of squared distances from it of what is left (Welford 1962).
+    // From the end: mean and sum of squared deviations of the remaining values (Welford 1962).
     let (mut mean, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (count, (cut, value)) in (1_u32..).map(f64::from).zip(values.iter().enumerate().rev()) {
         let distance = value - mean;
         mean += distance / count;
         squares += distance * (value - mean);
         let error = squares / (count * count);
-        // Of equals the one that leaves out less.
+        // Of equal errors, the shorter truncation.
         if cut <= most && error <= best.0 {
             best = (error, cut);
         }
@@ -88,9 +86,8 @@ pub fn mser(values: &[f64]) -> Option<usize> {
     Some(best.1)
 }
 
-/// The p-values of several tests, each corrected for there being so many (Holm 1979): the probability of at least one
-/// below 0.05 where nothing is different at all is at most 5 %, whether or not the tests depend on each other. The
-/// result stands in the order of `p_values`.
+/// Returns the p-values of several tests, corrected for their number (Holm 1979): with no true difference, the
+/// probability of any below 0.05 is at most 5 %, even for dependent tests. The result is in the order of `p_values`.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -104,35 +101,35 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// The arithmetic mean; `None` without values.
+/// Returns the arithmetic mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The geometric mean; `None` without values, or where one is not above zero.
+/// Returns the geometric mean; `None` without values, or if any is not above zero.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let positive = values.iter().all(|value| *value > 0.0);
     let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
     mean(&logarithms).filter(|_| positive).map(libm::exp)
 }
 
-/// The sample variance, with n - 1 in the denominator; `None` for fewer than two values.
+/// Returns the sample variance, with n - 1 in the denominator; `None` for fewer than two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// The estimate of `other - base`, taken pair by pair. Pairs in which either is missing are left out; `None` when
-/// no pair is left.
+/// Returns the estimate of `other - base` over pairs. Pairs with a missing value are left out; `None` if no pair is
+/// left.
 ///
-/// Where both were measured under the same random numbers, what they have in common cancels, and the interval is
-/// narrower than that of either.
+/// Where both were measured with the same random numbers, common variation cancels, and the interval is narrower than
+/// that of either.
 pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Estimate> {
     let pairs: Vec<(f64, f64)> =
         base.iter().zip(other).filter_map(|(base, other)| Some(((*base)?, (*other)?))).collect();
     let differences: Vec<f64> = pairs.iter().map(|(base, other)| other - base).collect();
-    // Differences that are alike come out as different as the values were rounded.
+    // Equal differences may differ by the rounding of the values.
     let largest = pairs.iter().map(|(base, other)| base.abs().max(other.abs())).fold(0.0, f64::max);
     let first = *differences.first()?;
     if differences.iter().all(|difference| (difference - first).abs() <= 16.0 * f64::EPSILON * largest) {
@@ -143,8 +140,8 @@ pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<
     Estimate::of(&differences)
 }
 
-/// The `p`-quantile (0 to 1) of `values` with linear interpolation between neighbours (definition 7 of Hyndman and
-/// Fan 1996, which R, NumPy and spreadsheets use); `None` without values.
+/// Returns the `p`-quantile (0 to 1) of `values` with linear interpolation between neighbours (definition 7 of Hyndman
+/// and Fan 1996, used by R, NumPy and spreadsheets); `None` without values.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -155,11 +152,11 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     Some(sorted[below] + (position - below as f64) * (sorted[above] - sorted[below]))
 }
 
-/// The `p`-quantile of Student's t distribution with `degrees` of freedom, for p strictly between 0 and 1.
+/// Returns the `p`-quantile of Student's t distribution with `degrees` of freedom, for p strictly between 0 and 1.
 ///
-/// Up to 200 degrees the distribution function is summed exactly (its series is finite for whole degrees) and
-/// inverted by bisection; beyond, four terms of the Cornish-Fisher expansion around the normal quantile are
-/// accurate to better than 1e-9 for the probabilities of confidence intervals. Zero degrees give infinity.
+/// Up to 200 degrees the distribution function is summed exactly (its series is finite for whole degrees) and inverted
+/// by bisection. Beyond, four terms of the Cornish-Fisher expansion around the normal quantile are accurate to better
+/// than 1e-9 for the probabilities of confidence intervals. Zero degrees give infinity.
 pub fn student_quantile(p: f64, degrees: u64) -> f64 {
     if p < 0.5 {
         return -student_quantile(1.0 - p, degrees);
@@ -170,7 +167,7 @@ pub fn student_quantile(p: f64, degrees: u64) -> f64 {
     if degrees > EXACT_DEGREES {
         return student_expansion(normal_quantile(p), degrees as f64);
     }
-    // The share of the distribution between -t and t.
+    // Probability between -t and t.
     let within = 2.0 * p - 1.0;
     let mut high = 1.0;
     while student_within(high, degrees) < within && high < 1e15 {
@@ -179,7 +176,7 @@ pub fn student_quantile(p: f64, degrees: u64) -> f64 {
     bisect(0.0, high, |t| student_within(t, degrees) < within)
 }
 
-/// The share of Student's t distribution between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// Returns the probability between -t and t in Student's t distribution (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 fn student_within(t: f64, degrees: u64) -> f64 {
     let n = degrees as f64;
     // With theta = atan(t / sqrt(n)).
@@ -203,7 +200,8 @@ fn student_within(t: f64, degrees: u64) -> f64 {
     }
 }
 
-/// The expansion of Student's quantile in powers of 1/n around the normal quantile z (Abramowitz and Stegun, 26.7.5).
+/// Returns the expansion of Student's quantile in powers of 1/n around the normal quantile z (Abramowitz and Stegun,
+/// 26.7.5).
 fn student_expansion(z: f64, n: f64) -> f64 {
     let z2 = z * z;
     let g1 = z * (z2 + 1.0) / 4.0;
@@ -213,13 +211,13 @@ fn student_expansion(z: f64, n: f64) -> f64 {
     z + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
 }
 
-/// The `p`-quantile of the standard normal distribution, for 0.5 <= p < 1.
+/// Returns the `p`-quantile of the standard normal distribution, for 0.5 <= p < 1.
 fn normal_quantile(p: f64) -> f64 {
     // The distribution function is 1 - erfc(z / sqrt 2) / 2.
     bisect(0.0, 40.0, |z| libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2) > 2.0 * (1.0 - p))
 }
 
-/// The point between `low` and `high` at which `below` turns from true to false, as exactly as doubles allow.
+/// Returns the point between `low` and `high` at which `below` turns from true to false, to double precision.
 fn bisect(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;
@@ -234,7 +232,7 @@ fn bisect(mut low: f64, mut high: f64, below: impl Fn(f64) -> bool) -> f64 {
     }
 }
 
-/// Up to here Student's distribution is summed exactly; the sum's cost grows with the degrees of freedom.
+/// Maximum degrees of freedom for the exact sum, whose cost grows with them.
 const EXACT_DEGREES: u64 = 200;
 
 #[cfg(test)]
@@ -250,7 +248,7 @@ mod tests {
     /// for one and two degrees.
     #[test]
     fn the_cut_leaves_the_least_squared_error() {
-        // By hand: without the 0 the others do not vary at all; all alike, nothing is left out; and never more than half.
+        // By hand: without the 0 the others are equal; if all are equal, nothing is truncated; never more than half.
         assert_eq!(mser(&[0.0, 5.0, 5.0, 5.0, 5.0]), Some(1));
         assert_eq!(mser(&[5.0; 8]), Some(0));
         assert_eq!(mser(&[0.0, 0.0, 0.0, 5.0]), Some(0));
@@ -345,15 +343,15 @@ mod tests {
         assert_eq!(paired_difference(&[None], &[Some(1.0)]), None);
     }
 
-    /// In binary 0.105 - 0.1, 0.205 - 0.2 and 0.705 - 0.7 are three numbers.
+    /// In binary 0.105 - 0.1, 0.205 - 0.2 and 0.705 - 0.7 are three different numbers.
     #[test]
-    fn differences_that_only_rounding_tells_apart_are_alike() {
+    fn differences_within_rounding_error_are_equal() {
         let (base, other) = ([Some(0.1), Some(0.2), Some(0.7)], [Some(0.105), Some(0.205), Some(0.705)]);
         let difference = paired_difference(&base, &other).unwrap();
         assert_eq!((difference.ci95, difference.std_dev), (Some(0.0), Some(0.0)));
         near(difference.mean, 0.005, 1e-15);
-        let apart = paired_difference(&base, &[Some(0.105), Some(0.205), Some(0.705 + 1e-12)]).unwrap();
-        assert!(apart.ci95.unwrap() > 1e-13);
+        let unequal = paired_difference(&base, &[Some(0.105), Some(0.205), Some(0.705 + 1e-12)]).unwrap();
+        assert!(unequal.ci95.unwrap() > 1e-13);
     }
 
     #[test]
@@ -363,7 +361,7 @@ mod tests {
         assert_eq!(estimate.excludes_zero(), None);
     }
 
-    /// Jain, Chiu and Hawe 1984: where k of n users share equally and the others have nothing, the index is k/n.
+    /// Jain, Chiu and Hawe 1984: if k of n users share equally and the others get nothing, the index is k/n.
     #[test]
     fn jain_of_a_share_of_the_users() {
         let mut shares = vec![5.0; 20];

@@ -1,4 +1,4 @@
-//! The results of a sweep: a document of means, and tables of all flows and links.
+//! Results of a sweep: a document of means, and tables of all flows and links.
 
 use crate::importance::{Classes, explained};
 use crate::plan::Plan;
@@ -17,97 +17,98 @@ use thalweg_report::results::{
 };
 use thalweg_report::statistics::Estimate;
 
-/// The results of a sweep. Its bytes follow from file, scenario and version alone.
+/// Results of a sweep. File, scenario and version alone determine its bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
     /// `thalweg-sweep`.
     pub format: &'static str,
-    /// The version of the layout.
+    /// Version of the layout.
     pub version: u32,
-    /// The version of the program.
+    /// Version of the program.
     pub tool_version: String,
-    /// The name of the sweep's file, without folders.
+    /// Name of the sweep's file, without folders.
     pub file: String,
-    /// The scenario that the file names.
+    /// Scenario named in the file.
     pub scenario: String,
-    /// Every point has all of its runs, or failed.
+    /// True if every point has all of its runs, or failed.
     pub complete: bool,
-    /// The options that schemes do not have alike because their defaults differ; missing where there is none.
+    /// Options that differ between schemes because of their defaults; missing if none differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<UnlikeDefault>,
-    /// The groups of flows that the metrics of points are of; missing where they are of all flows.
+    /// Groups of flows covered by the metrics of points; missing if they cover all flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<String>,
-    /// The factors with their values, in the order of points.
+    /// Factors with their values, in the order of points.
     pub factors: Vec<FactorResults>,
-    /// The points that have runs.
+    /// Points with runs.
     pub points: Vec<PointResults>,
-    /// The points that cannot have all of their runs.
+    /// Points with missing runs because of a failure.
     pub failed: Vec<FailedPoint>,
-    /// By metric of the network, how much of the variance over points each factor explains by itself.
+    /// Share of the variance over points that each factor explains alone, by metric of the network.
     pub importance: BTreeMap<&'static str, Importance>,
 }
 
-/// A factor.
+/// Factor.
 #[derive(Clone, Debug, Serialize)]
 pub struct FactorResults {
-    /// Its key, or `scheme`.
+    /// Key, or `scheme`.
     pub name: String,
-    /// Its values.
+    /// Values.
     pub values: Vec<String>,
-    /// The values were drawn from a range.
+    /// True if the values were sampled from a range.
     pub drawn: bool,
 }
 
-/// The means of a point.
+/// Means of a point.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointResults {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub point: usize,
-    /// The value of each factor.
+    /// Value of each factor.
     pub values: BTreeMap<String, String>,
-    /// The seeds of its runs.
+    /// Seeds of its runs.
     pub seeds: Vec<u64>,
-    /// All runs that it is to have are there.
+    /// True if all of its runs are complete.
     pub complete: bool,
-    /// The interval that was asked for was reached.
+    /// True if the requested confidence interval was reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<bool>,
-    /// The metrics of the network, or of the compared groups.
+    /// Metrics of the network, or of the compared groups.
     pub metrics: Metrics,
-    /// The results of the other groups, where some are compared.
+    /// Results of the other groups, where only some are compared.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
+    pub beside: Option<OtherGroups>,
 }
 
-/// The results beside those of compared groups.
+/// Results of the groups other than the compared ones.
 #[derive(Clone, Debug, Serialize)]
-pub struct Beside {
-    /// The goodput of the compared groups over that of all flows; missing where nothing is carried.
+pub struct OtherGroups {
+    /// Goodput of the compared groups over that of all flows; missing where there is none.
     pub share: Option<Estimate>,
-    /// The metrics of the other groups.
+    /// Metrics of the other groups.
     pub rest: Metrics,
 }
 
-/// A point that cannot have all of its runs.
+/// Point with missing runs because of a failure.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailedPoint {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub point: usize,
-    /// The value of each factor.
+    /// Value of each factor.
     pub values: BTreeMap<String, String>,
-    /// The reason.
+    /// Reason.
     pub why: String,
-    /// The command that runs it again, by itself.
+    /// Command that reproduces the failure.
     pub command: String,
 }
 
-/// The shares of a metric's variance.
+/// Variance decomposition of a metric.
 #[derive(Clone, Debug, Serialize)]
 pub struct Importance {
-    /// The share that each factor explains by itself.
+    /// Share that each factor explains alone.
     pub factors: BTreeMap<String, f64>,
-    /// The share of the variance of all runs that lies between runs of the same point: chance. Missing with one run a point.
+    /// Share of the variance of all runs that lies between runs of the same point: random variation. Missing with one
+    /// run per point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
@@ -119,7 +120,7 @@ struct Tables {
     rows: [Rows; 2],
 }
 
-/// Rows of a row group.
+/// Number of rows in a row group.
 const GROUP: usize = 50_000;
 
 impl Tables {
@@ -150,7 +151,7 @@ impl Tables {
                 let scheme = scheme.map_or("", |number| plan.level(point, number).words());
                 rows.push_front("scheme", Cells::Text(vec![scheme.to_owned(); count]));
             }
-            rows.push_front("point", Cells::Whole(vec![point as u64 + 1; count]));
+            rows.push_front("point", Cells::Integer(vec![point as u64 + 1; count]));
             self.rows[kind].append(rows);
             if self.rows[kind].len() >= GROUP {
                 self.flush(kind)?;
@@ -185,12 +186,12 @@ impl Tables {
     }
 }
 
-/// The values of a factor as numbers, with the ending of their column's name.
+/// Values of a factor as numbers, with the suffix of its column name.
 type Numbers = Option<(Vec<f64>, &'static str)>;
 
 impl Document {
-    /// The results of what was `made`, and with `tables` the tables of it in the store's folder. `rerun` gives the command that runs a
-    /// point again under a seed.
+    /// Returns the results of the points in `made`. With `tables`, also writes their tables to the store's folder.
+    /// `rerun` returns the command that reproduces a run of a point with a seed.
     ///
     /// # Errors
     ///
@@ -205,7 +206,7 @@ impl Document {
         let numbers: Vec<Numbers> = plan.factors.iter().map(crate::plan::Factor::numbers).collect();
         let mut tables = Tables::new(store);
         let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-        let own = |point: usize| {
+        let selected = |point: usize| {
             let words = plan.words(point).into_iter();
             words.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
         };
@@ -214,7 +215,7 @@ impl Document {
                 let command = rerun(point, failure.seed.unwrap_or(sweep.seed));
                 failed.push(FailedPoint {
                     point: point + 1,
-                    values: own(point),
+                    values: selected(point),
                     why: failure.why.clone(),
                     command,
                 });
@@ -222,24 +223,26 @@ impl Document {
             let runs: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
             runs.iter().try_for_each(|run| tables.add(plan, &numbers, point, run))?;
             let is_compared = |name: &str| sweep.compared.iter().any(|group| group == name);
-            let (own_runs, beside) = if sweep.compared.is_empty() {
+            let (compared_runs, beside) = if sweep.compared.is_empty() {
                 (None, None)
             } else {
-                let narrowed = |own: bool| -> Vec<Run> {
-                    runs.iter().map(|run| run.narrowed(|name| is_compared(name) == own)).collect()
+                let narrowed = |selected: bool| -> Vec<Run> {
+                    runs.iter().map(|run| run.narrowed(|name| is_compared(name) == selected)).collect()
                 };
-                let (own, rest) = (narrowed(true), narrowed(false));
-                let share = goodput_share(&runs, &own);
+                let (selected, rest) = (narrowed(true), narrowed(false));
+                let share = goodput_share(&runs, &selected);
                 let rest = Summary::without_links(&rest).map(|summary| summary.totals).unwrap_or_default();
-                (Some(own), Some(Beside { share, rest }))
+                (Some(selected), Some(OtherGroups { share, rest }))
             };
-            let Some(summary) = Summary::without_links(own_runs.as_ref().unwrap_or(&runs)) else { continue };
+            let Some(summary) = Summary::without_links(compared_runs.as_ref().unwrap_or(&runs)) else {
+                continue;
+            };
             kept.push(point);
             points.push(PointResults {
                 point: point + 1,
-                values: own(point),
+                values: selected(point),
                 seeds: runs.iter().map(|run| run.seed).collect(),
-                complete: of.is_whole,
+                complete: of.is_finished,
                 reached: of.reached,
                 metrics: summary.totals,
                 beside,
@@ -247,9 +250,9 @@ impl Document {
         }
         tables.finish()?;
         let (shard, shards) = sweep.shard;
-        let is_own = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
+        let is_in_shard = |(point, _): &(usize, &Made)| *point as u32 % shards.max(1) == shard;
         let complete =
-            made.iter().enumerate().filter(is_own).all(|(_, of)| of.is_whole || of.failure.is_some());
+            made.iter().enumerate().filter(is_in_shard).all(|(_, of)| of.is_finished || of.failure.is_some());
         let factors = plan.factors.iter().map(|factor| FactorResults {
             name: factor.key.text.clone(),
             values: factor.levels.iter().map(|level| level.words().to_owned()).collect(),
@@ -272,13 +275,13 @@ impl Document {
         })
     }
 
-    /// The document as JSON.
+    /// Returns the document as JSON.
     pub fn to_json(&self) -> String {
-        // Plain data, whose keys are texts.
+        // Cannot fail: plain data with string keys.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// The factors from the one that explains most of a metric on.
+    /// Returns the factors in descending order of the explained share of a metric.
     pub fn ranked(&self, metric: Metric) -> Vec<(&str, f64)> {
         let Some(of) = self.importance.get(metric.name(Of::Network)) else { return Vec::new() };
         let mut ranked: Vec<(&str, f64)> =
@@ -287,7 +290,7 @@ impl Document {
         ranked
     }
 
-    /// The results as text: the points if they are few, and what explains how much.
+    /// Formats the results as text: the points if they are few, and the importance of factors.
     pub fn summary(&self, budget: Budget, style: Style) -> String {
         let mut text = style.bold(&style.clean(&format!("{} over {}", self.file, self.scenario)));
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
@@ -357,7 +360,7 @@ impl Document {
         text
     }
 
-    /// Of many points those with the least and the most of each metric.
+    /// Formats the points with the minimum and the maximum of each metric.
     fn extremes(&self, style: Style) -> String {
         let mut text = String::new();
         for metric in metrics_of(&self.points) {
@@ -409,16 +412,16 @@ impl Document {
     }
 }
 
-/// The metrics of the network in tables of several runs: as `run` has them, those of transfers after the others.
+/// Returns the network metrics in tables of several runs: in the order of `run`, transfer metrics last.
 fn shown_metrics() -> impl Iterator<Item = Metric> {
     Metric::in_table(In::MEANS)
         .chain(Metric::in_table(In::TRANSFERS).filter(|metric| !metric.line().tables.has(In::MEANS)))
 }
 
-/// Points that a table shows.
+/// Maximum number of points in a table.
 const MAX_SHOWN: usize = 40;
 
-/// The metrics that are shown of points.
+/// Returns the metrics shown for points.
 pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
     let has =
         |metric: &Metric| points.iter().any(|point| point.metrics.contains_key(metric.name(Of::Network)));
@@ -446,9 +449,9 @@ fn importance(
         .enumerate()
         .map(|(number, (factor, numbers))| match numbers.as_ref().filter(|_| factor.is_drawn) {
             Some((values, _)) => {
-                let own: Vec<f64> =
+                let selected: Vec<f64> =
                     kept.iter().map(|&point| values[plan.points[point][number] as usize]).collect();
-                Classes::drawn(&own)
+                Classes::drawn(&selected)
             }
             None => Classes {
                 of: kept.iter().map(|&point| plan.points[point][number] as usize).collect(),

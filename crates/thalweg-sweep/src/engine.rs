@@ -1,21 +1,22 @@
-//! The end that has runs made elsewhere: by other programs, on other machines.
+//! Client side of remote execution: runs executed by other programs, also on other machines.
 //!
-//! An engine is a pair of streams. On both stand lines of JSON, each with the number of `bytes` that follow it, if any:
+//! An engine is a pair of streams. Both carry lines of JSON, each with the number of `bytes` of payload that follow it,
+//! if any:
 //!
 //! | line | from | meaning |
 //! | --- | --- | --- |
-//! | `{"hello":"thalweg-sweep","version":V,"build":B}` | us | comes first: only a program of this build may make the runs |
+//! | `{"hello":"thalweg-sweep","version":V,"build":B}` | us | first line: only a program of this build may execute the runs |
 //! | `{"batch":N,"bytes":M}` | us | a batch of runs, which follows |
-//! | `{"slots":S}` | the engine | it can make so many batches at a time, from now on |
-//! | `{"batch":N,"seconds":T,"bytes":M}` | the engine | what came of a batch, which follows, and how long it took where it was made |
-//! | `{"batch":N,"failed":WHY}` | the engine | nothing came of a batch |
-//! | `{"note":TEXT}` | the engine | something that people should know |
-//! | `{"lost":WHY}` | the engine | it cannot go on |
+//! | `{"slots":S}` | the engine | number of concurrent batches it accepts from now on |
+//! | `{"batch":N,"seconds":T,"bytes":M}` | the engine | results of a batch, which follow, and its execution time |
+//! | `{"batch":N,"failed":WHY}` | the engine | the batch failed |
+//! | `{"note":TEXT}` | the engine | message for the user |
+//! | `{"lost":WHY}` | the engine | the engine cannot continue |
 //!
-//! Batches are as long as takes half a second, so that what an engine costs does not count. The end of the stream to the engine
-//! says that nothing more is wanted.
+//! Batches are sized to take half a second, to make the overhead of an engine negligible. End of stream to the engine
+//! means that no more runs follow.
 
-use crate::parcel::{self, Answer, Task};
+use crate::batch_codec::{self, Answer, Task};
 use crate::program::Program;
 use core::fmt;
 use serde::Deserialize;
@@ -29,7 +30,7 @@ use std::time::Duration;
 
 /// Target duration of a batch, in seconds.
 const TARGET_BATCH_SECONDS: f64 = 0.5;
-/// Target duration of the last batches, in seconds. They are shorter so that all end at about the same time.
+/// Target duration of the last batches, in seconds. They are shorter to make all end at about the same time.
 const LAST_BATCH_SECONDS: f64 = 0.05;
 /// Maximum number of runs per batch.
 const MAX_RUNS: usize = 512;
@@ -76,7 +77,7 @@ type Frame = (Head, Vec<u8>);
 pub struct Engine<'a> {
     output: Box<dyn Write + Send>,
     frames: Receiver<Result<Frame, Lost>>,
-    say: Box<dyn Fn(&str) + 'a>,
+    on_note: Box<dyn Fn(&str) + 'a>,
     /// Number of concurrent batches.
     slots: usize,
     /// Estimated time per run, in seconds; none before the first.
@@ -89,12 +90,12 @@ pub struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Connects to the engine behind two streams; `say` shows its notes to the user.
+    /// Connects to the engine behind two streams; its notes are passed to `on_note`.
     pub fn new(
         input: impl BufRead + Send + 'static,
         output: impl Write + Send + 'static,
         program: &Program,
-        say: impl Fn(&str) + 'a,
+        on_note: impl Fn(&str) + 'a,
     ) -> Self {
         let (sender, frames) = mpsc::channel();
         std::thread::spawn(move || {
@@ -110,7 +111,7 @@ impl<'a> Engine<'a> {
         let mut engine = Self {
             output: Box::new(output),
             frames,
-            say: Box::new(say),
+            on_note: Box::new(on_note),
             slots: 0,
             seconds: None,
             waiting: VecDeque::new(),
@@ -130,19 +131,19 @@ impl<'a> Engine<'a> {
     /// # Errors
     ///
     /// The socket handle cannot be duplicated.
-    pub fn at(stream: UnixStream, program: &Program, say: impl Fn(&str) + 'a) -> io::Result<Self> {
+    pub fn at(stream: UnixStream, program: &Program, on_note: impl Fn(&str) + 'a) -> io::Result<Self> {
         let input = BufReader::new(stream.try_clone()?);
-        Ok(Self::new(input, Sending(stream), program, say))
+        Ok(Self::new(input, Sending(stream), program, on_note))
     }
 
     /// Returns true if another task would soon be sent.
-    pub fn has_room(&self) -> bool {
+    pub fn can_enqueue(&self) -> bool {
         let soon = self.size(usize::MAX).saturating_mul(2 * self.slots.max(1));
         self.waiting.len() < soon.clamp(MAX_RUNS, MAX_WAITING)
     }
 
     /// Queues a task.
-    pub fn give(&mut self, task: Task) {
+    pub fn enqueue(&mut self, task: Task) {
         self.waiting.push_back(task);
     }
 
@@ -176,7 +177,7 @@ impl<'a> Engine<'a> {
     }
 
     fn send(&mut self, more: usize) -> io::Result<()> {
-        // Queue a second batch per slot, so that no slot idles.
+        // Queue a second batch per slot to keep every slot busy.
         while self.batches.len() < 2 * self.slots {
             let mut tasks = Vec::new();
             if let Some(task) = self.alone.pop_front() {
@@ -199,7 +200,7 @@ impl<'a> Engine<'a> {
             if tasks.is_empty() {
                 break;
             }
-            let (number, body) = (self.next, parcel::pack(&tasks));
+            let (number, body) = (self.next, batch_codec::pack(&tasks));
             self.next += 1;
             self.batches.insert(number, tasks);
             let head = serde_json::json!({"batch": number, "bytes": body.len()});
@@ -219,7 +220,7 @@ impl<'a> Engine<'a> {
             return Err(Lost(why));
         }
         if let Some(note) = &head.note {
-            (self.say)(note);
+            (self.on_note)(note);
         }
         if let Some(slots) = head.slots {
             self.slots = slots;
@@ -235,10 +236,10 @@ impl<'a> Engine<'a> {
             self.alone.extend(tasks);
             return Ok(Vec::new());
         }
-        let answers = parcel::answers(&body, tasks.len()).map_err(|why| strange(&why))?;
+        let answers = batch_codec::answers(&body, tasks.len()).map_err(|why| strange(&why))?;
         if let Some(seconds) = head.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
-            let own = seconds / tasks.len() as f64;
-            self.seconds = Some(self.seconds.map_or(own, |before| before + WEIGHT * (own - before)));
+            let per_run = seconds / tasks.len() as f64;
+            self.seconds = Some(self.seconds.map_or(per_run, |before| before + WEIGHT * (per_run - before)));
         }
         Ok(tasks.iter().map(|task| task.number).zip(answers).collect())
     }

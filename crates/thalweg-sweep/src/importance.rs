@@ -1,27 +1,27 @@
-//! The share of a metric's variance that each factor explains by itself.
+//! Share of a metric's variance that each factor explains alone.
 //!
-//! It is the correlation ratio: the variance of the means over all points that have the same value of a factor, over the variance of
-//! all. For a full grid these are the main effects of an analysis of variance, and what they leave is interaction. Values that were
-//! drawn from a range are put into equal parts by their order, which estimates the first-order index of Sobol from given data
-//! (Plischke, Borgonovo and Smith 2013).
+//! It is the correlation ratio: the variance of the means over all points with the same value of a factor, over the
+//! total variance. For a full grid these are the main effects of an analysis of variance, and the remainder is
+//! interaction. Values sampled from a range are binned into equal parts by rank, which estimates the first-order Sobol
+//! index from given data (Plischke, Borgonovo and Smith 2013).
 
 use thalweg_report::statistics::mean;
 
-/// The values of a factor at each point: a number of a level for each, of so many.
+/// Classification of the points by the value of a factor.
 #[derive(Clone, Debug)]
 pub struct Classes {
-    /// The class of each point.
+    /// Class of each point.
     pub of: Vec<usize>,
-    /// The number of classes.
+    /// Number of classes.
     pub count: usize,
 }
 
 impl Classes {
-    /// Classes of numbers that were drawn from a range: equal parts by order.
+    /// Bins numbers sampled from a range into equal parts by rank.
     pub fn drawn(numbers: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
-        // Classes must be large, for chance alone makes means of small ones differ.
+        // Classes must be large: the means of small ones differ by chance alone.
         let count = ((numbers.len() as f64).sqrt() as usize / 2).clamp(2, 20).min(numbers.len().max(1));
         let mut of = vec![0; numbers.len()];
         for (rank, point) in order.into_iter().enumerate() {
@@ -31,11 +31,11 @@ impl Classes {
     }
 }
 
-/// The share of the variance of `values` that lies between classes, from 0 to 1; `None` where nothing varies.
+/// Returns the share of the variance of `values` that lies between classes, from 0 to 1; `None` where nothing varies.
 pub fn explained(values: &[f64], classes: &Classes) -> Option<f64> {
     let all = mean(values)?;
     let total: f64 = values.iter().map(|value| (value - all) * (value - all)).sum();
-    // Differences of rounding are none.
+    // Ignore rounding differences.
     if total <= 1e-24 * values.iter().map(|value| value * value).sum::<f64>() {
         return None;
     }
@@ -63,7 +63,7 @@ mod tests {
             explained(&values, &Classes { of: points.iter().map(of).collect(), count: 2 }).unwrap()
         };
         assert!((share(|p| p.0) - 0.9).abs() < 1e-12 && (share(|p| p.1) - 0.1).abs() < 1e-12);
-        // Only together they matter.
+        // Pure interaction.
         let product: Vec<f64> = points.iter().map(|&(a, b)| sign(a) * sign(b)).collect();
         let a = Classes { of: points.iter().map(|point| point.0).collect(), count: 2 };
         assert_eq!(explained(&product, &a), Some(0.0));
@@ -76,7 +76,7 @@ mod tests {
         let classes = Classes::drawn(&numbers);
         assert_eq!(classes.count, 10);
         let share = explained(&numbers, &classes).unwrap();
-        // Within a tenth of the range lies a hundredth of the variance.
+        // A tenth of the range holds a hundredth of the variance.
         assert!((share - 0.99).abs() < 1e-3, "{share}");
     }
 }

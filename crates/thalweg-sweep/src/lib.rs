@@ -6,11 +6,11 @@
 //! - [`Document`]: means of each point, share of variance explained by each factor, and tables for other programs.
 //! - [`page()`]: heat maps and scatter plots for the browser.
 
+mod batch_codec;
 mod document;
 mod engine;
 mod importance;
 mod page;
-mod parcel;
 pub mod picture;
 mod plan;
 mod program;
@@ -22,10 +22,10 @@ mod sweep;
 mod unlike;
 mod worker;
 
+pub use batch_codec::Task;
 pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use engine::{Engine, Lost};
 pub use page::page;
-pub use parcel::Task;
 pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program::{Program, SOURCES, build_of_file};
 pub use store::{Purpose, Store, StoreError};

@@ -1,4 +1,4 @@
-//! The page of a sweep.
+//! HTML page of a sweep.
 
 use crate::document::{Document, FactorResults, PointResults, metrics_of};
 use crate::picture::{HeatMap, Scatter};
@@ -9,16 +9,16 @@ use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 use thalweg_report::results::{Metric, Of};
 
-/// More values of a factor than this make no heat map.
+/// Maximum number of values of a factor in a heat map.
 const MAX_CELLS: usize = 40;
-/// Maps side by side, at most.
+/// Maximum number of heat maps side by side.
 const MAX_MAPS: usize = 12;
-/// Points that the table of the page has, at most.
+/// Maximum number of points in the page's table.
 const MAX_ROWS: usize = 2000;
-/// Metrics that have pictures, at most.
+/// Maximum number of metrics with pictures.
 const MAX_METRICS: usize = 8;
 
-/// The page of a sweep's results.
+/// Returns the page of a sweep's results.
 pub fn page(document: &Document, plan: &Plan) -> String {
     let mut body = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
     if !document.complete {
@@ -98,7 +98,7 @@ fn failures(html: &mut String, document: &Document) {
     html.push_str("</section>\n");
 }
 
-/// The factors by what they explain of a metric, the scheme apart.
+/// Returns the factors except the scheme, by the share of a metric that they explain.
 fn by_importance(document: &Document, metric: Metric) -> Vec<&FactorResults> {
     let ranked = document.ranked(metric);
     let share =
@@ -127,7 +127,7 @@ fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric)
     }
     if let [across, rest @ ..] = axes.as_slice() {
         let down = rest.first().copied();
-        // Beside the axes: the scheme if it is none of them, or else what explains most of the rest.
+        // Third dimension: the scheme if it is not an axis, otherwise the most important remaining factor.
         let is_free = |factor: &&FactorResults| {
             factor.name != across.name && down.is_none_or(|down| factor.name != down.name)
         };
@@ -158,7 +158,7 @@ fn maps(
     (across, down, beside): Axes<'_>,
 ) {
     let has = |point: &PointResults, factor: &FactorResults, value: &str| {
-        point.values.get(&factor.name).is_some_and(|own| own == value)
+        point.values.get(&factor.name).is_some_and(|current| current == value)
     };
     let names = |factor: Option<&FactorResults>| {
         factor.map_or_else(|| vec![String::new()], |factor| factor.values.clone())
@@ -214,9 +214,9 @@ fn scatter(
     let Some((numbers, _)) = plan.factors[number].numbers() else { return };
     let scheme = plan.factors.iter().position(|of| of.is_scheme);
     let at = |point: &PointResults| {
-        let own = &plan.points[point.point - 1];
-        let colour = scheme.map_or(0, |scheme| own[scheme] as usize);
-        Some((numbers[own[number] as usize], mean(point, metric)?, colour))
+        let current = &plan.points[point.point - 1];
+        let colour = scheme.map_or(0, |scheme| current[scheme] as usize);
+        Some((numbers[current[number] as usize], mean(point, metric)?, colour))
     };
     let mut points: Vec<(f64, f64, usize)> = document.points.iter().filter_map(at).collect();
     let positive = numbers.iter().all(|number| *number > 0.0);
@@ -230,7 +230,7 @@ fn scatter(
         found.map(|level| plan.factors[number].levels[level].words().to_owned()).unwrap_or_default()
     };
     let (west, east) = (words(across.0), words(across.1));
-    // What spans more than a decade is seen on a logarithmic axis.
+    // A span of more than a decade needs a logarithmic axis.
     let is_log = positive && across.1 / across.0 > 10.0;
     if is_log {
         points.iter_mut().for_each(|point| point.0 = point.0.log10());

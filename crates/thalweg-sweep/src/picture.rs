@@ -3,21 +3,21 @@
 use std::fmt::Write as _;
 use thalweg_report::report::html::escape;
 
-/// A map of cells over two lists of names.
+/// Heat map over two lists of names.
 pub struct HeatMap<'a> {
-    /// The heading.
+    /// Heading.
     pub title: &'a str,
-    /// The names of columns, with the name of what they are.
+    /// Name of the column factor, and the column names.
     pub columns: (&'a str, Vec<&'a str>),
-    /// The names of rows.
+    /// Name of the row factor, and the row names.
     pub rows: (&'a str, Vec<&'a str>),
-    /// The value of each row and column, with its words; nothing where there is none.
+    /// Value of each row and column, with its text; `None` where there is none.
     pub cells: Vec<Vec<Option<(f64, String)>>>,
-    /// The values of the first and the last colour.
+    /// Values of the first and the last colour.
     pub scale: (f64, f64),
 }
 
-/// The colours of a scale, from little to much: viridis (van der Walt and Smith 2015) at equal steps.
+/// Colour scale, low to high: viridis (van der Walt and Smith 2015) at equal steps.
 const COLOURS: [(f64, f64, f64); 6] = [
     (68.0, 1.0, 84.0),
     (65.0, 68.0, 135.0),
@@ -27,7 +27,7 @@ const COLOURS: [(f64, f64, f64); 6] = [
     (253.0, 231.0, 37.0),
 ];
 
-/// The colour at a share of the scale, and whether dark letters can be read on it.
+/// Returns the colour at a fraction of the scale, and true if dark text is legible on it.
 fn colour(share: f64) -> (String, bool) {
     let at = share.clamp(0.0, 1.0) * (COLOURS.len() - 1) as f64;
     let below = (at as usize).min(COLOURS.len() - 2);
@@ -69,7 +69,7 @@ impl HeatMap<'_> {
         for (column, name) in self.columns.1.iter().enumerate() {
             text(html, left + wide * (column as f64 + 0.5), 47.0, "middle", "currentColor", name);
         }
-        // Pictures are also saved, where nothing shows what a cell is when it is pointed at.
+        // Saved pictures have no tooltips, so the axis name is also written as text.
         text(html, left, 31.0, "start", "currentColor", self.columns.0);
         text(html, left - 6.0, 47.0, "end", "currentColor", self.rows.0);
         for (row, name) in self.rows.1.iter().enumerate() {
@@ -97,17 +97,17 @@ impl HeatMap<'_> {
     }
 }
 
-/// Points over one number.
+/// Scatter plot over one number.
 pub struct Scatter<'a> {
-    /// The heading.
+    /// Heading.
     pub title: &'a str,
-    /// The words for the ends of both axes: left, right, bottom, top.
+    /// Labels of the axis ends: left, right, bottom, top.
     pub ends: [String; 4],
-    /// The ends of both axes.
+    /// Ends of the horizontal axis.
     pub across: (f64, f64),
-    /// The ends of the upright axis.
+    /// Ends of the vertical axis.
     pub up: (f64, f64),
-    /// Points with the number of their colour, from 0.
+    /// Points with their colour index, from 0.
     pub points: Vec<(f64, f64, usize)>,
 }
 
@@ -172,7 +172,7 @@ mod tests {
         let mut html = String::new();
         map.draw(&mut html);
         assert!(html.contains("&lt;b&gt;") && html.contains("&lt;1&gt;") && !html.contains("<b>"));
-        // Both axes have their names as text, not only where a cell is pointed at.
+        // Both axes have their names as text, not only as tooltips.
         assert!(html.contains("\">rate</text>") && html.contains("\">loss</text>"), "{html}");
     }
 }

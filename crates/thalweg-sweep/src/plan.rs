@@ -152,7 +152,7 @@ impl Plan {
             .collect()
     }
 
-    /// Like `cross`, but merges equal values of a factor into one level.
+    /// Combines points like `cross`, but merges equal values of a factor into one level.
     fn cross_merged(&mut self, mut factors: Vec<Factor>, mut points: Vec<Point>) -> Result<(), PlanError> {
         for (number, factor) in factors.iter_mut().enumerate() {
             let mut kept: Vec<Level> = Vec::new();
@@ -251,7 +251,7 @@ mod tests {
         let (numbers, unit) = one.factors[0].numbers().unwrap();
         let parts: BTreeSet<u64> = numbers.iter().map(|number| *number as u64).collect();
         assert_eq!((parts.len(), unit), (20, ""));
-        // Another key changes none of its values.
+        // Adding another key leaves its values unchanged.
         let two = plan(&format!("{text}b = [\"1 ms\", \"2 ms\"]\n"));
         assert_eq!(one.factors[0].levels, two.factors[0].levels);
         let (numbers, unit) = two.factors[1].numbers().unwrap();

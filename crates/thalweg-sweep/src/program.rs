@@ -1,26 +1,26 @@
-//! The program that makes runs, by which those that are kept are told from those of others.
+//! Identity of the program that executes runs: saved runs of other builds are not reused.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// A program.
+/// Program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The version that documents show.
+    /// Version shown in documents.
     pub version: String,
-    /// The build that names of runs hold: two builds of one version may simulate otherwise.
+    /// Build, part of the names of runs: two builds of one version may simulate differently.
     pub build: String,
 }
 
-/// The build that follows from the sources of what simulates; none where the crate was built from a package of its own.
+/// Build fingerprint of the simulation's sources; `None` where the crate was built from a stand-alone package.
 pub const SOURCES: Option<&str> = option_env!("THALWEG_SOURCES");
 
-/// The build that follows from the content of a file, such as the running program.
+/// Returns the build fingerprint of a file's content, such as that of the running program.
 ///
 /// # Errors
 ///
-/// It cannot be read.
+/// The file cannot be read.
 pub fn build_of_file(path: &Path) -> io::Result<String> {
     let mut hash = blake3::Hasher::new();
     hash.update_reader(File::open(path)?)?;

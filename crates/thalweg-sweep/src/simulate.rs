@@ -1,4 +1,4 @@
-//! One run, whatever becomes of it.
+//! Execution of one run, with all failures caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use thalweg_report::batch::{self, Job};
 use thalweg_report::results::Run;
 use thalweg_sim::spec::Spec;
 
-/// The outcome of a simulation.
+/// Outcome of a simulation.
 #[derive(Clone, Debug)]
 pub enum Simulated {
-    /// It ran to its end.
+    /// Completed run.
     Made(Box<Run>),
-    /// It was stopped.
+    /// Stopped early.
     Stopped,
-    /// It has no results, for this reason.
+    /// Failure, with its reason.
     Failed(String),
 }
 
-/// Simulates on this thread, until the end or until `stop` is set. A panic is a failure like any other.
+/// Simulates on this thread, until the end or until `stop` is set. A panic is reported as a failure.
 pub fn simulate(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulated {
     let job = Job { spec: Arc::clone(spec), seed, events: None, threads: 1 };
     match catch_unwind(AssertUnwindSafe(|| batch::one(&job, stop))) {

@@ -1,14 +1,14 @@
-//! A hash of source texts, which the build script has of what simulates.
+//! Hash of source texts, for the build script's fingerprint of the simulation.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The hash of the names and contents of all files in these folders, and of these files: 32 hexadecimal digits.
+/// Returns the hash of the names and contents of these files and of all files in these folders: 32 hexadecimal digits.
 ///
 /// # Errors
 ///
-/// One of them cannot be read.
+/// A file cannot be read.
 pub fn fingerprint(places: &[PathBuf]) -> io::Result<String> {
     let mut hash = OFFSET;
     for (number, place) in places.iter().enumerate() {
@@ -16,9 +16,9 @@ pub fn fingerprint(places: &[PathBuf]) -> io::Result<String> {
         gather(place, &mut files)?;
         files.sort();
         for file in files {
-            let own = file.strip_prefix(place).unwrap_or(Path::new(""));
-            // The same on systems that separate folders otherwise.
-            let name: Vec<_> = own.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+            let relative = file.strip_prefix(place).unwrap_or(Path::new(""));
+            // The same on systems with another path separator.
+            let name: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
             let content = fs::read(&file)?;
             let head = format!("{number} {} {}\n", name.join("/"), content.len());
             hash = add(add(hash, head.as_bytes()), &content);
@@ -38,7 +38,8 @@ fn gather(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// FNV-1a with 128 bits: no library is needed for a build script, and nobody wants to make two texts of one hash.
+/// Adds bytes to an FNV-1a hash of 128 bits: a build script needs no library for it, and collision attacks are not a
+/// concern.
 fn add(hash: u128, bytes: &[u8]) -> u128 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
 }

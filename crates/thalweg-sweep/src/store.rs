@@ -22,7 +22,7 @@ pub struct Store {
 #[derive(Debug)]
 pub enum StoreError {
     /// Not a folder, or a folder with other content.
-    Foreign(PathBuf),
+    NotAStore(PathBuf),
     /// Error of the operating system.
     Io(PathBuf, io::Error),
 }
@@ -30,7 +30,7 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Foreign(path) => {
+            Self::NotAStore(path) => {
                 write!(f, "`{}` holds something else; choose a new folder with --out", path.display())
             }
             Self::Io(path, error) => write!(f, "`{}`: {error}", path.display()),
@@ -78,13 +78,13 @@ impl Store {
         let io = |error| StoreError::Io(folder.to_owned(), error);
         let readme = folder.join(README);
         if folder.exists() && !folder.is_dir() {
-            return Err(StoreError::Foreign(folder.to_owned()));
+            return Err(StoreError::NotAStore(folder.to_owned()));
         }
         let Purpose { mark, about } = purpose;
         let is_ours = read_text(&readme).is_ok_and(|text| text.starts_with(mark));
         if !is_ours {
             if folder.exists() && fs::read_dir(folder).map_err(io)?.next().is_some() {
-                return Err(StoreError::Foreign(folder.to_owned()));
+                return Err(StoreError::NotAStore(folder.to_owned()));
             }
             fs::create_dir_all(folder).map_err(io)?;
             fs::write(&readme, format!("{mark}\n{}\n\n{about}", "=".repeat(mark.len()))).map_err(io)?;
@@ -123,8 +123,8 @@ impl Store {
 
     /// Returns true if a valid file holds a complete run of that seed. Much faster than reading the run.
     pub fn is_complete_run(&self, name: &str, seed: u64) -> bool {
-        let whole = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
-        self.bytes(name).and_then(whole).is_some_and(|run| run.complete && run.seed == seed)
+        let glance = |bytes: Vec<u8>| serde_json::from_slice::<Glance>(&bytes).ok();
+        self.bytes(name).and_then(glance).is_some_and(|run| run.complete && run.seed == seed)
     }
 
     /// Saves a run atomically, also with respect to `kill -9`.
@@ -216,21 +216,21 @@ mod tests {
     }
 
     #[test]
-    fn half_a_run_is_none_and_foreign_folders_stay() {
+    fn partial_runs_are_ignored_and_unrelated_folders_are_kept() {
         let folder = place("half");
         let store = Store::open(&folder, Purpose::SWEEP).unwrap();
         let name = Store::name("1", "x", 1);
         assert!(store.get(&name).is_none() && !store.is_complete_run(&name, 1));
         store.write_at(&store.place(&name), |out| out.write_all(b"{\"seed\": 1")).unwrap();
         assert!(!store.is_complete_run(&name, 1) && store.get(&name).is_none());
-        for (text, whole) in [
+        for (text, glance) in [
             ("{\"seed\": 1, \"complete\": true, \"flows\": []}", true),
             ("{\"seed\": 2, \"complete\": true}", false),
             ("{\"seed\": 1, \"complete\": false}", false),
             ("{\"seed\": 1, \"complete\": true, \"flows\": [", false),
         ] {
             store.write_at(&store.place(&name), |out| out.write_all(text.as_bytes())).unwrap();
-            assert_eq!(store.is_complete_run(&name, 1), whole, "{text}");
+            assert_eq!(store.is_complete_run(&name, 1), glance, "{text}");
         }
         assert!(Store::open(&folder, Purpose::SWEEP).is_ok(), "its own folder is used again");
         let [old, new] = [".partial-1-0", ".partial-2-0"].map(|name| folder.join(name));
@@ -243,10 +243,10 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("thesis.txt"), "x").unwrap();
-        assert!(matches!(Store::open(&folder, Purpose::SWEEP), Err(StoreError::Foreign(_))));
+        assert!(matches!(Store::open(&folder, Purpose::SWEEP), Err(StoreError::NotAStore(_))));
         assert!(matches!(
             Store::open(&folder.join("thesis.txt"), Purpose::SWEEP),
-            Err(StoreError::Foreign(_))
+            Err(StoreError::NotAStore(_))
         ));
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -1,7 +1,7 @@
 //! Executes the runs of a sweep.
 
+use crate::batch_codec::{Answer, Task};
 use crate::engine::{Engine, Lost};
-use crate::parcel::{Answer, Task};
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::simulate::{Simulated, simulate};
@@ -79,9 +79,9 @@ impl Budget {
 
 /// Input of a sweep, known before the first run.
 pub struct Sweep<'a> {
-    /// The file.
+    /// Sweep file.
     pub file: &'a SweepFile,
-    /// Its points.
+    /// Points.
     pub plan: Plan,
     /// Number of runs per point.
     pub budget: Budget,
@@ -127,7 +127,7 @@ pub struct Made {
     /// Names of its runs in the store, by seed.
     pub runs: Vec<(u64, String)>,
     /// True if all of its runs are complete.
-    pub is_whole: bool,
+    pub is_finished: bool,
     /// Failure that prevents some of its runs.
     pub failure: Option<Failure>,
     /// True if the requested confidence interval was reached; none without a request.
@@ -253,8 +253,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn load(&self, point: usize) -> Result<Loaded, LoadError> {
-        let instead = self.scheme(point).map(|scheme| SchemeOverride { scheme, flows: &self.flows });
-        (self.load)(&self.sets(point), instead)
+        let scheme_override = self.scheme(point).map(|scheme| SchemeOverride { scheme, flows: &self.flows });
+        (self.load)(&self.sets(point), scheme_override)
     }
 
     /// Checks that the scenario accepts every value.
@@ -272,25 +272,26 @@ impl<'a> Sweep<'a> {
                 let points = (0..self.plan.points.len()).filter(with).take(MAX_TRIES);
                 let mut first = None;
                 for point in points {
-                    let own = match self.load(point) {
+                    let matching = match self.load(point) {
                         Ok(_) => {
                             can_run = true;
                             None
                         }
                         Err(LoadError::Other(why)) => return Err(SweepError::Other(why)),
                         Err(LoadError::Scenario(found)) => {
-                            let own = found.iter().filter_map(|one| self.placed(point, number, one));
-                            let own = Some(own.collect::<Vec<_>>()).filter(|own| !own.is_empty());
+                            let matching = found.iter().filter_map(|one| self.placed(point, number, one));
+                            let matching =
+                                Some(matching.collect::<Vec<_>>()).filter(|matching| !matching.is_empty());
                             other.get_or_insert(found);
-                            own
+                            matching
                         }
                     };
                     // An error of only some points is reported with these points.
-                    let Some(own) = own else {
+                    let Some(matching) = matching else {
                         first = None;
                         break;
                     };
-                    first.get_or_insert(own);
+                    first.get_or_insert(matching);
                 }
                 for one in first.into_iter().flatten() {
                     if !faults.contains(&one) && faults.len() < MAX_FAULTS {
@@ -309,7 +310,7 @@ impl<'a> Sweep<'a> {
     /// Maps a point's diagnostic about its value of a factor to the position in the sweep file.
     fn placed(&self, point: usize, number: usize, found: &Diagnostic) -> Option<Diagnostic> {
         let argument = found.file().strip_prefix("--set ")?.parse::<usize>().ok()?;
-        let own = argument.checked_sub(self.file.sets.len() + 1)?;
+        let matching = argument.checked_sub(self.file.sets.len() + 1)?;
         let plain = self
             .plan
             .factors
@@ -319,19 +320,19 @@ impl<'a> Sweep<'a> {
             .map(|(number, _)| number);
         let plain: Vec<usize> = plain.collect();
         let (factor, level) = (&self.plan.factors[number], self.plan.level(point, number));
-        let is_own = match plain.get(own) {
+        let is_of_factor = match plain.get(matching) {
             Some(factor) => *factor == number,
             None => factor.is_scheme,
         };
         let value = Placed { text: level.toml.clone(), place: level.place.clone() };
-        let whole = || Diagnostic {
+        let at_level = || Diagnostic {
             source: Arc::clone(&self.file.source),
             span: level.place.clone(),
             ..found.clone()
         };
         let in_key = found.span.start <= factor.key.text.len() && !factor.is_scheme;
-        is_own.then(|| {
-            if level.is_literal || in_key { self.file.placed(found, &factor.key, &value) } else { whole() }
+        is_of_factor.then(|| {
+            if level.is_literal || in_key { self.file.placed(found, &factor.key, &value) } else { at_level() }
         })
     }
 
@@ -407,7 +408,7 @@ impl<'a> Sweep<'a> {
                 self.close(&mut made, &open, runs);
                 break;
             }
-            open = self.look(&mut made, &open, runs, store);
+            open = self.unfinished(&mut made, &open, runs, store);
             runs = (runs + (runs / 2).max(1)).min(self.budget.most());
         }
         tick(status);
@@ -418,13 +419,13 @@ impl<'a> Sweep<'a> {
     fn close(&self, made: &mut [Made], open: &[usize], runs: u32) {
         for &point in open {
             let is_fixed = matches!(self.budget, Budget::Runs(_));
-            made[point].is_whole = is_fixed && made[point].runs.len() == runs as usize;
+            made[point].is_finished = is_fixed && made[point].runs.len() == runs as usize;
         }
     }
 
-    /// Checks points with `runs` runs and returns those that need more. The number of runs per point is the same as in
+    /// Checks points with `runs` runs and returns the unfinished ones. The number of runs per point is the same as in
     /// sequential execution.
-    fn look(&self, made: &mut [Made], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
+    fn unfinished(&self, made: &mut [Made], open: &[usize], runs: u32, store: &Store) -> Vec<usize> {
         let mut more = Vec::new();
         for &point in open {
             let of = &mut made[point];
@@ -432,7 +433,7 @@ impl<'a> Sweep<'a> {
                 continue;
             }
             let Budget::Until(goal, most) = self.budget else {
-                of.is_whole = true;
+                of.is_finished = true;
                 continue;
             };
             let all: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
@@ -443,11 +444,11 @@ impl<'a> Sweep<'a> {
             if let Some(enough) = enough {
                 let is_known = goal.widest(&[("", &all[..enough])]).is_some();
                 of.runs.truncate(enough);
-                (of.is_whole, of.reached) = (true, Some(is_known));
+                (of.is_finished, of.reached) = (true, Some(is_known));
             } else if runs < most {
                 more.push(point);
             } else {
-                (of.is_whole, of.reached) = (true, Some(false));
+                (of.is_finished, of.reached) = (true, Some(false));
             }
         }
         more
@@ -480,8 +481,8 @@ impl<'a> Sweep<'a> {
             LoadError::Scenario(found) => {
                 let placed = |one: &Diagnostic| {
                     let factors = 0..self.plan.factors.len();
-                    let own = factors.filter_map(|number| self.placed(point, number, one)).next();
-                    own.unwrap_or_else(|| placed_set(self.file, one)).render().trim_end().to_owned()
+                    let matching = factors.filter_map(|number| self.placed(point, number, one)).next();
+                    matching.unwrap_or_else(|| placed_set(self.file, one)).render().trim_end().to_owned()
                 };
                 fail(found.iter().take(3).map(placed).collect::<Vec<_>>().join("\n"))
             }
@@ -549,29 +550,30 @@ impl<'a> Sweep<'a> {
     ) -> Result<(), Lost> {
         let (mut next, mut due) = (0, 0);
         // Names of the runs in progress, and early outcomes of jobs after the next one due.
-        let mut away: BTreeMap<usize, String> = BTreeMap::new();
+        let mut in_progress: BTreeMap<usize, String> = BTreeMap::new();
         let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
         while (next < jobs.len() || !engine.is_idle()) && !self.stop.load(Ordering::Relaxed) {
-            if next < jobs.len() && engine.has_room() {
+            if next < jobs.len() && engine.can_enqueue() {
                 let count = JOBS_PER_POLL.min(jobs.len() - next);
-                let look = |number: usize| self.find_run(jobs[next + number], store);
+                let unfinished = |number: usize| self.find_run(jobs[next + number], store);
                 let found = |number: usize, found| match found {
                     Found::Over(outcome) => drop(early.insert(next + number, outcome)),
                     Found::Open(name, prepared) => {
                         let number = next + number;
-                        away.insert(number, name);
-                        engine.give(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
+                        in_progress.insert(number, name);
+                        engine.enqueue(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
                     }
                 };
-                batch::spread(count, self.threads, &self.stop, look, found, &mut show);
+                batch::spread(count, self.threads, &self.stop, unfinished, found, &mut show);
                 next += count;
             }
             // Do not wait for runs in progress while jobs remain to be checked.
-            let patience = if next < jobs.len() && engine.has_room() { WallTime::ZERO } else { POLL_TIMEOUT };
+            let timeout =
+                if next < jobs.len() && engine.can_enqueue() { WallTime::ZERO } else { POLL_TIMEOUT };
             let answers: Vec<(usize, String, Answer)> = engine
-                .poll(jobs.len() - next, patience)?
+                .poll(jobs.len() - next, timeout)?
                 .into_iter()
-                .filter_map(|(number, answer)| Some((number, away.remove(&number)?, answer)))
+                .filter_map(|(number, answer)| Some((number, in_progress.remove(&number)?, answer)))
                 .collect();
             let take = |at: usize| {
                 let (number, name, answer) = &answers[at];
@@ -636,8 +638,8 @@ fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError>
     }
 }
 
-/// Returns the groups that results cover: those of `flows`, or the single group whose keys are varied. Empty if that is
-/// all groups.
+/// Returns the groups covered by the results: the groups of `flows`, or the single group with varied keys. Empty if
+/// that is all groups.
 fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
     let groups = &loaded.spec().groups;
     let varied = || {
@@ -657,11 +659,11 @@ fn compared(file: &SweepFile, plan: &Plan, loaded: &Loaded) -> Vec<String> {
             _ => Vec::new(),
         }
     };
-    let own = match file.flows.as_slice() {
+    let matching = match file.flows.as_slice() {
         [] => varied(),
         flows => flows.iter().map(|flows| flows.text.clone()).collect(),
     };
-    if groups.iter().all(|group| own.contains(&group.name)) { Vec::new() } else { own }
+    if groups.iter().all(|group| matching.contains(&group.name)) { Vec::new() } else { matching }
 }
 
 /// Maps a diagnostic about a change of all points to its position in the file.

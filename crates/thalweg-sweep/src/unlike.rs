@@ -1,14 +1,14 @@
-//! Options that compared schemes do not have alike, because nobody set them and their defaults differ.
+//! Options that differ between compared schemes because of their defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_report::results::{UnlikeDefault, unlike_defaults};
 use thalweg_scenario::SchemeInUse;
 
-/// The schemes of a scenario's groups, by position.
+/// Schemes of a scenario's groups, by position.
 type InUse = BTreeMap<usize, Arc<SchemeInUse>>;
 
-/// Finds the options that flows do not have alike under these schemes, each with the groups of the scenario under it.
+/// Returns the options that differ between these schemes, each with the scenario's groups that use it.
 pub fn unlike(schemes: &[(&str, InUse)]) -> Vec<UnlikeDefault> {
     let mut all: Vec<UnlikeDefault> = Vec::new();
     let groups: BTreeSet<usize> = schemes.iter().flat_map(|(_, in_use)| in_use.keys().copied()).collect();
@@ -20,7 +20,7 @@ pub fn unlike(schemes: &[(&str, InUse)]) -> Vec<UnlikeDefault> {
     all
 }
 
-/// Adds what is not there yet.
+/// Adds the entries of `more` that are not in `all` yet.
 pub fn join(all: &mut Vec<UnlikeDefault>, more: Vec<UnlikeDefault>) {
     for found in more {
         if !all.contains(&found) {

@@ -1,17 +1,17 @@
-//! The end where the runs of a batch are made.
+//! Worker side of remote execution: executes the runs of a batch.
 
-use crate::parcel::{self, Answer};
+use crate::batch_codec::{self, Answer};
 use crate::simulate::{Simulated, simulate};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use thalweg_scenario::{Diagnostic, Loaded};
 
-/// Makes the runs of a batch, one after the other, on this thread: the bytes that go back. `load` reads a scenario; `memory` is what there
-/// is for one run, where it is known.
+/// Executes the runs of a batch sequentially on this thread, and returns the answer. `load` reads a scenario; `memory`
+/// is the memory available to one run, if known.
 ///
 /// # Errors
 ///
-/// It is no batch, or `stop` was set.
+/// The batch is invalid, or `stop` was set.
 pub fn work(
     batch: &[u8],
     load: impl Fn(&str) -> Result<Loaded, Vec<Diagnostic>>,
@@ -19,11 +19,11 @@ pub fn work(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    for part in parcel::unpack(batch)? {
-        let loaded = load(&part.scenario).map_err(|found| told(&found));
+    for part in batch_codec::unpack(batch)? {
+        let loaded = load(&part.scenario).map_err(|found| rendered(&found));
         let spec = loaded.and_then(|loaded| {
             let lacks = memory.and_then(|memory| loaded.check_memory(memory));
-            lacks.map_or(Ok(Arc::new(loaded.scenario.spec)), |lacks| Err(told(&[lacks])))
+            lacks.map_or(Ok(Arc::new(loaded.scenario.spec)), |lacks| Err(rendered(&[lacks])))
         });
         for seed in part.seeds {
             let answer = match &spec {
@@ -36,12 +36,12 @@ pub fn work(
                     Simulated::Stopped => return Err("it was stopped".to_owned()),
                 },
             };
-            parcel::add(&answer, &mut bytes);
+            batch_codec::add(&answer, &mut bytes);
         }
     }
     Ok(bytes)
 }
 
-fn told(found: &[Diagnostic]) -> String {
+fn rendered(found: &[Diagnostic]) -> String {
     found.iter().take(3).map(|one| one.render().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

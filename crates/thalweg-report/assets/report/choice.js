@@ -1,4 +1,4 @@
-// What the reader wants to see in the plots: buttons that can be pressed and released, which are the legend too.
+// Controls of the plots: toggle buttons that are the legend too.
 
 const choice = {
   schemes: new Set(schemeNames),
@@ -8,7 +8,7 @@ const choice = {
   panels: new Set(PANELS.filter((panel) => !panel.extra).map((panel) => panel.id)),
 };
 
-// A few flows one by one; of many, or where schemes are compared, all together.
+// A few flows are chosen one by one; many flows, or flows under comparison, all together.
 function firstFlows() {
   const keys = flowSubjects.map((of) => of.key);
   if (keys.length === 1) return keys;
@@ -20,14 +20,14 @@ function firstLinks() {
   return (keys.length ? keys : linkSubjects.map((of) => of.key)).slice(0, isCompared ? 1 : 6);
 }
 
-// A short line as it is drawn: its colour and its dashes.
+// Line sample with the colour and dashes of a plot line.
 function swatch(colour, dash) {
   const line = element("svg:line", { x1: 0, y1: 4, x2: 22, y2: 4, "stroke-dasharray": DASHES[dash].join(" ") });
   return element("svg:svg", { class: `swatch-line c${colour}`, width: 22, height: 8, "aria-hidden": "true" }, line);
 }
 
-// A button of `key`; `of` says what of a line that is, and has these lines stand out while the button is pointed at or
-// focused, so that nobody needs to tell colours apart.
+// Toggle button of `key`; `of` returns that key of a line. Hovering over or focusing the button emphasises these lines,
+// for readers who cannot distinguish the colours.
 function chip(set, key, label, mark, changed, of) {
   const button = element("button", { type: "button", class: "chip", "aria-pressed": String(set.has(key)) }, mark, label);
   if (of) {
@@ -60,7 +60,7 @@ function chipRow(title, chips) {
   return row;
 }
 
-// The controls; `changed` is called when anything was chosen.
+// Builds the controls; `changed` is called after each change.
 function choiceControls(changed) {
   const rows = [];
   if (isCompared) {

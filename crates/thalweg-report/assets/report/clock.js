@@ -1,5 +1,5 @@
-// The time that the network is shown at: the load of links and their queues where series were recorded, and packets
-// where these were. Without a time the network shows the averages of the run.
+// Time shown in the network: the load of links and their queues where series were recorded, and packets where these
+// were. Without a time the network shows the averages of the run.
 
 const clock = { mode: null, time: null, playing: 0, speed: 1, before: 0 };
 
@@ -18,7 +18,7 @@ function modes() {
   return [shownReplay() ? "packets" : null, hasLoads() ? "load" : null].filter((mode) => mode);
 }
 
-// The value of a series at a time: that of the sample at the end of its interval.
+// Returns the value of a series at a time: a sample covers the interval that ends at its time.
 function valueAt(quantity, subject, time) {
   const { scheme, seed } = runShown();
   const series = seriesOf(scheme, seed, quantity, subject);
@@ -27,7 +27,8 @@ function valueAt(quantity, subject, time) {
   return series.values[position];
 }
 
-// How fast time goes, in simulated seconds a second: a packet takes most of a second for a link, or the run 20 seconds.
+// Default playback speed, in simulated seconds a second: a packet crosses a link in most of a second, or the run takes
+// 20 seconds.
 function usualSpeed() {
   const [from, until] = MODES[clock.mode].ends();
   const usual = clock.mode === "packets" ? shownReplay().usual : 0;
@@ -48,7 +49,7 @@ function showAt(time) {
   showLoads(time, showPackets(time));
 }
 
-// `waiting` has the lengths of queues by direction, where packets tell them.
+// `waiting` holds the queue lengths by direction, if known from packets.
 function showLoads(time, waiting) {
   for (const [index, { key, row, show }] of network.directions.entries()) {
     if (!row) continue;
@@ -59,7 +60,7 @@ function showLoads(time, waiting) {
   }
 }
 
-// Gives how many packets wait at each direction of a link; null where no packets are shown.
+// Shows the packets and returns the number waiting at each direction of a link; null where no packets are shown.
 function showPackets(time) {
   const replay = shownReplay();
   const overlay = network.overlay;
@@ -103,7 +104,7 @@ function playButton() {
   button.textContent = clock.playing ? "Pause" : "Play";
 }
 
-// To the next or the last moment at which something happens: a packet comes, leaves or arrives; or a sample was taken.
+// Steps to the next or the previous event: the arrival or departure of a packet, or a sample.
 function step(direction) {
   pause();
   const [from, until] = MODES[clock.mode].ends();
@@ -147,7 +148,7 @@ function clockControls() {
     slider, element("output", { id: "clock-time" }))];
 }
 
-// What there is to see, in words.
+// Describes the visible content in words.
 function clockNotes() {
   const replay = shownReplay();
   if (!replay) {
@@ -159,7 +160,7 @@ function clockNotes() {
   return `Packets from ${digits(replay.from)} s to ${digits(replay.until)} s of ${replay.flows.length === 1 ? "one flow" : `${replay.flows.length} flows`}.${cut} Large squares go to the receiver, small ones back, diamonds are routers' messages; those beside a link wait for it, a cross was dropped or lost.${colours}`;
 }
 
-// The cursor of the plots was moved to a time, or away.
+// Handles a move of the plot cursor to a time; null when it leaves the plots.
 function onPlotCursor(time) {
   if (clock.playing || clock.mode !== "load" || !network.directions.length) return;
   showAt(time);

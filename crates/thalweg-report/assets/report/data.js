@@ -2,7 +2,7 @@
 
 const model = JSON.parse(find("#data").textContent);
 
-// The bytes of a text in base64.
+// Decodes base64 text to bytes.
 function bytesOf(text) {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
@@ -10,7 +10,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-// An array of numbers, in one of the forms of `encode.rs`: places in a table, multiples of a step, or as they are.
+// Decodes an array of numbers in one of the forms of `encode.rs`: table indices, multiples of a step, or plain values.
 function decode({ first, step, count, table, text }) {
   const bytes = bytesOf(text);
   const numbers = new Float64Array(count);
@@ -22,7 +22,7 @@ function decode({ first, step, count, table, text }) {
   let steps = 0;
   for (let i = 0; i < count; i++) {
     let group = bytes[at] & 127;
-    // Not by shifting, which is for 32 bits only.
+    // Multiplication, as shifts are limited to 32 bits.
     for (let unit = 128; bytes[at++] > 127; unit *= 128) group += (bytes[at] & 127) * unit;
     if (table) {
       numbers[i] = table[group];
@@ -53,7 +53,7 @@ const column = (columns, name) => model[columns].indexOf(name);
 const flowColumn = (name) => column("flow_columns", name);
 const linkColumn = (name) => column("link_columns", name);
 
-// A direction of a link as series name it, and as people read it.
+// Key of a link direction in series, and its label.
 function linkKey(row) {
   return `${row[linkColumn("name")]} ${row[linkColumn("from")]}->${row[linkColumn("to")]}`;
 }
@@ -64,7 +64,7 @@ function linkLabel(row) {
   return [`${from}-${to}`, `${to}-${from}`, ""].includes(name) ? ends : `${name}: ${ends}`;
 }
 
-// What series are of: flows and links, in the order of the results, without those that have none.
+// Subjects of series: flows and links, in the order of the results, without subjects that have none.
 function subjects(isFlow) {
   const present = new Set(allSeries.filter((of) => FLOW_QUANTITIES.has(of.quantity) === isFlow).map((of) => of.subject));
   const found = new Map();
@@ -85,7 +85,7 @@ function subjects(isFlow) {
 
 const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread", "ssthresh"]);
 
-// Counts since the point before, from a counter that starts anew once, at the end of the warm-up.
+// Returns the increments between points of a counter that restarts once, at the end of the warm-up.
 function increments(values) {
   const counts = new Float32Array(values.length);
   for (let i = 0; i < values.length; i++) {

@@ -1,6 +1,6 @@
 // Elements and texts.
 
-// An element with attributes and children; a text becomes a text node, so nothing in a name is markup.
+// Creates an element with attributes and children; text becomes a text node, so names cannot inject markup.
 function element(name, attributes = {}, ...children) {
   const made = name.startsWith("svg:")
     ? document.createElementNS("http://www.w3.org/2000/svg", name.slice(4))
@@ -16,5 +16,5 @@ function element(name, attributes = {}, ...children) {
 const find = (selector) => document.querySelector(selector);
 const findAll = (selector) => [...document.querySelectorAll(selector)];
 
-// The value of a custom property of the page's style, such as a colour.
+// Returns a custom property of the page's style, such as a colour.
 const styleValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

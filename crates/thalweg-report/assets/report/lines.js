@@ -1,9 +1,9 @@
 // Lines from series: sums and means over flows, means with intervals over seeds, fairness.
 //
-// A line is { times, values, half }; `half` is half the width of its 95 % interval, or null. One with an interval has a `ceiling`, beyond
-// which no value lies.
+// A line is { times, values, half }; `half` is half the width of its 95 % interval, or null. A line with an interval
+// has a `ceiling`, the largest possible value.
 
-// The times of several series, each once and in order; null where they were not sampled together.
+// Returns the sorted union of the times of several series; null where they were not sampled together.
 function unionOfTimes(arrays) {
   const distinct = [...new Set(arrays)];
   if (distinct.length === 1) return distinct[0];
@@ -25,7 +25,8 @@ function eachPoint(union, line, at) {
   }
 }
 
-// Lines joined point by point: `combine` has the values that there are at a time.
+// Joins lines point by point: `finish` receives the times, and for each the sum, count and sum of squares of the
+// values.
 function joined(lines, finish) {
   const union = unionOfTimes(lines.map((line) => line.times));
   if (!union) return null;
@@ -50,7 +51,7 @@ function meanOf(lines) {
   return joined(lines, (times, sums, counts) => ({ times, values: sums.map((sum, i) => sum / counts[i]), half: null }));
 }
 
-// The mean over runs with its 95 % interval by Student's t, at each time that all runs have.
+// Returns the mean over runs with its 95 % interval by Student's t, at each time common to all runs.
 function meanWithInterval(lines) {
   if (lines.length < 2) return lines[0] ?? null;
   const union = unionOfTimes(lines.map((line) => line.times));
@@ -59,7 +60,7 @@ function meanWithInterval(lines) {
   const squares = new Float64Array(union.length);
   const counts = new Uint32Array(union.length);
   for (const line of lines) {
-    // Distances from the mean, not squares of values, so that nothing cancels.
+    // Deviations from the mean, not squares of values, to avoid cancellation.
     eachPoint(union, line, (position, value) => {
       squares[position] += (value - mean.values[position]) ** 2;
       counts[position] += 1;
@@ -70,7 +71,7 @@ function meanWithInterval(lines) {
   return where({ times: union, values: mean.values, half }, (i) => counts[i] === lines.length);
 }
 
-// Jain's index of the flows' goodput over the last `span` seconds: of the flows that had begun.
+// Returns Jain's index of the flows' goodput over the last `span` seconds, over the flows that have started.
 function fairnessOf(lines, span) {
   const smooth = lines.map((line) => movingMean(line, span));
   const fairness = joined(smooth, (times, sums, counts, squares) => ({
@@ -81,7 +82,7 @@ function fairnessOf(lines, span) {
   return fairness && where(fairness, (i) => !Number.isNaN(fairness.values[i]));
 }
 
-// The points of a line at positions that `holds` is true of.
+// Returns the points of a line at positions for which `holds` is true.
 function where({ times, values, half }, holds) {
   if (times.every((_, i) => holds(i))) return { times, values, half };
   const only = (array) => array && array.filter((_, i) => holds(i));

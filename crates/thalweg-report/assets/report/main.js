@@ -1,4 +1,4 @@
-// Interrupted before its first run was done, a comparison or a folder may have none.
+// A comparison or a folder interrupted before its first run ended may have no runs.
 if (model.runs.length) {
   startPlots();
   startTables();

@@ -1,7 +1,7 @@
-// What panels there are, and the lines of each for a choice of schemes, seeds, flows and links.
+// Panels, and the lines of each for a choice of schemes, seeds, flows and links.
 
-// `together` says what a line of all flows is: their sum or their mean. Panels of counts show what was added since the
-// sample before. `extra` ones are shown on request.
+// `together` is the aggregate over all flows: sum or mean. Panels of counts show the increments between samples.
+// `extra` panels are shown on request.
 const PANELS = [
   { id: "goodput", title: "Goodput", quantity: "goodput", together: "sum" },
   { id: "queue", title: "Queue", quantity: "queue-packets" },
@@ -34,7 +34,7 @@ function seriesOf(scheme, seed, quantity, subject) {
 
 const baseCache = new Map();
 
-// The line of a series as it was recorded; of a counter, what was added at each point.
+// Returns the line of a series as recorded; for a counter, its increments.
 function baseLine(panel, scheme, seed, subject) {
   const series = seriesOf(scheme, seed, panel.quantity, subject);
   if (!series) return null;
@@ -47,14 +47,14 @@ function baseLine(panel, scheme, seed, subject) {
   return baseCache.get(series);
 }
 
-// Anything of the panel's quantity was recorded; of counts, anything was counted.
+// Returns true if the panel's quantity was recorded; for counts, if any is above zero.
 function isPresent(panel) {
   if (panel.fairness && flowSubjects.length < 2) return false;
   const series = allSeries.filter((of) => of.quantity === panel.quantity);
   return panel.counts ? series.some((of) => of.values.some((value) => value > 0)) : series.length > 0;
 }
 
-// Fairness is over the last hundredth of the run, and over ten samples at least.
+// Span of the fairness index: the last hundredth of the run, and at least ten samples.
 function fairnessSpan() {
   const first = allSeries.find((of) => of.quantity === "goodput");
   const gap = first && first.times.length > 1 ? first.times[1] - first.times[0] : 0;
@@ -69,7 +69,7 @@ function lineOfSeed(panel, scheme, seed, subject) {
   return panel.together === "sum" ? sumOf(lines()) : meanOf(lines());
 }
 
-// The largest value that there can be: what the network allows where that is known, and otherwise the most that any run had.
+// Returns the largest possible value: the limit of the network where known, otherwise the maximum over all runs.
 function ceilingOf(panel, subject, found) {
   if (panel.fairness) return 1;
   const isOfOne = FLOW_QUANTITIES.has(panel.quantity) && subject.key !== TOGETHER && !panel.counts;
@@ -77,8 +77,8 @@ function ceilingOf(panel, subject, found) {
   return allowed ?? found.reduce((most, of) => of.values.reduce((a, b) => Math.max(a, b), most), 0);
 }
 
-// The lines of a panel. Colours tell schemes apart where schemes are compared, and flows or links otherwise; dashes
-// tell apart what has the same colour.
+// Returns the lines of a panel. Colours distinguish schemes in comparisons, and flows or links otherwise; dashes
+// distinguish lines of one colour.
 function linesOf(panel, choice) {
   const isFlow = FLOW_QUANTITIES.has(panel.quantity);
   const whole = { key: TOGETHER, label: TOGETHER };
@@ -90,7 +90,7 @@ function linesOf(panel, choice) {
     if (isCompared && !choice.schemes.has(scheme)) continue;
     for (const [order, subject] of chosen.entries()) {
       const found = seeds.map((seed) => lineOfSeed(panel, scheme, seed, subject)).filter((line) => line);
-      // Runs that were recorded at every change have no times in common: the first stands for all.
+      // Runs recorded at every change have no common times: the first stands for all.
       const line = found.length ? meanWithInterval(found) ?? found[0] : null;
       if (!line) continue;
       const index = Math.max(0, all.indexOf(subject) - (isFlow ? 1 : 0));

@@ -1,4 +1,4 @@
-// The linked plots: one time axis, one cursor.
+// Linked plots: one time axis, one cursor.
 
 const FULL = { from: 0, to: Math.max(model.duration_s, ...allSeries.map((of) => of.times.at(-1) ?? 0)) };
 const range = { ...FULL };
@@ -11,12 +11,12 @@ function palette(colour) {
   return styleValue(`--c${colour}`);
 }
 
-// How many columns a plot has for its data.
+// Returns the number of data columns of a plot.
 function columnsOf(width) {
   return Math.max(200, Math.round(width * Math.min(2, devicePixelRatio || 1)));
 }
 
-// The options of the arrays of a line: the line itself, and the ends of its interval.
+// Options of the arrays of a line: the line itself, and both bounds of its interval.
 function seriesOptions(line, panel) {
   const stroke = () => palette(line.colour);
   const main = {
@@ -34,7 +34,7 @@ function seriesOptions(line, panel) {
   return [main, { ...end }, { ...end }];
 }
 
-// Fills between the ends of each interval.
+// Fills between the bounds of each interval.
 function bandsOf(lines) {
   const bands = [];
   let at = 1;
@@ -58,7 +58,7 @@ function drawWarmup(u) {
   u.ctx.restore();
 }
 
-// The end of an axis: the largest value in the time that is counted, as a burst of the warm-up would make all else small.
+// Returns the end of an axis: the largest value after the warm-up, as a burst during it would dwarf the rest.
 function topOf(u, high) {
   if (range.to <= model.warmup_s || range.from >= model.warmup_s) return high;
   const first = positionOf(u.data[0], model.warmup_s);
@@ -84,10 +84,10 @@ function makePlot(panel, lines, holder) {
   const options = {
     width,
     height: panel.counts ? BARS_HEIGHT : PLOT_HEIGHT,
-    // Half of the last label of the time axis stands beyond its tick.
+    // Half of the last label of the time axis extends beyond its tick.
     padding: [8, 26, 0, 0],
     cursor: {
-      // Only the cursor is shared: a selection sets the time of all plots once.
+      // Only the cursor is shared: a selection sets the range of all plots once.
       sync: { key: "time", setSeries: false, scales: ["x", null], filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } },
       drag: { x: true, y: false, setScale: false },
       bind: { dblclick: () => () => setRange(FULL.from, FULL.to) },
@@ -138,7 +138,7 @@ function refresh({ plot, lines }) {
   });
 }
 
-// Has the lines for which `is` holds stand out in plots that have any, and the others pale; none for all alike.
+// Emphasises the lines for which `is` holds, in plots with any, and fades the others; without `is`, resets all.
 function emphasise(is) {
   for (const { plot, lines } of plots) {
     const some = is !== null && lines.some(is);
@@ -160,7 +160,7 @@ function isInSight({ figure }) {
   return bottom > 0 && top < innerHeight;
 }
 
-// Draws what is in sight at once, and the rest one by one, so that a key or a drag has never to wait for all.
+// Draws visible plots at once and the others one by one, to keep keys and drags responsive.
 let outOfSight = [];
 let drawingLater = 0;
 
@@ -175,7 +175,7 @@ function refreshLater() {
   if (drawingLater || !outOfSight.length) return;
   drawingLater = setTimeout(() => {
     drawingLater = 0;
-    // Other plots may have been chosen meanwhile.
+    // The choice of plots may have changed meanwhile.
     if (!outOfSight.length) return;
     const next = outOfSight.findIndex(isInSight);
     refresh(outOfSight.splice(Math.max(0, next), 1)[0]);
@@ -183,7 +183,7 @@ function refreshLater() {
   });
 }
 
-// Shows this time in every plot.
+// Shows this time range in every plot.
 function setRange(from, to) {
   const shortest = FULL.to * 1e-9;
   const span = Math.min(FULL.to - FULL.from, Math.max(shortest, to - from));
@@ -203,11 +203,11 @@ function pan(share) {
   setRange(range.from + step, range.to + step);
 }
 
-// Moves the cursor of all plots by so many pixels.
+// Moves the cursor of all plots by this many pixels.
 function moveCursor(step) {
   const [first] = plots;
   if (!first) return;
-  // All plots read off the same time.
+  // All plots show the values at the same time.
   outOfSight.splice(0).forEach(refresh);
   const { plot } = first;
   const width = plot.over.clientWidth;
@@ -267,7 +267,7 @@ function resizePlots() {
   }
 }
 
-// What the plots leave out, in words.
+// Describes what the plots omit.
 function plotNotes() {
   const notes = [];
   const absent = PANELS.filter((panel) => panel.counts && !isPresent(panel)).map((panel) => panel.id);

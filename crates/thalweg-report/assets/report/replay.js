@@ -1,11 +1,11 @@
-// Packets on their way over the links of the network, at a moment of a run.
+// Packets in flight over the links of the network, at a moment of a run.
 
-const FATES = { arrived: 0, dropped: 1, lost: 2 };
+const OUTCOMES = { arrived: 0, dropped: 1, lost: 2 };
 const FORWARD = 0;
 const WAITING_ROWS = 3;
 const WAITING_COLUMNS = 17;
 
-// The packets of a run, decoded when first shown; null where none were recorded.
+// Packets of a run by its index, decoded when first shown; null where none were recorded.
 const replayCache = new Map();
 
 function replayOf(run) {
@@ -16,23 +16,23 @@ function replayOf(run) {
 }
 
 function decodeReplay(of) {
-  const [flow, kind, link, came, waited, took, fate] = ["flow", "kind", "link", "came", "waited", "took", "fate"].map((name) => decode(of[name]));
-  const began = came.map((picos, i) => (picos + waited[i]) / PICOSECONDS);
-  const ended = began.map((time, i) => time + took[i] / PICOSECONDS);
-  const starts = came.map((picos) => picos / PICOSECONDS);
+  const [flow, kind, link, arrived, waited, duration, outcome] = ["flow", "kind", "link", "arrived", "waited", "duration", "outcome"].map((name) => decode(of[name]));
+  const began = arrived.map((picos, i) => (picos + waited[i]) / PICOSECONDS);
+  const ended = began.map((time, i) => time + duration[i] / PICOSECONDS);
+  const starts = arrived.map((picos) => picos / PICOSECONDS);
   const longest = ended.reduce((most, time, i) => Math.max(most, time - starts[i]), 0);
   const changes = Float64Array.from(new Set([...starts, ...began, ...ended])).sort();
   const colours = of.flows.map((name) => Math.max(0, flowSubjects.findIndex((subject) => subject.key === name)) % 8);
-  const travel = Float64Array.from(took.filter((picos, i) => picos > 0 && fate[i] === FATES.arrived)).sort();
+  const travel = Float64Array.from(duration.filter((picos, i) => picos > 0 && outcome[i] === OUTCOMES.arrived)).sort();
   return {
     from: of.from_s, until: of.until_s, cut: of.cut, flows: of.flows,
-    flow, kind, link, came: starts, began, ended, fate, longest, changes, colours,
-    // What a packet usually takes for a link.
+    flow, kind, link, arrived: starts, began, ended, outcome, longest, changes, colours,
+    // Median time of a packet on a link.
     usual: travel.length ? travel[travel.length >> 1] / PICOSECONDS : 0,
   };
 }
 
-// A packet: a square, narrow where many are on a link; smaller for what goes back, a diamond for messages of routers.
+// Returns the shape of a packet: a square, narrow on a busy link; smaller for replies; a diamond for router messages.
 function shape(x, y, kind, narrow) {
   if (kind > 1) return `M${x.toFixed(1)} ${(y - 6).toFixed(1)}l6 6l-6 6l-6 -6z`;
   const half = kind === FORWARD ? 5 : 2.5;
@@ -46,32 +46,33 @@ function cross(x, y) {
 
 const at = ({ x1, y1, x2, y2 }, along) => [x1 + (x2 - x1) * along, y1 + (y2 - y1) * along];
 
-// Where the packet stands that has so many before it: in rows beside the link, below the words on its load.
+// Returns the position of a packet with `before` packets ahead of it in the queue: in rows beside the link, below its
+// load label.
 function waitingPlace({ x1, y1, x2, y2, nx, ny }, before) {
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [along, aside] = [40 + 6 * (before % WAITING_COLUMNS), 24 + 7 * Math.floor(before / WAITING_COLUMNS)];
   return [x1 + ((x2 - x1) / length) * along + nx * aside, y1 + ((y2 - y1) / length) * along + ny * aside];
 }
 
-// What is where at `time`: for each colour the path of its packets, the path of those that were just lost or dropped
-// (within `linger` seconds), and how many wait at each direction of a link. `ends` has the ends of each direction.
+// Returns the state at `time`: for each colour the path of its packets, the path of packets lost or dropped within
+// `linger` seconds, and the number waiting at each direction of a link. `ends` has the endpoints of each direction.
 function packetsAt(replay, time, linger, ends) {
-  const { came, began, ended, fate, link, kind } = replay;
+  const { arrived, began, ended, outcome, link, kind } = replay;
   const paths = new Map();
   const waiting = new Map();
   const add = (name, path) => paths.set(name, (paths.get(name) ?? "") + path);
   const flying = [];
   const count = new Map();
-  for (let i = positionOf(came, time - replay.longest - linger); i < came.length && came[i] <= time; i++) {
+  for (let i = positionOf(arrived, time - replay.longest - linger); i < arrived.length && arrived[i] <= time; i++) {
     const line = ends[link[i]];
     if (!line) continue;
-    const gone = fate[i] === FATES.dropped || fate[i] === FATES.lost;
+    const gone = outcome[i] === OUTCOMES.dropped || outcome[i] === OUTCOMES.lost;
     if (time < began[i]) {
       const before = waiting.get(link[i]) ?? 0;
       waiting.set(link[i], before + 1);
       if (before < WAITING_ROWS * WAITING_COLUMNS) add(`p${replay.colours[replay.flow[i]]}`, shape(...waitingPlace(line, before), 1, false));
     } else if (gone && time < began[i] + linger) {
-      add("gone", cross(...at(line, fate[i] === FATES.lost ? 0.5 : 0)));
+      add("gone", cross(...at(line, outcome[i] === OUTCOMES.lost ? 0.5 : 0)));
     } else if (!gone && time < ended[i]) {
       flying.push(i);
       count.set(link[i], (count.get(link[i]) ?? 0) + 1);

@@ -1,6 +1,6 @@
-// Tables that sort by the column whose head is pressed; once more turns the order around.
+// Sortable tables: clicking a heading sorts by its column, a second click reverses the order.
 
-// What a cell is sorted by: its `data-value`, or its text. Cells without a value come last in either order.
+// Returns the sort key of a cell: its `data-value`, or its text. Cells without a value come last in either order.
 function sortKey(row, column) {
   const cell = row.cells[column];
   if (!cell) return null;
@@ -28,7 +28,7 @@ function sortTable(table, column, descending) {
   });
 }
 
-// Numbers are of most interest from the largest, names from the first.
+// Numbers are first sorted in descending order, names in ascending order.
 function makeSortable(table) {
   [...table.tHead.rows[0].cells].forEach((head, column) => {
     const isNumber = head.classList.contains("number");

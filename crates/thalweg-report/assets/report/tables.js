@@ -3,7 +3,7 @@
 const LIMITS = model.limits;
 const ROWS_AT_FIRST = 100;
 
-// The headings of the columns that these rows have something for, in the form [name, title, unit].
+// Returns the headings of the columns with values in these rows, in the form [name, title, unit].
 function headsFor(heads, rows, columnOf) {
   const has = ({ name, rare }) => rows.some((row) => (rare ? row[columnOf(name)] > 0 : row[columnOf(name)] !== null));
   return heads.filter(has).map(({ name, title, unit }) => [name, title, unit]);
@@ -21,7 +21,7 @@ function headRow(heads) {
   return element("thead", {}, element("tr", {}, heads.map(([, title, unit]) => element("th", { class: unit === undefined || unit === "held" ? null : "number" }, unit === "pkt" ? `${title}, pkt` : title))));
 }
 
-// A table that sorts; of very many rows the first ones, until the others are asked for.
+// Builds a sortable table; very long ones show the first rows until expanded.
 function sortableTable(heads, rows, className) {
   const body = element("tbody", {}, rows);
   const table = element("table", { class: `sortable ${className}` }, headRow(heads), body);
@@ -75,7 +75,7 @@ function fillLimits(run) {
   if (rows.length > 24) section.append(element("p", { class: "note" }, `The first 24 of ${rows.length} flows; the table below has all.`));
 }
 
-// What held a flow back most, and for what share of its time.
+// Returns the main limit of a flow, and its share of the time.
 function heldBack(row) {
   const shares = row[flowColumn("limits")];
   if (!shares) return "–";

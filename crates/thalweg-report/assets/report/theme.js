@@ -1,4 +1,4 @@
-// Dark and light: as the system has it, until the reader chooses.
+// Dark and light mode: follows the system until the reader chooses.
 
 const themeListeners = [];
 
@@ -26,5 +26,5 @@ find("#theme").addEventListener("click", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
 themeChanged();
 
-// What is folded is printed as well.
+// Collapsed sections are printed as well.
 addEventListener("beforeprint", () => findAll("details").forEach((details) => (details.open = true)));

@@ -1,13 +1,14 @@
 // The network, with the load on each direction of its links.
 
-// Few columns are wide, so that packets have room, as far as the screen has it.
+// Few columns are wide, to leave space for packets, as far as the screen allows.
 const COLUMN = 210;
 const WIDEST_COLUMN = 420;
 const WIDTH = 900;
 const ROW = 96;
 const MARGIN = 74;
 
-// A place for each node: columns by distance from where the first flows come from, rows in the order of neighbours.
+// Assigns each node a position: columns by distance from the sources of the first flows, rows in the order of
+// neighbours.
 function layout(topology, room) {
   const count = topology.nodes.length;
   const neighbours = Array.from({ length: count }, () => []);
@@ -49,7 +50,7 @@ function layout(topology, room) {
   };
 }
 
-// The most lines that stand below a node.
+// Maximum number of text lines below a node.
 function mostGroups(topology) {
   const counts = new Map();
   for (const { from } of topology.groups) counts.set(from, Math.min(4, (counts.get(from) ?? 0) + 1));
@@ -58,7 +59,7 @@ function mostGroups(topology) {
 
 const LOADS = [0.05, 0.5, 0.8, 0.95];
 
-// The class of a share of use: the more, the darker and the wider.
+// Class of a utilisation: the higher, the darker and the wider.
 function loadClass(share) {
   return `load u${LOADS.filter((limit) => share >= limit).length}`;
 }
@@ -67,11 +68,11 @@ function text(x, y, content, className, anchor = "middle") {
   return element("svg:text", { x, y, class: className, "text-anchor": anchor }, content);
 }
 
-// What is drawn: the directions of links, with what shows their load; the ends of their lines, by twice the position of
-// the link and one more backward; and the place for packets.
+// Drawn elements: the directions of links, with the marks of their load; the endpoints of their lines, by twice the
+// index of the link, plus one for backward; and the layer for packets.
 const network = { directions: [], ends: [], overlay: null };
 
-// One direction of a link: a line to the right of the way, with its share of use.
+// Draws one direction of a link: a line to the right of the link's axis, with its utilisation.
 function direction(from, to, row, words, key) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy) || 1;
@@ -86,7 +87,7 @@ function direction(from, to, row, words, key) {
   const used = row ? `${linkLabel(row)}: used ${shown(share, "share")}, ${row[linkColumn("drops")]} dropped` : "";
   const line = element("svg:line", { x1, y1, x2, y2, "marker-end": "url(#arrow)" });
   const label = text(tx, ty + 4, "", "share");
-  // The load and the queue: shares on average; at a time what the link carries, as its rate may have changed.
+  // Load and queue: averages as shares; at a time the rate carried, as the link rate may have changed.
   const show = (share, carried = null, waiting = null) => {
     line.setAttribute("class", loadClass(share));
     line.setAttribute("stroke-width", 2 + 5 * share);
@@ -100,7 +101,7 @@ function direction(from, to, row, words, key) {
 
 function groupsAt(topology, run, node, { x, y }) {
   const here = topology.groups.filter((group) => group.from === node);
-  // Where schemes are compared, the scenario's own is not what ran.
+  // In comparisons, the scenario's own scheme is not the one that ran.
   const scheme = (group) => run.groups.find(([name]) => name === group.name)?.[1] ?? group.scheme;
   const lines = here.slice(0, 3).map((group) => `${group.count > 1 ? `${group.count} × ` : ""}${scheme(group)} → ${topology.nodes[group.to]}`);
   if (here.length > 3) lines.push(`and ${here.length - 3} more`);

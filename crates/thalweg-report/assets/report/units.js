@@ -1,4 +1,4 @@
-// Numbers with units for people: four significant digits and a prefix that fits.
+// Numbers with units for people: four significant digits and a suitable prefix.
 
 const SCALES = {
   "bit/s": [["Tbit/s", 1e12], ["Gbit/s", 1e9], ["Mbit/s", 1e6], ["kbit/s", 1e3], ["bit/s", 1]],
@@ -6,7 +6,7 @@ const SCALES = {
   B: [["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["B", 1]],
 };
 
-// The unit in which values up to `largest` are best shown: its name and how many base units it is.
+// Returns the unit for values up to `largest`: its name and its size in base units.
 function scaleFor(unit, largest) {
   const scales = SCALES[unit];
   if (!scales) return { name: unit, factor: 1 };
@@ -22,7 +22,7 @@ function digits(number) {
   return number.toFixed(decimals);
 }
 
-// `value` with its unit; a dash where there is none.
+// Formats `value` with its unit; a dash if there is none.
 function shown(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (unit === "share") return `${(value * 100).toFixed(1)} %`;

@@ -1,7 +1,7 @@
-// What of a line is drawn: every point where they are few, otherwise the smallest and the largest of each column of
-// the screen, so that no peak is lost.
+// Points to draw of a line: all if they are few, otherwise the smallest and largest of each column of the screen, which
+// keeps every peak.
 
-// The first position in `times` that is not before `time`.
+// Returns the first position in `times` that is not before `time`.
 function positionOf(times, time) {
   let low = 0;
   let high = times.length;
@@ -13,15 +13,15 @@ function positionOf(times, time) {
   return low;
 }
 
-// The positions of a line from just before `from` to just after `to`.
+// Returns the positions of a line from just before `from` to just after `to`.
 function visible(line, from, to) {
   const first = Math.max(0, positionOf(line.times, from) - 1);
   const end = Math.min(line.times.length, positionOf(line.times, to) + 2);
   return [first, end];
 }
 
-// The data of a plot of `lines` between two times: [times, values of line 0, ...], where a line with an interval has
-// three arrays: its values, and the upper and lower end.
+// Returns the data of a plot of `lines` between two times: [times, values of line 0, ...]; a line with an interval has
+// three arrays: its values, the upper and the lower bound.
 function windowed(lines, from, to, columns) {
   const spans = lines.map((line) => visible(line, from, to));
   const few = spans.every(([first, end]) => end - first <= 2 * columns);
@@ -30,7 +30,7 @@ function windowed(lines, from, to, columns) {
 
 function arraysOf(line) {
   if (!line.half) return [line.values];
-  // An interval by Student's t knows nothing of what is possible.
+  // An interval by Student's t may exceed the possible range.
   const upper = line.values.map((value, i) => Math.max(value, Math.min(value + line.half[i], line.ceiling)));
   return [line.values, upper, line.values.map((value, i) => Math.max(0, value - line.half[i]))];
 }
@@ -59,7 +59,7 @@ function exact(lines, spans) {
 }
 
 function thinned(lines, spans, from, to, columns) {
-  // Points just outside belong to the outermost columns.
+  // Points just outside count in the outermost columns.
   const width = (to - from) / columns;
   const times = Float64Array.from({ length: 2 * columns }, (_, i) => from + ((i >> 1) + (i % 2 ? 0.75 : 0.25)) * width);
   const data = [times];

@@ -1,18 +1,19 @@
-//! From what a sender saw to the path that it was on, as a scenario.
+//! Inference of the path from a sender's recording, as a scenario.
 //!
-//! [`Recording`] is a sender's log as `--record` writes it, [`Path`] what can be told of the path from that, and
-//! [`scenario`] the file that simulates the same scheme on it.
+//! [`Recording`] is a sender's log as written by `--record`, [`Path`] the path inferred from it, and [`scenario`] the
+//! file that simulates the same scheme on that path.
 //!
-//! # What a sender can tell
+//! # Inferred properties
 //!
-//! | of the path | from | where that is wrong |
+//! | property | source | limitation |
 //! | --- | --- | --- |
-//! | its base delay | the shortest round trip of a packet whose data was sent once | a queue that was never empty |
-//! | its rate | what was acknowledged in spans in which round trips were longer than the shortest: then there was a queue, and the bottleneck was busy | a sender that never filled the path: the highest rate that was seen is a lower bound, and [`Path::was_filled`] says so |
-//! | its queue | the longest round trips; if packets were lost at them, the queue was full | where none were lost so, the queue is at least as long |
-//! | its losses | packets lost while round trips were not long, and whether they come in runs | a repair that was not needed counts as a loss |
+//! | base delay | the shortest round trip of a packet whose data was sent once | too high if the queue was never empty |
+//! | rate | acknowledged data in spans with round trips longer than the shortest: there was a queue, and the bottleneck was busy | if the sender never filled the path, the highest observed rate is a lower bound, and [`Path::was_filled`] is false |
+//! | queue | the longest round trips; packets lost at them mean that the queue was full | without such losses, a lower bound |
+//! | losses | packets lost at short round trips, and whether they come in bursts | a spurious retransmission counts as a loss |
 //!
-//! Both directions get half of the delay; the way back is taken to lose nothing, as lost acknowledgements do not show.
+//! Both directions get half of the delay; the reverse path is assumed lossless, as lost acknowledgements are not
+//! visible.
 
 mod path;
 mod recording;

@@ -1,91 +1,91 @@
-//! The path that a recording tells of: its rate, round trip, queue and losses.
+//! Path inferred from a recording: its rate, round-trip time, queue and losses.
 
 use super::{Packet, Recording};
 use core::fmt;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::CapacityTrace;
 
-/// A path, as far as a sender can tell.
+/// Path as inferred from a sender's recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
-    /// The rate of its bottleneck; of one that varies, the middle of what was seen.
+    /// Bottleneck rate; if it varies, the median of the busy spans.
     pub rate: Rate,
-    /// There were spans in which the bottleneck was busy. Without, the rate is the highest that was seen.
+    /// True if the bottleneck was busy in some spans. Otherwise the rate is the highest observed, a lower bound.
     pub was_filled: bool,
-    /// The capacity over time, if it varies.
+    /// Capacity over time, if it varies.
     pub trace: Option<CapacityTrace>,
-    /// The shortest round trip.
+    /// Shortest round-trip time.
     pub round_trip: Duration,
-    /// The most that waits at the bottleneck.
+    /// Maximum bottleneck queue.
     pub queue: Bytes,
-    /// Packets were lost while round trips were long: the queue was full. Never where the path was not filled: then nothing is
-    /// known of the queue but that it was no shorter.
+    /// True if packets were lost at long round trips: the queue was full. Always false for a path that was not filled:
+    /// then the queue is a lower bound.
     pub queue_was_full: bool,
-    /// Losses that were not the queue's.
+    /// Losses not caused by the queue.
     pub losses: Losses,
-    /// Packets that the queue dropped.
+    /// Packets dropped by the queue.
     pub overflows: u64,
 }
 
-/// The pattern in which packets were lost.
+/// Loss pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Losses {
-    /// Each by itself, with this probability; maybe 0.
+    /// Independent losses with this probability; may be 0.
     Independent(f64),
-    /// In runs (Gilbert 1960): all is lost in the bad state, nothing in the good one.
+    /// Bursty losses (Gilbert 1960): everything is lost in the bad state, nothing in the good one.
     Gilbert {
-        /// The probability to go from the good to the bad state.
+        /// Transition probability from the good to the bad state.
         good_to_bad: f64,
-        /// The probability to go back.
+        /// Transition probability from the bad to the good state.
         bad_to_good: f64,
     },
 }
 
-/// The error of a recording from which nothing can be told, because too little was acknowledged.
+/// Error of a recording with too few acknowledged packets for inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoPath;
 
 impl fmt::Display for NoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "too little was acknowledged to tell anything: {LEAST} packets are the least")
+        write!(f, "too little was acknowledged to tell anything: {MIN_ACKNOWLEDGED} packets are the least")
     }
 }
 
 impl core::error::Error for NoPath {}
 
-/// Acknowledged packets without which nothing is told.
-const LEAST: usize = 20;
-/// The rate is measured over spans of at least so many seconds.
+/// Minimum number of acknowledged packets.
+const MIN_ACKNOWLEDGED: usize = 20;
+/// Minimum length of the spans that the rate is measured over, in seconds.
 const SPAN: f64 = 0.1;
-/// No more spans than this, however long the recording is.
+/// Maximum number of spans, however long the recording is.
 const MAX_SPANS: f64 = 1e6;
-/// Round trips longer than the shortest by this share of it, and by this many seconds, show that there is a queue. Hosts
-/// answer late, too.
-const LONGER: (f64, f64) = (0.05, 0.002);
-/// A rate that was within this share of its middle in most busy spans is one rate.
+/// Margins over the shortest round trip that indicate a queue: relative, and in seconds. The second allows for late
+/// answers of hosts.
+const QUEUE_MARGINS: (f64, f64) = (0.05, 0.002);
+/// Maximum relative deviation from the median, in most busy spans, of a constant rate.
 const STEADY: f64 = 0.2;
-/// Losses above this share of the longest queue are the queue's.
+/// Fraction of the longest queueing delay above which losses are attributed to the queue.
 const FULL: f64 = 0.7;
-/// Runs that are so much longer than by chance make a Gilbert channel, if there are enough of them.
+/// Minimum burst length relative to independent losses, and minimum number of bursts, for a Gilbert channel.
 const RUNS: (f64, usize) = (1.2, 10);
 
-/// The data acknowledged within a span of time.
+/// Data acknowledged within a time span.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     bytes: u64,
-    /// The shortest round trip that ended in it.
+    /// Shortest round trip that ended in the span.
     round_trip: Option<f64>,
 }
 
 impl Path {
-    /// The path that `recording` tells of.
+    /// Infers the path from `recording`.
     ///
     /// # Errors
     ///
-    /// [`NoPath`] if too few of its packets were acknowledged.
+    /// [`NoPath`] if too few packets were acknowledged.
     pub fn infer(recording: &Recording) -> Result<Self, NoPath> {
         let trips = recording.round_trips();
-        if trips.len() < LEAST {
+        if trips.len() < MIN_ACKNOWLEDGED {
             return Err(NoPath);
         }
         let mut sorted: Vec<f64> = trips.iter().map(|trip| trip.1).collect();
@@ -93,9 +93,10 @@ impl Path {
         let shortest = sorted[0];
         let length = SPAN.max(2.0 * shortest).max(recording.seconds / MAX_SPANS);
         let spans = spans(recording, &trips, length);
-        let has_queue =
-            |span: &Span| span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + LONGER.0) + LONGER.1);
-        // A queue that comes or goes within a span was not there for all of it.
+        let has_queue = |span: &Span| {
+            span.round_trip.is_some_and(|trip| trip > shortest * (1.0 + QUEUE_MARGINS.0) + QUEUE_MARGINS.1)
+        };
+        // A queue that starts or ends within a span did not last for all of it.
         let is_busy = |number: usize| {
             let around = spans.get(number.saturating_sub(1)..number + 2);
             around.is_some_and(|around| around.iter().all(has_queue))
@@ -122,9 +123,9 @@ impl Path {
             };
             trace(all().map(capacity), length)
         });
-        // Round trips that ended with a late answer are not the queue's: the longest hundredth does not count.
+        // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
-        let is_long = longest > shortest * LONGER.0 + LONGER.1;
+        let is_long = longest > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
         let (random, overflows) =
             losses(recording, &trips, |trip| was_filled && is_long && trip - shortest > FULL * longest);
         let waiting = rate / 8.0 * longest;
@@ -143,9 +144,9 @@ impl Path {
     }
 }
 
-/// The data acknowledged in each span of `length` seconds.
+/// Returns the data acknowledged in each span of `length` seconds.
 fn spans(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> {
-    // The last, which is not complete, does not count.
+    // The last, incomplete span is left out.
     let mut spans = vec![Span::default(); (recording.seconds / length) as usize];
     for packet in &recording.packets {
         let Some(at) = packet.acknowledged else { continue };
@@ -160,11 +161,11 @@ fn spans(recording: &Recording, trips: &[(f64, f64)], length: f64) -> Vec<Span> 
     spans
 }
 
-/// Opportunities of 1500 bytes at these rates, each for `length` seconds, at whole milliseconds as mahimahi has them.
+/// Returns opportunities of 1500 bytes at these rates, each for `length` seconds, at whole milliseconds as in mahimahi.
 fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace> {
     const BYTES: u32 = 1500;
     let mut opportunities = Vec::new();
-    // Bits that have become possible and are not in an opportunity yet.
+    // Capacity in bits not yet used by an opportunity.
     let (mut credit, mut end) = (0.0, 0.0);
     for rate in rates {
         let begin = (end * 1e3) as u64;
@@ -184,10 +185,10 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
     Some(CapacityTrace { opportunities, period, bytes: BYTES })
 }
 
-/// An hour at 100 Mbit/s.
+/// Maximum number of opportunities: an hour at 100 Mbit/s.
 const MAX_OPPORTUNITIES: usize = 30_000_000;
 
-/// Losses on the wire, and how many were the queue's: those at round trips of which `is_full` holds.
+/// Returns the losses of the link, and the number of losses at round trips with `is_full`, attributed to the queue.
 fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> bool) -> (Losses, u64) {
     let (mut overflows, mut lost, mut sent, mut runs) = (0u64, 0u64, 0u64, 0usize);
     let mut trip = 0.0;
@@ -195,7 +196,7 @@ fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> 
     for &Packet { lost: is_lost, acknowledged, .. } in &recording.packets {
         let found = acknowledged.map(|at| trips.partition_point(|trip| trip.0 < at));
         if let Some(found) = found.and_then(|found| trips.get(found)) {
-            // What a packet met shows best at the one before it that came through.
+            // The best estimate of a lost packet's round trip is that of the preceding acknowledged packet.
             trip = found.1;
         }
         let is_random = is_lost && !is_full(trip);
@@ -204,7 +205,7 @@ fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> 
             in_run = false;
             continue;
         }
-        // What is still on its way says nothing.
+        // Packets in flight carry no information yet.
         if !is_lost && acknowledged.is_none() {
             continue;
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 /// Sender's log: its packets with their outcome, and its round-trip times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// The scheme with its options.
+    /// Scheme with its options.
     pub scheme: String,
     /// Packets in transmission order.
     pub packets: Vec<Packet>,
@@ -123,7 +123,7 @@ impl Recording {
     }
 }
 
-/// A qlog file. What is not read is not kept.
+/// qlog file; fields not needed are not stored.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -138,7 +138,7 @@ struct Trace {
 
 #[derive(Deserialize)]
 struct Event {
-    /// In milliseconds.
+    /// Time in milliseconds.
     time: f64,
     name: String,
     #[serde(default)]
@@ -173,7 +173,7 @@ struct Frame {
     acked_ranges: Option<Vec<(u64, u64)>>,
 }
 
-/// The first of a list of frames; the others are passed over.
+/// First of a list of frames; the others are skipped.
 #[derive(Default)]
 struct First(Option<Frame>);
 
@@ -195,7 +195,7 @@ impl<'de> Deserialize<'de> for First {
     }
 }
 
-/// The events of a trace, taken one after the other.
+/// Events of a trace, processed one by one.
 struct Events(Result<Recording, RecordingError>);
 
 impl<'de> Deserialize<'de> for Events {
@@ -207,7 +207,7 @@ impl<'de> Deserialize<'de> for Events {
                 f.write_str("a list of events")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
-                let mut taker = Taker::default();
+                let mut taker = EventReader::default();
                 let mut number = 0;
                 while let Some(event) = list.next_element::<Event>()? {
                     if taker.take(&event).is_none() {
@@ -223,19 +223,20 @@ impl<'de> Deserialize<'de> for Events {
     }
 }
 
-/// The state of a reader of events.
+/// State of the event reader.
 #[derive(Default)]
-struct Taker {
+struct EventReader {
     recording: Recording,
-    /// The time of the first event, in milliseconds.
+    /// Time of the first event, in milliseconds.
     first: Option<f64>,
     /// Time of the previous event, if that was a loss.
     loss: Option<f64>,
-    /// For each packet one at or behind it that was not acknowledged, or a packet behind it where one has to go on.
+    /// Forest for finding unacknowledged packets: an unacknowledged packet points to itself, others to a later packet
+    /// to continue at.
     open: Vec<usize>,
 }
 
-impl Taker {
+impl EventReader {
     /// Processes an event; `None` if it is invalid.
     fn take(&mut self, event: &Event) -> Option<()> {
         let time = (event.time - *self.first.get_or_insert(event.time)) / 1e3;
@@ -278,8 +279,8 @@ impl Taker {
         Some(())
     }
 
-    /// Takes the acknowledgement of a range of packets, of which each counts once. Those that were acknowledged before are stepped
-    /// over, however often a range has them.
+    /// Acknowledges a range of packets, each only once. Packets acknowledged before are skipped, however often a range
+    /// covers them.
     fn acknowledge(&mut self, from: usize, to: usize, time: f64) -> Option<()> {
         if from > to || to >= self.open.len() {
             return None;
@@ -301,7 +302,7 @@ impl Taker {
     fn next_unacknowledged(&mut self, from: usize) -> usize {
         let mut at = from;
         while at < self.open.len() && self.open[at] != at {
-            // Half of the way is skipped next time.
+            // Path halving: the next search skips half of the way.
             let next = self.open[at];
             self.open[at] = self.open.get(next).copied().unwrap_or(next);
             at = next;
@@ -310,5 +311,5 @@ impl Taker {
     }
 }
 
-/// The longest recording: seven days.
+/// Maximum duration of a recording, in seconds: seven days.
 const MAX_SECONDS: f64 = 7.0 * 86_400.0;

@@ -1,16 +1,17 @@
-//! The scenario of a recorded run.
+//! Scenario of a recorded run.
 
 use super::{Losses, Path, Recording};
 use core::fmt::Write as _;
 use thalweg_catalog::{Kind, Place, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Duration, Rate};
 
-/// The scenario that simulates the recorded scheme on `path` for as long as was recorded. The file of the capacity trace, if
-/// there is one, is called `trace`; `host` is what is at its ends, as scenarios have it, where that is known.
+/// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording. `trace` is the
+/// name of the capacity-trace file, if there is one; `host` describes the endpoints' hosts in scenario format, if
+/// known.
 ///
 /// # Errors
 ///
-/// When the recording is of a scheme that `registry` does not have.
+/// When `registry` lacks the recorded scheme.
 pub fn scenario(
     recording: &Recording,
     path: &Path,
@@ -37,10 +38,10 @@ pub fn scenario(
             more(" (it was never filled: others may get more)")
         )),
     }
-    // The packet's own transmission is in its round trip.
+    // The round trip includes the packet's own serialisation time.
     let size = data + header.unwrap_or(0);
-    let own = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
-    let _ = writeln!(text, "delay = \"{}\"", micros(path.round_trip.saturating_sub(own) / 2));
+    let serialization = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
+    let _ = writeln!(text, "delay = \"{}\"", micros(path.round_trip.saturating_sub(serialization) / 2));
     let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), more(""));
     match path.losses {
         Losses::Independent(share) => {
@@ -70,21 +71,21 @@ pub fn scenario(
     Ok(text)
 }
 
-/// All that a simulation can be told of live values, those too that are usual on real paths.
+/// Formats the options of a simulation that match the live values, including the defaults for real paths.
 fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String {
     let mut values = description.simulated(live);
-    // Without a window or a rate it would send without end.
+    // Without a window or a rate it would send without limit.
     if !description.traits.is_reliable {
         values.suggest("rate", Value::Rate(rate));
     }
     let is_off = |table: &str| values.explicit_value(table) == Some(Value::Switch(false));
     let mut text = String::new();
-    for (key, value) in values.said() {
+    for (key, value) in values.explicit_values() {
         let is_measured = matches!(key.name, "segment" | "header");
-        // A table of keys stands for its own switch, and one that is off has no keys.
+        // A table of keys implies its own switch, and a table switched off has no keys.
         let is_switch = matches!(key.kind, Kind::Table(_)) && !is_off(key.name);
         let is_moot = key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
-        // The queue is drop-tail, and marks nothing.
+        // The queue is drop-tail and marks nothing.
         let is_unheard = key.name == "ecn";
         if !is_measured && !is_switch && !is_moot && !is_unheard {
             let _ = writeln!(text, "{} = {}", key.name, value.to_toml());
@@ -93,7 +94,7 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
     text
 }
 
-/// The way back has a rate of its own where the way there has a trace.
+/// Minimum rate of the reverse path where the forward path has a trace.
 const MIN_BACK: Rate = Rate::from_mbits_per_sec(1);
 
 fn millis(time: Duration) -> String {

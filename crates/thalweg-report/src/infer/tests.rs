@@ -1,4 +1,4 @@
-//! Infers paths from recordings of known ones.
+//! Tests of path inference from recordings of known paths.
 
 use super::scenario::scenario;
 use super::{Losses, Packet, Path, Recording, RecordingError};
@@ -8,8 +8,9 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_scenario::load_text;
 
-/// A sender that keeps a queue of `queue` seconds filled on a path of 12 Mbit/s and 40 ms, a packet of 1500 bytes every
-/// millisecond; `lost` tells what becomes of a packet, `rate` how much faster than that the path is at a time.
+/// Returns the recording of a sender that keeps a queue of `queue` seconds filled on a path of 12 Mbit/s and 40 ms,
+/// with a packet of 1500 bytes every millisecond. `lost` decides the loss of a packet; `rate` is the path's speed-up
+/// over time.
 fn recorded(queue: f64, lost: impl Fn(u64) -> bool, rate: impl Fn(f64) -> f64) -> Recording {
     let mut log = LiveLog::default();
     let mut events: Vec<(f64, u64)> = Vec::new();
@@ -49,7 +50,7 @@ fn a_steady_path_is_found() {
     within(path.rate, 12.0, 0.02);
     assert!((path.round_trip.as_millis_f64() - 40.0).abs() < 0.1);
     assert_eq!((path.losses, path.was_filled, path.trace.clone()), (Losses::Independent(0.0), true, None));
-    // 20 ms at 12 Mbit/s are 30 kB; the product of rate and round trip is 60 kB, and nothing was dropped.
+    // 20 ms at 12 Mbit/s are 30 kB; the bandwidth-delay product is 60 kB, and nothing was dropped.
     assert!((55_000..65_000).contains(&path.queue.get()), "{:?}", path.queue);
     let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     assert!(!text.contains("or more"), "{text}");
@@ -58,13 +59,13 @@ fn a_steady_path_is_found() {
 }
 
 #[test]
-fn losses_by_chance_and_in_runs_are_told_apart() {
+fn random_and_burst_losses_are_distinguished() {
     let mut draw = Stream::new(1, "losses", 0);
     let chance: Vec<bool> = (0..30_000).map(|_| draw.chance(0.02)).collect();
     let path = Path::infer(&recorded(0.0, |number| chance[number as usize], |_| 1.0)).unwrap();
     let Losses::Independent(share) = path.losses else { panic!("{:?}", path.losses) };
     assert!((0.017..0.023).contains(&share), "{share}");
-    // Nothing waited: the rate is what was sent, and that the path may be faster is said.
+    // Nothing was queued: the rate is the sending rate, and the result marks it as a lower bound.
     assert!(!path.was_filled);
     within(path.rate, 12.0, 0.05);
 
@@ -75,28 +76,28 @@ fn losses_by_chance_and_in_runs_are_told_apart() {
 }
 
 #[test]
-fn what_a_full_queue_drops_is_not_the_wires() {
-    // Lost only when the queue of 60 ms is full.
+fn queue_drops_are_not_counted_as_link_loss() {
+    // Losses only when the queue of 60 ms is full.
     let path = Path::infer(&recorded(0.06, |number| number > 3000 && number % 50 == 0, |_| 1.0)).unwrap();
     assert!(path.queue_was_full && path.overflows > 300, "{path:?}");
     assert_eq!(path.losses, Losses::Independent(0.0));
     assert!((80_000..95_000).contains(&path.queue.get()), "{:?}", path.queue);
 }
 
-/// Losses of the wire at round trips that are long by chance, on a path that was never filled.
+/// Link losses coincide with long round trips by chance, on a path that was never filled.
 #[test]
-fn nothing_is_said_of_a_queue_that_was_never_there() {
+fn no_queue_is_inferred_for_a_path_never_filled() {
     let recording = recorded(0.0, |number| number % 90 == 0, |_| 1.0);
     let mut recording = recording;
     for (number, packet) in recording.packets.iter_mut().enumerate() {
-        // Each 90th but one is answered 10 ms late, as by a host that was busy.
+        // Nearly every 90th packet is answered 10 ms late, as by a busy host.
         if number % 90 >= 88 {
             packet.acknowledged = packet.acknowledged.map(|at| at + 0.01);
         }
     }
     let path = Path::infer(&recording).unwrap();
     assert!(!path.was_filled && !path.queue_was_full, "{path:?}");
-    // Whoever reads the scenario alone learns it, too.
+    // The scenario file alone marks it as a lower bound, too.
     let text = scenario(&recording, &path, "path.trace", None, &Registry::default()).unwrap();
     for key in ["rate = ", "queue = "] {
         let line = text.lines().find(|line| line.starts_with(key)).unwrap();
@@ -117,9 +118,9 @@ fn a_rate_that_varies_becomes_a_trace() {
     assert!(text.contains("trace = \"path.trace\""), "{text}");
 }
 
-/// A floor that was said takes the margin with it, and what is switched off has no keys.
+/// An explicit RTO floor sets the margin too, and an option switched off has no keys.
 #[test]
-fn what_real_ends_make_of_options_is_simulated() {
+fn options_of_real_endpoints_are_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
     let path = Path::infer(&steady).unwrap();
     let recording = Recording { scheme: "newreno:rto.floor=150ms,delayed-ack=false".to_owned(), ..steady };
@@ -132,8 +133,8 @@ fn what_real_ends_make_of_options_is_simulated() {
     assert!(scenario(&unknown, &path, "path.trace", None, &Registry::default()).is_err());
 }
 
-/// The one guard against a second list of schemes: of every scheme the live text, what a recording of it becomes and the
-/// scenario have the same configuration, but for what the description says is different. Options that are said go through.
+/// Guards against a second list of schemes: for every scheme, the live text, the recording of it and the scenario have
+/// the same configuration, except for differences in the description. Explicit options are kept.
 #[test]
 fn every_scheme_is_the_same_live_recorded_and_simulated() {
     let steady = recorded(0.02, |_| false, |_| 1.0);
@@ -142,10 +143,10 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
     for description in SCHEMES {
         let mut live = description.values(Place::Live);
         (description.settle)(&mut live, &hints);
-        let said: Vec<String> =
-            live.said().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
-        let separator = if said.is_empty() { "" } else { ":" };
-        let text = format!("{}{separator}{}", description.name, said.join(",")).replace(' ', "");
+        let message: Vec<String> =
+            live.explicit_values().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
+        let separator = if message.is_empty() { "" } else { ":" };
+        let text = format!("{}{separator}{}", description.name, message.join(",")).replace(' ', "");
         let (found, read) = Registry::default().read_scheme(&text, Place::Live).unwrap();
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
@@ -154,21 +155,21 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
         let loaded = load_text("as-recorded.toml", &scenario, std::path::Path::new(""), &[])
             .unwrap_or_else(|found| panic!("{text}: {}\n{scenario}", found[0].render()));
         let is_of_marks = |found: &&thalweg_scenario::Diagnostic| found.code == "scenario.marks";
-        let doubt = loaded
+        let warning = loaded
             .warnings
             .iter()
             .find(is_of_marks)
             .filter(|_| !matches!(description.name, "dctcp" | "prague"));
         assert!(
-            doubt.is_none(),
+            warning.is_none(),
             "{text}: {}",
-            doubt.map(thalweg_scenario::Diagnostic::render).unwrap_or_default()
+            warning.map(thalweg_scenario::Diagnostic::render).unwrap_or_default()
         );
         let written = thalweg_scenario::expand(&loaded.scenario);
         for key in description.keys.flat().filter(|key| key.is_live() && key.is_simulated()) {
             let Some(value) = live.get(key.name).filter(|_| key.name != "segment") else { continue };
             let is_off = |name: &str| live.get(name) == Some(Value::Switch(false));
-            // The first is said of all window schemes, and taken by those that can; no queue is known to mark.
+            // Every window scheme lists the first two, and only some use them; no queue is known to mark.
             let is_moot = matches!(key.name, "prr" | "f-rto")
                 && !written.contains(&format!("\n{} = ", key.name))
                 || matches!(key.name, "ecn" | "evicted")
@@ -184,16 +185,16 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
 }
 
 #[test]
-fn what_is_no_recording_is_told() {
+fn invalid_recordings_are_rejected() {
     assert!(matches!(Recording::read(b"{"), Err(RecordingError::Json(_))));
     assert_eq!(Recording::read(b"{}"), Err(RecordingError::NoTrace));
     for capture in [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0]] {
         assert_eq!(Recording::read(capture), Err(RecordingError::Capture));
     }
-    // Bytes that are no text, and captures: both errors say what to do.
+    // Non-text bytes and captures: both errors name the remedy.
     for unreadable in [&[0xff, 0xfe, 0x00][..], &[0xa1, 0xb2, 0xc3, 0xd4]] {
-        let said = Recording::read(unreadable).unwrap_err().to_string();
-        assert!(said.contains("--record FILE"), "{said}");
+        let message = Recording::read(unreadable).unwrap_err().to_string();
+        assert!(message.contains("--record FILE"), "{message}");
     }
     let event = |data: &str| {
         format!(
@@ -211,7 +212,7 @@ fn what_is_no_recording_is_told() {
     assert!(Path::infer(&Recording::read(few.as_bytes()).unwrap()).is_err());
 }
 
-/// A recording with these events, each as (time in ms, name, data).
+/// Returns a recording with these events, each as (time in ms, name, data).
 fn of_events(events: &[(&str, &str, &str)]) -> Result<Recording, RecordingError> {
     let events: Vec<String> = events
         .iter()
@@ -220,7 +221,7 @@ fn of_events(events: &[(&str, &str, &str)]) -> Result<Recording, RecordingError>
     Recording::read(format!("{{\"traces\":[{{\"events\":[{}]}}]}}", events.join(",")).as_bytes())
 }
 
-/// Times and numbers beyond all sense are refused with their event; none of them is computed with.
+/// Out-of-range times and numbers are rejected with their event before any arithmetic.
 #[test]
 fn numbers_beyond_sense_are_refused() {
     const SENT: &str = "transport:packet_sent";
@@ -255,11 +256,11 @@ fn numbers_beyond_sense_are_refused() {
     let metrics =
         of_events(&[("0", SENT, &first), ("1", "recovery:metrics_updated", "{\"smoothed_rtt\":1e308}")]);
     assert_eq!(metrics, Err(RecordingError::Event(1)));
-    // The first time is where the others count from, whatever it is.
+    // The first time is the origin, whatever its value.
     assert!(of_events(&[("1e308", SENT, &first), ("1e308", SENT, &sent("1"))]).is_ok());
 }
 
-/// Each of 20,000 acknowledgements has all packets: 400 million in all, of which 20,000 are the first of theirs.
+/// Each of 20,000 acknowledgements covers all packets: 400 million in all, 20,000 of them new.
 #[test]
 fn acknowledgements_of_the_same_again_cost_nothing() {
     let count = 20_000;
@@ -278,7 +279,8 @@ fn acknowledgements_of_the_same_again_cost_nothing() {
     assert!(recording.packets.iter().all(|packet| packet.acknowledged == Some(f64::from(count) / 1e3)));
 }
 
-/// Events at a rest of a day make a long recording of few packets: a path or none, and no more memory than there are packets.
+/// Events a day apart make a long recording of few packets: inference may fail, but memory stays proportional to the
+/// packets.
 #[test]
 fn a_long_recording_is_no_large_one() {
     let trip = |number: u32| Packet {

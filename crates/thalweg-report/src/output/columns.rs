@@ -1,18 +1,18 @@
-//! Tables whose columns are metrics: the table of metrics says which, under which headings, and in which units.
+//! Tables whose columns are metrics. The metrics table defines the columns, headings and units.
 
 use super::table::{Align, Table};
 use super::text::{Scale, Style, rate, seconds};
 use crate::results::{Metric, Metrics, Of, Tables, Unit};
 use crate::statistics::Estimate;
 
-/// The value of a cell.
+/// Value of a table cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Datum {
-    /// Of a single run.
+    /// Value of a single run.
     One(f64),
-    /// The mean over runs.
+    /// Mean over runs.
     Mean(Estimate),
-    /// A difference, and that it is more than chance among all that are shown.
+    /// Difference, and true if it is significant among all differences shown.
     Difference(Estimate, bool),
 }
 
@@ -27,7 +27,7 @@ impl Datum {
     }
 }
 
-/// A row: cells before those of metrics, the values, and cells behind them.
+/// Table row: leading cells, metric values and trailing cells.
 pub(super) struct Row<'a> {
     pub lead: Vec<String>,
     pub value: Box<dyn Fn(Metric) -> Option<Datum> + 'a>,
@@ -35,14 +35,14 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that begins with a name.
+    /// Creates a row that begins with a name.
     pub fn new(name: String, value: impl Fn(Metric) -> Option<Datum> + 'a) -> Self {
         Self { lead: vec![name], value: Box::new(value), trail: Vec::new() }
     }
 }
 
-/// The columns that a table has for these rows: those in which any row has a value, and of rare ones those in which any has
-/// more than zero.
+/// Returns the columns for these rows: metrics with a value in any row, and rare metrics only where a value is above
+/// zero.
 pub(super) fn columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
     let has = |metric: Metric| {
         let mut values = rows.iter().filter_map(|row| (row.value)(metric));
@@ -51,7 +51,7 @@ pub(super) fn columns(place: Tables, rows: &[Row<'_>]) -> Vec<Metric> {
     Metric::in_table(place).filter(|&metric| has(metric)).collect()
 }
 
-/// The headings of metrics that stand side by side: what several share is written once.
+/// Returns the headings of adjacent metrics; a shared part is written once.
 pub fn heads_of(metrics: &[Metric]) -> Vec<String> {
     let mut last = "";
     let head = |metric: &Metric| {
@@ -66,7 +66,7 @@ pub fn heads_of(metrics: &[Metric]) -> Vec<String> {
     metrics.iter().map(head).collect()
 }
 
-/// A table of `rows`; `lead` and `trail` are the headings before and behind those of metrics.
+/// Builds a table of `rows`; `lead` and `trail` are the headings before and after the metrics.
 pub(super) fn table(
     place: Tables,
     lead: &[(&str, Align)],
@@ -89,19 +89,19 @@ pub(super) fn table(
     table
 }
 
-/// A row of a table of means of the network, with cells before and behind them.
+/// Row of a table of network means, with leading and trailing cells.
 #[derive(Clone, Debug)]
 pub struct MeansRow<'a> {
-    /// The cells before the metrics.
+    /// Cells before the metrics.
     pub lead: Vec<String>,
-    /// The metrics.
+    /// Metrics.
     pub metrics: &'a Metrics,
-    /// The cells behind them.
+    /// Cells after the metrics.
     pub trail: Vec<String>,
 }
 
-/// A table of means of the network, with cells before and behind them under the headings `lead` and `trail`; where there
-/// are transfers a second one for these.
+/// Formats a table of network means, with cells before and after them under the headings `lead` and `trail`. Adds a
+/// second table for transfers where there are any.
 pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
     let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
     let trail: Vec<(&str, Align)> = trail.iter().map(|head| (*head, Align::Right)).collect();
@@ -119,22 +119,22 @@ pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style)
     text
 }
 
-/// A mean with its interval and unit.
+/// Formats a mean with its interval and unit.
 pub fn mean_in_words(metric: Metric, mean: Estimate, style: Style) -> String {
     words(metric, Some(Datum::Mean(mean)), style)
 }
 
-/// A share with its interval, in percent.
+/// Formats a share with its interval, in percent.
 pub fn share_in_words(share: &Estimate, style: Style) -> String {
     Scale::PERCENT.estimate(share, style)
 }
 
-/// A value with its unit.
+/// Formats a value with its unit.
 pub fn value(metric: Metric, value: f64) -> String {
     one(metric, value)
 }
 
-/// A value in words.
+/// Formats a cell value.
 pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> String {
     match value {
         None => style.nothing().to_owned(),
@@ -143,11 +143,11 @@ pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> Strin
             let scale = scale(metric, estimate.mean);
             scale.estimate(&estimate, style)
         }
-        Some(Datum::Difference(estimate, survives)) => {
-            // A difference of nearly nothing is shown in the unit of its interval.
+        Some(Datum::Difference(estimate, is_significant)) => {
+            // A difference close to zero is shown in the unit of its interval.
             let scale = scale(metric, estimate.mean.abs().max(estimate.ci95.unwrap_or(0.0)));
             let text = scale.estimate(&estimate, style);
-            if survives { format!("{text} {MARK}") } else { text }
+            if is_significant { format!("{text} {MARK}") } else { text }
         }
     }
 }
@@ -157,35 +157,35 @@ fn one(metric: Metric, value: f64) -> String {
         Unit::Rate => rate(value),
         Unit::Time => seconds(value),
         Unit::Bytes => Scale::of_bytes(value).value(value),
-        Unit::Packets if !metric.line().is_whole => Scale::PACKETS.fixed(value, 1),
+        Unit::Packets if !metric.line().is_integer => Scale::PACKETS.fixed(value, 1),
         Unit::Packets | Unit::Count => format!("{value:.0}"),
         Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
-        // Small shares of loss are as telling as large ones.
+        // Small loss shares need as many digits as large ones.
         Unit::Share => Scale::PERCENT.fixed(value, if value > 0.0 && value < 0.0095 { 2 } else { 1 }),
-        // Indices are told by their fourth decimal, ratios well above 1 are not.
+        // Indices need four decimals; ratios well above 1 do not.
         Unit::Number => format!("{value:.0$}", if value > 1.5 { 2 } else { 4 }),
         Unit::RateSquared => Scale::COUNT.value(value),
     }
 }
 
-/// The unit in which a value of about `size` is shown.
+/// Returns the unit for a value of about `size`.
 pub(super) fn scale(metric: Metric, size: f64) -> Scale {
     match metric.line().unit {
         Unit::Rate => Scale::of_rate(size),
         Unit::Time => Scale::of_time(size),
         Unit::Bytes => Scale::of_bytes(size),
-        Unit::Packets if !metric.line().is_whole => Scale::PACKETS,
+        Unit::Packets if !metric.line().is_integer => Scale::PACKETS,
         Unit::Share => Scale::PERCENT,
         Unit::Packets | Unit::Count | Unit::Segments | Unit::Number | Unit::RateSquared => Scale::COUNT,
     }
 }
 
-/// Stands behind differences that are more than chance among all that are shown.
+/// Mark after differences that are significant among all differences shown.
 pub(super) const MARK: char = '*';
 
 #[cfg(test)]
 mod tests {
-    //! Proves that what is uncertain is shown in units that can be read.
+    //! Tests that uncertain values are shown in readable units.
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The text of a comparison: the results of several schemes side by side, and which scheme won.
+//! Text of a comparison: the results of several schemes side by side, and the winner.
 
 use super::columns::{self, Datum, MARK, Row};
 use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
@@ -12,7 +12,8 @@ use crate::results::{
 };
 use std::collections::BTreeMap;
 
-/// The tables and the verdict of a comparison; where some groups alone are compared, of these, and what the others got beside them.
+/// Formats the tables and the verdict of a comparison. Where only some groups are compared, adds the results of the
+/// other groups.
 pub(super) fn comparison(
     document: &Document,
     schemes: &[SchemeResults],
@@ -27,8 +28,8 @@ pub(super) fn comparison(
         text.push_str(&tables(schemes, differences, (margin, document.contention.as_ref()), &[], style));
         return text + &words(schemes, margin, document.contention.as_ref(), "", style);
     };
-    let own = (&parts.compared.body, parts.compared.contention.as_ref());
-    let Body::Comparison { schemes, differences, .. } = own.0 else { return text };
+    let compared = (&parts.compared.body, parts.compared.contention.as_ref());
+    let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
     let shares: Vec<String> = of
         .schemes
         .iter()
@@ -38,14 +39,14 @@ pub(super) fn comparison(
         })
         .collect();
     text.push_str(&style.folded(&format!("\n{}\n", style.clean(&heading(of, &parts.rest)))));
-    text.push_str(&tables(schemes, differences, (margin, own.1), &shares, style));
+    text.push_str(&tables(schemes, differences, (margin, compared.1), &shares, style));
     if let Body::Comparison { schemes, differences, .. } = &parts.rest.body
         && has_groups(schemes)
     {
         text.push_str(&style.folded("\nThe other flows, beside each scheme\n"));
         text.push_str(&tables(schemes, differences, (margin, parts.rest.contention.as_ref()), &[], style));
     }
-    text + &words(schemes, margin, own.1, &harm(of), style)
+    text + &words(schemes, margin, compared.1, &harm(of), style)
 }
 
 /// Returns the line above the tables of compared groups.
@@ -54,12 +55,14 @@ fn heading(of: &Compared, rest: &Document) -> String {
         Body::Comparison { schemes, .. } => groups_of(schemes),
         Body::Run { .. } | Body::Replications { .. } => Vec::new(),
     };
-    let own = quoted(&of.groups);
+    let compared = quoted(&of.groups);
     match others.as_slice() {
-        [] => format!("Compared: {own}"),
-        [_] => format!("Compared: {own}; {} keeps its scheme", quoted(&others)),
-        few if few.len() <= MAX_NAMES => format!("Compared: {own}; {} keep their schemes", quoted(&others)),
-        many => format!("Compared: {own}; the {} other groups keep their schemes", many.len()),
+        [] => format!("Compared: {compared}"),
+        [_] => format!("Compared: {compared}; {} keeps its scheme", quoted(&others)),
+        few if few.len() <= MAX_NAMES => {
+            format!("Compared: {compared}; {} keep their schemes", quoted(&others))
+        }
+        many => format!("Compared: {compared}; the {} other groups keep their schemes", many.len()),
     }
 }
 
@@ -72,7 +75,7 @@ fn has_groups(schemes: &[SchemeResults]) -> bool {
     !groups_of(schemes).is_empty()
 }
 
-/// Returns the sentences on what the others lose or gain beside each scheme, against what they have beside the first.
+/// Returns the sentences on the loss or gain of the other groups beside each scheme, relative to the first scheme.
 fn harm(of: &Compared) -> String {
     let mut text = String::new();
     for difference in &of.differences {
@@ -91,7 +94,7 @@ fn harm(of: &Compared) -> String {
                 (Some(_), Some(half)) => format!(
                     "; the paired 95 % interval of that difference, {}, {}",
                     scale.range(by.mean.abs() - half, by.mean.abs() + half),
-                    match (paired.survives(), paired.excludes_zero) {
+                    match (paired.is_significant(), paired.excludes_zero) {
                         (true, _) => "excludes zero, also by Holm's method",
                         (false, Some(true)) => "excludes zero only by itself",
                         (false, _) => "includes zero",
@@ -112,7 +115,7 @@ fn harm(of: &Compared) -> String {
     text
 }
 
-/// The tables of schemes and of their differences. `shares` stand behind the metrics of each scheme, if there are any.
+/// Formats the tables of schemes and of their differences. `shares`, if any, follow the metrics of each scheme.
 fn tables(
     schemes: &[SchemeResults],
     differences: &[Difference],
@@ -137,7 +140,7 @@ fn tables(
         .map(|place| section(&differences_table(*place, differences, &marks, style), style))
         .collect();
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
-        // A line of its own: as a heading it would widen the table.
+        // On a line of its own: as a heading it would widen the table.
         let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
         text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.words(differences))));
         text.push_str(&paired);
@@ -145,7 +148,7 @@ fn tables(
     text
 }
 
-/// The sentences below the tables: the runs that they are of, the verdicts, and `further` ones.
+/// Formats the sentences below the tables: the runs covered, the verdicts, and `further` ones.
 fn words(
     schemes: &[SchemeResults],
     margin: f64,
@@ -180,7 +183,8 @@ fn words(
     style.folded(&words)
 }
 
-/// The schemes side by side; how long transfers took, where any scheme has some. `shares` of all goodput stand behind.
+/// Builds the table of schemes, with completion times where any scheme has transfers. `shares` of all goodput come
+/// last.
 fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for (number, of) in schemes.iter().enumerate() {
@@ -196,7 +200,7 @@ fn schemes_table(place: Tables, schemes: &[SchemeResults], shares: &[String], st
     columns::table(place, &[(head, Align::Left)], &rows, trail, style).first_column(NAME_COLUMNS)
 }
 
-/// Group by group, where there are several; not more than fit on a screen.
+/// Builds the table of groups where there are several, limited to one screen.
 fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let groups = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(0, |summary| summary.groups.len());
@@ -204,7 +208,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
     let has_place = |group: &GroupMetrics| place == Tables::MEANS || has_transfers(&group.metrics);
     let of_first = schemes.iter().find_map(|of| of.summary.as_ref()).map_or(&[][..], |of| &of.groups);
     if of_first.iter().filter(|group| has_place(group)).count() < 2 {
-        // The table of the schemes is that of the one group.
+        // With one group, the table of schemes already shows it.
         return Table::new([("", Align::Left)]);
     }
     for group in 0..shown {
@@ -220,7 +224,7 @@ fn groups_table(place: Tables, schemes: &[SchemeResults], style: Style) -> Table
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
-/// The frames of live media beside each scheme, group by group.
+/// Builds the table of live-media frames by scheme and group.
 fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for of in schemes {
@@ -235,7 +239,7 @@ fn media_table(schemes: &[SchemeResults], style: Style) -> Table {
         .first_column(NAME_COLUMNS)
 }
 
-/// Completion times by size, where there is more than one class; not more than fit on a screen.
+/// Builds the table of completion times by size where there are several classes, limited to one screen.
 fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
     let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
     let all = summaries().flat_map(|(_, summary)| &summary.sizes);
@@ -254,7 +258,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
     columns::table(Tables::SIZES, &[("Size, scheme", Align::Left)], &rows, &[], style)
 }
 
-/// A table for each bottleneck; not more than fit on a screen.
+/// Builds a table for each bottleneck, limited to one screen.
 fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
@@ -274,7 +278,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     links.iter().take(most).enumerate().map(table).collect()
 }
 
-/// Paired differences against the first scheme, where there are intervals.
+/// Builds the table of paired differences from the first scheme, where there are intervals.
 fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_>, style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for difference in differences {
@@ -292,7 +296,7 @@ fn differences_table(place: Tables, differences: &[Difference], marks: &Marks<'_
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
-/// The marks of differences that are more than chance.
+/// Marks of significant differences.
 struct Marks<'a> {
     decisions: Decisions<'a>,
 }
@@ -300,10 +304,10 @@ struct Marks<'a> {
 impl Marks<'_> {
     fn is_marked(&self, of: &Difference, metric: Metric, paired: &Paired) -> bool {
         let allow = || self.decisions.allow(metric, &of.scheme, &of.against, paired.difference.mean);
-        paired.survives() && allow()
+        paired.is_significant() && allow()
     }
 
-    /// The certainty of the differences that are shown: of those that are marked, or of none.
+    /// Describes the significance of the differences shown: which are marked, or that none is.
     fn words(&self, differences: &[Difference]) -> String {
         let shown = || PLACES.into_iter().flat_map(Metric::in_table);
         let each = differences.iter().flat_map(|of| {
@@ -311,7 +315,7 @@ impl Marks<'_> {
             shown().filter_map(paired)
         });
         let tested: Vec<_> = each.filter(|(.., paired)| paired.p_holm.is_some()).collect();
-        let survive = tested.iter().filter(|(.., paired)| paired.survives()).count();
+        let survive = tested.iter().filter(|(.., paired)| paired.is_significant()).count();
         let marked = tested.iter().filter(|(of, metric, paired)| self.is_marked(of, *metric, paired)).count();
         let count = tested.len();
         let open =
@@ -334,19 +338,19 @@ impl Marks<'_> {
     }
 }
 
-/// The tables of means, in order: where transfers end, the time that they took comes first.
+/// Tables of means, in order: completion time comes first where transfers end.
 const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
-/// The metrics in which the others can be harmed, with what they do in them.
+/// Metrics of harm to other groups, with the verb for each.
 const HARMS: [(Metric, &str); 3] = [
     (Metric::Goodput, "carried"),
     (Metric::CompletionMean, "completed transfers in a mean of"),
     (Metric::DelayMean, "had a mean delay of"),
 ];
-/// Other groups that a heading names.
+/// Maximum number of other groups named in a heading.
 const MAX_NAMES: usize = 6;
-/// Room for names of schemes within 100 columns.
+/// Maximum width of scheme names within 100 columns.
 const NAME_COLUMNS: usize = 40;
-/// Room for a link's ends in a heading.
+/// Maximum width of a link's endpoints in a heading.
 const LINK_COLUMNS: usize = 30;
-/// Rows of the tables that have one for each group or link and scheme.
+/// Maximum number of rows in tables by group or link and scheme.
 const MAX_ROWS: usize = 24;

@@ -1,10 +1,10 @@
-//! Remarks on flows whose sender ended the connection before all was sent.
+//! Remarks on flows whose sender aborted the connection before sending all data.
 
 use super::Style;
 use super::text::{counted, seconds};
 use crate::results::{Document, Group, Metric, Run};
 
-/// A sentence for each group, of each scheme, with flows whose sender gave up.
+/// Returns a sentence for each group of each scheme with flows whose sender gave up.
 pub(super) fn failures(document: &Document, style: Style) -> Vec<String> {
     let sentences = document.runs_by_scheme().flat_map(|(scheme, runs)| of_scheme(scheme, runs, style));
     sentences.take(MAX_SENTENCES).collect()
@@ -28,7 +28,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
     groups.iter().filter_map(one).collect()
 }
 
-/// Groups that are named at most.
+/// Maximum number of groups named.
 const MAX_SENTENCES: usize = 4;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A folder that holds everything about a run and explains itself.
+//! Self-describing results folders.
 
 use super::summary::summary;
 use super::text::Style;
@@ -9,10 +9,10 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use thalweg_scenario::{Reader, read_text};
 
-/// A results folder that is being written.
+/// Results folder being written.
 ///
-/// Files go to a hidden folder beside the target; [`commit`](Folder::commit) puts it in the target's place at once.
-/// A folder that is dropped before leaves no trace, and what was in the target stays.
+/// Files go to a hidden folder beside the target; [`commit`](Folder::commit) moves it to the target atomically.
+/// Dropping a folder before the commit removes it and leaves the target unchanged.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
@@ -20,25 +20,25 @@ pub struct Folder {
     is_part: bool,
 }
 
-/// The reason for which a folder cannot be written or read.
+/// Reason why a folder cannot be written or read.
 #[derive(Debug)]
 pub enum FolderError {
     /// The target is not a folder.
     NotAFolder(PathBuf),
-    /// The target holds something that this program did not write.
-    Foreign {
-        /// The target.
+    /// The target holds files of other origin.
+    UnrelatedFiles {
+        /// Target.
         target: PathBuf,
-        /// Something in it.
+        /// One of these files.
         found: String,
     },
-    /// The target is where the program runs.
+    /// The target is the current directory.
     Current(PathBuf),
-    /// A folder that should hold results lacks them.
+    /// The folder holds no results.
     NoResults(PathBuf),
     /// The folder's `results.json` cannot be read.
     Results(PathBuf, ReadError),
-    /// The operating system refused.
+    /// I/O error.
     Io(PathBuf, io::Error),
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for FolderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAFolder(path) => write!(f, "`{}` is not a folder", path.display()),
-            Self::Foreign { target, found } => write!(
+            Self::UnrelatedFiles { target, found } => write!(
                 f,
                 "`{}` holds `{}`, which is not part of results; choose a new folder, or move that away",
                 target.display(),
@@ -67,15 +67,15 @@ impl fmt::Display for FolderError {
 impl core::error::Error for FolderError {}
 
 impl Folder {
-    /// Prepares to write `target`, which must not exist, be empty, or hold results that are to be replaced.
+    /// Prepares to write `target`, which must not exist, be empty, or hold results to replace.
     pub fn create(target: &Path) -> Result<Self, FolderError> {
         let io = |error| FolderError::Io(target.to_owned(), error);
         let target = std::path::absolute(target).map_err(io)?;
-        // A link is followed, so that it stays and what it points to is replaced.
+        // Follow a symbolic link: it stays, and its target is replaced.
         let target = if target.exists() { target.canonicalize().map_err(io)? } else { target };
         check(&target)?;
         let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-            return Err(FolderError::Foreign { target, found: "a whole file system".to_owned() });
+            return Err(FolderError::UnrelatedFiles { target, found: "a whole file system".to_owned() });
         };
         fs::create_dir_all(parent).map_err(io)?;
         let staging = sibling(parent, &name.to_string_lossy(), "partial");
@@ -83,25 +83,25 @@ impl Folder {
         Ok(Self { target, staging, is_part: false })
     }
 
-    /// A folder for the results of one of several runs, below `runs`. It is written with this one; it needs no commit.
+    /// Creates a folder below `runs` for the results of one of several runs. It is committed with this folder.
     pub fn run(&self, name: &str) -> Result<Self, FolderError> {
         let staging = self.staging.join(RUNS).join(name);
         fs::create_dir_all(&staging).map_err(|error| FolderError::Io(staging.clone(), error))?;
         Ok(Self { target: self.target.join(RUNS).join(name), staging, is_part: true })
     }
 
-    /// Begins a file in the folder.
+    /// Creates a file in the folder.
     pub fn file(&self, name: &str) -> Result<BufWriter<File>, FolderError> {
         let path = self.staging.join(name);
         File::create(&path).map(BufWriter::new).map_err(|error| FolderError::Io(path, error))
     }
 
-    /// The path of a file of the folder while the folder is being written.
+    /// Returns the path of a file while the folder is being written.
     pub fn path(&self, name: &str) -> PathBuf {
         self.staging.join(name)
     }
 
-    /// The name of the file with the scenario of one scheme of a comparison.
+    /// Returns the name of the scenario file of one scheme of a comparison.
     pub fn scheme_file(scheme: &str) -> String {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         format!("scenario-{}.toml", scheme.chars().map(safe).collect::<String>())
@@ -113,8 +113,8 @@ impl Folder {
         fs::write(&path, content).map_err(|error| FolderError::Io(path, error))
     }
 
-    /// Writes what every folder has: the results, the `scenario` with every default written out, the seeds, the
-    /// version, a summary, and a file that explains them.
+    /// Writes the files common to all folders: the results, the `scenario` with every default written out, the seeds,
+    /// the version, a summary, and a file that explains them.
     pub fn write_results(&self, document: &Document, scenario: &str) -> Result<(), FolderError> {
         let lines = |seeds: &[u64]| seeds.iter().map(|seed| format!("{seed}\n")).collect::<String>();
         let results = File::create(self.path(RESULTS)).and_then(|file| document.write_json(file));
@@ -126,7 +126,7 @@ impl Folder {
         self.write(README, self.readme(document))
     }
 
-    /// Writes what the folder of a paper has beside its `runs`.
+    /// Writes the files of a paper's folder besides its `runs`.
     pub fn write_paper(
         &self,
         title: &str,
@@ -145,7 +145,7 @@ impl Folder {
         self.write(README, &text)
     }
 
-    /// The name of the paper and its results as JSON, if `folder` holds those of a paper.
+    /// Returns the name of the paper and its results as JSON, if `folder` holds a paper's results.
     pub fn paper_results(folder: &Path) -> Result<Option<(String, String)>, FolderError> {
         let path = folder.join(RESULTS);
         let text = results(folder, &path)?;
@@ -189,10 +189,10 @@ impl Folder {
         text
     }
 
-    /// Puts the folder in its place. What was there before is deleted only when the new one stands.
+    /// Moves the folder to its target. The previous folder is deleted only after the move succeeds.
     pub fn commit(self) -> Result<PathBuf, FolderError> {
         let io = |error| FolderError::Io(self.target.clone(), error);
-        // It may have changed while the simulation ran.
+        // The target may have changed while the simulation ran.
         check(&self.target)?;
         let name = self.target.file_name().unwrap_or_default().to_string_lossy();
         let old = sibling(self.target.parent().unwrap_or(Path::new(".")), &name, "old");
@@ -215,25 +215,25 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // After a commit it is gone already; otherwise there is nobody left to tell of an error.
+        // After a commit the folder is gone; otherwise an error here has no receiver.
         if !self.is_part {
             let _ = fs::remove_dir_all(&self.staging);
         }
     }
 }
 
-/// The part of a document that tells the results of a paper from others.
+/// Fields that distinguish a paper's results from others.
 #[derive(Default, serde::Deserialize)]
 struct Head {
     paper: Option<String>,
 }
 
-/// A results folder that was written before.
+/// Results folder written earlier.
 #[derive(Debug)]
 pub struct Stored {
-    /// Its results.
+    /// Results.
     pub document: Document,
-    /// The path of its scenario.
+    /// Path of the scenario.
     pub scenario: PathBuf,
 }
 
@@ -247,10 +247,10 @@ impl Stored {
     }
 }
 
-/// The most bytes of results or of a table of series, which are as large as their runs were many and long.
+/// Maximum size of results or of a table of series, in bytes. Both grow with the number and length of runs.
 pub const MAX_RESULTS: u64 = 1 << 30;
 
-/// The text of the results in `folder`.
+/// Returns the text of the results in `folder`.
 fn results(folder: &Path, path: &Path) -> Result<String, FolderError> {
     Reader::new(MAX_RESULTS).text(path).map_err(|error| match error.is_missing() {
         true => FolderError::NoResults(folder.to_owned()),
@@ -258,7 +258,7 @@ fn results(folder: &Path, path: &Path) -> Result<String, FolderError> {
     })
 }
 
-/// Nothing would be lost if `target` were replaced.
+/// Checks that replacing `target` would lose nothing.
 fn check(target: &Path) -> Result<(), FolderError> {
     let io = |error| FolderError::Io(target.to_owned(), error);
     if !target.exists() {
@@ -276,13 +276,13 @@ fn check(target: &Path) -> Result<(), FolderError> {
         .collect::<io::Result<_>>()
         .map_err(io)?;
     names.sort();
-    let foreign =
+    let is_unrelated =
         |name: &String| !FILES.iter().any(|(known, _)| known == name) && !is_numbered(name) && name != RUNS;
     let runs = names.iter().any(|name| name == RUNS);
     let ours = read_text(&target.join(README)).is_ok_and(|text| text.starts_with(MARK));
-    let found = if ours { names.into_iter().find(foreign) } else { names.into_iter().next() };
+    let found = if ours { names.into_iter().find(is_unrelated) } else { names.into_iter().next() };
     if let Some(found) = found {
-        return Err(FolderError::Foreign { target: target.to_owned(), found });
+        return Err(FolderError::UnrelatedFiles { target: target.to_owned(), found });
     }
     let runs = if runs { fs::read_dir(target.join(RUNS)).map_err(io)?.collect() } else { Vec::new() };
     runs.into_iter().try_for_each(|run: io::Result<fs::DirEntry>| check(&run.map_err(io)?.path()))
@@ -292,8 +292,8 @@ fn sibling(parent: &Path, name: &str, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}", std::process::id()))
 }
 
-/// Files of which there may be any number: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same of qlog and of sequence
-/// diagrams, `scenario-SCHEME.toml`.
+/// Returns true for files that can occur any number of times: `trace.pcap`, `trace-SCHEME-SEED.pcap`, the same for qlog
+/// and sequence diagrams, and `scenario-SCHEME.toml`.
 fn is_numbered(name: &str) -> bool {
     is_capture(name)
         || is_qlog(name)
@@ -314,20 +314,20 @@ fn is_capture(name: &str) -> bool {
     name.starts_with("trace") && name.ends_with(".pcap")
 }
 
-/// The name of the folder that holds the runs within the folder of a paper.
+/// Name of the folder with the runs of a paper.
 const RUNS: &str = "runs";
 const RESULTS: &str = "results.json";
-/// The picture of a folder.
+/// Name of the picture in a folder.
 pub const FIGURE: &str = "figure.svg";
-/// The same in pixels.
+/// Name of the picture as PNG.
 pub const IMAGE: &str = "figure.png";
-/// The page of a folder.
+/// Name of the HTML page in a folder.
 pub const REPORT: &str = "report.html";
 const SCENARIO: &str = "scenario.toml";
 const README: &str = "README.txt";
 const SCHEMES: &str = "scenario-*.toml";
 
-/// The beginning of the explanation of a folder; a folder without it is not ours.
+/// First words of a folder's README; a folder without them was not written by this program.
 const MARK: &str = "Thalweg results";
 
 const FILES: &[(&str, &str)] = &[
@@ -394,7 +394,7 @@ mod tests {
     use crate::results::Run;
     use crate::results::samples::{header, result};
 
-    /// An empty place of this test's own.
+    /// Returns an empty directory for this test.
     fn place(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("thalweg-folder-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -426,12 +426,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays() {
+    fn unrelated_files_are_kept() {
         let place = place("foreign");
         let target = place.join("out");
         fs::create_dir(&target).unwrap();
         fs::write(target.join("thesis.txt"), "years of work").unwrap();
-        assert!(matches!(Folder::create(&target), Err(FolderError::Foreign { .. })));
+        assert!(matches!(Folder::create(&target), Err(FolderError::UnrelatedFiles { .. })));
         fs::remove_file(target.join("thesis.txt")).unwrap();
         store(&target, 1).unwrap();
         fs::write(target.join("notes.txt"), "mine").unwrap();

@@ -1,19 +1,19 @@
-//! The recent past of a simulation as a picture: what environments render.
+//! Recent history of a simulation as a picture, for environment rendering.
 
 use super::svg::{Figure, Line, LinePanel};
 
-/// A quantity over the recent past.
+/// Recent history of a quantity.
 #[derive(Clone, Debug)]
-pub struct Past {
-    /// The name of the quantity, with the unit of its axis.
+pub struct QuantityHistory {
+    /// Name of the quantity, with the unit of its axis.
     pub title: String,
-    /// Values in the unit of the axis; not a number where there is none.
+    /// Values in the unit of the axis; NaN where there is none.
     pub values: Vec<f64>,
 }
 
 /// Returns a picture in SVG: a panel for each quantity over the same times in seconds.
-pub fn history(title: &str, times: &[f64], past: Vec<Past>) -> String {
-    let panel = |(colour, Past { title, values }): (usize, Past)| LinePanel {
+pub fn history(title: &str, times: &[f64], past: Vec<QuantityHistory>) -> String {
+    let panel = |(colour, QuantityHistory { title, values }): (usize, QuantityHistory)| LinePanel {
         title,
         factor: 1.0,
         most: values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max),
@@ -31,7 +31,10 @@ mod tests {
 
     #[test]
     fn each_quantity_has_a_panel_over_the_times_that_are_given() {
-        let past = |title: &str, values: [f64; 3]| Past { title: title.to_owned(), values: values.to_vec() };
+        let past = |title: &str, values: [f64; 3]| QuantityHistory {
+            title: title.to_owned(),
+            values: values.to_vec(),
+        };
         let all = vec![past("Window, segments", [10.0, 20.0, 15.0]), past("RTT, ms", [f64::NAN, 20.0, 21.0])];
         let svg = history("flow", &[1.0, 1.1, 1.2], all);
         assert_eq!(svg.matches("<path class=\"line").count(), 2, "{svg}");

@@ -1,9 +1,9 @@
-//! The words on groups of flows that lost much of what they sent.
+//! Remarks on groups of flows with heavy loss.
 
 use super::text::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
 
-/// A sentence for each group, of each scheme, that lost a large share of its packets.
+/// Returns a sentence for each group of each scheme that lost a large share of its packets.
 pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
     let seconds = document.duration_s - document.warmup_s;
     let of_schemes = document.runs_by_scheme();
@@ -13,7 +13,7 @@ pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
     sentences.into_iter().take(MAX_SENTENCES).map(|(_, sentence)| sentence).collect()
 }
 
-/// The share that each group of a scheme lost, where it is large, with its sentence.
+/// Returns the groups of a scheme with a large loss share, with their sentences.
 fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> Vec<(f64, String)> {
     let complete = || runs.iter().filter(|run| run.complete);
     let count = complete().count() as f64;
@@ -33,13 +33,13 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         } else {
             "a scheme that losses slow down, such as `cubic`, keeps to what arrives"
         };
-        let whose = match scheme {
+        let group_label = match scheme {
             Some(scheme) => format!("{}, `{}`", style.clean(scheme), style.clean(&first.name)),
             None => format!("`{}` ({})", style.clean(&first.name), style.clean(&first.scheme)),
         };
         (share > LARGE && seconds > 0.0).then(|| {
             let sentence = format!(
-                "{} of the packets of {whose} were lost: it sent {} a second, and {} arrived; {help}.",
+                "{} of the packets of {group_label} were lost: it sent {} a second, and {} arrived; {help}.",
                 Scale::PERCENT.fixed(share, 1),
                 rate(sent),
                 rate(sent - lost)
@@ -50,9 +50,9 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
     names.iter().enumerate().filter_map(one).collect()
 }
 
-/// The share of its packets from which on a sender does more than probe its path.
+/// Loss share above which a sender does more than probe its path.
 const LARGE: f64 = 0.25;
-/// Groups that are named, those that lost most.
+/// Maximum number of groups named, largest loss first.
 const MAX_SENTENCES: usize = 4;
 
 #[cfg(test)]
@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use crate::results::samples::{header, result};
 
-    /// Of 1000 packets of each flow so many of the last group are lost.
-    fn told(lost: u64) -> Vec<String> {
+    /// Returns the remarks where `lost` of 1000 packets of each flow of the last group are lost.
+    fn warnings(lost: u64) -> Vec<String> {
         let mut result = result(1, 75);
         let last = result.flows.last_mut().unwrap();
         last.counts.lost_data = lost;
@@ -69,11 +69,11 @@ mod tests {
     }
 
     #[test]
-    fn much_that_was_lost_is_told_with_what_was_sent_and_arrived() {
-        assert!(told(250).is_empty());
-        // 1000 packets in the 25 s that count.
+    fn heavy_loss_is_reported_with_sent_and_received_rates() {
+        assert!(warnings(250).is_empty());
+        // 1000 packets in the 25 s measured.
         let expected = "99.8 % of the packets of `bold` (cubic) were lost: it sent 40 a second, and 0.1 arrived; \
                         a scheme that losses slow down, such as `cubic`, keeps to what arrives.";
-        assert_eq!(told(998), [expected]);
+        assert_eq!(warnings(998), [expected]);
     }
 }

@@ -1,4 +1,4 @@
-//! A link's capacity as a trace for mahimahi's `mm-link`.
+//! Link capacity as a trace for mahimahi's `mm-link`.
 
 use core::fmt;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -6,23 +6,23 @@ use thalweg_queue::CapacityTrace;
 pub use thalweg_queue::TraceWriteError;
 use thalweg_sim::spec::DirectionSpec;
 
-/// Bytes of an opportunity of mahimahi.
+/// Size of a mahimahi delivery opportunity, in bytes.
 const BYTES: u32 = 1500;
 
-/// More lines than this are not written, nor read by us: ten minutes at 1 Gbit/s.
+/// Maximum number of lines written or read: ten minutes at 1 Gbit/s.
 const MAX_LINES: u128 = 50_000_000;
 
 const PICOS_PER_MILLI: u64 = 1_000_000_000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// The reason for which a direction of a link has no trace.
+/// Reason why a link direction has no trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTrace {
-    /// Not one packet of 1500 bytes could leave in this time.
+    /// The link cannot send one packet of 1500 bytes in this time.
     Nothing(Duration),
-    /// The trace would have more lines than can be read again.
+    /// The trace would exceed the maximum number of lines.
     TooLong {
-        /// The number of lines that it would have.
+        /// Number of lines that it would have.
         lines: u64,
     },
 }
@@ -43,32 +43,32 @@ impl fmt::Display for NoTrace {
 
 impl core::error::Error for NoTrace {}
 
-/// The times at which a direction of a link can send 1500 bytes from the start of a run for `duration`: an opportunity
-/// stands at the first whole millisecond at which the link could have sent that much since the one before, so that the
-/// trace never lets more go than the link.
+/// Returns the times at which a link direction can send 1500 bytes, from the start of a run for `duration`. An
+/// opportunity lies at the first whole millisecond by which the link could have sent that much since the previous one;
+/// the trace never exceeds the link's capacity.
 ///
-/// The link's own trace comes out as it went in, if it is one of mahimahi's and no longer than `duration`. Otherwise the
-/// rate and its scheduled changes count, outages included; what the line puts around packets does not. mahimahi repeats
-/// a trace from its last opportunity on, so that a pause at the end is not told.
+/// A mahimahi trace configured for the link comes out unchanged if it is no longer than `duration`. Otherwise the rate
+/// and its scheduled changes count, outages included; link-layer framing overhead does not. mahimahi repeats a trace
+/// from its last opportunity on, and a pause at the end is lost.
 ///
 /// # Errors
 ///
 /// [`NoTrace`]
 pub fn opportunities(direction: &DirectionSpec, duration: Duration) -> Result<CapacityTrace, NoTrace> {
-    if let Some(own) = &direction.capacity {
-        let is_plain = own.bytes == BYTES
-            && own.period <= duration
-            && own.opportunities.last() == Some(&(Time::ZERO + own.period))
-            && own.opportunities.iter().all(|at| at.as_picos() % PICOS_PER_MILLI == 0)
+    if let Some(capacity_trace) = &direction.capacity {
+        let is_plain = capacity_trace.bytes == BYTES
+            && capacity_trace.period <= duration
+            && capacity_trace.opportunities.last() == Some(&(Time::ZERO + capacity_trace.period))
+            && capacity_trace.opportunities.iter().all(|at| at.as_picos() % PICOS_PER_MILLI == 0)
             && direction.schedule.is_empty();
         if is_plain {
-            return Ok(CapacityTrace::clone(own));
+            return Ok(CapacityTrace::clone(capacity_trace));
         }
     }
     let end = Time::ZERO + duration;
     let mut found = Opportunities::default();
     match &direction.capacity {
-        Some(own) => found.take(own, &outages(direction), end)?,
+        Some(capacity_trace) => found.take(capacity_trace, &outages(direction), end)?,
         None => {
             for (span, rate) in rates(direction, end) {
                 found.send(span.start, span.end, rate)?;
@@ -80,7 +80,7 @@ pub fn opportunities(direction: &DirectionSpec, duration: Duration) -> Result<Ca
     Ok(CapacityTrace { opportunities: found.times, period, bytes: BYTES })
 }
 
-/// The rates of a direction one after the other, until `end`.
+/// Returns the successive rates of a direction until `end`.
 fn rates(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, Rate)> {
     let mut rates = Vec::new();
     let (mut from, mut rate) = (Time::ZERO, direction.rate);
@@ -93,25 +93,25 @@ fn rates(direction: &DirectionSpec, end: Time) -> Vec<(core::ops::Range<Time>, R
     rates
 }
 
-/// The spans in which a direction that a trace rules stands still all the same.
+/// Returns the outages of a direction whose rate follows a trace.
 fn outages(direction: &DirectionSpec) -> Vec<core::ops::Range<Time>> {
     let stopped = rates(direction, Time::MAX).into_iter().filter(|(_, rate)| rate.is_zero());
     stopped.map(|(span, _)| span).collect()
 }
 
-/// Opportunities found so far, and what is left over for the next.
+/// Opportunities found so far, and the remainder for the next.
 #[derive(Debug, Default)]
 struct Opportunities {
     times: Vec<Time>,
-    /// In units of 1/(8 x 10^12) bytes, so that rates times picoseconds are whole.
+    /// Remainder in units of 1/(8 x 10^12) bytes, in which rates times picoseconds are integers.
     rest: u128,
 }
 
-/// An opportunity in these units.
+/// One opportunity in these units.
 const UNIT: u128 = BYTES as u128 * 8 * PICOS_PER_SECOND;
 
 impl Opportunities {
-    /// The link sends at `rate` from `from` to `until`.
+    /// Sends at `rate` from `from` to `until`.
     fn send(&mut self, from: Time, until: Time, rate: Rate) -> Result<(), NoTrace> {
         let bits = u128::from(rate.as_bits_per_sec());
         let sent = self.rest + bits * u128::from(until.since(from).as_picos());
@@ -119,27 +119,27 @@ impl Opportunities {
         self.check(count)?;
         for number in 1..=count {
             let needed = (number * UNIT - self.rest).div_ceil(bits.max(1));
-            // Within the span, so that it fits.
+            // Cannot overflow: the time lies within the span.
             let at = from.as_picos() + needed as u64;
-            self.times.push(whole(at));
+            self.times.push(next_millisecond(at));
         }
         self.rest = sent - count * UNIT;
         Ok(())
     }
 
-    /// The link follows a trace, but for times in which it stands still.
+    /// Follows the link's trace, except during outages.
     fn take(
         &mut self,
-        own: &CapacityTrace,
+        capacity_trace: &CapacityTrace,
         still: &[core::ops::Range<Time>],
         end: Time,
     ) -> Result<(), NoTrace> {
-        let period = own.period.as_picos();
-        let all = u128::from(end.as_picos() / period + 1) * own.opportunities.len() as u128;
+        let period = capacity_trace.period.as_picos();
+        let all = u128::from(end.as_picos() / period + 1) * capacity_trace.opportunities.len() as u128;
         self.check(all)?;
-        let each = u128::from(own.bytes) * 8 * PICOS_PER_SECOND;
+        let each = u128::from(capacity_trace.bytes) * 8 * PICOS_PER_SECOND;
         for repetition in 0..=end.as_picos() / period {
-            for at in &own.opportunities {
+            for at in &capacity_trace.opportunities {
                 let at = (repetition * period).saturating_add(at.as_picos());
                 let time = Time::from_picos(at);
                 if time > end {
@@ -151,7 +151,7 @@ impl Opportunities {
                 self.rest += each;
                 let count = self.rest / UNIT;
                 self.check(count)?;
-                let time = whole(at);
+                let time = next_millisecond(at);
                 self.times.extend(core::iter::repeat_n(time, count as usize));
                 self.rest -= count * UNIT;
             }
@@ -159,7 +159,7 @@ impl Opportunities {
         Ok(())
     }
 
-    /// So many more are not too many, to write or to go through.
+    /// Checks that `more` opportunities stay within the limit on writing and processing.
     fn check(&self, more: u128) -> Result<(), NoTrace> {
         let lines = self.times.len() as u128 + more;
         if lines > MAX_LINES {
@@ -169,8 +169,8 @@ impl Opportunities {
     }
 }
 
-/// The first whole millisecond from `picos` on; the last one there is where there is none.
-fn whole(picos: u64) -> Time {
+/// Returns the first whole millisecond at or after `picos`; the last representable one if there is none.
+fn next_millisecond(picos: u64) -> Time {
     let next = picos.checked_next_multiple_of(PICOS_PER_MILLI);
     Time::from_picos(next.unwrap_or(picos - picos % PICOS_PER_MILLI))
 }
@@ -194,7 +194,7 @@ mod tests {
         Change { rate: Some(rate), ..Change::at(at(millis)) }
     }
 
-    /// The trace, which reads back as what it is.
+    /// Returns the trace after a round trip through its text form.
     fn trace(direction: &DirectionSpec, millis: u64) -> CapacityTrace {
         let trace = opportunities(direction, Duration::from_millis(millis)).unwrap();
         let mut text = Vec::new();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_rate_gives_its_opportunities() {
-        // 12 Mbit/s is 1500 bytes a millisecond; of 18 Mbit/s every second millisecond has two.
+        // 12 Mbit/s is 1500 bytes per millisecond; at 18 Mbit/s every second millisecond has two opportunities.
         assert_eq!(trace(&direction(Rate::from_mbits_per_sec(12)), 3).opportunities, [at(1), at(2), at(3)]);
         let faster = trace(&direction(Rate::from_mbits_per_sec(18)), 4).opportunities;
         assert_eq!(faster, [1, 2, 2, 3, 4, 4].map(at));
@@ -218,27 +218,27 @@ mod tests {
         let mut direction = direction(Rate::from_mbits_per_sec(12));
         direction.schedule = vec![change(2, Rate::ZERO), change(5, Rate::from_mbits_per_sec(6))];
         assert_eq!(trace(&direction, 9).opportunities, [1, 2, 7, 9].map(at));
-        // Half a packet before a change is not lost.
+        // Half a packet before a rate change is carried over.
         direction.schedule[0].at = Time::from_picos(2_500_000_000);
         assert_eq!(trace(&direction, 9).opportunities, [1, 2, 6, 8].map(at));
     }
 
     #[test]
-    fn a_trace_comes_out_as_it_went_in() {
-        let own = CapacityTrace::parse("0\n3\n3\n10\n").unwrap();
+    fn a_plain_trace_is_exported_unchanged() {
+        let capacity_trace = CapacityTrace::parse("0\n3\n3\n10\n").unwrap();
         let mut direction = direction(Rate::from_mbits_per_sec(1));
-        direction.capacity = Some(Arc::new(own.clone()));
-        assert_eq!(trace(&direction, 100), own);
-        // Cut, or with opportunities of another size, it is told in mahimahi's terms.
+        direction.capacity = Some(Arc::new(capacity_trace.clone()));
+        assert_eq!(trace(&direction, 100), capacity_trace);
+        // Truncated traces, or traces with another opportunity size, are converted to mahimahi opportunities.
         assert_eq!(trace(&direction, 5).opportunities, [0, 3, 3].map(at));
-        direction.capacity = Some(Arc::new(CapacityTrace { bytes: 750, ..own }));
+        direction.capacity = Some(Arc::new(CapacityTrace { bytes: 750, ..capacity_trace }));
         assert_eq!(trace(&direction, 25).opportunities, [3, 10, 13, 20, 23].map(at));
         direction.schedule = vec![change(12, Rate::ZERO), change(14, Rate::from_mbits_per_sec(1))];
         assert_eq!(trace(&direction, 25).opportunities, [3, 10, 20, 23].map(at));
     }
 
     #[test]
-    fn what_cannot_be_told_is_refused() {
+    fn links_without_a_trace_representation_are_rejected() {
         let second = Duration::from_secs(1);
         let slow = opportunities(&direction(Rate::from_bits_per_sec(8000)), second);
         assert_eq!(slow, Err(NoTrace::Nothing(second)));

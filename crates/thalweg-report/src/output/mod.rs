@@ -1,9 +1,8 @@
-//! Results for people and for other programs: tables, folders, series, pictures, traces of capacity and
-//! sequence diagrams.
+//! Results for people and for other programs: tables, folders, series, pictures, capacity traces and sequence diagrams.
 
 mod columns;
 mod comparison;
-mod contest;
+mod criterion;
 mod failures;
 mod folder;
 mod history;
@@ -28,7 +27,7 @@ mod verdict;
 pub(crate) use columns::{Datum, words};
 pub use columns::{MeansRow, heads_of, mean_in_words, means, share_in_words, value};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
-pub use history::{Past, history};
+pub use history::{QuantityHistory, history};
 pub use parquet::ParquetSeries;
 pub use png::{Pixels, PngError, pixels, png};
 pub(crate) use remarks::remarks;

@@ -1,7 +1,7 @@
-//! Text of pictures as outlines, so that what draws pictures needs to know nothing of fonts.
+//! Conversion of text in pictures to outlines: the renderer needs no fonts.
 //!
-//! Letters stand one after the other with the font's distances between pairs; there is one font, which has no more to it.
-//! What it lacks is a box. An accent of its own is drawn over the letter before it.
+//! Glyphs are placed one after the other with the font's pair kerning. Glyphs missing from the one font are drawn as a
+//! box. A combining accent is drawn over the preceding letter.
 
 use core::fmt::Write;
 use resvg::usvg::roxmltree::{Document, Error, Node};
@@ -9,11 +9,11 @@ use ttf_parser::gpos::{PairAdjustment, PositioningSubtable};
 use ttf_parser::opentype_layout::LayoutTable;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// The picture with every text as a path. `font` is the font's file.
+/// Replaces every text of the picture by a path. `font` is the content of the font file.
 ///
 /// # Errors
 ///
-/// When `svg` is no XML. A font that cannot be read leaves texts out.
+/// When `svg` is not XML. A font that cannot be read leaves texts out.
 pub(super) fn outlined(svg: &str, font: &[u8]) -> Result<String, Error> {
     let document = Document::parse(svg)?;
     let sheet: String = document
@@ -27,7 +27,7 @@ pub(super) fn outlined(svg: &str, font: &[u8]) -> Result<String, Error> {
         let range = node.range();
         if node.has_tag_name(STYLE) {
             drawn.push_str(&svg[done..range.start]);
-            // Rules for texts are for what stands in their place.
+            // Style rules for texts apply to the groups that replace them.
             drawn.push_str(&svg[range.clone()].replace("\ntext {", "\n.text {"));
             done = range.end;
         } else if node.has_tag_name(TEXT) {
@@ -45,10 +45,11 @@ pub(super) fn outlined(svg: &str, font: &[u8]) -> Result<String, Error> {
 const SVG: &str = "http://www.w3.org/2000/svg";
 const STYLE: (&str, &str) = (SVG, "style");
 const TEXT: (&str, &str) = (SVG, "text");
-/// The size of text of which nothing is said, in CSS.
+/// Default text size in CSS.
 const MEDIUM: f32 = 16.0;
 
-/// The size of a text in units of the picture: by its class, its own attribute or that of what it is in, or all texts' rule.
+/// Returns the size of a text in units of the picture: by its class, by its own or an inherited attribute, or by the
+/// rule for all texts.
 fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
     let rule = |selector: &str, key: &str| {
         let (_, rule) = sheet.split_once(&format!("{selector} {{"))?;
@@ -62,7 +63,7 @@ fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
     by_class().or_else(of_all).or_else(by_attribute).unwrap_or(MEDIUM)
 }
 
-/// A text as a group with its attributes, and its letters in it as one path.
+/// Writes a text as a group with its attributes, and its glyphs as one path.
 fn element(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
     let number = |name| node.attribute(name).and_then(|text| text.parse().ok()).unwrap_or(0.0_f32);
     let words: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
@@ -87,13 +88,13 @@ fn element(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
         write!(drawn, "><path transform=\"matrix({scale} 0 0 -{scale} {x} {y})\" d=\"{}\"/></g>", line.path);
 }
 
-/// Attributes of texts that say where letters stand.
+/// Attributes that position texts.
 const PLACES: [&str; 4] = ["x", "y", "text-anchor", "font-size"];
 
-/// A line of letters as a path, in units of the font.
+/// Line of glyphs as a path, in font units.
 struct Line {
     path: String,
-    /// The place of the next letter.
+    /// Position of the next glyph.
     at: f32,
 }
 
@@ -131,13 +132,13 @@ impl OutlineBuilder for Line {
     }
 }
 
-/// The distance of two glyphs beyond that of others, in units of the font.
+/// Returns the kerning of two glyphs, in font units.
 fn between(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
     let Some(positions) = face.tables().gpos else { return 0 };
     pairs(&positions, left, right).unwrap_or(0)
 }
 
-/// The same, of the first rule for the two.
+/// Returns the kerning of the first rule that matches the pair.
 fn pairs(positions: &LayoutTable<'_>, left: GlyphId, right: GlyphId) -> Option<i16> {
     positions.lookups.into_iter().find_map(|lookup| {
         lookup.subtables.into_iter::<PositioningSubtable<'_>>().find_map(|table| {
@@ -154,7 +155,7 @@ fn pairs(positions: &LayoutTable<'_>, left: GlyphId, right: GlyphId) -> Option<i
     })
 }
 
-/// True for characters that are there for their effect on others, and are not seen.
+/// Returns true for characters that only affect others and are invisible.
 fn is_ignorable(letter: char) -> bool {
     matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_where_the_font_says() {
+    fn glyphs_follow_the_advance_widths_of_the_font() {
         assert!(width("AV") < width("A") + width("V"), "a pair of which the font says how near it stands");
         assert_eq!(width("nn"), 2.0 * width("n"));
         assert_eq!(width("n\u{ad}n"), width("nn"), "a soft hyphen is not seen");

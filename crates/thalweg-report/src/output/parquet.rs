@@ -1,4 +1,4 @@
-//! The same table as [`CsvSeries`](super::CsvSeries) in the Parquet format.
+//! Recorded series in the Parquet format, with the columns of [`CsvSeries`](super::CsvSeries).
 
 use super::series::{RunKey, subject};
 use ::parquet::basic::Encoding;
@@ -13,8 +13,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use thalweg_sim::{RunResult, Series};
 
-/// The columns. Texts and seeds repeat for each point of a series and are stored as dictionaries, of which repeats
-/// cost nearly nothing.
+/// Columns. Texts and seeds repeat for each point of a series; dictionary encoding makes the repeats nearly free.
 const SCHEMA: &str = "message series {
     REQUIRED BYTE_ARRAY scheme (UTF8);
     REQUIRED INT64 seed (INTEGER(64, false));
@@ -25,16 +24,16 @@ const SCHEMA: &str = "message series {
     REQUIRED DOUBLE value;
 }";
 
-/// The library's writers are generic over it: with one type they are compiled here, and once.
+/// The library's writers are generic over the sink: a single type compiles them here, and once.
 pub(super) type Sink = Box<dyn Write + Send>;
 
-/// Writes series as a Parquet file with a row group for each run.
+/// Writer of series as a Parquet file with a row group for each run.
 pub struct ParquetSeries {
     writer: SerializedFileWriter<Sink>,
 }
 
 impl ParquetSeries {
-    /// Begins a file.
+    /// Creates a file.
     pub fn new(to: impl Write + Send + 'static) -> io::Result<Self> {
         Self::begin(Box::new(to))
     }
@@ -47,7 +46,7 @@ impl ParquetSeries {
                 .set_column_dictionary_enabled(column.clone(), false)
                 .set_column_encoding(column, Encoding::PLAIN)
         });
-        // The least and the greatest of a text help nobody, and took a third of the time.
+        // Text minima and maxima are of no use to readers, and computing them took a third of the time.
         let texts = ["scheme", "quantity", "unit", "subject"].map(ColumnPath::from);
         let properties = texts.into_iter().fold(properties, |properties, column| {
             properties.set_column_statistics_enabled(column, EnabledStatistics::None)
@@ -83,7 +82,7 @@ impl ParquetSeries {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     pub fn finish(self) -> io::Result<()> {
         self.writer.into_inner().map_err(other)?.flush()
     }

@@ -1,20 +1,19 @@
-//! Pictures in pixels, for programs that do not take SVG.
+//! PNG pictures, for programs that do not take SVG.
 //!
-//! They are drawn with a font that is part of the program (`assets/font`) and never with one of the system, so that the
-//! same picture has the same bytes on every machine. The background is white: style sheets for dark screens are not
-//! looked at.
+//! They are rendered with an embedded font (`assets/font`) and never with a system font: the same picture has the same
+//! bytes on every machine. The background is white; dark-mode style sheets are ignored.
 
 use super::outlines::outlined;
 use core::fmt;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-/// The reason for which a picture cannot be drawn in pixels.
+/// Reason why a picture cannot be rendered to pixels.
 #[derive(Debug)]
 pub enum PngError {
-    /// It would be too large: its width and height in units of the SVG.
+    /// The picture is too large: its width and height in SVG units.
     TooLarge(f32, f32),
-    /// It is no SVG that can be drawn, or cannot be encoded.
+    /// The picture is not a renderable SVG, or cannot be encoded.
     Picture(String),
 }
 
@@ -33,45 +32,45 @@ impl fmt::Display for PngError {
 
 impl core::error::Error for PngError {}
 
-/// Draws an SVG as PNG, each of its units as two pixels; large pictures get fewer, but never less than one, so that they have
-/// no more than some 33 million pixels in all.
+/// Renders an SVG as PNG at two pixels per SVG unit. Large pictures get fewer pixels, at least one per unit, to stay
+/// below about 33 million pixels in all.
 ///
 /// # Errors
-/// [`PngError::TooLarge`] where one pixel a unit is too many, [`PngError::Picture`] where `svg` is no picture.
+/// [`PngError::TooLarge`] where one pixel per unit is too many, [`PngError::Picture`] where `svg` is not a picture.
 pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     drawn(svg, SCALE)?.encode_png().map_err(|error| PngError::Picture(error.to_string()))
 }
 
-/// A picture in pixels.
+/// Picture in pixels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pixels {
-    /// Pixels of a row.
+    /// Width, in pixels.
     pub width: u32,
-    /// Rows.
+    /// Height, in pixels.
     pub height: u32,
     /// Red, green and blue of each pixel, row by row from the top.
     pub rgb: Vec<u8>,
 }
 
-/// Draws an SVG, each of its units as one pixel.
+/// Renders an SVG at one pixel per SVG unit.
 ///
 /// # Errors
-/// As [`png`].
+/// Same as [`png`].
 pub fn pixels(svg: &str) -> Result<Pixels, PngError> {
     let pixmap = drawn(svg, 1.0)?;
-    // Nothing is transparent on a white ground.
+    // Nothing is transparent on a white background.
     let rgb = pixmap.data().chunks_exact(4).flat_map(|of| [of[0], of[1], of[2]]).collect();
     Ok(Pixels { width: pixmap.width(), height: pixmap.height(), rgb })
 }
 
-/// Draws an SVG with at most `largest` pixels a unit.
+/// Renders an SVG with at most `largest` pixels per unit.
 fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
     let svg = outlined(svg, FONT).map_err(|error| picture(&error))?;
     let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| picture(&error))?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let too_large = PngError::TooLarge(width, height);
-    // Rounded down, so that the edge of the last row and column is no mixture with what is beyond.
+    // Rounded down; otherwise the last row and column would blend with the area beyond the edge.
     let Some(scale) = scale(width, height).map(|scale| scale.min(largest)) else { return Err(too_large) };
     let pixels = |length: f32| (length * scale) as u32;
     let Some(mut pixmap) = Pixmap::new(pixels(width).max(1), pixels(height).max(1)) else {
@@ -82,17 +81,17 @@ fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     Ok(pixmap)
 }
 
-/// Pixels a unit.
+/// Returns the pixels per unit.
 fn scale(width: f32, height: f32) -> Option<f32> {
     let fits = (MAX_PIXELS as f32 / width / height).sqrt();
     (fits >= 1.0).then_some(fits.min(SCALE))
 }
 
-/// The one font that is used for all text, whatever font it asks for.
+/// Font for all text, whatever the picture requests.
 const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
-/// Pixels a unit, for text that is sharp on paper and on dense screens.
+/// Default pixels per unit, for sharp text on paper and high-resolution screens.
 const SCALE: f32 = 2.0;
-/// A picture takes four bytes a pixel, twice while it is encoded.
+/// Maximum number of pixels. A picture takes four bytes per pixel, and twice that during encoding.
 pub(super) const MAX_PIXELS: u32 = 1 << 25;
 
 #[cfg(test)]
@@ -117,7 +116,7 @@ mod tests {
         Pixmap::decode_png(&png(svg).unwrap()).unwrap()
     }
 
-    /// Pixels of a rectangle, in units of the SVG, that are darker than half.
+    /// Counts the pixels of a rectangle, given in SVG units, that are darker than half.
     fn dark(pixmap: &Pixmap, x: (u32, u32), y: (u32, u32)) -> usize {
         let rows = (2 * y.0)..(2 * y.1);
         let pixels = rows.flat_map(|y| ((2 * x.0)..(2 * x.1)).map(move |x| pixmap.pixel(x, y).unwrap()));
@@ -167,7 +166,7 @@ mod tests {
         let pixels = dark(&with, place.0, place.1);
         assert!((200..4000).contains(&pixels), "{pixels}");
         assert_eq!(dark(&without, place.0, place.1), 0);
-        // Twice the letters take about twice the room.
+        // Twice the letters take about twice the width.
         assert_eq!(dark(&with, (200, 860), (0, 30)), 0);
         let longer = decoded(&figure("Two users meet Two users meet"));
         assert!(dark(&longer, (120, 300), (10, 30)) > pixels / 3);
@@ -186,8 +185,8 @@ mod tests {
         assert_eq!(decoded(&figure("日")).take(), decoded(&figure("月")).take());
     }
 
-    /// The bytes depend on nothing but the picture and the versions of the crates that draw and encode; with others
-    /// this sum may change.
+    /// The bytes depend only on the picture and the versions of the rendering and encoding crates; a new version may
+    /// change this hash.
     #[test]
     fn the_same_picture_has_the_same_bytes() {
         let bytes = png(&figure("Same bytes")).unwrap();
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_said() {
+    fn pictures_that_cannot_be_rendered_are_reported() {
         assert!(png("no picture").unwrap_err().to_string().contains("cannot draw the picture"));
         let empty = "<svg xmlns='http://www.w3.org/2000/svg' width='800' height='1e9'/>";
         let error = png(empty).unwrap_err().to_string();

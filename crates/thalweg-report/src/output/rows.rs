@@ -1,5 +1,5 @@
-//! Results of runs as tables with a row for each flow or each link, for programs that compute with them: as columns, and in the
-//! Parquet format.
+//! Results of runs as tables with a row for each flow or link, for further computation: in memory as columns, and in
+//! the Parquet format.
 
 use super::parquet::{Sink, column, other, unexpected_type};
 use crate::results::{Metric, Of, Run};
@@ -13,34 +13,34 @@ use ::parquet::schema::types::Type;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// The values of a column.
+/// Values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cells {
-    /// Texts.
+    /// Strings.
     Text(Vec<String>),
-    /// Whole numbers.
-    Whole(Vec<u64>),
-    /// Counts, of which some may be missing.
+    /// Integers.
+    Integer(Vec<u64>),
+    /// Counts, possibly missing.
     Count(Vec<Option<u64>>),
-    /// Numbers, of which some may be missing.
+    /// Numbers, possibly missing.
     Number(Vec<Option<f64>>),
-    /// True or false.
+    /// Booleans.
     Switch(Vec<bool>),
 }
 
-/// A column with its name, which ends in its unit.
+/// Column with its name, which ends in its unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// The values.
+    /// Values.
     pub cells: Cells,
 }
 
-/// A table: columns of equal length.
+/// Table of columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// The columns.
+    /// Columns.
     pub columns: Vec<Column>,
 }
 
@@ -48,38 +48,38 @@ impl Cells {
     fn len(&self) -> usize {
         match self {
             Self::Text(cells) => cells.len(),
-            Self::Whole(cells) => cells.len(),
+            Self::Integer(cells) => cells.len(),
             Self::Count(cells) => cells.len(),
             Self::Number(cells) => cells.len(),
             Self::Switch(cells) => cells.len(),
         }
     }
 
-    /// Appends the values of a column of the same kind; others are left out.
+    /// Appends the values of a column of the same type; ignores other types.
     fn append(&mut self, other: Self) {
         match (self, other) {
-            (Self::Text(own), Self::Text(other)) => own.extend(other),
-            (Self::Whole(own), Self::Whole(other)) => own.extend(other),
-            (Self::Count(own), Self::Count(other)) => own.extend(other),
-            (Self::Number(own), Self::Number(other)) => own.extend(other),
-            (Self::Switch(own), Self::Switch(other)) => own.extend(other),
+            (Self::Text(target), Self::Text(other)) => target.extend(other),
+            (Self::Integer(target), Self::Integer(other)) => target.extend(other),
+            (Self::Count(target), Self::Count(other)) => target.extend(other),
+            (Self::Number(target), Self::Number(other)) => target.extend(other),
+            (Self::Switch(target), Self::Switch(other)) => target.extend(other),
             _ => {}
         }
     }
 }
 
 impl Rows {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |column| column.cells.len())
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Puts a column before the others.
+    /// Inserts a column before the others.
     pub fn push_front(&mut self, name: impl Into<String>, cells: Cells) {
         self.columns.insert(0, Column { name: name.into(), cells });
     }
@@ -90,8 +90,8 @@ impl Rows {
             *self = other;
             return;
         }
-        for (own, other) in self.columns.iter_mut().zip(other.columns) {
-            own.cells.append(other.cells);
+        for (target, other) in self.columns.iter_mut().zip(other.columns) {
+            target.cells.append(other.cells);
         }
     }
 
@@ -121,12 +121,12 @@ impl Rows {
 
     fn of_run(run: &Run, rows: usize) -> Self {
         let mut table = Self::default();
-        table.columns.push(Column { name: "seed".to_owned(), cells: Cells::Whole(vec![run.seed; rows]) });
+        table.columns.push(Column { name: "seed".to_owned(), cells: Cells::Integer(vec![run.seed; rows]) });
         table.text("fingerprint", core::iter::repeat_n(run.fingerprint.as_str(), rows));
         table
     }
 
-    /// A row for each flow of a run.
+    /// Returns a row for each flow of a run.
     pub fn flows(run: &Run) -> Self {
         let mut table = Self::of_run(run, run.flows.len());
         let scheme = |group: &str| run.groups.iter().find(|of| of.name == group).map_or("", |of| &of.scheme);
@@ -138,7 +138,7 @@ impl Rows {
         table
     }
 
-    /// A row for each direction of a link of a run.
+    /// Returns a row for each link direction of a run.
     pub fn links(run: &Run) -> Self {
         let mut table = Self::of_run(run, run.links.len());
         table.text("link", run.links.iter().map(|link| link.name.as_str()));
@@ -150,13 +150,13 @@ impl Rows {
     }
 }
 
-/// Writes tables with the same columns as a Parquet file, with a row group for each.
+/// Writer of tables with the same columns as a Parquet file, with a row group for each table.
 pub struct ParquetRows {
     writer: SerializedFileWriter<Sink>,
 }
 
 impl ParquetRows {
-    /// Begins a file for tables with the columns of `like`.
+    /// Creates a file for tables with the columns of `like`.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl ParquetRows {
             let unsigned = LogicalType::integer(64, false);
             let field = match of.cells {
                 Cells::Text(_) => required(Physical::BYTE_ARRAY).with_logical_type(Some(LogicalType::String)),
-                Cells::Whole(_) => required(Physical::INT64).with_logical_type(Some(unsigned)),
+                Cells::Integer(_) => required(Physical::INT64).with_logical_type(Some(unsigned)),
                 Cells::Count(_) => required(Physical::INT64)
                     .with_logical_type(Some(unsigned))
                     .with_repetition(Repetition::OPTIONAL),
@@ -190,7 +190,7 @@ impl ParquetRows {
         Ok(Self { writer: writer.map_err(other)? })
     }
 
-    /// Adds the rows of a table; nothing for one without.
+    /// Adds the rows of a table; an empty table adds nothing.
     ///
     /// # Errors
     ///
@@ -207,7 +207,7 @@ impl ParquetRows {
                     let cells: Vec<ByteArray> = cells.iter().map(|cell| cell.as_str().into()).collect();
                     writer.write_batch(&cells, None, None).map(drop)
                 }
-                (Cells::Whole(cells), ColumnWriter::Int64ColumnWriter(writer)) => {
+                (Cells::Integer(cells), ColumnWriter::Int64ColumnWriter(writer)) => {
                     // An unsigned integer is stored as the signed one with the same bits.
                     let cells: Vec<i64> = cells.iter().map(|cell| cell.cast_signed()).collect();
                     writer.write_batch(&cells, None, None).map(drop)
@@ -232,7 +232,7 @@ impl ParquetRows {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
     ///

@@ -1,19 +1,19 @@
-//! Recorded series as a table of one row a point.
+//! Recorded series as a table of one row per point.
 
 use std::io::{self, Write};
 use thalweg_proto::units::Time;
 use thalweg_sim::{RunResult, Series};
 
-/// The run that a series belongs to.
+/// Run that a series belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
-    /// The scheme where schemes are compared; empty otherwise.
+    /// Scheme in a comparison; empty otherwise.
     pub scheme: &'a str,
-    /// The seed.
+    /// Seed.
     pub seed: u64,
 }
 
-/// The subject of a series: the flow's name, or the link's with its ends.
+/// Returns the subject of a series: the flow's name, or the link's name with its endpoints.
 pub fn subject(result: &RunResult, series: &Series) -> String {
     let position = series.subject as usize;
     if series.quantity.is_of_flow() {
@@ -23,14 +23,14 @@ pub fn subject(result: &RunResult, series: &Series) -> String {
     link.map(|link| format!("{} {}->{}", link.name, link.from, link.to)).unwrap_or_default()
 }
 
-/// Writes series as comma-separated values (RFC 4180).
+/// Writer of series as comma-separated values (RFC 4180).
 #[derive(Debug)]
 pub struct CsvSeries<W: Write> {
     to: W,
 }
 
 impl<W: Write> CsvSeries<W> {
-    /// Begins a table with its heading.
+    /// Creates a table with its heading.
     pub fn new(mut to: W) -> io::Result<Self> {
         to.write_all(b"scheme,seed,quantity,unit,subject,time_s,value\n")?;
         Ok(Self { to })
@@ -41,14 +41,14 @@ impl<W: Write> CsvSeries<W> {
         add_points(&mut self.to, key, result)
     }
 
-    /// Ends the table.
+    /// Finishes the table.
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
     }
 }
 
-// Compiled here, wherever it is written to.
+// Not generic over the sink, to be compiled once, in this crate.
 fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Result<()> {
     for series in &result.series {
         let prefix = format!(
@@ -74,7 +74,7 @@ fn add_points(to: &mut dyn Write, key: RunKey<'_>, result: &RunResult) -> io::Re
     Ok(())
 }
 
-/// Adds a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.
+/// Appends a time in seconds, exactly. Series are long, and this is several times faster than formatting a float.
 pub(super) fn seconds(line: &mut Vec<u8>, time: Time) {
     let picos = time.as_picos();
     digits(line, picos / PICOS, 1);
@@ -88,19 +88,19 @@ pub(super) fn seconds(line: &mut Vec<u8>, time: Time) {
     }
 }
 
-/// Adds a value as `{}` writes it. Most are whole: counts, windows, rates.
+/// Appends a value in the format of `{}`. Most values are integers: counts, windows, rates.
 fn number(line: &mut Vec<u8>, value: f64) {
-    let whole = value as u64;
-    // Zero may have a sign.
-    if whole > 0 && whole <= LARGEST_WHOLE && whole as f64 == value {
-        digits(line, whole, 1);
+    let integer = value as u64;
+    // Zero may be negative.
+    if integer > 0 && integer <= MAX_EXACT_INTEGER && integer as f64 == value {
+        digits(line, integer, 1);
     } else {
-        // A vector takes whatever is written to it.
+        // Writing to a vector cannot fail.
         let _ = write!(line, "{value}");
     }
 }
 
-/// Adds a number in decimal, with at least so many digits.
+/// Appends a number in decimal, with at least `least` digits.
 fn digits(line: &mut Vec<u8>, mut number: u64, least: usize) {
     let mut reversed = [b'0'; 20];
     let mut length = 0;
@@ -112,13 +112,13 @@ fn digits(line: &mut Vec<u8>, mut number: u64, least: usize) {
     line.extend(reversed[..length.max(least)].iter().rev());
 }
 
-/// In a second.
+/// Picoseconds in a second.
 const PICOS: u64 = 1_000_000_000_000;
 
-/// Floats tell all whole numbers up to here apart.
-const LARGEST_WHOLE: u64 = 1 << 53;
+/// Largest integer up to which floats represent all integers.
+const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
-/// `text` as a field: quoted where it holds what separates fields.
+/// Returns `text` as a field: quoted where it contains a separator.
 pub(super) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::results::samples::result;
 
-    /// Numbers written by hand are those that the library writes.
+    /// Tests that this number formatting equals the standard library's.
     #[test]
     fn numbers_are_written_as_floats_are() {
         let text = |write: &dyn Fn(&mut Vec<u8>)| {

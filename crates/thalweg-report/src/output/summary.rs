@@ -1,16 +1,16 @@
-//! The text of a run or of several replications: the results at a glance.
+//! Text summary of a run or of several replications.
 
 use super::columns::{self, Datum, Row};
 use super::comparison;
 use super::remarks::remarks;
-use super::table::{Align, Table, shorten, telling};
+use super::table::{Align, Table, distinct_width, shorten};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
     Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, SizeMetrics, Summary, Tables,
     Until,
 };
 
-/// The document as text.
+/// Formats the document as text.
 pub fn summary(document: &Document, style: Style) -> String {
     let mut text = heading(document, style);
     match &document.body {
@@ -44,7 +44,7 @@ fn heading(document: &Document, style: Style) -> String {
     text
 }
 
-/// The title of the scenario, and what was simulated.
+/// Returns the title of the scenario and a line about the simulation.
 pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String) {
     let scenario = &document.scenario;
     let title = if scenario.title.is_empty() { &scenario.file } else { &scenario.title };
@@ -61,19 +61,19 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
     (style.clean(title), format!("{} {done}{warmup}; {seeds}", plain_seconds(document.duration_s)))
 }
 
-/// The sentence on runs that were made until an interval was narrow enough, or until no more were allowed.
+/// Returns the sentence on runs repeated until an interval was narrow enough or the maximum was reached.
 fn until_text(until: &Until, document: &Document, style: Style) -> String {
-    let (runs, word, asked) =
+    let (runs, word, target) =
         (document.seeds.len(), until.word().replace('_', " "), Scale::PERCENT.value(until.share));
     let of = if until.of.is_empty() { String::new() } else { format!(" ({})", style.clean(&until.of)) };
     match until.widest.map(|widest| Scale::PERCENT.value(widest)) {
         Some(widest) if until.is_reached() => {
             format!(
-                "After {runs} runs every 95 % interval of {word} is within {asked}; the widest is {widest}{of}."
+                "After {runs} runs every 95 % interval of {word} is within {target}; the widest is {widest}{of}."
             )
         }
         Some(widest) => format!(
-            "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {asked} was asked for; allow more with \
+            "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {target} was asked for; allow more with \
              --max-reps."
         ),
         None if until.is_always_zero(document) => format!(
@@ -83,7 +83,7 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
     }
 }
 
-/// The line that says how much of an interrupted document is missing.
+/// Returns the line on the missing part of an interrupted document.
 fn partial(document: &Document) -> String {
     let (complete, begun) = document
         .runs()
@@ -115,7 +115,7 @@ fn run_text(run: &Run, style: Style) -> String {
     text
 }
 
-/// A table with an empty line before it; nothing for an empty table.
+/// Formats a table with an empty line before it; returns nothing for an empty table.
 pub(super) fn section(table: &Table, style: Style) -> String {
     if table.is_empty() { String::new() } else { format!("\n{}", table.render(style)) }
 }
@@ -140,7 +140,7 @@ fn flows_table(run: &Run, style: Style) -> Table {
         .first_column(NAME_COLUMNS)
 }
 
-/// Of many flows those with the lowest, the median and the highest goodput.
+/// Returns the flows with the lowest, median and highest goodput of many.
 fn extremes(mut sorted: Vec<&Flow>, style: Style) -> Vec<Row<'_>> {
     sorted.sort_by(|a, b| a.or_zero(Metric::Goodput).total_cmp(&b.or_zero(Metric::Goodput)));
     let last = sorted.len().max(1) - 1;
@@ -163,7 +163,7 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let shown = || groups.iter().take(MAX_ROWS);
     let schemes: Vec<String> = shown().map(|group| style.clean(&group.scheme)).collect();
-    let widest = telling(&schemes, SCHEME_COLUMNS, style);
+    let widest = distinct_width(&schemes, SCHEME_COLUMNS, style);
     for (group, scheme) in shown().zip(&schemes) {
         let lead = vec![group.name.clone(), shorten(scheme, widest, style), group.flows.to_string()];
         rows.push(Row { lead, ..Row::new(String::new(), |metric| group.get(metric).map(Datum::One)) });
@@ -174,7 +174,7 @@ fn groups_table(groups: &[Group], style: Style) -> Table {
     table
 }
 
-/// The table of the times that transfers took, of the groups that have transfers.
+/// Builds the table of completion times of the groups that have transfers.
 fn completions_table(groups: &[Group], style: Style) -> Table {
     let has = |group: &&Group| group.or_zero(Metric::Completions) + group.or_zero(Metric::Unfinished) > 0.0;
     let some: Vec<&Group> = groups.iter().filter(has).collect();
@@ -188,13 +188,13 @@ fn completions_table(groups: &[Group], style: Style) -> Table {
     table
 }
 
-/// Completion times by size, where there is more than one class.
+/// Builds the table of completion times by size where there are several classes.
 fn sizes_table(rows: &[Row<'_>], style: Style) -> Table {
     let rows = if rows.len() < 2 { &[][..] } else { rows };
     columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
 }
 
-/// A class of sizes, by its ends.
+/// Formats a size class by its bounds.
 pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
     let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);
     match (from, below) {
@@ -204,7 +204,7 @@ pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
     }
 }
 
-/// A class of sizes with the number of runs that its times are of, where some have none.
+/// Formats a size class, with the number of runs behind its times where some runs have none.
 pub(super) fn mean_size_words(class: &SizeMetrics) -> String {
     let size = size_words((class.from_bytes, class.below_bytes));
     let runs = |metric: Metric| class.metrics.get(metric.name(Of::SizeClass)).map(|estimate| estimate.n);
@@ -214,21 +214,20 @@ pub(super) fn mean_size_words(class: &SizeMetrics) -> String {
     }
 }
 
-/// The table of the times that segments took to the sink, and of the data that waited there to be read, of flows that
-/// have either.
+/// Builds the table of segment delays to the sink and of data waiting to be read there, for flows that have either.
 fn sinks_table(flows: &[Flow], style: Style) -> Table {
     let has = |flow: &&Flow| flow.get(Metric::Segments).is_some() || flow.get(Metric::UnreadMax).is_some();
     of_flows(Tables::SINKS, "Sink", &flows.iter().filter(has).collect::<Vec<_>>(), style)
 }
 
-/// Holes in segments and what there was no room for, of flows that met either.
+/// Builds the table of holes in segments and of data that exceeded the buffer, for flows with either.
 fn segments_table(flows: &[Flow], style: Style) -> Table {
-    let met = [Metric::IncompleteSegments, Metric::RefusedPackets, Metric::EvictedSegments];
-    let has = |flow: &&Flow| met.iter().any(|&metric| flow.or_zero(metric) > 0.0);
+    let reassembly_losses = [Metric::IncompleteSegments, Metric::RefusedPackets, Metric::EvictedSegments];
+    let has = |flow: &&Flow| reassembly_losses.iter().any(|&metric| flow.or_zero(metric) > 0.0);
     of_flows(Tables::TWO_LEVEL, "Two-level", &flows.iter().filter(has).collect::<Vec<_>>(), style)
 }
 
-/// The frames of flows of live media.
+/// Builds the table of live-media frames.
 fn media_table(flows: &[Flow], style: Style) -> Table {
     let has = |flow: &&Flow| flow.get(Metric::FramesEncoded).is_some();
     of_flows(Tables::MEDIA, "Media", &flows.iter().filter(has).collect::<Vec<_>>(), style)
@@ -258,16 +257,15 @@ fn links_table(links: &[Link], style: Style) -> Table {
     table
 }
 
-/// A direction of a link: its ends, and its name where that says more.
+/// Formats a link direction: its endpoints, and its name where that adds information.
 pub(crate) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
     let arrow = if style.unicode { "→" } else { "->" };
     let ends = format!("{from} {arrow} {to}");
-    let says_nothing_new =
-        name == format!("{from}-{to}") || name == format!("{to}-{from}") || name.is_empty();
-    if says_nothing_new { ends } else { format!("{name}: {ends}") }
+    let is_redundant = name == format!("{from}-{to}") || name == format!("{to}-{from}") || name.is_empty();
+    if is_redundant { ends } else { format!("{name}: {ends}") }
 }
 
-/// A last row that tells how many were left out.
+/// Adds a last row with the number of rows left out.
 fn more(table: &mut Table, all: usize, what: &str) {
     if all > MAX_ROWS {
         table.row([format!("+ {} {what}", all - MAX_ROWS)]);
@@ -308,7 +306,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     format!("{text}{}{words}", section(&links, style))
 }
 
-/// Each group, and all together where there are several.
+/// Builds the table of groups, with a total where there are several.
 fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style) -> Table {
     let has = |group: &&GroupMetrics| place == Tables::MEANS || has_transfers(&group.metrics);
     let some: Vec<&GroupMetrics> = summary.groups.iter().filter(has).collect();
@@ -326,24 +324,23 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
 }
 
-/// True if transfers were begun.
+/// Returns true if transfers were started.
 pub(super) fn has_transfers(metrics: &Metrics) -> bool {
     let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
     begun(Metric::Completions) || begun(Metric::Unfinished)
 }
 
-/// The row of a scheme, a group or a link: its means with intervals.
+/// Returns the row of a scheme, a group or a link: its means with intervals.
 pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
     Row::new(name, move |metric| metrics.get(metric.name(of)).copied().map(Datum::Mean))
 }
 
-/// The table of the segments of two-level flow control, and of the data that waited to be read, of groups that have
-/// either.
+/// Builds the table of two-level flow-control segments and of data waiting to be read, for groups that have either.
 fn mean_sinks_table(summary: &Summary, style: Style) -> Table {
     mean_table(summary, Tables::SINK_MEANS, "Sink", &[Metric::Segments, Metric::UnreadMax], style)
 }
 
-/// A table of the groups that have any of these metrics.
+/// Builds a table of the groups that have any of these metrics.
 fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style: Style) -> Table {
     let has =
         |group: &&GroupMetrics| of.iter().any(|metric| group.metrics.contains_key(metric.name(Of::Group)));
@@ -358,15 +355,15 @@ fn mean_table(summary: &Summary, place: Tables, head: &str, of: &[Metric], style
     table
 }
 
-/// Up to so many flows each have a row.
+/// Maximum number of flows with a row each.
 const MAX_FLOWS: usize = 20;
-/// Beyond so many groups the extremes of all flows are shown together.
+/// Number of groups above which the extremes of all flows are shown together.
 const MAX_GROUPS: usize = 6;
-/// Rows of groups and bottlenecks, so that a result fits on a screen.
+/// Maximum number of rows for groups and bottlenecks, chosen for a result that fits on a screen.
 const MAX_ROWS: usize = 16;
-/// Room for a flow's or group's name within 100 columns.
+/// Maximum width of a flow or group name within 100 columns.
 const NAME_COLUMNS: usize = 22;
-/// Room for schemes beside the names of their groups, where that tells them apart.
+/// Maximum width of a scheme name beside group names, where it distinguishes them.
 const SCHEME_COLUMNS: usize = 10;
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ Fingerprint 000000000000feee
 }
 
 #[test]
-fn holes_and_lack_of_room_have_a_table_where_there_were_any() {
+fn holes_and_refused_data_have_a_table_when_present() {
     let mut result = result(1, 75);
     let counts = |holes| TwoLevelCounts {
         incomplete: holes,
@@ -69,7 +69,8 @@ Bottleneck ";
     fits(&text);
 }
 
-/// Runs of a group whose transfers took so many milliseconds in the mean; the 99th percentile is the same in all.
+/// Returns runs of a group whose transfers took these mean times in milliseconds; the 99th percentile is the same in
+/// all.
 fn with_transfers(means: &[u64]) -> Vec<Run> {
     let run = |(mean, seed): (&u64, u64)| {
         let mut result = result(seed, 75);
@@ -93,8 +94,8 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
     means.iter().zip(1..).map(run).collect()
 }
 
-/// The times that transfers took are the first thing said where transfers end, and are given by size.
-/// Flows of live media have a table of their own; others are not in it.
+/// Completion times come first where transfers end, and are given by size. Live-media flows have a table of their own
+/// that excludes other flows.
 #[test]
 fn frames_have_a_table() {
     let mut result = result(1, 10);
@@ -121,7 +122,7 @@ fn frames_have_a_table() {
 }
 
 #[test]
-fn completion_times_come_first() {
+fn completion_times_are_the_first_table() {
     let first_table =
         |text: &str| text.lines().skip(3).take_while(|line| !line.is_empty()).collect::<String>();
     let single = Document::of_runs(header(&[1]), with_transfers(&[20]));
@@ -142,9 +143,9 @@ fn completion_times_come_first() {
     }
 }
 
-/// Times of a size that not every run has say of how many runs they are, and one run has no interval.
+/// Times of a size class missing in some runs state the number of runs, and a single run has no interval.
 #[test]
-fn sizes_that_some_runs_lack_say_so() {
+fn size_classes_missing_in_some_runs_state_the_run_count() {
     let mut runs = with_transfers(&[20, 22, 24]);
     runs[1].sizes.truncate(1);
     let replicated = Document::of_runs(header(&[1, 2, 3]), runs.clone());
@@ -163,7 +164,7 @@ fn sizes_that_some_runs_lack_say_so() {
     assert!(row.matches("+/-").count() == 1 && row.contains("20.00 ms"), "{text}");
 }
 
-/// Runs may agree in a percentile to the last digit, and it is no more exact for that than its histogram.
+/// Runs may agree in a percentile to the last digit; its precision is still that of its histogram.
 #[test]
 fn intervals_of_percentiles_are_as_wide_as_their_buckets() {
     let text = summary(&Document::of_runs(header(&[1, 2, 3]), with_transfers(&[20, 22, 24])), Style::PLAIN);
@@ -221,7 +222,7 @@ fn runs_that_are_all_alike_leave_nothing_to_chance() {
 }
 
 #[test]
-fn many_flows_are_told_by_their_extremes() {
+fn many_flows_are_summarised_by_their_extremes() {
     let mut result = result(1, 75);
     let pattern = result.flows[0].clone();
     result.flows.extend((0..30).map(|n| {
@@ -235,16 +236,16 @@ fn many_flows_are_told_by_their_extremes() {
 }
 
 #[test]
-fn a_partial_run_says_so() {
+fn partial_runs_are_marked_partial() {
     let mut result = result(1, 75);
     result.complete = false;
     let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
     assert!(text.contains("PARTIAL: interrupted at 30.00 s"), "{text}");
 }
 
-/// Two settings of one scheme begin and end alike.
+/// Two configurations of one scheme have names that begin and end alike.
 #[test]
-fn schemes_of_groups_can_be_told_apart() {
+fn shortened_scheme_names_stay_distinct() {
     let mut result = result(1, 75);
     result.groups[0].scheme = "cubic:prr=true".to_owned();
     result.groups[1].scheme = "cubic:rack=true".to_owned();
@@ -258,9 +259,9 @@ fn schemes_of_groups_can_be_told_apart() {
     assert!(shown(&result).contains(" cubic:~rue "), "{}", shown(&result));
 }
 
-/// Real packets come when they come: another run has another fingerprint.
+/// Live packet timing varies: another run has another fingerprint.
 #[test]
-fn a_live_run_says_that_it_is_one() {
+fn live_runs_are_marked_live() {
     let mut runs = runs(&[75]);
     runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live::SCHEME.to_owned());
     let text = summary(&Document::of_runs(header(&[1]), runs), Style::PLAIN);

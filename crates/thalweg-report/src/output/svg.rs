@@ -1,99 +1,98 @@
 //! Diagrams as SVG: panels of lines over one time axis, and bars with intervals.
 //!
-//! The pictures use nothing but paths, rectangles and text, so that browsers, papers and slides show them alike. Their
-//! colours are those of Okabe and Ito (2008), which people with any kind of colour vision can tell apart; where the
-//! reader's system is dark, so is the picture.
+//! The pictures use only paths, rectangles and text; browsers, papers and slides show these alike. The colours are from
+//! Okabe and Ito (2008), distinguishable with any kind of colour vision. Pictures follow the system's dark mode.
 
 use super::table::shorten;
 use super::text::Style;
 use std::fmt::Write as _;
 
-/// Panels one above the other.
+/// Panels stacked vertically.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figure {
-    /// The title of the picture.
+    /// Title of the picture.
     pub title: String,
-    /// The line below it; may be empty.
+    /// Subtitle; may be empty.
     pub subtitle: String,
-    /// The bars on top.
+    /// Bar panels on top.
     pub bars: Vec<BarPanel>,
-    /// Lines over time.
+    /// Panels of lines over time.
     pub panels: Vec<LinePanel>,
-    /// The time axis of all of `panels`, in seconds.
+    /// Start of the time axis of all `panels`, in seconds.
     pub from: f64,
-    /// Its end.
+    /// End of the time axis, in seconds.
     pub to: f64,
 }
 
-/// Lines over time.
+/// Panel of lines over time.
 #[derive(Clone, Debug)]
 pub(crate) struct LinePanel {
-    /// The name of the values, with their unit.
+    /// Name of the values, with their unit.
     pub title: String,
     /// One unit of the axis in units of the values.
     pub factor: f64,
-    /// The largest value that the axis must show.
+    /// Minimum upper end of the axis.
     pub most: f64,
-    /// The lines.
+    /// Lines.
     pub lines: Vec<Line>,
-    /// Its own horizontal axis, where that is not time.
+    /// Own horizontal axis, where it is not time.
     pub across: Option<Across>,
 }
 
-/// A horizontal axis from zero.
+/// Horizontal axis from zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Across {
-    /// Its end, in the unit of the values.
+    /// End of the axis, in the unit of the values.
     pub to: f64,
     /// One unit of the axis in units of the values.
     pub factor: f64,
-    /// The unit's name.
+    /// Name of the unit.
     pub unit: &'static str,
 }
 
-/// A line.
+/// Line.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// Its name.
+    /// Name.
     pub label: String,
-    /// The number of its colour, from 0.
+    /// Colour index, from 0.
     pub colour: usize,
-    /// Seconds, in order; of a panel with an axis of its own the values along that.
+    /// Times in seconds, ascending; positions along the panel's own axis where it has one.
     pub times: Vec<f64>,
-    /// As many values.
+    /// Values, one for each time.
     pub values: Vec<f64>,
-    /// It is one of several whose mean is another line.
+    /// True if this is one of several lines whose mean is another line.
     pub is_faint: bool,
 }
 
 /// Values of one quantity, each as a bar from zero.
 #[derive(Clone, Debug)]
 pub(crate) struct BarPanel {
-    /// The name of the values.
+    /// Name of the values.
     pub title: String,
-    /// The bars.
+    /// Bars.
     pub bars: Vec<Bar>,
-    /// The largest value that there can be.
+    /// Largest possible value.
     pub limit: f64,
 }
 
-/// A bar.
+/// Bar.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
-    /// The name of what the bar is of.
+    /// Name of the bar's subject.
     pub label: String,
-    /// The number of its colour, from 0.
+    /// Colour index, from 0.
     pub colour: usize,
-    /// Its length.
+    /// Length.
     pub mean: f64,
-    /// Half the width of the interval around its end.
+    /// Half the width of the interval around the mean.
     pub half: Option<f64>,
-    /// The value in words.
+    /// Value as text.
     pub words: String,
 }
 
 impl Figure {
-    /// The picture.
+    /// Renders the picture.
     pub(crate) fn render(&self) -> String {
         let mut body = String::new();
         let mut y = 34.0;
@@ -107,7 +106,7 @@ impl Figure {
             y += panel.height();
         }
         for (position, panel) in self.panels.iter().enumerate() {
-            // The last panel over time has the times.
+            // The last panel over time shows the times.
             let next = self.panels.get(position + 1);
             let is_last = next.is_none_or(|next| next.across.is_some());
             self.draw(&mut body, panel, y, is_last || panel.across.is_some());
@@ -119,7 +118,7 @@ impl Figure {
         )
     }
 
-    /// The picture as a part of a page, which has the styles of its classes: those below `curves`.
+    /// Renders the picture as part of a page that defines the styles of its classes: those below `curves`.
     pub(crate) fn within_page(&self) -> String {
         self.render().replace(SHEET, "").replacen("<svg ", "<svg class=\"curves\" ", 1)
     }
@@ -134,7 +133,7 @@ impl Figure {
             None => (self.from, self.to, 1.0, "s"),
         };
         let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - from) / (to - from).max(1e-12);
-        // What is beyond the axis ends at its top.
+        // Values beyond the axis are drawn at its top.
         let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / most).min(1.0));
         let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(most / step).round() as u32 {
@@ -191,7 +190,7 @@ impl BarPanel {
         let _ = writeln!(body, "{}", text(LEFT, top + 15.0, "start", "name", &self.title));
         let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
         let most = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
-        // Names stand to the left of bars, values to their right.
+        // Names are left of the bars, values right.
         let (left, right) = (LEFT + 90.0, WIDTH - 220.0);
         let x = |value: f64| left + (right - left) * (value / most).clamp(0.0, 1.0);
         for (bar, number) in self.bars.iter().zip(0u32..) {
@@ -219,10 +218,10 @@ impl BarPanel {
     }
 }
 
-/// Places for labels of lines that end at `ends`, in order: as near to their lines as they do not cover each other, and
-/// between `top` and `bottom`.
+/// Places labels of lines that end at `ends`, in order: as near to their lines as possible without overlap, between
+/// `top` and `bottom`.
 fn spread(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
-    // More labels than there is room for stand closer.
+    // Too many labels for the height are placed closer together.
     let gap = LABEL.min((bottom - top) / ends.len().max(2).saturating_sub(1) as f64);
     let mut places = Vec::with_capacity(ends.len());
     let mut free = top;
@@ -238,8 +237,8 @@ fn spread(ends: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// A path through the points; where a value is no number the line is broken. Places are tenths of a unit, each told by
-/// its distance from the one before, which makes small files.
+/// Returns a path through the points; a NaN value breaks the line. Coordinates are in tenths of a unit and relative to
+/// the previous point, which makes small files.
 fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     let tenths = |value: f64| (value * 10.0).round() as i64;
     let mut path = String::new();
@@ -262,7 +261,7 @@ fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     path
 }
 
-/// 1, 2 or 5 times a power of ten, so that about `wanted` steps make `most`.
+/// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `most`.
 fn nice_step(most: f64, wanted: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
         return 1.0;
@@ -275,7 +274,7 @@ fn nice_step(most: f64, wanted: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// A number without needless digits.
+/// Formats a number without needless digits.
 fn plain(value: f64) -> String {
     let text = format!("{value:.9}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -284,29 +283,30 @@ fn plain(value: f64) -> String {
 
 fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
     let words = Style::UNICODE.clean(words);
-    // XML has no way to write these two.
+    // XML cannot represent these two.
     let words = words.replace(['\u{fffe}', '\u{ffff}'], "?");
     let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>")
 }
 
-/// A name that keeps within the picture.
+/// Shortens a name to fit the picture.
 fn fitting(label: &str, most: usize) -> String {
     shorten(label, most, Style::UNICODE)
 }
 
-/// Characters of 12 px that fit beside a panel, by the widths of common fonts (at most 0.58 em on average).
+/// Maximum label length beside a panel, in characters of 12 px, by the widths of common fonts (at most 0.58 em on
+/// average).
 const LABEL_CHARACTERS: usize = 17;
-/// The same to the left of a bar.
+/// Maximum label length left of a bar, in characters.
 const NAME_CHARACTERS: usize = 20;
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 130.0;
-/// The height of a label.
+/// Height of a label.
 const LABEL: f64 = 14.0;
-/// The height of the lines of a panel.
+/// Height of a panel's plot area.
 const PANEL: f64 = 130.0;
-/// Colours that lines have in turn.
+/// Number of line colours, used in turn.
 const COLOURS: usize = 8;
 
 const SHEET: &str = "<style>
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(plain(150.0), "150");
     }
 
-    /// Five lines that end at zero have their names above the axis and beside each other, and none where there is room moves.
+    /// Five lines that end at zero have labels above the axis and without overlap; with enough space no label moves.
     #[test]
     fn labels_stay_within_their_panel() {
         let places = spread(&[124.0, 125.0, 126.0, 129.0, 130.0], 0.0, 130.0);
@@ -360,14 +360,14 @@ mod tests {
     fn labels_stay_within_the_picture() {
         assert_eq!(fitting("flows.10", 17), "flows.10");
         assert_eq!(fitting("bottleneck: left → right", 17), "bottleneck:…right");
-        // At 7 px a character, which is more than they have on average.
+        // At 7 px per character, more than the average width.
         assert!(
             7.0 + 7.0 * LABEL_CHARACTERS as f64 <= RIGHT && 7.0 * NAME_CHARACTERS as f64 <= LEFT + 90.0 - 8.0
         );
     }
 
-    /// Colours by CIELAB (CIE 15, for the white point D65): two that differ by less than 20 are hard to tell apart as thin
-    /// lines.
+    /// Colours by CIELAB (CIE 15, for the white point D65): two that differ by less than 20 are hard to distinguish as
+    /// thin lines.
     #[test]
     fn colours_of_lines_differ() {
         let lab = |hex: &str| {

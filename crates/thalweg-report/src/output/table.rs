@@ -1,21 +1,21 @@
-//! A table of text with aligned columns.
+//! Text tables with aligned columns.
 
 use super::text::{Style, fold};
 use std::collections::BTreeSet;
 
-/// The side on which a column's text stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Names.
+    /// Left, for names.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// A table: a heading, then rows, with two blanks between columns.
+/// Table of a heading and rows, with two spaces between columns.
 ///
-/// It keeps to the columns of its style. Texts are broken into several lines to make room; columns for which that is not
-/// enough stand below the others, each time with the first column before them.
+/// It stays within its style's line width. Texts are wrapped to save width; columns that still do not fit are placed
+/// below the others, each time after the first column.
 #[derive(Clone, Debug)]
 pub struct Table {
     heads: Vec<Head>,
@@ -23,22 +23,22 @@ pub struct Table {
     widest: usize,
 }
 
-/// The heading of a column.
+/// Heading of a column.
 #[derive(Clone, Debug)]
 struct Head {
     text: String,
-    /// The heading's text where it does not stand beside the column before it.
+    /// Heading text used where the column does not follow its predecessor.
     alone: String,
     align: Align,
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new<const N: usize>(heads: [(&str, Align); N]) -> Self {
         Self::with_columns(heads)
     }
 
-    /// A table with columns of which there may be any number.
+    /// Creates a table with any number of columns.
     pub fn with_columns<'a>(heads: impl IntoIterator<Item = (&'a str, Align)>) -> Self {
         let head =
             |(text, align): (&str, Align)| Head { text: text.to_owned(), alone: text.to_owned(), align };
@@ -46,14 +46,14 @@ impl Table {
         Self { heads, rows: Vec::new(), widest: usize::MAX }
     }
 
-    /// Names in the first column are shortened to `widest` characters, unless some would read the same.
+    /// Shortens names in the first column to `widest` characters, unless some would become equal.
     #[must_use]
     pub fn first_column(mut self, widest: usize) -> Self {
         self.widest = widest;
         self
     }
 
-    /// The heading of the column `column` says this where it does not stand beside the column before it.
+    /// Sets the heading of column `column` for where it does not follow its predecessor.
     #[must_use]
     pub(super) fn alone(mut self, column: usize, text: String) -> Self {
         if let Some(head) = self.heads.get_mut(column) {
@@ -62,22 +62,22 @@ impl Table {
         self
     }
 
-    /// Adds a row: a cell for each column; missing ones are empty.
+    /// Adds a row with a cell for each column; missing cells are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The table as lines of text, each ended.
+    /// Formats the table as lines of text, each terminated.
     pub fn render(&self, style: Style) -> String {
         let heads: Vec<String> = self.heads.iter().map(|head| head.text.clone()).collect();
         let firsts: Vec<String> =
             self.rows.iter().filter_map(|row| row.first()).map(|name| style.clean(name)).collect();
-        let widest = telling(&firsts, self.widest, style);
+        let widest = distinct_width(&firsts, self.widest, style);
         let clean = |row: &Vec<String>| -> Vec<String> {
             let cell = |(column, cell): (usize, &String)| {
                 let widest = if column == 0 { widest } else { usize::MAX };
@@ -118,8 +118,8 @@ impl Table {
         text
     }
 
-    /// The widths of columns, made smaller where they do not fit: names to half of what there is, and texts, the widest first,
-    /// while they stay wide enough to be read. Where that does not suffice texts have the width beside the names to themselves.
+    /// Reduces column widths to fit: names to half of the line, then texts, widest first, while they stay readable.
+    /// Where that is not enough, texts get the full width beside the names.
     fn fit(&self, mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
         let total =
             |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
@@ -137,16 +137,18 @@ impl Table {
         for &column in &texts {
             widths[column] = widths[column].min(room);
         }
-        let mut narrow = widths.clone();
-        while total(&narrow) > columns {
-            let widest = texts.iter().copied().max_by_key(|&column| narrow[column]);
-            let Some(widest) = widest.filter(|&column| narrow[column] > NARROW) else { return widths };
-            narrow[widest] -= 1;
+        let mut narrowed = widths.clone();
+        while total(&narrowed) > columns {
+            let widest = texts.iter().copied().max_by_key(|&column| narrowed[column]);
+            let Some(widest) = widest.filter(|&column| narrowed[column] > MIN_TEXT_COLUMNS) else {
+                return widths;
+            };
+            narrowed[widest] -= 1;
         }
-        narrow
+        narrowed
     }
 
-    /// The columns that stand side by side, from the top down.
+    /// Splits the columns into blocks, from the top down.
     fn blocks(&self, widths: &[usize], columns: usize) -> Vec<Vec<usize>> {
         let first = widths.first().copied().unwrap_or(0);
         let (mut blocks, mut block, mut room) = (Vec::new(), vec![0], columns.saturating_sub(first));
@@ -167,7 +169,7 @@ impl Table {
         blocks
     }
 
-    /// A row in as many lines as its longest cell takes.
+    /// Formats a row in as many lines as its longest cell needs.
     fn lines(&self, cells: &[String], widths: &[usize], block: &[usize]) -> Vec<String> {
         let cell = |&column: &usize| {
             fold(cells.get(column).map_or("", String::as_str), widths[column], widths[column])
@@ -194,12 +196,12 @@ impl Table {
     }
 }
 
-/// The text between columns.
+/// Text between columns.
 const GAP: &str = "  ";
-/// Texts are not made narrower than this to make room for other columns.
-const NARROW: usize = 24;
+/// Minimum width to which texts are reduced to make room for other columns.
+const MIN_TEXT_COLUMNS: usize = 24;
 
-/// `text` in at most `widest` characters. The end is kept: it is what tells `bulk.17` from `bulk.18`.
+/// Shortens `text` to at most `widest` characters. The end is kept: it distinguishes `bulk.17` from `bulk.18`.
 pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
     let length = text.chars().count();
     if length <= widest {
@@ -213,8 +215,8 @@ pub(super) fn shorten(text: &str, widest: usize, style: Style) -> String {
     format!("{head}{mark}{tail}")
 }
 
-/// The width to which names may be shortened: `widest`, or any where some that differ would read the same.
-pub(super) fn telling(names: &[String], widest: usize, style: Style) -> usize {
+/// Returns the width to which names may be shortened: `widest`, or unlimited where different names would become equal.
+pub(super) fn distinct_width(names: &[String], widest: usize, style: Style) -> usize {
     let different: BTreeSet<&String> = names.iter().collect();
     let shown: BTreeSet<String> = different.iter().map(|name| shorten(name, widest, style)).collect();
     if shown.len() == different.len() { widest } else { usize::MAX }
@@ -259,7 +261,7 @@ other, vegas
     }
 
     #[test]
-    fn columns_without_room_stand_below_with_their_names() {
+    fn columns_that_do_not_fit_form_a_second_block() {
         let heads = [("Flow", Align::Left), ("A", Align::Right), ("B", Align::Right), ("C", Align::Right)];
         let mut table = Table::new(heads);
         table.row(["one", "1", "22", "3"].map(str::to_owned));
@@ -276,7 +278,7 @@ one   3
     }
 
     #[test]
-    fn texts_are_broken_to_make_room() {
+    fn long_texts_are_wrapped_to_fit() {
         let heads = [("Name", Align::Left), ("It is", Align::Left), ("Of", Align::Left)];
         let mut table = Table::new(heads);
         let words = "a queue that serves first come first served and drops what finds no room";

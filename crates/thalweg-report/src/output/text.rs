@@ -1,61 +1,61 @@
-//! Numbers with units for people.
+//! Formatting of numbers with units.
 
 use crate::statistics::Estimate;
 
-/// The abilities of the reader's terminal.
+/// Capabilities of the reader's terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Characters beyond ASCII.
+    /// Supports characters beyond ASCII.
     pub unicode: bool,
-    /// Bold headings.
+    /// Supports bold headings.
     pub colour: bool,
-    /// The width of lines at most, in characters.
+    /// Maximum line width, in characters.
     pub columns: usize,
 }
 
-/// The width of lines at most where no terminal says less.
+/// Default maximum line width, in characters.
 pub const COLUMNS: usize = 100;
 
 const BOLD: &str = "\x1b[1m";
 const NORMAL: &str = "\x1b[0m";
 
 impl Style {
-    /// The style that can be shown everywhere; that of files.
+    /// Style that works everywhere, used for files.
     pub const PLAIN: Self = Self { unicode: false, colour: false, columns: COLUMNS };
-    /// The style of pages and pictures.
+    /// Style of pages and pictures.
     pub const UNICODE: Self = Self { unicode: true, ..Self::PLAIN };
 
-    /// `text` set off as a heading.
+    /// Formats `text` as a heading.
     pub fn bold(self, text: &str) -> String {
         if self.colour { format!("{BOLD}{text}{NORMAL}") } else { text.to_owned() }
     }
 
-    /// The control codes that texts of this style have.
+    /// Returns the control codes in texts of this style.
     pub const fn codes(self) -> &'static [&'static str] {
         if self.colour { &[BOLD, NORMAL] } else { &[] }
     }
 
-    /// The sign between a value and its tolerance.
+    /// Returns the sign between a value and its tolerance.
     pub const fn plus_minus(self) -> &'static str {
         if self.unicode { "±" } else { "+/-" }
     }
 
-    /// The sign that stands where there is no value.
+    /// Returns the sign for a missing value.
     pub const fn nothing(self) -> &'static str {
         if self.unicode { "–" } else { "-" }
     }
 
-    /// `text` without what this terminal cannot show, and without control characters, which a name in a file could
-    /// use to play tricks.
+    /// Removes from `text` the characters that this terminal cannot show, and control characters, with which a name in
+    /// a file could spoof output.
     pub fn clean(self, text: &str) -> String {
         let shown = |c: char| if c.is_control() || (!self.unicode && !c.is_ascii()) { '?' } else { c };
         text.chars().map(shown).collect()
     }
 
-    /// `text` with lines that are too long broken between words; what follows is set in by two blanks more than its line.
+    /// Wraps long lines of `text` between words; continuation lines are indented by two more spaces.
     pub fn folded(self, text: &str) -> String {
         let fold_line = |line: &str| {
-            // Most lines fit, and characters are no more than bytes.
+            // Most lines fit, and there are never more characters than bytes.
             if line.len() <= self.columns {
                 return line.to_owned();
             }
@@ -70,21 +70,22 @@ impl Style {
     }
 }
 
-/// `text` in lines of at most `first` characters, then of at most `rest`: broken between words, and within those that are longer.
+/// Wraps `text` into lines of at most `first` characters, then of at most `rest`: between words, and within words that
+/// are longer.
 pub(super) fn fold(text: &str, first: usize, rest: usize) -> Vec<String> {
     let (mut lines, mut line, mut length) = (Vec::new(), String::new(), 0);
     for (number, mut word) in text.split(' ').enumerate() {
         let mut width = word.chars().count();
-        let room = |lines: &Vec<String>| if lines.is_empty() { first.max(1) } else { rest.max(1) };
-        if number > 0 && length + 1 + width <= room(&lines) {
+        let line_width = |lines: &Vec<String>| if lines.is_empty() { first.max(1) } else { rest.max(1) };
+        if number > 0 && length + 1 + width <= line_width(&lines) {
             line.push(' ');
             length += 1;
         } else if number > 0 {
             lines.push(core::mem::take(&mut line));
             length = 0;
         }
-        while length + width > room(&lines) {
-            let fit = room(&lines) - length;
+        while length + width > line_width(&lines) {
+            let fit = line_width(&lines) - length;
             let (head, tail) = word.split_at(word.char_indices().nth(fit).map_or(word.len(), |(at, _)| at));
             line.push_str(head);
             lines.push(core::mem::take(&mut line));
@@ -97,7 +98,7 @@ pub(super) fn fold(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// A unit, and how many of the base unit it is.
+/// Unit, with its size in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     unit: &'static str,
@@ -105,14 +106,14 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// No unit at all.
+    /// No unit.
     pub(crate) const COUNT: Self = Self { unit: "", factor: 1.0 };
-    /// Percent of a share.
+    /// Percent.
     pub(crate) const PERCENT: Self = Self { unit: "%", factor: 0.01 };
     /// Packets.
     pub(crate) const PACKETS: Self = Self { unit: "pkt", factor: 1.0 };
 
-    /// The unit for a rate of `bps`.
+    /// Returns the unit for a rate of `bps`.
     pub(crate) fn of_rate(bps: f64) -> Self {
         Self::largest(
             bps,
@@ -120,17 +121,17 @@ impl Scale {
         )
     }
 
-    /// The unit for a time of so many `seconds`.
+    /// Returns the unit for a time of `seconds`.
     pub(crate) fn of_time(seconds: f64) -> Self {
         Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
     }
 
-    /// The unit for so many `bytes`.
+    /// Returns the unit for `bytes`.
     pub(crate) fn of_bytes(bytes: f64) -> Self {
         Self::largest(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
     }
 
-    /// The name of the unit and how many of the base unit it is.
+    /// Returns the name of the unit and its size in base units.
     pub(crate) const fn unit(self) -> (&'static str, f64) {
         (self.unit, self.factor)
     }
@@ -145,24 +146,24 @@ impl Scale {
         if self.unit.is_empty() { number.to_owned() } else { format!("{number} {}", self.unit) }
     }
 
-    /// `value` with four significant digits.
+    /// Formats `value` with four significant digits.
     pub(crate) fn value(self, value: f64) -> String {
         self.with_unit(&self.digits(value / self.factor))
     }
 
-    /// Four significant digits; whole counts as they are.
+    /// Formats with four significant digits; integer counts in full.
     fn digits(self, number: f64) -> String {
         let counts = matches!(self.unit, "" | "pkt");
         let decimals = if counts && number.trunc() == number { 0 } else { decimals_for(number, 4) };
         fixed(number, decimals)
     }
 
-    /// `value` with so many `decimals`.
+    /// Formats `value` with `decimals` decimals.
     pub(crate) fn fixed(self, value: f64, decimals: usize) -> String {
         self.with_unit(&fixed(value / self.factor, decimals))
     }
 
-    /// A mean with its interval, to the digits that the interval makes meaningful.
+    /// Formats a mean with its interval, to the digits that the interval makes meaningful.
     pub(crate) fn estimate(self, estimate: &Estimate, style: Style) -> String {
         let Some(half) = estimate.ci95 else { return self.value(estimate.mean) };
         let (mean, half) = (estimate.mean / self.factor, half / self.factor);
@@ -175,7 +176,7 @@ impl Scale {
         self.with_unit(&format!("{mean} {} {half}", style.plus_minus()))
     }
 
-    /// The two ends of an interval.
+    /// Formats the two ends of an interval.
     pub(crate) fn range(self, low: f64, high: f64) -> String {
         let (low, high) = (low / self.factor, high / self.factor);
         let decimals = decimals_for(low.abs().max(high.abs()), 3);
@@ -183,7 +184,7 @@ impl Scale {
     }
 }
 
-/// `number` with so many `decimals`; what rounds to zero has no sign.
+/// Formats `number` with `decimals` decimals; a number that rounds to zero has no sign.
 fn fixed(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     match text.strip_prefix('-') {
@@ -192,7 +193,7 @@ fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// The number of decimals that show `value` with so many significant `digits`; at most 6.
+/// Returns the number of decimals that show `value` with `digits` significant digits; at most 6.
 fn decimals_for(value: f64, digits: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -201,28 +202,28 @@ fn decimals_for(value: f64, digits: i32) -> usize {
     (digits - 1 - magnitude).clamp(0, 6) as usize
 }
 
-/// A rate with its unit, to four digits.
+/// Formats a rate with its unit, to four digits.
 pub fn rate(bps: f64) -> String {
     Scale::of_rate(bps).value(bps)
 }
 
-/// A time with its unit, to four digits.
+/// Formats a time with its unit, to four digits.
 pub fn seconds(seconds: f64) -> String {
     Scale::of_time(seconds).value(seconds)
 }
 
-/// So many of something that has an ordinary plural: `1 file`, `2 files`.
+/// Formats a count of something with a regular plural: `1 file`, `2 files`.
 pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Names of scenarios in a sentence: "`a`, `b` and `c`".
+/// Formats names of scenarios in a sentence: "`a`, `b` and `c`".
 pub fn quoted(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     listed(&quoted.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Names in a sentence: "a", "a and b", "a, b and c".
+/// Formats names in a sentence: "a", "a and b", "a, b and c".
 pub fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -231,7 +232,7 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A time without needless zeros, for sentences: `30 s`, `0.5 s`.
+/// Formats a time without trailing zeros, for sentences: `30 s`, `0.5 s`.
 pub(crate) fn plain_seconds(seconds: f64) -> String {
     format!("{seconds} s")
 }
@@ -278,10 +279,10 @@ mod tests {
 
     #[test]
     fn long_lines_are_broken_between_words_and_set_in() {
-        let narrow = Style { columns: 20, ..Style::PLAIN };
+        let narrow_style = Style { columns: 20, ..Style::PLAIN };
         let text = "short\n  a line that is too long for it\nabcdefghijklmnopqrstuvwxyz\n";
         let expected = "short\n  a line that is too\n    long for it\nabcdefghijklmnopqrst\n  uvwxyz\n";
-        assert_eq!(narrow.folded(text), expected);
+        assert_eq!(narrow_style.folded(text), expected);
         assert_eq!(Style::PLAIN.folded(text), text);
     }
 

@@ -1,4 +1,4 @@
-//! Transfers as a table of one row each: in comma-separated values (RFC 4180) and in the Parquet format.
+//! Transfers as a table of one row each: as comma-separated values (RFC 4180) and in the Parquet format.
 
 use super::parquet::{Sink, column, other, unexpected_type};
 use super::series::{RunKey, field, seconds};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::{RunResult, Transfer};
 
-/// The columns. A transfer that has not ended has no end, and one whose ideal time is not known has none.
+/// Columns. The end is empty for unfinished transfers, and the ideal time where it is not known.
 const SCHEMA: &str = "message transfers {
     REQUIRED BYTE_ARRAY scheme (UTF8);
     REQUIRED INT64 seed (INTEGER(64, false));
@@ -24,14 +24,14 @@ const SCHEMA: &str = "message transfers {
     OPTIONAL DOUBLE ideal_s;
 }";
 
-/// Writes transfers as comma-separated values; what does not exist is an empty field.
+/// Writer of transfers as comma-separated values; missing values are empty fields.
 #[derive(Debug)]
 pub struct CsvTransfers<W: Write> {
     to: W,
 }
 
 impl<W: Write> CsvTransfers<W> {
-    /// Begins a table with its heading.
+    /// Creates a table with its heading.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl<W: Write> CsvTransfers<W> {
         add_lines(&mut self.to, key, result)
     }
 
-    /// Ends the table.
+    /// Finishes the table.
     ///
     /// # Errors
     ///
@@ -88,13 +88,13 @@ fn flow<'a>(result: &'a RunResult, transfer: &Transfer) -> &'a str {
     result.flows.get(transfer.flow as usize).map_or("", |flow| &flow.name)
 }
 
-/// Writes transfers as a Parquet file with a row group for each run.
+/// Writer of transfers as a Parquet file with a row group for each run.
 pub struct ParquetTransfers {
     writer: SerializedFileWriter<Sink>,
 }
 
 impl ParquetTransfers {
-    /// Begins a file.
+    /// Creates a file.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl ParquetTransfers {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ fn integers(group: &mut SerializedRowGroupWriter<'_, Sink>, values: &[i64]) -> R
     })
 }
 
-/// Writes numbers, of which some may be missing in an `optional` column.
+/// Writes numbers, possibly missing in an `optional` column.
 fn doubles(
     group: &mut SerializedRowGroupWriter<'_, Sink>,
     values: impl Iterator<Item = Option<f64>>,
@@ -186,7 +186,7 @@ mod tests {
     use std::fs::{self, File};
     use thalweg_proto::units::Bytes;
 
-    /// One that has ended, and one that has not.
+    /// Returns a result with a finished and an unfinished transfer.
     fn with_transfers() -> RunResult {
         let mut result = result(7, 75);
         let first = Transfer {

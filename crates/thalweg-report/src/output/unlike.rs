@@ -1,18 +1,18 @@
-//! The warning that compared schemes do not have all options alike by default.
+//! Warning that compared schemes differ in the defaults of options.
 
 use super::text::listed;
 use crate::results::{SchemeDefault, UnlikeDefault};
 
-/// The place where the change is to be made.
+/// Place to make the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// A command that has `--set`.
+    /// Command with `--set`.
     Command,
-    /// The file of a sweep.
+    /// Sweep file.
     SweepFile,
 }
 
-/// The warning that comes before all verdicts; none where all schemes have all options alike.
+/// Returns the warning that precedes all verdicts; `None` where all defaults are equal.
 pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
     let options: Vec<String> = all.iter().map(words).collect();
     if options.is_empty() {
@@ -34,7 +34,7 @@ pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
     let mut named: Vec<[String; 2]> = Vec::new();
     for [scheme, with] in all.iter().flat_map(|of| &of.schemes) {
         match named.iter_mut().find(|[other, _]| other == scheme) {
-            // Several options of one scheme stand together.
+            // Options of one scheme are grouped.
             Some([_, text]) => {
                 *text = format!("{text},{}", with[scheme.len()..].trim_start_matches([':', ',']));
             }
@@ -52,7 +52,7 @@ pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
     ))
 }
 
-/// The option with its values: "`rack` (true: bbr and copa, false: cubic)".
+/// Formats the option with its values: "`rack` (true: bbr and copa, false: cubic)".
 fn words(of: &UnlikeDefault) -> String {
     let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
     for SchemeDefault { scheme, value } in &of.values {

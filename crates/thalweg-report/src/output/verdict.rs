@@ -1,98 +1,98 @@
-//! Verdicts on schemes: which won, by how much, and how sure that is.
+//! Verdicts on schemes: the winner, its lead and its statistical significance.
 
-use super::contest::{SchemeComparison, contests};
+use super::criterion::{SchemeComparison, criteria};
 use super::text::{Scale, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 
-/// The judgement of which scheme is first in one thing that schemes compete in.
+/// Verdict on one criterion of comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The thing that the schemes compete in.
+    /// Criterion.
     pub subject: &'static str,
-    /// The scheme that leads; none where the first ones are equal or their values are not settled.
+    /// Leading scheme; `None` where the first ones are equal or their values have not settled.
     pub leader: Option<String>,
-    /// The certainty of the verdict.
+    /// Certainty of the verdict.
     pub certainty: Certainty,
-    /// The schemes that may be first: the leader, those equal to it, and those whose distance from it may be chance.
+    /// Schemes that may be first: the leader, those equal to it, and those not significantly behind.
     pub first: Vec<String>,
-    /// The schemes whose distance from the leader matters and is more than chance.
+    /// Schemes significantly behind the leader, by more than the margin.
     pub behind: Vec<String>,
-    /// The number of comparisons that its certainty is corrected for.
+    /// Number of comparisons that the p-values are corrected for.
     pub comparisons: usize,
-    /// All of it in words.
+    /// Verdict as text.
     pub sentence: String,
 }
 
-/// The certainty of a verdict.
+/// Certainty of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// The difference between the first two is less than matters.
+    /// The difference between the first two is below the margin.
     Equal,
-    /// One run each, or several that are the same: nothing is known about chance.
+    /// One run each, or several identical ones: significance is unknown.
     SingleRun,
-    /// The lead matters and is more than chance, also where many schemes and metrics are compared.
+    /// The lead exceeds the margin and is significant, corrected for the number of schemes and metrics.
     Significant,
-    /// It may be chance.
+    /// The lead is not significant.
     Open,
-    /// Values of some scheme count what came before counting began: none is named.
+    /// Values of some scheme count data from the warm-up: there is no leader.
     Unsettled,
 }
 
-/// The verdict on each thing that can be decided. A difference is none that is below `margin`, a share of
-/// the worse one's value. With `contention`, where flows compete over different sets of full links, what they carry together decides
+/// Returns the verdict on each criterion that can be decided. A difference below `margin`, a share of the worse value,
+/// is ignored. With `contention`, where flows compete over different sets of full links, their total goodput decides
 /// nothing.
 pub fn verdicts(schemes: &[SchemeResults], margin: f64, contention: Option<&Contention>) -> Vec<Verdict> {
-    let contests = contests(schemes, margin, contention);
-    let tests = Tests::of(&contests);
-    let judge = |(number, contest): (usize, &SchemeComparison<'_>)| {
-        Judge { contest, number, tests: &tests, margin }.verdict()
+    let criteria = criteria(schemes, margin, contention);
+    let tests = Tests::of(&criteria);
+    let decide = |(number, criterion): (usize, &SchemeComparison<'_>)| {
+        Decision { criterion, number, tests: &tests, margin }.verdict()
     };
-    contests.iter().enumerate().filter_map(judge).collect()
+    criteria.iter().enumerate().filter_map(decide).collect()
 }
 
-/// The decisions behind verdicts, for tables that must not contradict them.
+/// Decisions behind verdicts, shared with the tables for consistency.
 pub(super) struct Decisions<'a> {
-    contests: Vec<SchemeComparison<'a>>,
+    criteria: Vec<SchemeComparison<'a>>,
     tests: Tests,
 }
 
 impl<'a> Decisions<'a> {
-    /// Those on these schemes.
+    /// Computes the decisions on these schemes.
     pub fn of(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
-        let contests = contests(schemes, margin, contention);
-        Self { tests: Tests::of(&contests), contests }
+        let criteria = criteria(schemes, margin, contention);
+        Self { tests: Tests::of(&criteria), criteria }
     }
 
-    /// True unless the verdict on this metric, which may be on other flows or group by group, finds that the difference of `scheme` to
-    /// `against` may be chance, or is in the other direction.
+    /// Returns true unless the verdict on this metric, possibly over other flows or by group, finds the difference of
+    /// `scheme` to `against` not significant or of the opposite sign.
     pub fn allow(&self, metric: Metric, scheme: &str, against: &str, difference: f64) -> bool {
-        let Some(number) = self.contests.iter().position(|contest| contest.metric == metric) else {
+        let Some(number) = self.criteria.iter().position(|criterion| criterion.metric == metric) else {
             return true;
         };
-        let contest = &self.contests[number];
-        let place = |name: &str| contest.rivals.iter().position(|rival| rival.scheme == name);
+        let criterion = &self.criteria[number];
+        let place = |name: &str| criterion.candidates.iter().position(|candidate| candidate.scheme == name);
         let (Some(a), Some(b)) = (place(scheme), place(against)) else { return false };
-        let is_more = contest.rivals[a].mean > contest.rivals[b].mean;
+        let is_more = criterion.candidates[a].mean > criterion.candidates[b].mean;
         let p = self.tests.p(number, a.min(b), a.max(b));
         is_more == (difference > 0.0) && p.is_some_and(|p| p < 0.05)
     }
 }
 
-/// The p-values of all pairs of schemes in all contests, corrected for their number. All pairs count, although each contest only
-/// tells of those with its leader: which leads is known only after the runs.
+/// P-values of all pairs of schemes in all criteria, corrected for their number. All pairs count, although each verdict
+/// only names those with its leader: the leader is known only after the runs.
 struct Tests {
-    /// By contest and the positions of the two rivals, the better one first.
+    /// P-values by criterion and the positions of the two schemes, the better one first.
     p: Vec<((usize, usize, usize), f64)>,
 }
 
 impl Tests {
-    fn of(contests: &[SchemeComparison<'_>]) -> Self {
+    fn of(criteria: &[SchemeComparison<'_>]) -> Self {
         let mut pairs = Vec::new();
-        for (number, contest) in contests.iter().enumerate() {
-            for (a, better) in contest.rivals.iter().enumerate() {
-                for (b, worse) in contest.rivals.iter().enumerate().skip(a + 1) {
-                    let alike = better.always_the_same() && worse.always_the_same();
+        for (number, criterion) in criteria.iter().enumerate() {
+            for (a, better) in criterion.candidates.iter().enumerate() {
+                for (b, worse) in criterion.candidates.iter().enumerate().skip(a + 1) {
+                    let alike = better.is_constant() && worse.is_constant();
                     let p = statistics::paired_difference(&better.values, &worse.values)
                         .filter(|_| !alike)
                         .and_then(|lead| lead.p_value());
@@ -105,51 +105,51 @@ impl Tests {
         Self { p: keys.zip(statistics::holm(&raw)).collect() }
     }
 
-    fn p(&self, contest: usize, a: usize, b: usize) -> Option<f64> {
-        self.p.iter().find(|(key, _)| *key == (contest, a, b)).map(|(_, p)| *p)
+    fn p(&self, criterion: usize, a: usize, b: usize) -> Option<f64> {
+        self.p.iter().find(|(key, _)| *key == (criterion, a, b)).map(|(_, p)| *p)
     }
 }
 
-/// One contest, about to be decided.
-struct Judge<'a> {
-    contest: &'a SchemeComparison<'a>,
+/// Criterion to decide.
+struct Decision<'a> {
+    criterion: &'a SchemeComparison<'a>,
     number: usize,
     tests: &'a Tests,
     margin: f64,
 }
 
-/// The lead of the best scheme of a contest over another one.
+/// Lead of the best scheme over another one.
 struct Lead {
-    /// By how much it is better, seed by seed.
+    /// Paired improvement by seed.
     by: Estimate,
-    /// As a share of the other one's value.
+    /// Lead as a share of the other scheme's value.
     relative: f64,
-    /// The corrected p-value, where chance can be judged.
+    /// Corrected p-value, where significance can be tested.
     p: Option<f64>,
     certainty: Certainty,
 }
 
-impl Judge<'_> {
-    /// The verdict: which scheme won, by how much over the next one, and whether that may be chance.
+impl Decision<'_> {
+    /// Returns the verdict: the winner, its lead over the next scheme, and its significance.
     fn verdict(&self) -> Option<Verdict> {
-        let rivals = &self.contest.rivals;
-        if rivals.len() < 2 {
+        let candidates = &self.criterion.candidates;
+        if candidates.len() < 2 {
             return Some(self.unsettled());
         }
-        let leads: Vec<Lead> = (1..rivals.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
+        let leads: Vec<Lead> = (1..candidates.len()).map(|of| self.lead(of)).collect::<Option<_>>()?;
         let next = leads.first()?;
         let of = |accepts: fn(&Lead) -> bool| {
-            let found = rivals.iter().skip(1).zip(&leads).filter(move |(_, lead)| accepts(lead));
-            found.map(|(rival, _)| rival.scheme.to_owned()).collect::<Vec<String>>()
+            let found = candidates.iter().skip(1).zip(&leads).filter(move |(_, lead)| accepts(lead));
+            found.map(|(candidate, _)| candidate.scheme.to_owned()).collect::<Vec<String>>()
         };
         let is_behind = |lead: &Lead| lead.certainty == Certainty::Significant;
         let (behind, mut first) = (of(is_behind), of(|lead| lead.certainty != Certainty::Significant));
-        first.insert(0, rivals[0].scheme.to_owned());
-        let SchemeComparison { note, .. } = self.contest;
+        first.insert(0, candidates[0].scheme.to_owned());
+        let SchemeComparison { note, .. } = self.criterion;
         let sentence = format!("{}{}{}{note}", self.first(&leads), self.last(&leads), self.left_out());
-        let leader = (next.certainty != Certainty::Equal).then(|| rivals[0].scheme.to_owned());
+        let leader = (next.certainty != Certainty::Equal).then(|| candidates[0].scheme.to_owned());
         Some(Verdict {
-            subject: self.contest.subject,
+            subject: self.criterion.subject,
             leader,
             certainty: next.certainty,
             first,
@@ -159,11 +159,13 @@ impl Judge<'_> {
         })
     }
 
-    /// No verdict, with what to do for one.
+    /// Returns a verdict without a leader, with advice on how to get one.
     fn unsettled(&self) -> Verdict {
-        let SchemeComparison { subject, from_before, rivals, note, .. } = self.contest;
-        let all =
-            rivals.iter().map(|rival| rival.scheme).chain(from_before.iter().map(|(scheme, _)| *scheme));
+        let SchemeComparison { subject, from_warmup, candidates, note, .. } = self.criterion;
+        let all = candidates
+            .iter()
+            .map(|candidate| candidate.scheme)
+            .chain(from_warmup.iter().map(|(scheme, _)| *scheme));
         Verdict {
             subject,
             leader: None,
@@ -175,9 +177,9 @@ impl Judge<'_> {
         }
     }
 
-    /// That some schemes are not judged, and why; empty where all are.
+    /// Returns the note that some schemes are not judged, and why; empty where all are.
     fn left_out(&self) -> String {
-        let names: Vec<&str> = self.contest.from_before.iter().map(|(scheme, _)| *scheme).collect();
+        let names: Vec<&str> = self.criterion.from_warmup.iter().map(|(scheme, _)| *scheme).collect();
         let verb = if names.len() == 1 { "is" } else { "are" };
         if names.is_empty() {
             return String::new();
@@ -185,10 +187,10 @@ impl Judge<'_> {
         format!(" {} {verb} not judged: {}", listed(&names), self.early())
     }
 
-    /// The reason why schemes are not judged, and what to do.
+    /// Returns the reason why schemes are not judged, with advice.
     fn early(&self) -> String {
         let share = |(scheme, share): &(&str, f64)| format!("{scheme} ({})", Scale::PERCENT.fixed(*share, 1));
-        let shares: Vec<String> = self.contest.from_before.iter().map(share).collect();
+        let shares: Vec<String> = self.criterion.from_warmup.iter().map(share).collect();
         let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
         format!(
             "the goodput of {} counts data that came during the warm-up and was held back by losses being repaired; set a later \
@@ -197,14 +199,14 @@ impl Judge<'_> {
         )
     }
 
-    /// The lead of the first over the rival at a position; `None` where there is no seed under which both have a value.
+    /// Returns the lead of the first over the scheme at a position; `None` where no seed has a value for both.
     fn lead(&self, position: usize) -> Option<Lead> {
         self.lead_of(0, position)
     }
 
-    /// The lead of a rival over one behind it.
+    /// Returns the lead of a scheme over one ranked below.
     fn lead_of(&self, better: usize, position: usize) -> Option<Lead> {
-        let (best, other) = (&self.contest.rivals[better], &self.contest.rivals[position]);
+        let (best, other) = (&self.criterion.candidates[better], &self.criterion.candidates[position]);
         let by = statistics::paired_difference(&other.values, &best.values)?;
         let size = by.mean.abs();
         let share = |of: f64| if of == 0.0 { 0.0 } else { of / other.mean.abs() };
@@ -222,16 +224,16 @@ impl Judge<'_> {
         Some(Lead { by, relative, p, certainty })
     }
 
-    /// The sentence on the first two, or on all that are equal.
+    /// Returns the sentence on the first two, or on all that are equal.
     fn first(&self, leads: &[Lead]) -> String {
-        let SchemeComparison { subject, won, than, of, scale, rivals, .. } = self.contest;
-        let (best, next, lead) = (&rivals[0], &rivals[1], &leads[0]);
+        let SchemeComparison { subject, won, than, of, scale, candidates, .. } = self.criterion;
+        let (best, next, lead) = (&candidates[0], &candidates[1], &leads[0]);
         let (first, second, mean) = (best.scheme, next.scheme, scale(best.mean).value(best.mean));
         let mut by = self.size(lead);
         if lead.relative.is_finite() {
             by.push_str(&format!(" ({})", Scale::PERCENT.fixed(lead.relative, 1)));
         }
-        // Of several runs only one may have a value of both, as where few transfers end.
+        // Of several runs only one may have values for both, for example where few transfers end.
         let is_rare = lead.by.n == 1 && best.values.len() > 1;
         let single = match lead.by.n {
             1 if is_rare => " in the one run in which both have a value",
@@ -241,7 +243,8 @@ impl Judge<'_> {
         match lead.certainty {
             Certainty::Equal => {
                 let equal = leads.iter().take_while(|lead| lead.certainty == Certainty::Equal).count();
-                let names: Vec<&str> = rivals[..=equal].iter().map(|rival| rival.scheme).collect();
+                let names: Vec<&str> =
+                    candidates[..=equal].iter().map(|candidate| candidate.scheme).collect();
                 format!(
                     "{} are equal within {} in {subject}{single}: {mean}{of}.",
                     listed(&names),
@@ -281,51 +284,51 @@ impl Judge<'_> {
         }
     }
 
-    /// The sentence on the last one, where there are more than those of the first sentence: it is behind the next to last by as
-    /// much, and as surely, as a winner is ahead. Of several that are not told apart all are named.
+    /// Returns the sentence on the last scheme, where the first sentence leaves some out: the size and significance of
+    /// its gap to the next to last. Lists all schemes that are indistinguishable from it.
     fn last(&self, leads: &[Lead]) -> String {
-        let SchemeComparison { rivals, scale, .. } = self.contest;
+        let SchemeComparison { candidates, scale, .. } = self.criterion;
         let is_decided =
             |lead: &Lead| matches!(lead.certainty, Certainty::Significant | Certainty::SingleRun);
-        let end = rivals.len() - 1;
-        // Those before the last that are not told apart from it.
+        let end = candidates.len() - 1;
+        // Schemes above the last that are indistinguishable from it.
         let alike = |&place: &usize| self.lead_of(place, end).is_none_or(|lead| !is_decided(&lead));
         let from = end - (1..end).rev().take_while(alike).count();
         if leads.len() < 2 || !leads[from - 1..].iter().all(is_decided) {
             return String::new();
         }
-        let last = &rivals[end];
+        let last = &candidates[end];
         let value = |of: f64| scale(of).value(of);
-        let (more, less) = (last.mean.max(rivals[0].mean), last.mean.min(rivals[0].mean));
+        let (more, less) = (last.mean.max(candidates[0].mean), last.mean.min(candidates[0].mean));
         let ratio = match more / less {
             times if times.is_finite() && times >= 2.0 => {
-                let of = if last.mean < rivals[0].mean { "of which the first has" } else { "which is" };
+                let of = if last.mean < candidates[0].mean { "of which the first has" } else { "which is" };
                 format!(", {of} {times:.1} times as much")
             }
             _ => String::new(),
         };
-        let names: Vec<&str> = rivals[from..].iter().map(|rival| rival.scheme).collect();
+        let names: Vec<&str> = candidates[from..].iter().map(|candidate| candidate.scheme).collect();
         match names.as_slice() {
             [_] => format!(" {} is last with {}{ratio}.", last.scheme, value(last.mean)),
             names => {
-                let (nearer, farther) = (value(rivals[from].mean), value(last.mean));
+                let (nearer, farther) = (value(candidates[from].mean), value(last.mean));
                 format!(" {} are last with {nearer} to {farther}, and not told apart.", listed(names))
             }
         }
     }
 
-    /// The size of a lead, with its unit.
+    /// Formats the size of a lead with its unit.
     fn size(&self, lead: &Lead) -> String {
-        (self.contest.scale)(lead.by.mean).value(lead.by.mean.abs())
+        (self.criterion.scale)(lead.by.mean).value(lead.by.mean.abs())
     }
 
-    /// The interval of the size of a lead, so that it reads the same way where less is better.
+    /// Formats the interval of a lead's size, with the same sign convention for metrics where less is better.
     fn interval(&self, lead: &Lead) -> String {
         let (size, half) = (lead.by.mean.abs(), lead.by.ci95.unwrap_or(0.0));
-        (self.contest.scale)(lead.by.mean).range(size - half, size + half)
+        (self.criterion.scale)(lead.by.mean).range(size - half, size + half)
     }
 
-    /// That the many comparisons are corrected for, where there are several.
+    /// Returns the note on the correction for multiple comparisons, where there are several.
     fn corrected(&self, lead: &Lead, word: &str) -> String {
         let count = self.tests.p.len();
         match lead.p {
@@ -338,7 +341,7 @@ impl Judge<'_> {
     }
 }
 
-/// A share without digits that say nothing: "1 %", "0.5 %".
+/// Formats a share without needless digits: "1 %", "0.5 %".
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1e6).round() / 1e4)
 }

@@ -5,8 +5,8 @@ use crate::results::{Body, Document, MARGIN, Metric, Run};
 use thalweg_proto::units::{Bytes, Duration, Time};
 use thalweg_sim::{RunResult, Summary};
 
-/// The verdicts on schemes, each given with the result of each seed.
-fn judged(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
+/// Returns the verdicts on schemes, each given with the results by seed.
+fn verdicts_of(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
     let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
     let runs = |results: &[RunResult]| results.iter().map(Run::of).collect();
     let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
@@ -27,10 +27,10 @@ fn about<'a>(verdicts: &'a [Verdict], subject: &str) -> &'a Verdict {
 fn goodput(schemes: &[(&str, &[u64])], margin: f64) -> Verdict {
     let schemes: Vec<(&str, Vec<RunResult>)> =
         schemes.iter().map(|(name, mbits)| (*name, with_goodput(mbits))).collect();
-    about(&judged(&schemes, margin), "goodput").clone()
+    about(&verdicts_of(&schemes, margin), "goodput").clone()
 }
 
-/// All flows are transfers that take so long.
+/// Returns a result whose flows are all transfers with this mean completion time.
 fn with_transfers(mean: Duration, seed: u64) -> RunResult {
     let mut result = result(seed, 75);
     for group in &mut result.groups {
@@ -45,7 +45,7 @@ fn with_transfers(mean: Duration, seed: u64) -> RunResult {
 }
 
 #[test]
-fn what_matters_less_than_the_margin_is_equal() {
+fn differences_below_the_margin_are_ties() {
     // 200 and 201 of about 95 Mbit/s.
     let close: [(&str, &[u64]); 2] = [("a", &[200, 201, 202]), ("b", &[201, 202, 203])];
     let verdict = goodput(&close, MARGIN);
@@ -55,10 +55,10 @@ fn what_matters_less_than_the_margin_is_equal() {
         "{}",
         verdict.sentence
     );
-    // The same difference is one where less matters.
+    // The same difference counts with a smaller margin.
     let verdict = goodput(&close, 0.001);
     assert_eq!((verdict.certainty, verdict.leader.as_deref()), (Certainty::Significant, Some("b")));
-    // And a clear difference of 5 % is none where only 10 % matter.
+    // A clear difference of 5 % does not count with a margin of 10 %.
     let verdict = goodput(&[("a", &[75, 76, 76]), ("b", &[70, 72, 71])], 0.1);
     assert!(verdict.sentence.contains("equal within 10 %"), "{}", verdict.sentence);
 }
@@ -90,25 +90,26 @@ fn runs_that_are_the_same_are_one_run() {
     for (_, results) in &mut schemes {
         results.iter_mut().zip(1..).for_each(|(result, seed)| result.seed = seed);
     }
-    let verdict = about(&judged(&schemes, MARGIN), "goodput").clone();
+    let verdict = about(&verdicts_of(&schemes, MARGIN), "goodput").clone();
     assert_eq!(verdict.certainty, Certainty::SingleRun);
     assert!(verdict.sentence.starts_with("b carried most in this one run: "), "{}", verdict.sentence);
     assert!(verdict.sentence.ends_with("(5.6 %) more than a."), "{}", verdict.sentence);
     let verdict = goodput(&[("a", &[200]), ("b", &[201])], MARGIN);
     assert!(verdict.sentence.contains("within 1 % in goodput in this one run: "), "{}", verdict.sentence);
-    // Runs may differ in other things.
+    // Runs may differ in other metrics.
     let verdict = goodput(&[("a", &[70, 70, 70]), ("b", &[75, 75, 75])], MARGIN);
     assert_eq!(verdict.certainty, Certainty::SingleRun);
     assert!(verdict.sentence.contains("tells nothing of chance"), "{}", verdict.sentence);
 }
 
 #[test]
-fn completion_times_come_first_and_goodput_is_not_won_by_what_was_offered() {
+fn completion_times_decide_first_and_offered_load_wins_no_goodput() {
     let transfers = |millis: [u64; 3]| {
         let run = |(millis, seed): (&u64, u64)| with_transfers(Duration::from_millis(*millis), seed);
         millis.iter().zip(1..).map(run).collect::<Vec<RunResult>>()
     };
-    let found = judged(&[("iw3", transfers([198, 200, 196])), ("iw10", transfers([146, 149, 145]))], MARGIN);
+    let found =
+        verdicts_of(&[("iw3", transfers([198, 200, 196])), ("iw10", transfers([146, 149, 145]))], MARGIN);
     let subjects: Vec<&str> = found.iter().map(|verdict| verdict.subject).collect();
     assert_eq!(subjects, ["completion time", "mean delay"]);
     assert_eq!((found[0].certainty, found[0].leader.as_deref()), (Certainty::Significant, Some("iw10")));
@@ -116,9 +117,9 @@ fn completion_times_come_first_and_goodput_is_not_won_by_what_was_offered() {
     assert!(found[0].sentence.starts_with(expected), "{}", found[0].sentence);
 }
 
-/// The mean over groups, each with the same weight, may have another order than that of most transfers.
+/// The mean over groups, equally weighted, may rank schemes differently from most transfers.
 #[test]
-fn groups_in_which_another_scheme_is_ahead_are_told() {
+fn groups_with_another_leader_are_reported() {
     let runs = |millis: [u64; 2]| {
         let run = |seed: u64| {
             let mut run = with_transfers(Duration::from_millis(100), seed);
@@ -129,26 +130,29 @@ fn groups_in_which_another_scheme_is_ahead_are_told() {
         };
         (1..4).map(run).collect::<Vec<RunResult>>()
     };
-    let found = |a, b| judged(&[("a", runs(a)), ("b", runs(b))], MARGIN)[0].sentence.clone();
-    let apart = found([170, 138], [237, 103]);
+    let found = |a, b| verdicts_of(&[("a", runs(a)), ("b", runs(b))], MARGIN)[0].sentence.clone();
+    let split_winners = found([170, 138], [237, 103]);
     let expected = " But in `bold` b is ahead of a (105.0 ms for 140.0 ms).";
-    assert!(apart.starts_with("a completed transfers soonest: ") && apart.ends_with(expected), "{apart}");
+    assert!(
+        split_winners.starts_with("a completed transfers soonest: ") && split_winners.ends_with(expected),
+        "{split_winners}"
+    );
     for other in [[237, 140], [237, 138], [237, 137]] {
         assert!(!found([170, 138], other).contains(" But "), "{other:?}");
     }
 }
 
 #[test]
-fn transfers_that_did_not_end_are_told() {
+fn unfinished_transfers_are_reported() {
     let mut late = with_transfers(Duration::from_millis(100), 1);
     late.groups.iter_mut().for_each(|group| group.transfers.unfinished = 10);
     let found =
-        judged(&[("a", vec![with_transfers(Duration::from_millis(300), 1)]), ("b", vec![late])], MARGIN);
+        verdicts_of(&[("a", vec![with_transfers(Duration::from_millis(300), 1)]), ("b", vec![late])], MARGIN);
     assert!(
         found[0].sentence.ends_with("Not ended within the run, and not in these times: a 0.0 %, b 50.0 %."),
         "{found:?}"
     );
-    // One that is beyond the margin is told with all others.
+    // A remark on one scheme beyond the margin lists all schemes.
     let open = |unfinished: [u64; 2]| {
         let run = |(scheme, open): (&'static str, u64)| {
             let mut run = with_transfers(Duration::from_millis(100), 1);
@@ -158,7 +162,7 @@ fn transfers_that_did_not_end_are_told() {
             }
             (scheme, vec![run])
         };
-        let found = judged(&[("a", unfinished[0]), ("b", unfinished[1])].map(run), MARGIN);
+        let found = verdicts_of(&[("a", unfinished[0]), ("b", unfinished[1])].map(run), MARGIN);
         found[0].sentence.split_once(" Not ended").map(|(_, rest)| rest.to_owned())
     };
     assert_eq!(
@@ -168,9 +172,9 @@ fn transfers_that_did_not_end_are_told() {
     assert_eq!(open([98, 90]), None);
 }
 
-/// The leader's mean is over two runs, its lead over the other of one.
+/// The leader's mean covers two runs, its lead over the other scheme one.
 #[test]
-fn a_lead_in_the_only_run_with_both_is_not_told_of_all_runs() {
+fn a_lead_in_a_single_common_run_is_not_generalised() {
     let late = |seed| {
         let mut run = with_transfers(Duration::ZERO, seed);
         run.groups.iter_mut().for_each(|group| group.transfers.completion = Summary::default());
@@ -178,8 +182,10 @@ fn a_lead_in_the_only_run_with_both_is_not_told_of_all_runs() {
         run
     };
     let ended = |millis, seed| with_transfers(Duration::from_millis(millis), seed);
-    let found =
-        judged(&[("a", vec![ended(100, 1), ended(200, 2)]), ("b", vec![late(1), ended(300, 2)])], MARGIN);
+    let found = verdicts_of(
+        &[("a", vec![ended(100, 1), ended(200, 2)]), ("b", vec![late(1), ended(300, 2)])],
+        MARGIN,
+    );
     let sentence = &about(&found, "completion time").sentence;
     assert!(sentence.starts_with("a completed transfers soonest: 150.0 ms"), "{sentence}");
     let lead = " ms (33.3 %) less than b in the one run in which both have a value.";
@@ -187,8 +193,8 @@ fn a_lead_in_the_only_run_with_both_is_not_told_of_all_runs() {
     assert!(!sentence.contains("this one run"), "{sentence}");
 }
 
-/// A flow that was given less to carry than it could is not in Jain's index: 10 and 75 Mbit/s are two flows of a fair network
-/// if the one asked for no more.
+/// A flow with an offered load below its share is not in Jain's index: 10 and 75 Mbit/s are fair if the first flow
+/// asked for no more.
 #[test]
 fn fairness_is_among_those_that_wanted_more() {
     let index = |shy: bool| {
@@ -201,20 +207,21 @@ fn fairness_is_among_those_that_wanted_more() {
     };
     // (10 + 10 + 75)^2 / (3 (100 + 100 + 5625))
     assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);
-    // One is left, and shares with nobody.
+    // One flow is left: fairness needs two.
     assert_eq!(index(true), None);
-    let mut asked = with_goodput(&[70, 75, 72]);
-    asked
+    let mut limited = with_goodput(&[70, 75, 72]);
+    limited
         .iter_mut()
         .for_each(|result| result.flows[2].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis));
-    let found = judged(&[("a", asked.clone()), ("b", asked)], MARGIN);
+    let found = verdicts_of(&[("a", limited.clone()), ("b", limited)], MARGIN);
     assert!(
         about(&found, "fairness").sentence.contains("1 (the 2 flows that always had more to send)"),
         "{found:?}"
     );
 }
 
-/// A scheme that starves the flows of the long path has the shorter mean over all packets, and no shorter delay on either.
+/// A scheme that starves the flows of the long path has the lower mean delay over all packets, and no lower delay on
+/// either path.
 #[test]
 fn delays_of_groups_are_not_pooled() {
     let run = |starves: bool| {
@@ -226,14 +233,14 @@ fn delays_of_groups_are_not_pooled() {
         result.groups[1].delay.count = if starves { 10 } else { 1000 };
         result
     };
-    let found = judged(&[("fair", vec![run(false)]), ("starves", vec![run(true)])], MARGIN);
+    let found = verdicts_of(&[("fair", vec![run(false)]), ("starves", vec![run(true)])], MARGIN);
     let verdict = about(&found, "mean delay");
     assert_eq!(verdict.certainty, Certainty::Equal, "{}", verdict.sentence);
 }
 
-/// A scheme under which late datagrams are dropped has short delays of those that arrive.
+/// A scheme that drops late datagrams has low delays for the delivered ones.
 #[test]
-fn delays_of_datagrams_say_what_did_not_arrive() {
+fn datagram_delays_state_the_undelivered_share() {
     let run = |lost: u64, millis: u64| {
         let mut result = result(1, 75);
         let datagrams = result.groups[0].name.clone();
@@ -244,28 +251,29 @@ fn delays_of_datagrams_say_what_did_not_arrive() {
         }
         result
     };
-    let found = judged(&[("keeps", vec![run(0, 80)]), ("drops", vec![run(223, 20)])], MARGIN);
+    let found = verdicts_of(&[("keeps", vec![run(0, 80)]), ("drops", vec![run(223, 20)])], MARGIN);
     let sentence = &about(&found, "mean delay").sentence;
     assert!(sentence.starts_with("drops had the shortest mean delay"), "{sentence}");
     let expected = " Delays are of those datagrams that arrived; lost were: keeps 0.0 %, drops 22.3 %.";
     assert!(sentence.ends_with(expected), "{sentence}");
-    let found = judged(&[("keeps", vec![run(0, 80)]), ("too", vec![run(2, 20)])], MARGIN);
+    let found = verdicts_of(&[("keeps", vec![run(0, 80)]), ("too", vec![run(2, 20)])], MARGIN);
     assert!(!about(&found, "mean delay").sentence.contains("arrived"), "{found:?}");
 }
 
-/// Of 9 comparisons one is below 5 % more often than not by chance alone; the corrected ones are told with their number.
+/// Of 9 comparisons one is more often than not below 5 % by chance alone; the sentence states the number of comparisons
+/// corrected for.
 #[test]
 fn many_comparisons_are_corrected_for() {
     let alone = goodput(&[("a", &[70, 72, 74]), ("b", &[80, 79, 85])], MARGIN);
     assert_eq!(alone.certainty, Certainty::Significant, "{}", alone.sentence);
-    let crowd: [(&str, &[u64]); 5] = [
+    let five_schemes: [(&str, &[u64]); 5] = [
         ("a", &[70, 72, 74]),
         ("b", &[80, 79, 85]),
         ("c", &[71, 69, 75]),
         ("d", &[69, 74, 72]),
         ("e", &[73, 70, 70]),
     ];
-    let verdict = goodput(&crowd, MARGIN);
+    let verdict = goodput(&five_schemes, MARGIN);
     assert_eq!(verdict.certainty, Certainty::Open, "{}", verdict.sentence);
     assert!(
         verdict.comparisons >= 20 && verdict.sentence.contains("Holm's method for the"),
@@ -274,9 +282,9 @@ fn many_comparisons_are_corrected_for() {
     );
 }
 
-/// Data that waits at the warm-up's end for a repair is counted later, which is no merit of the scheme.
+/// Data waiting for a repair at the end of the warm-up is counted later, which is no merit of the scheme.
 #[test]
-fn goodput_that_came_before_counting_began_wins_nothing() {
+fn goodput_from_the_warm_up_wins_nothing() {
     let late = |seed: u64, percent: u64| {
         let mut result = result(seed, 90 + seed);
         for flow in &mut result.flows {
@@ -284,24 +292,25 @@ fn goodput_that_came_before_counting_began_wins_nothing() {
         }
         result
     };
-    let judged = |percent, subject| {
+    let verdicts_of = |percent, subject| {
         let late = (1..=3).map(|seed| late(seed, percent)).collect();
-        about(&judged(&[("calm", with_goodput(&[75, 76, 77])), ("late", late)], MARGIN), subject).clone()
+        about(&verdicts_of(&[("calm", with_goodput(&[75, 76, 77])), ("late", late)], MARGIN), subject).clone()
     };
-    let fairness = judged(9, "fairness");
+    let fairness = verdicts_of(9, "fairness");
     assert_eq!((fairness.certainty, fairness.leader), (Certainty::Unsettled, None));
-    assert_ne!(judged(1, "fairness").certainty, Certainty::Unsettled);
-    let verdict = judged(9, "goodput");
+    assert_ne!(verdicts_of(1, "fairness").certainty, Certainty::Unsettled);
+    let verdict = verdicts_of(9, "goodput");
     assert_eq!((verdict.certainty, verdict.leader), (Certainty::Unsettled, None));
     let expected = "No verdict on goodput: the goodput of late (9.0 %) counts data that came during the warm-up and was held back by \
                     losses being repaired; set a later `warmup`, or a longer `duration`.";
     assert_eq!(verdict.sentence, expected);
-    assert_eq!(judged(1, "goodput").leader.as_deref(), Some("late"));
+    assert_eq!(verdicts_of(1, "goodput").leader.as_deref(), Some("late"));
     // Others are judged without it.
     let three = |percent| {
         let late = (1..=3).map(|seed| late(seed, percent)).collect();
         let others = [("calm", with_goodput(&[75, 76, 77])), ("slow", with_goodput(&[65, 66, 67]))];
-        about(&judged_by_usual(&[others.to_vec(), vec![("late", late)]].concat()), "goodput").clone()
+        about(&verdicts_with_default_margin(&[others.to_vec(), vec![("late", late)]].concat()), "goodput")
+            .clone()
     };
     let verdict = three(9);
     assert_eq!((verdict.certainty, verdict.leader.as_deref()), (Certainty::Significant, Some("calm")));
@@ -312,11 +321,11 @@ fn goodput_that_came_before_counting_began_wins_nothing() {
     assert_eq!(three(1).leader.as_deref(), Some("late"));
 }
 
-fn judged_by_usual(schemes: &[(&str, Vec<RunResult>)]) -> Vec<Verdict> {
-    judged(schemes, MARGIN)
+fn verdicts_with_default_margin(schemes: &[(&str, Vec<RunResult>)]) -> Vec<Verdict> {
+    verdicts_of(schemes, MARGIN)
 }
 
-/// Whoever is last is behind the next to last by as much, and as surely, as a winner is ahead of the next.
+/// The gap of the last scheme to the next to last is described like the lead of a winner.
 #[test]
 fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
     let last = |c: &[u64], d: &[u64], margin| {
@@ -328,7 +337,7 @@ fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
         last(&[50, 51, 52], &[20, 21, 22], MARGIN),
         "d is last with 41.00 Mbit/s, of which the first has 2.3 times as much."
     );
-    // Within the margin, and by what may be chance.
+    // Within the margin, and not significant.
     let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not told apart.";
     assert!(
         last(&[20, 21, 22], &[20, 21, 22], MARGIN)
@@ -338,9 +347,9 @@ fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
     assert!(last(&[30, 31, 32], &[20, 21, 22], 0.01).starts_with("d is last"));
 }
 
-/// Goodput that was bought with packets of which hardly any arrives is told with its price.
+/// Goodput at the cost of heavy loss is reported with its loss share.
 #[test]
-fn what_was_lost_on_the_way_is_told_where_it_is_much() {
+fn heavy_loss_is_reported_with_goodput() {
     let run = |lost: u64| {
         let mut result = result(1, 75);
         for flow in &mut result.flows {
@@ -348,18 +357,22 @@ fn what_was_lost_on_the_way_is_told_where_it_is_much() {
         }
         result
     };
-    let said = |lost| {
-        let found = judged(&[("calm", vec![run(5)]), ("floods", vec![run(lost)])], MARGIN);
+    let goodput_sentence = |lost| {
+        let found = verdicts_of(&[("calm", vec![run(5)]), ("floods", vec![run(lost)])], MARGIN);
         about(&found, "goodput").sentence.clone()
     };
-    assert!(said(950).ends_with(" Lost on the way, of all that was sent: floods 95.0 %."), "{}", said(950));
-    assert!(!said(90).contains("Lost"), "{}", said(90));
+    assert!(
+        goodput_sentence(950).ends_with(" Lost on the way, of all that was sent: floods 95.0 %."),
+        "{}",
+        goodput_sentence(950)
+    );
+    assert!(!goodput_sentence(90).contains("Lost"), "{}", goodput_sentence(90));
 }
 
-/// Means over all packets and verdicts over groups may disagree, of which tables then mark nothing.
+/// Means over all packets and verdicts over groups may disagree; tables then mark nothing.
 #[test]
 fn tables_mark_no_difference_that_the_verdict_leaves_open() {
-    // Of the second group there are few packets.
+    // The second group has few packets.
     let run = |seed: u64, [most, few]: [u64; 2]| {
         let mut result = result(seed, 70 + seed);
         for (group, (mean, count)) in result.groups.iter_mut().zip([(most + seed, 1_000_000), (few, 1)]) {

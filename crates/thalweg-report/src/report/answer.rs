@@ -1,4 +1,4 @@
-//! The first screen: which, by how much, how sure, and why.
+//! First screen of a report: the winner, its lead, its significance and the reasons.
 
 use super::bars::bar;
 use super::cards::{Card, cards};
@@ -14,7 +14,7 @@ use crate::results::{
 use crate::statistics::Estimate;
 use std::fmt::Write as _;
 
-/// The section of HTML that answers what the document was made for.
+/// Returns the HTML section that answers the document's question.
 pub(super) fn answer(document: &Document) -> String {
     let mut html = String::from("<section id=\"answer\" aria-label=\"Answer\">\n");
     if !document.complete {
@@ -27,7 +27,7 @@ pub(super) fn answer(document: &Document) -> String {
                     .map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
             );
             match document.parts().map(|parts| parts.compared) {
-                Some(own) => {
+                Some(compared_part) => {
                     let names = document.compared.iter().flat_map(|of| &of.groups);
                     let names: Vec<&str> = names.map(String::as_str).collect();
                     let _ = writeln!(
@@ -35,8 +35,8 @@ pub(super) fn answer(document: &Document) -> String {
                         "<p class=\"note\">Compared: {}; the other flows keep their schemes.</p>",
                         escape(&listed(&names))
                     );
-                    if let Body::Comparison { schemes, .. } = &own.body {
-                        comparison(&mut html, schemes, *margin, own.contention.as_ref());
+                    if let Body::Comparison { schemes, .. } = &compared_part.body {
+                        comparison(&mut html, schemes, *margin, compared_part.contention.as_ref());
                     }
                 }
                 None => comparison(&mut html, schemes, *margin, document.contention.as_ref()),
@@ -96,15 +96,15 @@ fn verdict_card(verdict: &Verdict) -> Card {
     let main = match (&verdict.leader, verdict.certainty) {
         (_, Certainty::Unsettled) => "no verdict".to_owned(),
         (None, _) => "equal".to_owned(),
-        // Those of whom any may be first, where others are out.
+        // Lists the schemes that may be first, where others are excluded.
         (Some(_), Certainty::Open) if !verdict.behind.is_empty() && verdict.first.len() <= MAX_FIRST => {
             escape(&verdict.first.join(", "))
         }
         (Some(_), Certainty::Open) => "no clear winner".to_owned(),
         (Some(leader), _) => escape(leader),
     };
-    let said = format!("No clear winner in {}: ", verdict.subject);
-    let mut text = escape(verdict.sentence.strip_prefix(&said).unwrap_or(&verdict.sentence));
+    let prefix = format!("No clear winner in {}: ", verdict.subject);
+    let mut text = escape(verdict.sentence.strip_prefix(&prefix).unwrap_or(&verdict.sentence));
     if verdict.certainty == Certainty::Open && !verdict.behind.is_empty() {
         let _ = write!(
             text,
@@ -116,7 +116,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
     Card { subject: capital(verdict.subject), main, text, sure: Some(sure) }
 }
 
-/// The schemes side by side; each column has one scale.
+/// Writes the schemes side by side; each column has one scale.
 fn scores(html: &mut String, schemes: &[SchemeResults]) {
     let value = |of: &SchemeResults, metric: Metric| {
         of.summary.as_ref().and_then(|summary| summary.totals.get(metric.name(Of::Network)).copied())
@@ -158,7 +158,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
     html.push_str("</tbody></table></div>\n");
 }
 
-/// One run, or several under different seeds.
+/// Writes one run, or several runs with different seeds.
 fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     let Some(first) = runs.first() else { return };
     let estimate = |metric: &str, single: Option<f64>| {
@@ -201,7 +201,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     why::of_runs(html, runs);
 }
 
-/// The card of the times that transfers took; `None` where none ended.
+/// Returns the card of completion times; `None` where no transfer ended.
 fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
     let datum = |metric: Metric| match summary {
         Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
@@ -242,7 +242,7 @@ fn flows_words(run: &Run) -> String {
     )
 }
 
-/// The card of shares: the flows or groups that got most and least.
+/// Returns the card of shares: the flows or groups with the most and the least.
 fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
     let share =
         |of: &Flow| of.get(Metric::Share).map_or("–".to_owned(), |share| Scale::PERCENT.fixed(share, 1));
@@ -306,10 +306,10 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
     }
 }
 
-/// So many names stand in a title.
+/// Maximum number of names in a title.
 const MAX_FIRST: usize = 3;
 
-/// Colours that schemes and flows have in turn.
+/// Number of colours for schemes and flows, used in turn.
 const COLOURS: usize = 8;
 
 #[cfg(test)]
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_says_who_won_and_how_sure() {
+    fn a_comparison_states_winner_and_significance() {
         let clear = compared([70, 71, 70], [50, 50, 49]);
         assert!(
             clear.contains("<p class=\"main\">&lt;vegas&gt;</p><p class=\"sure yes\">Sure: more than chance"),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_times_come_first_where_transfers_end() {
+    fn completion_times_lead_when_transfers_finish() {
         let run = |seed: u64, millis: u64| {
             let mut result = result(seed, 75);
             let mean = thalweg_proto::units::Duration::from_millis(millis);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_says_how_much_who_and_why() {
+    fn a_run_states_goodput_shares_and_bottlenecks() {
         let one = answer(&Document::of_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
         for words in [
             "95.00 Mbit/s",

@@ -1,6 +1,6 @@
 //! Bars with intervals, as pictures within a table.
 
-/// A bar from zero to `mean` on a scale that ends at `most`, with a line for `mean - half` to `mean + half`.
+/// Draws a bar from zero to `mean` on a scale that ends at `most`, with a line from `mean - half` to `mean + half`.
 pub(super) fn bar(mean: f64, half: Option<f64>, most: f64) -> String {
     let place = |value: f64| {
         let share = if most > 0.0 && value.is_finite() { (value / most).clamp(0.0, 1.0) } else { 0.0 };
@@ -29,7 +29,7 @@ mod tests {
         assert!(bar(50.0, None, 100.0).contains("width=\"60.0\""));
         assert!(!bar(50.0, None, 100.0).contains("path"));
         assert!(bar(50.0, Some(10.0), 100.0).contains("M48.0 2v6M48.0 5H72.0M72.0 2v6"));
-        // What lies outside or is no number stays within the picture.
+        // Values outside the scale and NaN stay within the picture.
         assert!(bar(90.0, Some(20.0), 100.0).contains("H120.0"));
         assert!(bar(f64::NAN, Some(f64::NAN), 0.0).contains("width=\"0.0\""));
     }

@@ -1,4 +1,4 @@
-//! The largest values that the network allows: an interval of a mean over few runs ends there.
+//! Upper bounds set by the network: intervals of means over few runs are clipped to them.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use thalweg_proto::units::Rate;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{DirectionSpec, Spec};
 
-/// Bounds by quantity. Of links those of each, by the name of its series; of flows one for all.
+/// Upper bounds by quantity: for links one each, by the name of its series; for flows one for all.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Bounds {
     links: BTreeMap<&'static str, BTreeMap<String, f64>>,
@@ -47,9 +47,10 @@ impl Bounds {
     }
 }
 
-/// The highest rate that a direction ever has; none where a trace or a rhythm rules, or packets take no time.
+/// Returns the highest rate that a direction ever has; `None` where a trace or a periodic variation sets the rate, or
+/// packets take no time.
 fn highest(line: &DirectionSpec) -> Option<Rate> {
-    if line.capacity.is_some() || line.rhythm.is_some() {
+    if line.capacity.is_some() || line.periodic_variation.is_some() {
         return None;
     }
     let scheduled = line.schedule.iter().filter_map(|change| change.rate);
@@ -86,7 +87,7 @@ mod tests {
         );
         assert_eq!((of("link-rate", "wire a->b"), of("link-rate", "wire b->a")), (Some(10e6), Some(40e6)));
         assert_eq!(bounds.flows.get("goodput"), Some(&40e6));
-        // A line of any rate bounds nothing.
+        // A link without a rate limit bounds nothing.
         let open = LinkSpec::new(
             "open",
             [NodeId(0), NodeId(1)],

@@ -1,20 +1,20 @@
-//! The cards of the first screen.
+//! Cards of the first screen.
 
 use std::fmt::Write as _;
 
-/// A card: all of it is HTML.
+/// Card; all fields are HTML.
 pub struct Card {
-    /// The subject of the card.
+    /// Subject.
     pub subject: String,
-    /// The most important words.
+    /// Main statement.
     pub main: String,
-    /// The explanation of the main words.
+    /// Explanation of the main statement.
     pub text: String,
-    /// The certainty of the main words: a class of style (`yes`, `no`, `unknown`) and words.
+    /// Significance of the main statement: a style class (`yes`, `no`, `unknown`) and text.
     pub sure: Option<(&'static str, &'static str)>,
 }
 
-/// Appends the list of cards; those of `short` texts stand side by side also on a phone.
+/// Appends the list of cards; those with `short` texts stay side by side on a phone.
 pub fn cards(html: &mut String, cards: &[Card], short: bool) {
     html.push_str(if short { "<ul class=\"cards short\">\n" } else { "<ul class=\"cards\">\n" });
     for Card { subject, main, text, sure } in cards {

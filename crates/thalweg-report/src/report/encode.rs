@@ -1,19 +1,19 @@
-//! Numbers as text within a page: few bytes, in base64 (RFC 4648, section 4).
+//! Compact encoding of numbers as text within a page, in base64 (RFC 4648, section 4).
 //!
-//! Neighbours in a series are close to each other, and most series are counts of something: so many packets, so many
-//! bytes in an interval. Numbers are therefore written as multiples of a step, of which only the differences are
-//! stored, or by their places in a table of the numbers that there are, each in as few bytes as it needs.
+//! Neighbouring values of a series are close to each other, and most series are counts, such as packets or bytes per
+//! interval. Numbers are therefore written as delta-encoded multiples of a step, or as indices into a table of the
+//! distinct numbers, each in as few bytes as it needs.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An array of numbers within a page. The text has whole numbers in groups of seven bits, lowest first; all groups but the
-/// last of each have the highest bit of their byte set. What they mean:
+/// Array of numbers within a page. The text holds integers in groups of seven bits, lowest first; the highest bit of a
+/// byte is set in all groups but the last. They are:
 ///
-/// - with a `table`, the places of the numbers in it;
-/// - otherwise the numbers are `first + step * k`, and the text has the differences d between one k and the next,
-///   beginning with 0, as 2 d for d >= 0 and as -2 d - 1 below;
-/// - with a step of zero, the text has 64-bit numbers instead (IEEE 754), least significant byte first.
+/// - with a `table`, indices into it;
+/// - otherwise, for numbers `first + step * k`, the differences d between successive k, beginning with 0, as 2 d for d
+///   >= 0 and as -2 d - 1 below;
+/// - with a step of zero, 64-bit numbers instead (IEEE 754), least significant byte first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Numbers {
     first: f64,
@@ -25,9 +25,9 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers in the shortest form. Nothing is lost of whole numbers and of those of which there are few different
-    /// ones, unless the page would get more than twice as long by it; of others what is less than a millionth of the span
-    /// between the smallest and the largest.
+    /// Encodes the numbers in the shortest form. Integers and series with few distinct values are lossless, unless that
+    /// would more than double the page; other values lose less than a millionth of the span between the smallest and
+    /// the largest.
     pub(super) fn of(values: &[f64]) -> Self {
         if values.iter().any(|value| !value.is_finite()) {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -39,8 +39,8 @@ impl Numbers {
                 text: base64(&bytes),
             };
         }
-        let whole = values.iter().all(|value| value.fract() == 0.0 && value.abs() <= LARGEST_WHOLE);
-        let exact = if whole { Some(Self::whole(values)) } else { None };
+        let integers = values.iter().all(|value| value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER);
+        let exact = if integers { Some(Self::integers(values)) } else { None };
         if let Some(exact) = exact.as_ref().filter(|exact| exact.is_short()) {
             return exact.clone();
         }
@@ -50,18 +50,18 @@ impl Numbers {
         }
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let span = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
-        // A span that is no normal number, or a single value, is stored as a whole number of itself.
+        // A span that is zero, subnormal or infinite cannot define a step: use a step of one.
         let step = Some(span / PRECISION).filter(|step| step.is_normal()).unwrap_or(1.0);
         let rounded = Self::stepped(values, step);
         exact.filter(|exact| exact.size() <= 2 * rounded.size()).unwrap_or(rounded)
     }
 
-    /// Whole numbers, with nothing lost of those below 2^52.
-    pub(super) fn whole(values: &[f64]) -> Self {
+    /// Encodes integers; lossless below 2^52.
+    pub(super) fn integers(values: &[f64]) -> Self {
         Self::stepped(values, common_step(values))
     }
 
-    /// A byte for each number, nearly.
+    /// Returns true at about one byte per number.
     fn is_short(&self) -> bool {
         self.size() <= self.count * 3 / 2 + 64
     }
@@ -74,13 +74,13 @@ impl Numbers {
             let steps = ((value - first) / step).round() as i64;
             let difference = steps - before;
             before = steps;
-            // The sign goes to the lowest bit, so that small differences are small numbers.
+            // Zigzag encoding: the sign goes to the lowest bit, and small differences stay small numbers.
             push(&mut bytes, (difference << 1 ^ difference >> 63).cast_unsigned());
         }
         Self { first, step, count: values.len(), table: Vec::new(), text: base64(&bytes) }
     }
 
-    /// With a table, if there are few different numbers. Frequent ones have the first places.
+    /// Encodes with a table if there are few distinct numbers. Frequent ones get the lowest indices.
     fn listed(values: &[f64]) -> Option<Self> {
         let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
         for value in values {
@@ -103,12 +103,12 @@ impl Numbers {
         Some(Self { first: 0.0, step: 1.0, count: values.len(), table, text: base64(&bytes) })
     }
 
-    /// The size of the numbers within a page, in bytes, or nearly so.
+    /// Returns the approximate size of the numbers within a page, in bytes.
     pub(super) fn size(&self) -> usize {
         self.text.len() + self.table.len() * DIGITS
     }
 
-    /// The reverse, for tests.
+    /// Decodes the numbers.
     #[cfg(test)]
     pub(super) fn values(&self) -> Vec<f64> {
         let bytes = decode(&self.text);
@@ -131,7 +131,7 @@ impl Numbers {
     }
 }
 
-/// Adds a number in groups of seven bits.
+/// Appends a number in groups of seven bits.
 fn push(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -140,12 +140,12 @@ fn push(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// The greatest number of which all differences from the first are multiples; one where all are the same.
+/// Returns the greatest number that divides all differences from the first value; one where all are equal.
 fn common_step(values: &[f64]) -> f64 {
     let first = values.first().copied().unwrap_or(0.0);
     let mut step = 0u64;
     for value in values {
-        // Whole numbers below 2^53 have whole differences below 2^54.
+        // Integers below 2^53 have integer differences below 2^54.
         let mut rest = (value - first).abs() as u64;
         while rest != 0 {
             (step, rest) = (rest, step % rest);
@@ -157,16 +157,16 @@ fn common_step(values: &[f64]) -> f64 {
     step.max(1) as f64
 }
 
-/// Differences of whole numbers up to here are whole and exact.
-const LARGEST_WHOLE: f64 = 4_503_599_627_370_496.0;
+/// Largest integer up to which differences are integers and exact.
+const MAX_EXACT_INTEGER: f64 = 4_503_599_627_370_496.0;
 
-/// Steps in the span of a series that is not of whole numbers.
+/// Number of steps in the span of a series of non-integers.
 const PRECISION: f64 = 1_048_576.0;
 
-/// A table that is longer gains nothing.
+/// Maximum table length; a longer table gains nothing.
 const LONGEST_TABLE: usize = 1000;
 
-/// Bytes of a number in a table.
+/// Size of a number in a table, in bytes.
 const DIGITS: usize = 18;
 
 fn base64(bytes: &[u8]) -> String {
@@ -184,7 +184,7 @@ fn base64(bytes: &[u8]) -> String {
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The reverse, for tests.
+/// Decodes base64 text.
 #[cfg(test)]
 fn decode(text: &str) -> Vec<u8> {
     let digits = text.bytes().filter(|byte| *byte != b'=');
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_regular_takes_a_byte() {
+    fn regular_series_take_a_byte_per_value() {
         let times: Vec<f64> = (0..3000).map(|index| f64::from(index) * 3e9).collect();
         let numbers = Numbers::of(&times);
         assert_eq!((numbers.step, numbers.size()), (3e9, 4000));
@@ -236,13 +236,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_numbers_come_back(values in prop::collection::vec(-1_000_000i64..=1_000_000, 0..50)) {
+        fn integers_round_trip_exactly(values in prop::collection::vec(-1_000_000i64..=1_000_000, 0..50)) {
             let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
             prop_assert_eq!(Numbers::of(&values).values(), values);
         }
 
         #[test]
-        fn others_come_back_to_a_millionth(values in prop::collection::vec(-1e9f64..1e9, 0..50)) {
+        fn fractions_round_trip_to_a_millionth(values in prop::collection::vec(-1e9f64..1e9, 0..50)) {
             let back = Numbers::of(&values).values();
             prop_assert_eq!(back.len(), values.len());
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -253,10 +253,10 @@ mod tests {
         }
 
         #[test]
-        fn times_come_back(steps in prop::collection::vec(0u64..1_000_000_000_000, 0..50)) {
+        fn times_round_trip(steps in prop::collection::vec(0u64..1_000_000_000_000, 0..50)) {
             let mut time = 0u64;
             let times: Vec<f64> = steps.iter().map(|step| { time += step; time as f64 }).collect();
-            let numbers = Numbers::whole(&times);
+            let numbers = Numbers::integers(&times);
             prop_assert_eq!(numbers.values(), times);
         }
     }

@@ -1,4 +1,4 @@
-//! The static picture of a document: for papers and slides.
+//! Static picture of a document, for papers and slides.
 
 use super::series::{AllSeries, One};
 use super::thin::thin;
@@ -8,61 +8,61 @@ use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, Schem
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::SHARES;
 
-/// The part of a document that a picture shows.
+/// Part of a document shown by a picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// The plots to show, and nothing else; without, those that [`figure`] chooses.
+    /// Plots to show exclusively; default: the choice of [`figure`].
     pub plots: Option<Vec<Plot>>,
-    /// The part of the run to show, in seconds; without, all of it.
+    /// Time span to show, in seconds; default: the whole run.
     pub span: Option<(f64, f64)>,
 }
 
-/// A plot of a picture: a quantity over time, or a distribution.
+/// Plot of a picture: a quantity over time, or a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plot {
-    /// Data that receivers could read.
+    /// Goodput of receivers.
     Goodput,
-    /// Packets that wait at bottlenecks.
+    /// Queue length of bottlenecks, in packets.
     Queue,
     /// Smoothed round-trip times.
     RoundTrip,
     /// Congestion windows.
     Window,
-    /// Data that was delivered and not yet read.
+    /// Data delivered but not yet read.
     Unread,
     /// Slow-start thresholds.
     Ssthresh,
-    /// Segments in the network.
+    /// Segments in flight.
     InFlight,
     /// Pacing rates.
     PacingRate,
-    /// Bytes that wait at bottlenecks.
+    /// Queue length of bottlenecks, in bytes.
     QueueBytes,
     /// Transmission rates of bottlenecks.
     LinkRate,
-    /// Drops of bottlenecks so far.
+    /// Cumulative drops at bottlenecks.
     Drops,
-    /// Marks of bottlenecks so far.
+    /// Cumulative ECN marks at bottlenecks.
     Marks,
-    /// The distribution function of completion times.
+    /// Cumulative distribution of completion times.
     CompletionCdf,
-    /// The distribution function of round-trip times.
+    /// Cumulative distribution of round-trip times.
     RttCdf,
 }
 
-/// The place of the values of a plot.
+/// Source of a plot's values.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// A series of flows.
+    /// Series of flows.
     Flows(&'static str),
-    /// A series of links.
+    /// Series of links.
     Links(&'static str),
-    /// A distribution.
+    /// Distribution.
     Curve(fn(&Curves) -> &[f64]),
 }
 
 impl Plot {
-    /// All, in the order of pictures.
+    /// All plots, in drawing order.
     pub const ALL: [Self; 14] = [
         Self::Goodput,
         Self::Queue,
@@ -80,10 +80,10 @@ impl Plot {
         Self::RttCdf,
     ];
 
-    /// Those of a picture without a choice.
+    /// Plots drawn by default.
     const DEFAULT: [Self; 5] = [Self::Goodput, Self::Queue, Self::RoundTrip, Self::Window, Self::Unread];
 
-    /// Its name on the command line, its title, and the source of its values.
+    /// Returns the plot's name on the command line, its title, and the source of its values.
     const fn about(self) -> (&'static str, &'static str, Source) {
         use Source::{Curve, Flows, Links};
         match self {
@@ -110,12 +110,12 @@ impl Plot {
         }
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         self.about().0
     }
 
-    /// The names of all, for help and errors.
+    /// Returns the names of all plots, for help and errors.
     pub fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
@@ -124,7 +124,7 @@ impl Plot {
         self.about().1
     }
 
-    /// The series that it shows; none of a distribution.
+    /// Returns the series shown; empty for a distribution.
     const fn quantity(self) -> &'static str {
         match self.about().2 {
             Source::Flows(name) | Source::Links(name) => name,
@@ -137,15 +137,16 @@ impl Plot {
     }
 }
 
-/// A picture in SVG. Of a run it shows the flows' goodput, the queues, round-trip times and windows over time; of
-/// replications the same of each seed, with their mean; of a comparison first how the schemes did, with intervals. Where `view`
-/// names plots, a comparison has them for each scheme, on one scale. Axes end at what is counted: of the warm-up more is cut off.
+/// Draws a picture in SVG. Of a run it shows the flows' goodput, queues, round-trip times and windows over time; of
+/// replications the same for each seed, with their mean; of a comparison first the schemes' results with intervals.
+/// Where `view` names plots, a comparison has them for each scheme, on one scale. Axes end at the maximum after the
+/// warm-up; higher values in the warm-up are clipped.
 pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
     let (title, subtitle) = title_lines(document, Style::UNICODE);
     let (from, to) = view.span.unwrap_or((0.0, document.duration_s));
     let plots = view.plots.as_deref();
     let (mut bars, mut panels) = (Vec::new(), Vec::new());
-    let sight = Sight { document, series, from, to };
+    let sight = ViewSource { document, series, from, to };
     if let Body::Comparison { schemes, .. } = &document.body {
         if plots.is_none() {
             bars = Metric::in_table(Tables::BARS).filter_map(|metric| self::bars(metric, schemes)).collect();
@@ -166,10 +167,11 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
     Figure { title, subtitle, bars, panels, from, to }.render()
 }
 
-/// The distributions of a document as a section of a page: of groups, of several seeds together, or of schemes; nothing without any.
+/// Returns the distributions of a document as a section of a page: of groups, of several seeds together, or of schemes;
+/// empty without any.
 pub(super) fn distributions(document: &Document) -> String {
     let series = AllSeries::default();
-    let sight = Sight { document, series: &series, from: 0.0, to: document.duration_s };
+    let sight = ViewSource { document, series: &series, from: 0.0, to: document.duration_s };
     let panel = |plot: &Plot| {
         let Source::Curve(of) = plot.about().2 else { return None };
         if let Body::Comparison { schemes, .. } = &document.body {
@@ -189,17 +191,17 @@ pub(super) fn distributions(document: &Document) -> String {
     )
 }
 
-/// The source of lines, and the part of them that is shown.
-struct Sight<'a> {
+/// Source of lines, and the part of them shown.
+struct ViewSource<'a> {
     document: &'a Document,
     series: &'a AllSeries,
     from: f64,
     to: f64,
 }
 
-impl Sight<'_> {
-    /// The lines of runs of one scenario: those of its flows, or of its bottlenecks; and where these are more than a picture shows, how
-    /// many, and how many runs there are.
+impl ViewSource<'_> {
+    /// Returns the lines of runs of one scenario: of its flows or its bottlenecks. Where a picture cannot show all,
+    /// also returns their number, and the number of runs.
     fn of_runs(&self, scheme: &str, runs: &[&Run], plot: Plot) -> (Vec<Line>, String) {
         let runs = distinct(runs);
         let Some(first) = runs.first() else { return (Vec::new(), String::new()) };
@@ -228,7 +230,7 @@ impl Sight<'_> {
         (lines, format!("{of}{}", seeds_in_words(runs.len())))
     }
 
-    /// The queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme.
+    /// Returns the queue of the fullest bottleneck under each scheme, or a panel with the flows of each scheme.
     fn compared(&self, plot: Plot, schemes: &[SchemeResults]) -> Vec<LinePanel> {
         if let Source::Curve(of) = plot.about().2 {
             let runs = schemes.iter().map(|of| of.runs.len()).max().unwrap_or(0);
@@ -238,7 +240,7 @@ impl Sight<'_> {
             return curves(plot, subjects.collect(), runs).into_iter().collect();
         }
         if plot.is_of_links() {
-            // Of several that with most in it.
+            // Of several bottlenecks, the one with the longest queue.
             let names = bottlenecks(self.document);
             let waiting = |subject: &str| {
                 let links = self.document.runs().flat_map(|(_, run)| &run.links);
@@ -264,14 +266,15 @@ impl Sight<'_> {
             (of.scheme.clone(), self.of_runs(&of.scheme, &of.runs.iter().collect::<Vec<_>>(), plot))
         };
         let found: Vec<_> = schemes.iter().map(of).collect();
-        // Schemes are compared by eye: they have one scale.
+        // One scale for all schemes, for comparison by eye.
         let most = found.iter().map(|(_, (lines, _))| self.most(lines)).fold(0.0, f64::max);
         let panel =
             |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, most);
         found.into_iter().filter_map(panel).collect()
     }
 
-    /// The lines of one subject: of one run that of the run; of several the mean at the times that all have, over each run faintly.
+    /// Returns the lines of one subject: of a single run its line; of several runs the mean at the times common to all,
+    /// over a faint line for each run.
     fn lines(&self, ones: &[&One], label: &str, colour: usize) -> Vec<Line> {
         let parts: Vec<(&[f64], &[f64])> = ones.iter().filter_map(|one| self.shown(one)).collect();
         let line = |(times, values): (&[f64], &[f64]), points, is_faint| {
@@ -290,7 +293,7 @@ impl Sight<'_> {
         lines
     }
 
-    /// The part of a series that is shown; none where nothing of it is.
+    /// Returns the part of a series in the span shown; `None` if it is empty.
     fn shown<'b>(&self, one: &'b One) -> Option<(&'b [f64], &'b [f64])> {
         // There is no round-trip time before the first sample; the simulator writes zero.
         let begun = match one.quantity.as_str() {
@@ -303,7 +306,7 @@ impl Sight<'_> {
         (!times.is_empty()).then_some((times, values))
     }
 
-    /// The largest value of lines in the time that is counted; of all of it where nothing that is shown is.
+    /// Returns the largest value of lines after the warm-up; of all values where the span shown lies within it.
     fn most(&self, lines: &[Line]) -> f64 {
         let from = |start: f64| {
             let values = lines.iter().flat_map(|line| line.times.iter().zip(&line.values));
@@ -315,13 +318,13 @@ impl Sight<'_> {
     }
 }
 
-/// The runs that differ in anything; the first where none does.
+/// Returns the distinct runs; the first where all are identical.
 fn distinct<'a>(runs: &[&'a Run]) -> Vec<&'a Run> {
     let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
     runs.iter().copied().take(if prints.len() > 1 { usize::MAX } else { 1 }).collect()
 }
 
-/// The number of runs behind a panel, for its title; empty for one.
+/// Formats the number of runs behind a panel, for its title; empty for one.
 fn seeds_in_words(runs: usize) -> String {
     match runs {
         0 | 1 => String::new(),
@@ -330,9 +333,9 @@ fn seeds_in_words(runs: usize) -> String {
     }
 }
 
-/// The mean at the times that all series have; none where they were not sampled together.
+/// Returns the mean at the times common to all series; `None` where they were not sampled together.
 fn mean_of(parts: &[(&[f64], &[f64])]) -> Option<(Vec<f64>, Vec<f64>)> {
-    // Times are not negative: their bits are in their order.
+    // Times are not negative: their bit patterns sort in the same order.
     let mut sums: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
     for (time, value) in parts.iter().flat_map(|(times, values)| times.iter().zip(*values)) {
         let sum = sums.entry(time.to_bits()).or_default();
@@ -345,7 +348,7 @@ fn mean_of(parts: &[(&[f64], &[f64])]) -> Option<(Vec<f64>, Vec<f64>)> {
     (2 * times.len() >= longest).then_some((times, values))
 }
 
-/// The bottlenecks of the first run that has any: as series name them, and as people do.
+/// Returns the bottlenecks of the first run that has any: their series names and display names.
 fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     let names = |link: &Link| {
         let Link { name, from, to, .. } = link;
@@ -356,12 +359,12 @@ fn bottlenecks(document: &Document) -> Vec<(String, String)> {
     document.runs().map(of_run).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
-/// The name under which a link has its series.
+/// Returns the series name of a link.
 fn series_name(Link { name, from, to, .. }: &Link) -> String {
     format!("{name} {from}->{to}")
 }
 
-/// The name of what a line is of: links have one for people, and flows are told with their schemes where these differ.
+/// Returns the name of a line's subject: links have a display name, and flows include their schemes where these differ.
 fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
     if let Some((_, words)) = links.iter().find(|(name, _)| name == subject) {
         return words.clone();
@@ -369,11 +372,11 @@ fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
     let differ = run.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
     let flow = run.flows.iter().find(|flow| flow.name == subject).filter(|_| differ);
     let group = flow.and_then(|flow| run.groups.iter().find(|group| group.name == flow.group));
-    let whole = group.map(|group| format!("{subject} ({})", group.scheme));
-    whole.filter(|words| words.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
+    let full_name = group.map(|group| format!("{subject} ({})", group.scheme));
+    full_name.filter(|words| words.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
 }
 
-/// A panel of lines, if there are any, for values up to `most`.
+/// Builds a panel of lines, if there are any, for values up to `most`.
 fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePanel> {
     let (unit, factor) = unit(plot, most);
     (!lines.is_empty()).then(|| LinePanel {
@@ -385,20 +388,21 @@ fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePan
     })
 }
 
-/// The distributions of each group over all runs, by the names of groups.
+/// Returns the distributions of each group over all runs, by group name.
 fn groups<'a>(runs: &[&'a Run], of: fn(&Curves) -> &[f64]) -> Vec<(String, Vec<&'a [f64]>)> {
     let Some(first) = runs.first() else { return Vec::new() };
     let differ = first.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
     let group = |group: &Group| {
-        let own = runs.iter().filter_map(|run| run.groups.iter().find(|other| other.name == group.name));
-        let whole = format!("{} ({})", group.name, group.scheme);
-        let name = if differ && whole.chars().count() <= MAX_LETTERS { whole } else { group.name.clone() };
-        (name, own.map(|own| of(&own.distributions)).collect())
+        let matching = runs.iter().filter_map(|run| run.groups.iter().find(|other| other.name == group.name));
+        let full_name = format!("{} ({})", group.name, group.scheme);
+        let name =
+            if differ && full_name.chars().count() <= MAX_LETTERS { full_name } else { group.name.clone() };
+        (name, matching.map(|matching| of(&matching.distributions)).collect())
     };
     first.groups.iter().map(group).collect()
 }
 
-/// A panel of distribution functions: of each subject the mean over its runs of the time that a share does not exceed.
+/// Builds a panel of distribution functions: for each subject and quantile, the mean over its runs.
 fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Option<LinePanel> {
     let line = |(colour, (label, curves)): (usize, (String, Vec<&[f64]>))| {
         let curves: Vec<&[f64]> = curves.into_iter().filter(|curve| curve.len() == SHARES.len()).collect();
@@ -411,7 +415,7 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
     };
     let all = subjects.len();
     let lines: Vec<Line> = subjects.into_iter().enumerate().filter_map(line).take(MAX_LINES).collect();
-    // A tail far beyond all else would leave no room for the rest: axes end at the 99th percentile and a quarter more.
+    // A long tail would leave no room for the rest: axes end at 1.25 times the 99th percentile.
     let end = |line: &Line| line.times[SHARES.len() - 1].min(1.25 * line.times[SHARES.len() - 3]);
     let to = lines.iter().map(end).fold(0.0, f64::max);
     if lines.is_empty() {
@@ -426,7 +430,7 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
     Some(LinePanel { title, factor: share, most: 1.0, lines, across })
 }
 
-/// The unit of an axis up to `most`.
+/// Returns the unit of an axis up to `most`.
 fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
     match plot {
         Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::of_rate(most / 2.0).unit(),
@@ -450,21 +454,21 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();
-    // An index and a share are never above 1, whatever an interval says.
+    // An index or a share never exceeds 1, even if its interval does.
     let limit = matches!(metric.line().unit, Unit::Share) || metric == Metric::Jain;
     let limit = if limit { 1.0 } else { f64::INFINITY };
     (!bars.is_empty()).then(|| BarPanel { title: heads_of(&[metric]).concat(), bars, limit })
 }
 
-/// As many as there are colours.
+/// Maximum number of lines, equal to the number of colours.
 const MAX_LINES: usize = 8;
-/// The room beside the lines.
+/// Maximum label length beside the lines, in characters.
 const MAX_LETTERS: usize = 19;
-/// More than the picture has columns.
+/// Maximum number of points, more than the picture's width.
 const MAX_POINTS: usize = 1600;
-/// Runs that have faint lines behind their mean.
+/// Maximum number of runs with a faint line behind their mean.
 const MAX_FAINT: usize = 10;
-/// Points of such a line.
+/// Maximum number of points of a faint line.
 const MAX_FAINT_POINTS: usize = 400;
 
 #[cfg(test)]
@@ -494,7 +498,7 @@ mod tests {
         assert!(svg.contains("class=\"interval\"") && svg.contains("Mbit/s"), "{svg}");
     }
 
-    /// Replications are shown as such: a faint line for each seed, their mean over them, and in words how many there are.
+    /// Replications show a faint line for each seed, their mean, and the number of seeds in the title.
     #[test]
     fn every_seed_is_seen_and_their_mean() {
         let mut series = AllSeries::default();
@@ -514,19 +518,19 @@ mod tests {
         assert_eq!(svg.matches(">bold (cubic)</text>").count(), 1);
         assert!(svg.contains("Window: mean of 3 seeds, each faint, segments"), "{svg}");
         assert!(svg.contains("3 runs, seeds 1 to 3"), "{svg}");
-        // The burst of the warm-up, which ends at 5 s, is not what the axis shows.
+        // The axis excludes the burst of the warm-up, which ends at 5 s.
         assert!(svg.contains(">20</text>") && !svg.contains(">400</text>"), "{svg}");
         let mean = mean_of(&[(&[0.0, 6.0], &[1.0, 10.0]), (&[6.0, 7.0], &[14.0, 5.0])]);
         assert_eq!(mean, Some((vec![6.0], vec![12.0])));
         assert_eq!(mean_of(&[(&[0.0, 1.0, 2.0], &[1.0; 3]), (&[0.5, 1.5, 2.5], &[1.0; 3])]), None);
-        // Runs that are all the same are one.
+        // Identical runs count once.
         runs.iter_mut().for_each(|run| run.fingerprint = "0".to_owned());
         let svg = figure(&Document::of_runs(header(&[1, 2, 3]), runs), &series, &View::default());
         assert_eq!((svg.matches("class=\"line").count(), svg.contains("faint,")), (1, false));
     }
 
     #[test]
-    fn flows_that_a_picture_has_no_room_for_are_counted() {
+    fn flows_omitted_from_a_picture_are_counted() {
         let mut many = result(1, 75);
         let (flow, points) = (many.flows[2].clone(), many.series[0].clone());
         for number in 0..7 {
@@ -560,7 +564,7 @@ mod tests {
         assert!(Plot::names().starts_with("goodput, queue, rtt, window, unread, ssthresh, "));
     }
 
-    /// A distribution has an axis of its own, which ends near the 99th percentile, and a line for each group or scheme.
+    /// A distribution has an axis of its own that ends near the 99th percentile, and a line for each group or scheme.
     #[test]
     fn distributions_have_a_line_for_each_group_or_scheme() {
         let of = |seed, mbits, scale: f64| {
@@ -583,7 +587,7 @@ mod tests {
             "{svg}"
         );
         assert!(svg.contains(">60 ms</text>") && svg.contains(">100</text>"), "{svg}");
-        // Of several seeds the mean of the times at each share: 10 and 30 ms are 20 ms.
+        // Several seeds show the mean time at each quantile: 10 and 30 ms give 20 ms.
         let (one, other) = (of(1, 75, 1.0), of(2, 76, 3.0));
         let found = groups(&[&one, &other], |of| of.rtt_s.as_slice());
         let panel = curves(Plot::RttCdf, found, 2).unwrap();

@@ -1,11 +1,11 @@
-//! Texts and pages of HTML.
+//! HTML text and pages.
 
 use crate::output::Style;
 
-/// The style of texts in a page.
+/// Text style of a page.
 pub const STYLE: Style = Style::UNICODE;
 
-/// `text` as text of a page, also within quotes.
+/// Escapes `text` for a page, also within quotes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in STYLE.clean(text).chars() {
@@ -21,22 +21,22 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A whole page.
+/// Whole page.
 pub struct Page<'a> {
-    /// Plain text.
+    /// Title, as plain text.
     pub title: &'a str,
-    /// The line below the title: plain text.
+    /// Subtitle, as plain text.
     pub subtitle: &'a str,
-    /// HTML.
+    /// Body, as HTML.
     pub body: &'a str,
-    /// JSON without `<`; none for a page that has no plots.
+    /// JSON without `<`; `None` for a page without plots.
     pub data: Option<&'a str>,
-    /// The version of the program.
+    /// Version of the program.
     pub version: &'a str,
 }
 
 impl Page<'_> {
-    /// The page as one file. It may load nothing: the policy at its top has browsers refuse.
+    /// Renders the page as one file. Its content security policy forbids loading anything.
     pub fn render(&self) -> String {
         let (title, subtitle) = (escape(self.title), escape(self.subtitle));
         let mut page = String::with_capacity(SCRIPTS_BYTES + self.body.len() + self.data.map_or(0, str::len));
@@ -90,10 +90,10 @@ const PLOT_STYLE: &str = asset!("vendor/uPlot.min.css");
 const PLOT_SCRIPT: &str = asset!("vendor/uPlot.iife.min.js");
 const STYLES: &[&str] = &[asset!("page.css"), asset!("parts.css")];
 
-/// Scripts of every page.
+/// Scripts in every page.
 const COMMON_SCRIPTS: &[&str] = &[asset!("dom.js"), asset!("theme.js"), asset!("sorting.js")];
 
-/// Scripts of pages with data. A file may use what those before it declare.
+/// Scripts in pages with data. A file may use declarations of the files before it.
 const RUN_SCRIPTS: &[&str] = &[
     asset!("units.js"),
     asset!("data.js"),
@@ -109,7 +109,7 @@ const RUN_SCRIPTS: &[&str] = &[
     asset!("main.js"),
 ];
 
-/// About what the parts that are the same in every page take.
+/// Approximate size of the parts common to all pages, in bytes.
 const SCRIPTS_BYTES: usize = 128 << 10;
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ mod tests {
     use crate::results::samples::{header, result, spec};
 
     #[test]
-    fn a_page_is_whole_and_loads_nothing() {
+    fn a_page_is_self_contained() {
         let result = result(1, 75);
         let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
         let mut series = AllSeries::default();

@@ -1,4 +1,4 @@
-//! The data that the scripts of a page work with: one JSON document.
+//! Data for a page's scripts: one JSON document.
 
 use super::bounds::Bounds;
 use super::encode::Numbers;
@@ -11,31 +11,31 @@ use crate::statistics::student_quantile;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The data of a page. Sweeps will join as further runs with what they vary beside scheme and seed.
+/// Data of a page. Sweeps will join as further runs, with their parameters beside scheme and seed.
 #[derive(Debug, Serialize)]
 pub(super) struct Model<'a> {
     duration_s: f64,
     warmup_s: f64,
-    /// Names of compared schemes; empty otherwise.
+    /// Names of the compared schemes; empty if none are compared.
     schemes: Vec<&'a str>,
     seeds: &'a [u64],
     runs: Vec<Value>,
     flow_columns: Vec<&'static str>,
     link_columns: Vec<&'static str>,
-    /// The headings of the metrics in the page's table of flows; those of the other tables follow.
+    /// Column headings of the flow metrics in the page's tables; the other tables follow.
     flow_heads: Vec<Head>,
     sink_heads: Vec<Head>,
     link_heads: Vec<Head>,
-    /// The limits that may hold senders back, in the order of the shares in rows of flows.
+    /// Limiting factors of senders, in the order of the shares in flow rows.
     limits: Vec<String>,
     topology: Option<&'a Topology>,
-    /// The largest values that the network allows.
+    /// Upper bounds set by the network.
     bounds: &'a Bounds,
-    /// Picoseconds from the start of a run.
+    /// Times in picoseconds from the start of a run.
     times: Vec<Numbers>,
     series: Vec<Embedded<'a>>,
     replays: &'a [Replay],
-    /// The 97.5 % quantile of Student's t for 1, 2, ... degrees of freedom.
+    /// 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom.
     t975: Vec<f64>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Model<'a> {
         replays: &'a [Replay],
     ) -> Self {
         let count = document.runs().count();
-        let most = (MAX_FLOWS / count.max(1)).max(FEWEST_FLOWS);
+        let most = (MAX_FLOWS / count.max(1)).max(MIN_FLOWS);
         let mut schemes = Vec::new();
         for (scheme, _) in document.runs() {
             schemes.extend(scheme.filter(|name| !schemes.contains(name)));
@@ -77,9 +77,9 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The data as JSON that can stand within a page: nothing in it ends a script.
+    /// Returns the data as JSON that can be embedded in a page: nothing in it can end a script.
     pub(super) fn to_json(&self) -> String {
-        // Numbers and texts always have a form in JSON.
+        // Numbers and strings always serialise to JSON.
         serde_json::to_string(self).unwrap_or_default().replace('<', "\\u003c")
     }
 }
@@ -101,12 +101,12 @@ fn run_value(scheme: Option<&str>, run: &Run, most: usize) -> Value {
     })
 }
 
-/// At most `most` flows: where there are more, those with the lowest and those with the highest goodput.
+/// Returns at most `most` flows: those with the lowest and the highest goodput where there are more.
 fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
     let mut keep = vec![true; flows.len()];
     if flows.len() > most {
         let mut order: Vec<usize> = (0..flows.len()).collect();
-        // The sort is stable: of equals, those that come first stay first.
+        // The sort is stable: flows with equal goodput keep their order.
         let goodput = |index: usize| flows[index].or_zero(Metric::Goodput);
         order.sort_by(|&a, &b| goodput(a).total_cmp(&goodput(b)));
         order[most / 2..flows.len() - most.div_ceil(2)].iter().for_each(|&index| keep[index] = false);
@@ -114,30 +114,30 @@ fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
     flows.iter().zip(keep).filter_map(|(flow, keep)| keep.then_some(flow))
 }
 
-/// At most [`MAX_LINKS`], in their order: where there are more, bottlenecks before others.
+/// Returns at most [`MAX_LINKS`] links in their order: bottlenecks before others where there are more.
 fn shown_links(links: &[Link]) -> impl Iterator<Item = &Link> {
     let bottlenecks = links.iter().filter(|link| link.bottleneck).count().min(MAX_LINKS);
     let (mut left, mut others) = (bottlenecks, MAX_LINKS - bottlenecks);
     links.iter().filter(move |link| {
-        let room = if link.bottleneck { &mut left } else { &mut others };
-        let is_shown = *room > 0;
-        *room -= usize::from(is_shown);
+        let quota = if link.bottleneck { &mut left } else { &mut others };
+        let is_shown = *quota > 0;
+        *quota -= usize::from(is_shown);
         is_shown
     })
 }
 
-/// The heading of a metric's column, for scripts.
+/// Heading of a metric's column, for scripts.
 #[derive(Debug, Serialize)]
 struct Head {
     name: &'static str,
     title: String,
     unit: &'static str,
-    /// It is shown only where some row has more than zero.
+    /// True if the column is shown only where some row is above zero.
     rare: bool,
 }
 
 impl Head {
-    /// Those of a table of the page.
+    /// Returns the headings of a table of the page.
     fn of(place: Tables) -> Vec<Self> {
         let metrics: Vec<Metric> = Metric::in_table(place).collect();
         let head = |(metric, title): (&Metric, String)| {
@@ -156,12 +156,12 @@ impl Head {
 const FLOW_COLUMNS: [&str; 4] = ["name", "group", "scheme", "limits"];
 const LINK_COLUMNS: [&str; 4] = ["name", "from", "to", "bottleneck"];
 
-/// The metrics of flows in a page.
+/// Returns the metrics of flows in a page.
 fn of_flows() -> impl Iterator<Item = Metric> {
     Metric::in_table(Tables::PAGE.and(Tables::PAGE_SINKS))
 }
 
-/// The metrics of links in a page.
+/// Returns the metrics of links in a page.
 fn of_links() -> impl Iterator<Item = Metric> {
     Metric::in_table(Tables::PAGE_LINKS)
 }
@@ -180,22 +180,22 @@ fn link_row(link: &Link) -> Value {
     first.into_iter().chain(of_links().map(|metric| number(metric, link.get(metric)))).collect()
 }
 
-/// A value without a fraction where it can have none, which is shorter.
+/// Returns a value as an integer where the metric is integral, which is shorter.
 fn number(metric: Metric, value: Option<f64>) -> Value {
     match value {
-        Some(value) if metric.line().is_whole => json!(value as u64),
+        Some(value) if metric.line().is_integer => json!(value as u64),
         value => json!(value),
     }
 }
 
-/// The most that the series of a page may take before they are thinned, in bytes, so that it stays below 5 MB.
+/// Maximum size of a page's series before thinning, in bytes: keeps the page below 5 MB.
 const SERIES_BYTES: usize = 4_500_000;
 
-/// Rows of flows in a page, over all runs.
+/// Maximum number of flow rows in a page, over all runs.
 const MAX_FLOWS: usize = 8000;
-/// Rows of flows of each run at least.
-const FEWEST_FLOWS: usize = 32;
-/// Rows of links of each run.
+/// Minimum number of flow rows for each run.
+const MIN_FLOWS: usize = 32;
+/// Maximum number of link rows for each run.
 const MAX_LINKS: usize = 400;
 
 #[cfg(test)]

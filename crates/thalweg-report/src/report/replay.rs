@@ -1,4 +1,4 @@
-//! The packets of a short time, so that a page can show them on their way.
+//! Packets of a short time span, for animation in a page.
 
 use super::encode::Numbers;
 use core::ops::Range;
@@ -9,34 +9,34 @@ use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
-/// Keeps what happens to packets on the links of a specification in a span of time: when each came to a link, began to be
-/// sent, and arrived, or what became of it. Access links are not followed.
+/// Recorder of packets on the links of a specification in a time span: arrival at each link, start of transmission, and
+/// delivery or loss. Access links are not recorded.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     span: Range<Time>,
-    /// Transmitters from here on are of access links.
+    /// Index of the first transmitter that belongs to an access link.
     transmitters: u32,
     most: usize,
-    /// The time from which there was no more room; `None` while there is some.
+    /// Time at which the record became full; `None` if it did not.
     cut: Option<Time>,
-    /// Packets at links, where they came from and how; copies of a packet are one behind the other.
+    /// Passages in progress, by packet and link; duplicates of a packet share an entry.
     open: BTreeMap<(PacketId, u32), Vec<Hop>>,
     hops: Vec<Hop>,
     numbers: BTreeMap<PacketId, u32>,
 }
 
-/// The way of a packet over a link.
+/// Passage of a packet over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hop {
     packet: u32,
     flow: u32,
     kind: Kind,
-    /// The direction of a link: twice its position, and one more backward.
+    /// Direction of a link: twice its position, plus one for backward.
     link: u32,
-    came: Time,
+    arrived: Time,
     began: Time,
     ended: Time,
-    fate: Fate,
+    outcome: HopOutcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,30 +47,34 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum HopOutcome {
     Arrived,
     Dropped,
     Lost,
-    /// Not known: it was still there when the run or the record ended.
+    /// Unknown: the packet was still there when the run or the record ended.
     Open,
 }
 
 impl Recorder {
-    /// Keeps at most `most` ways over links, of those that begin within `span`.
+    /// Creates a recorder for at most `most` link passages that begin within `span`.
     pub fn new(spec: &Spec, span: Range<Time>, most: usize) -> Self {
         let transmitters = u32::try_from(2 * spec.links.len()).unwrap_or(u32::MAX);
         let (open, numbers) = (BTreeMap::new(), BTreeMap::new());
         Self { span, transmitters, most, cut: None, open, hops: Vec::new(), numbers }
     }
 
-    /// The replay of what was kept of a run, named by its scheme if several are compared.
+    /// Returns the replay of a run, named by its scheme if several are compared.
     pub fn finish(mut self, scheme: &str, result: &RunResult) -> Replay {
         let until = self.cut.unwrap_or(self.span.end).min(result.ended);
-        // What is still under way stays where it is until the end.
+        // Packets still in transit stay where they are until the end.
         let open = core::mem::take(&mut self.open).into_values().flatten();
-        self.hops.extend(open.map(|hop| Hop { ended: until.max(hop.ended), fate: Fate::Open, ..hop }));
-        self.hops.retain(|hop| hop.came < until && hop.ended >= self.span.start);
-        self.hops.sort_by_key(|hop| (hop.came, hop.packet, hop.link));
+        self.hops.extend(open.map(|hop| Hop {
+            ended: until.max(hop.ended),
+            outcome: HopOutcome::Open,
+            ..hop
+        }));
+        self.hops.retain(|hop| hop.arrived < until && hop.ended >= self.span.start);
+        self.hops.sort_by_key(|hop| (hop.arrived, hop.packet, hop.link));
         let name = |flow: u32| result.flows.get(flow as usize).map_or("", |flow| flow.name.as_str());
         let mut flows: Vec<u32> = self.hops.iter().map(|hop| hop.flow).collect();
         flows.sort_unstable();
@@ -88,20 +92,20 @@ impl Recorder {
             flow: column(&|hop| place(hop.flow)),
             kind: column(&|hop| f64::from(hop.kind as u8)),
             link: column(&|hop| f64::from(hop.link)),
-            came: column(&|hop| picos(hop.came)),
-            waited: column(&|hop| picos(hop.began) - picos(hop.came)),
-            took: column(&|hop| picos(hop.ended) - picos(hop.began)),
-            fate: column(&|hop| f64::from(hop.fate as u8)),
+            arrived: column(&|hop| picos(hop.arrived)),
+            waited: column(&|hop| picos(hop.began) - picos(hop.arrived)),
+            duration: column(&|hop| picos(hop.ended) - picos(hop.began)),
+            outcome: column(&|hop| f64::from(hop.outcome as u8)),
             flows: flows.into_iter().map(|flow| name(flow).to_owned()).collect(),
         }
     }
 
-    fn came(&mut self, record: &Record<'_>) {
+    fn arrived(&mut self, record: &Record<'_>) {
         if record.time >= self.span.end || self.cut.is_some() {
             return;
         }
         if self.hops.len() + self.open.len() >= self.most {
-            // Room goes to what began before the span only while there is nothing else.
+            // When the record is full, passages that ended before the span are discarded first.
             self.hops.retain(|hop| hop.ended >= self.span.start);
             if self.hops.len() + self.open.len() >= self.most {
                 self.cut = Some(record.time);
@@ -116,15 +120,24 @@ impl Recorder {
             (false, false) => Kind::Forward,
         };
         let (link, flow, time) = (record.link, record.flow, record.time);
-        let hop = Hop { packet, flow, kind, link, came: time, began: time, ended: time, fate: Fate::Open };
+        let hop = Hop {
+            packet,
+            flow,
+            kind,
+            link,
+            arrived: time,
+            began: time,
+            ended: time,
+            outcome: HopOutcome::Open,
+        };
         self.open.entry((record.packet, link)).or_default().push(hop);
     }
 
-    /// The packet leaves for the wire; it may not have waited.
+    /// Records the start of transmission; the packet may not have been queued.
     fn began(&mut self, record: &Record<'_>) {
         let key = (record.packet, record.link);
         if !self.open.contains_key(&key) {
-            self.came(record);
+            self.arrived(record);
         }
         for hop in self.open.get_mut(&key).into_iter().flatten() {
             hop.began = record.time;
@@ -132,19 +145,19 @@ impl Recorder {
         }
     }
 
-    fn ended(&mut self, record: &Record<'_>, fate: Fate) {
+    fn ended(&mut self, record: &Record<'_>, outcome: HopOutcome) {
         let key = (record.packet, record.link);
         let Some(copies) = self.open.get_mut(&key) else { return };
         let mut hop = copies.remove(0);
         if copies.is_empty() {
             self.open.remove(&key);
         }
-        if fate == Fate::Dropped {
+        if outcome == HopOutcome::Dropped {
             hop.began = record.time;
         }
         hop.ended = record.time;
-        hop.fate = fate;
-        // A packet from before the span is of no use.
+        hop.outcome = outcome;
+        // Packets from before the span are not needed.
         if hop.ended >= self.span.start {
             self.hops.push(hop);
         }
@@ -157,38 +170,38 @@ impl Tracer for Recorder {
             return;
         }
         match record.step {
-            Step::Queued | Step::Duplicated => self.came(record),
+            Step::Queued | Step::Duplicated => self.arrived(record),
             Step::Transmitted => self.began(record),
-            Step::Arrived => self.ended(record, Fate::Arrived),
-            Step::Dropped | Step::Filtered => self.ended(record, Fate::Dropped),
-            Step::Lost => self.ended(record, Fate::Lost),
+            Step::Arrived => self.ended(record, HopOutcome::Arrived),
+            Step::Dropped | Step::Filtered => self.ended(record, HopOutcome::Dropped),
+            Step::Lost => self.ended(record, HopOutcome::Lost),
             Step::Sent | Step::Corrupted | Step::Delivered => {}
         }
     }
 }
 
-/// The packets of a short time within a run: a row for each way over a link, in the order in which they came to it.
+/// Packets of a time span within a run: a row for each link passage, in order of arrival at the link.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replay {
     scheme: String,
     seed: u64,
     from_s: f64,
     until_s: f64,
-    /// There was no room for all packets of the time that was asked for.
+    /// True if the record had no room for all packets of the requested time.
     cut: bool,
-    /// Names, to which `flow` refers by position.
+    /// Names of flows; `flow` is an index into them.
     flows: Vec<String>,
     packet: Numbers,
     flow: Numbers,
-    /// 0 from the sender, 1 to it, 2 a message of a router.
+    /// 0 from the sender, 1 to it, 2 a router's message.
     kind: Numbers,
     link: Numbers,
-    /// Picoseconds.
-    came: Numbers,
+    /// Times in picoseconds.
+    arrived: Numbers,
     waited: Numbers,
-    took: Numbers,
-    /// 0 arrived, 1 dropped, 2 lost, 3 not known.
-    fate: Numbers,
+    duration: Numbers,
+    /// 0 arrived, 1 dropped, 2 lost, 3 unknown.
+    outcome: Numbers,
 }
 
 #[cfg(test)]
@@ -241,29 +254,29 @@ mod tests {
     ];
 
     #[test]
-    fn the_way_of_each_packet_over_a_link_is_a_row() {
+    fn each_link_passage_of_a_packet_is_a_row() {
         let replay = replay(0..20, 100, STEPS);
         let millis = |numbers: &Numbers| numbers.values().iter().map(|picos| picos / 1e9).collect::<Vec<_>>();
-        assert_eq!(millis(&replay.came), [1.0, 2.0, 3.0, 9.0, 10.0], "link 7 is an access link");
+        assert_eq!(millis(&replay.arrived), [1.0, 2.0, 3.0, 9.0, 10.0], "link 7 is an access link");
         assert_eq!(millis(&replay.waited), [0.0, 2.0, 0.0, 0.0, 0.0]);
-        assert_eq!(millis(&replay.took), [4.0, 4.0, 0.0, 0.0, 10.0]);
-        assert_eq!(replay.fate.values(), [0.0, 0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(millis(&replay.duration), [4.0, 4.0, 0.0, 0.0, 10.0]);
+        assert_eq!(replay.outcome.values(), [0.0, 0.0, 1.0, 2.0, 3.0]);
         assert_eq!(replay.link.values(), [0.0, 0.0, 0.0, 1.0, 0.0]);
         assert_eq!((replay.flows, replay.cut), (vec!["bold".to_owned()], false));
     }
 
     #[test]
     fn only_the_span_is_kept_and_packets_that_are_in_it() {
-        // The first packet is on its way when the span begins; the last begins after it.
+        // The first packet is in transit when the span begins; the last begins after it.
         let replay = replay(4..9, 100, STEPS);
         assert_eq!(replay.packet.values(), [0.0, 1.0]);
-        assert_eq!(replay.took.values(), [4e9, 4e9]);
+        assert_eq!(replay.duration.values(), [4e9, 4e9]);
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_cut_off() {
+    fn a_full_record_is_cut() {
         let replay = replay(0..20, 3, STEPS);
         assert!(replay.cut);
-        assert_eq!((replay.until_s, replay.came.values().len()), (0.009, 3));
+        assert_eq!((replay.until_s, replay.arrived.values().len()), (0.009, 3));
     }
 }

@@ -1,4 +1,4 @@
-//! The series that a report shows: gathered from runs, or read back from a results folder.
+//! Series shown in a report: recorded from runs, or read back from a results folder.
 
 use super::encode::Numbers;
 use super::thin::thin;
@@ -13,7 +13,7 @@ pub struct AllSeries {
     all: Vec<One>,
 }
 
-/// One series.
+/// Series.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct One {
     pub(super) scheme: String,
@@ -21,12 +21,12 @@ pub(super) struct One {
     pub(super) quantity: String,
     unit: String,
     pub(super) subject: String,
-    /// Seconds from the start of the run.
+    /// Times in seconds from the start of the run.
     pub(super) times: Vec<f64>,
     pub(super) values: Vec<f64>,
 }
 
-/// A series within a page.
+/// Series within a page.
 #[derive(Debug, Serialize)]
 pub(super) struct Embedded<'a> {
     scheme: &'a str,
@@ -34,10 +34,10 @@ pub(super) struct Embedded<'a> {
     quantity: &'a str,
     unit: &'a str,
     subject: &'a str,
-    /// Its times, by position among the arrays of times.
+    /// Index of its times among the time arrays.
     times: usize,
     values: Numbers,
-    /// The number of points before thinning, where the page has fewer.
+    /// Number of points before thinning, if thinned.
     #[serde(skip_serializing_if = "Option::is_none")]
     points: Option<usize>,
 }
@@ -58,18 +58,18 @@ impl AllSeries {
         }
     }
 
-    /// Reads what [`CsvSeries`](crate::output::CsvSeries) wrote.
+    /// Parses the output of [`CsvSeries`](crate::output::CsvSeries).
     ///
     /// # Errors
     ///
-    /// The number of the first line that is not of such a table, with what is wrong there.
+    /// The number of the first invalid line, with the reason.
     pub fn from_csv(text: &str) -> Result<Self, String> {
         let mut lines = Lines { rest: text, number: 0 };
         if lines.next() != Some(HEAD) {
             return Err(format!("line 1: not a table of series, which begins with `{HEAD}`"));
         }
         let mut all: Vec<One> = Vec::new();
-        // What the last line began with; most lines begin like the one before.
+        // Beginning of the previous line; most lines share it.
         let mut prefix = "";
         while let Some(line) = lines.next() {
             let wrong = |what: &str| format!("line {}: {what}", lines.number);
@@ -88,35 +88,35 @@ impl AllSeries {
         Ok(Self { all })
     }
 
-    /// The number of points of all series together.
+    /// Returns the number of points of all series together.
     pub fn points(&self) -> usize {
         self.all.iter().map(|series| series.times.len()).sum()
     }
 
-    /// Those of a quantity.
+    /// Returns the series of a quantity.
     pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &One> {
         self.all.iter().filter(move |one| one.quantity == quantity)
     }
 
-    /// The arrays of times (in picoseconds) and the series for a page, thinned where they would take more than `budget`
+    /// Returns the time arrays (in picoseconds) and the series for a page, thinned where they would exceed `budget`
     /// bytes.
     pub(super) fn embedded(&self, budget: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
         let longest = self.all.iter().map(|series| series.times.len()).max().unwrap_or(0);
-        // No point takes less than a byte, which is more in base64.
-        let mut bound = longest.min((budget / self.all.len().max(1)).max(FEWEST));
+        // A point takes at least a byte, and more in base64.
+        let mut bound = longest.min((budget / self.all.len().max(1)).max(MIN_POINTS));
         loop {
             let (times, series) = self.embedded_within(bound);
             let size =
                 times.iter().chain(series.iter().map(|of| &of.values)).map(Numbers::size).sum::<usize>();
-            if size <= budget || bound <= FEWEST {
+            if size <= budget || bound <= MIN_POINTS {
                 return (times, series);
             }
-            // Sizes are not quite in proportion to points.
-            bound = (bound * 19 / 20).min(bound * 20 / 21 * budget / size).max(FEWEST);
+            // Sizes are not quite proportional to points.
+            bound = (bound * 19 / 20).min(bound * 20 / 21 * budget / size).max(MIN_POINTS);
         }
     }
 
-    /// The same with at most `bound` points of each series.
+    /// Returns the same with at most `bound` points for each series.
     fn embedded_within(&self, bound: usize) -> (Vec<Numbers>, Vec<Embedded<'_>>) {
         let (mut grids, mut arrays) = (BTreeMap::new(), Vec::new());
         let mut embed = |series: &One, times: &[f64], values: &[f64]| {
@@ -124,7 +124,7 @@ impl AllSeries {
             let bits: Vec<u64> = times.iter().map(|time| time.to_bits()).collect();
             let position = *grids.entry(bits).or_insert_with(|| {
                 let picos: Vec<f64> = times.iter().map(|time| (time * 1e12).round()).collect();
-                arrays.push(Numbers::whole(&picos));
+                arrays.push(Numbers::integers(&picos));
                 arrays.len() - 1
             });
             (position, Numbers::of(values), (series.times.len() > times.len()).then_some(series.times.len()))
@@ -145,7 +145,7 @@ impl AllSeries {
 }
 
 impl One {
-    /// A series without points, from the first five columns of a row.
+    /// Creates a series without points from the first five columns of a row.
     fn named(columns: &str) -> Result<Self, &'static str> {
         let fields = fields(columns)?;
         let [scheme, seed, quantity, unit, subject] =
@@ -155,7 +155,7 @@ impl One {
     }
 }
 
-/// The lines of a table. A line break within quotes is part of its line.
+/// Lines of a table. A line break within quotes does not end the line.
 struct Lines<'a> {
     rest: &'a str,
     number: usize,
@@ -183,7 +183,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The fields of a line (RFC 4180).
+/// Splits a line into fields (RFC 4180).
 fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     let mut fields = Vec::new();
     let mut rest = line;
@@ -204,7 +204,7 @@ fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     }
 }
 
-/// The field before the closing quote, and the text that follows the quote.
+/// Returns the field before the closing quote, and the text after the quote.
 fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
     let (mut field, mut rest) = (String::new(), text);
     loop {
@@ -221,11 +221,11 @@ fn unquoted(text: &str) -> Result<(String, &str), &'static str> {
     }
 }
 
-/// The first line of the table.
+/// First line of the table.
 const HEAD: &str = "scheme,seed,quantity,unit,subject,time_s,value";
 
-/// Series are not thinned below so many points: more than a screen has columns.
-const FEWEST: usize = 512;
+/// Minimum number of points after thinning: more than the width of a screen.
+const MIN_POINTS: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_its_line() {
+    fn invalid_tables_are_rejected_with_the_line_number() {
         let refused = |text: &str| AllSeries::from_csv(text).unwrap_err();
         assert!(refused("").starts_with("line 1"));
         assert!(refused("a,b\n").starts_with("line 1"));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_thinned_to_the_budget() {
+    fn long_series_are_thinned_to_the_budget() {
         let all = many(4, 100_000);
         let (times, series) = all.embedded(600_000);
         let size: usize = times.iter().map(Numbers::size).sum::<usize>()

@@ -1,17 +1,17 @@
-//! Long series made shorter without losing their peaks.
+//! Thinning of long series that preserves peaks.
 
-/// At most `bound` points (at least 2): of each of equal spans of points the smallest and the largest value, in their
-/// order, so that every peak and trough of the whole is still there. The first and last points stay as well.
+/// Returns at most `bound` points (at least 2): the smallest and largest value of each of equal spans of points, in
+/// order. All peaks and troughs remain, and the first and last points as well.
 pub(super) fn thin(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Vec<f64>) {
     let length = times.len().min(values.len());
     if length <= bound.max(2) {
         return (times[..length].to_vec(), values[..length].to_vec());
     }
-    // The ends take two, each span two.
+    // The end points take two, each span two.
     let spans = (bound.max(4) - 2) / 2;
     let mut kept = vec![0];
     for span in 0..spans {
-        // Without the ends, which are kept anyway.
+        // Without the end points, which are kept anyway.
         let (first, end) = (1 + span * (length - 2) / spans, 1 + (span + 1) * (length - 2) / spans);
         let Some((low, high)) = extremes(&values[first..end]) else { continue };
         kept.push(first + low.min(high));
@@ -23,7 +23,7 @@ pub(super) fn thin(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Ve
     (kept.iter().map(|&index| times[index]).collect(), kept.iter().map(|&index| values[index]).collect())
 }
 
-/// The positions of the smallest and the largest value; `None` without any.
+/// Returns the positions of the smallest and the largest value; `None` without values.
 fn extremes(values: &[f64]) -> Option<(usize, usize)> {
     let mut found: Option<(usize, usize)> = None;
     for (index, value) in values.iter().enumerate() {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_stays_as_it_is() {
+    fn short_series_are_unchanged() {
         assert_eq!(thin(&[1.0, 2.0], &[5.0, 6.0], 2), (vec![1.0, 2.0], vec![5.0, 6.0]));
         assert_eq!(thin(&[], &[], 2), (vec![], vec![]));
     }

@@ -1,27 +1,27 @@
-//! The network of a report: nodes, links, and the groups of flows with their ends.
+//! Network of a report: nodes, links, and flow groups with their endpoints.
 
 use crate::output::{rate, seconds};
 use serde::Serialize;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec};
 
-/// The drawn parts of a scenario's network.
+/// Drawn parts of a scenario's network.
 #[derive(Debug, Serialize)]
 pub(super) struct Topology {
-    /// Their names.
+    /// Names of nodes.
     nodes: Vec<String>,
     links: Vec<Link>,
     groups: Vec<Group>,
-    /// The numbers of nodes and links, where they are too many to be drawn.
+    /// Numbers of nodes and links, if too many to draw.
     too_large: Option<(usize, usize)>,
 }
 
 #[derive(Debug, Serialize)]
 struct Link {
     name: String,
-    /// Its ends, by position.
+    /// Endpoints, as node indices.
     a: u32,
     b: u32,
-    /// The properties of each direction, in words.
+    /// Properties of each direction, as text.
     forward: String,
     backward: String,
 }
@@ -52,7 +52,7 @@ impl Topology {
         Self {
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
             links: spec.links.iter().map(link).collect(),
-            // Those between many nodes are everywhere.
+            // Groups between many nodes would cover the whole picture.
             groups: spec.groups.iter().filter(|group| group.pairs.is_empty()).map(Group::of).collect(),
             too_large: None,
         }
@@ -79,6 +79,6 @@ fn words(direction: &DirectionSpec) -> String {
     format!("{speed}, {}", seconds(direction.delay.as_secs_f64()))
 }
 
-/// More would not be told apart on a screen.
+/// Maximum number of nodes that are legible on a screen.
 const MAX_NODES: usize = 100;
 const MAX_LINKS: usize = 200;

@@ -1,11 +1,11 @@
-//! The reasons of a result: the queue at the bottleneck, losses, and the limits that held senders back.
+//! Reasons for a result: the bottleneck queue, losses, and the limiting factors of senders.
 
 use super::html::{STYLE, escape};
 use crate::output::{Datum, Scale, direction, seconds, words};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
 
-/// Of schemes side by side: a table, and what explains most of the differences between them.
+/// Writes a table of schemes side by side, and the main cause of the differences between them.
 pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
     let all: Vec<(&SchemeResults, Bottleneck)> =
         schemes.iter().filter_map(|of| Some((of, Bottleneck::of(&of.runs)?))).collect();
@@ -63,7 +63,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
         for (_, value) in &counts {
             cell(Some(value(&of.runs)), &rounded);
         }
-        let held = held_back(limits(&of.runs)).unwrap_or_else(|| "–".to_owned());
+        let held = limiting_factors(limits(&of.runs)).unwrap_or_else(|| "–".to_owned());
         let _ = writeln!(html, "<td>{held}</td></tr>");
     }
     html.push_str("</tbody></table></div>\n");
@@ -72,7 +72,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
     let _ = writeln!(html, "<p class=\"note\">{place}; counts are of the whole network{means}.</p>");
 }
 
-/// The scheme with the least and the one with the most of something.
+/// Returns the schemes with the lowest and the highest value.
 fn ends<'a>(
     all: &'a [(&'a SchemeResults, Bottleneck)],
     value: impl Fn(&Bottleneck) -> Option<f64>,
@@ -83,12 +83,12 @@ fn ends<'a>(
     (least.1.name == most.1.name && least.0.scheme != most.0.scheme).then_some([least, most])
 }
 
-/// True if a difference is most of another one, and no more than that.
+/// Returns true if a difference makes up most of another one and does not exceed it.
 fn is_most(part: f64, of: f64) -> bool {
     of > 0.0 && (0.5..=1.2).contains(&(part / of))
 }
 
-/// The sentence on the time that a packet waits at the bottleneck, if that is most of the difference in delay.
+/// Returns the sentence on queueing delay at the bottleneck, if it explains most of the difference in delay.
 fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, _, short), (more, _, long)] = ends(all, |at| at.waiting_s)?;
     let delay = |of: &SchemeResults| {
@@ -105,7 +105,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     })
 }
 
-/// The sentence on the time in which the bottleneck stood idle, if that is most of the difference in goodput.
+/// Returns the sentence on idle time of the bottleneck, if it explains most of the difference in goodput.
 fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     let [(less, at, low), (more, _, high)] = ends(all, |at| Some(at.used))?;
     let goodput = |of: &SchemeResults| {
@@ -122,36 +122,36 @@ fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     })
 }
 
-/// A mean of counts: whole, or with one decimal.
+/// Formats a mean count as an integer or with one decimal.
 fn rounded(mean: f64) -> String {
     let text = if mean < 100.0 { format!("{mean:.1}") } else { format!("{mean:.0}") };
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// The mean over runs.
+/// Returns the mean over runs.
 fn of_each(runs: &[Run], value: impl Fn(&Run) -> f64) -> f64 {
     runs.iter().map(value).sum::<f64>() / runs.len().max(1) as f64
 }
 
-/// The mean over runs of the sum over links.
+/// Returns the mean over runs of the sum over links.
 fn of_links(runs: &[Run], metrics: &[Metric]) -> f64 {
     let sum = |link: &Link| metrics.iter().map(|&metric| link.or_zero(metric)).sum::<f64>();
     of_each(runs, |run| run.links.iter().map(sum).sum())
 }
 
-/// The limits that held a sender back, with the shares of its time.
+/// Limiting factors of a sender, with their shares of its time.
 type Limits = Vec<(Metric, f64)>;
 
 fn limits(runs: &[Run]) -> impl Iterator<Item = Limits> + '_ {
     runs.iter().flat_map(|run| &run.flows).filter_map(Flow::limits)
 }
 
-/// Of one scheme: the queue that built up, what was lost, and what held the senders back; and the same of each group.
+/// Writes the queue, the losses and the senders' limiting factors of one scheme, and of each group.
 pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
     html.push_str("<h2>Why</h2>\n<ul class=\"why\">\n");
-    // Where groups have sentences of their own they say it better.
+    // Sentences on each group make this one redundant.
     let each = (2..=MAX_GROUPS).contains(&runs.first().map_or(0, |run| run.groups.len()));
-    let held = held_back(limits(runs)).map(|held| format!("held back by: {held}"));
+    let held = limiting_factors(limits(runs)).map(|held| format!("held back by: {held}"));
     let parts: Vec<String> =
         [queue(runs), losses(runs), held.filter(|_| !each)].into_iter().flatten().collect();
     if !parts.is_empty() {
@@ -161,13 +161,13 @@ pub(super) fn of_runs(html: &mut String, runs: &[Run]) {
     groups_why(html, runs);
 }
 
-/// The busiest bottleneck of a scheme, and how it was used in the mean over its runs.
+/// Busiest bottleneck of a scheme, with its use in the mean over runs.
 struct Bottleneck {
-    /// In words, escaped.
+    /// Name, as escaped text.
     name: String,
     used: f64,
     waiting_packets: f64,
-    /// The time in seconds that sending the waiting packets takes; none where the rate varies or is not known.
+    /// Queueing delay of the mean queue, in seconds; `None` where the rate varies or is unknown.
     waiting_s: Option<f64>,
     most: f64,
     rate_bps: Option<f64>,
@@ -195,7 +195,7 @@ impl Bottleneck {
     }
 }
 
-/// The clause on the busiest bottleneck: the share of time in which it sent, and its queue.
+/// Returns the clause on the busiest bottleneck: its share of time busy, and its queue.
 fn queue(runs: &[Run]) -> Option<String> {
     let Bottleneck { name, used, waiting_packets, most, .. } = Bottleneck::of(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
@@ -203,7 +203,7 @@ fn queue(runs: &[Run]) -> Option<String> {
     Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {most} at most"))
 }
 
-/// Drops, marks and time-outs of a run, in the mean over runs.
+/// Returns the drops, marks and time-outs of a run, as means over runs.
 fn losses(runs: &[Run]) -> Option<String> {
     if runs.is_empty() {
         return None;
@@ -230,8 +230,8 @@ fn losses(runs: &[Run]) -> Option<String> {
     Some(format!("{}{each}", parts.join(", ")))
 }
 
-/// The clause on the limits that held senders back, by the mean of their shares of time.
-fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
+/// Returns the clause on the limiting factors of senders, by the mean of their shares of time.
+fn limiting_factors(limits: impl Iterator<Item = Limits>) -> Option<String> {
     let all: Vec<Limits> = limits.collect();
     let mut sums: Limits = all.first()?.iter().map(|(limit, _)| (*limit, 0.0)).collect();
     for limits in &all {
@@ -247,7 +247,7 @@ fn held_back(limits: impl Iterator<Item = Limits>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A sentence about each of a few groups: what it lost and what held it back.
+/// Writes a sentence about each of a few groups: its losses and limiting factors.
 fn groups_why(html: &mut String, runs: &[Run]) {
     let Some(first) = runs.first().filter(|run| (2..=MAX_GROUPS).contains(&run.groups.len())) else {
         return;
@@ -272,7 +272,8 @@ fn groups_why(html: &mut String, runs: &[Run]) {
         });
         let marked = Some(mean(Metric::Marked)).filter(|&marked| marked > 0.0);
         let marked = marked.map(|marked| format!("{} arrived marked", Scale::PACKETS.value(marked)));
-        let held = held_back(flows().filter_map(Flow::limits)).map(|held| format!("held back by: {held}"));
+        let held =
+            limiting_factors(flows().filter_map(Flow::limits)).map(|held| format!("held back by: {held}"));
         let parts: Vec<String> =
             delay.into_iter().chain(loss).chain(marked).chain([resent]).chain(held).collect();
         let _ = writeln!(
@@ -286,16 +287,16 @@ fn groups_why(html: &mut String, runs: &[Run]) {
     html.push_str("</ul>\n");
 }
 
-/// Colours that schemes have in turn.
+/// Number of scheme colours, used in turn.
 const COLOURS: usize = 8;
 
-/// Words as a sentence begins with them.
+/// Capitalises the first letter.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// More groups are only in the tables.
+/// Maximum number of groups described here; larger numbers are only in the tables.
 pub(super) const MAX_GROUPS: usize = 4;
 
 #[cfg(test)]
@@ -304,7 +305,7 @@ mod tests {
     use crate::results::samples::{header, result};
     use crate::results::{Body, Document};
 
-    /// Two schemes of which the second keeps ten times as much waiting and leaves the link idle for a tenth of the time.
+    /// Returns two schemes; the second has ten times the queue and leaves the link idle for a tenth of the time.
     fn schemes() -> Vec<SchemeResults> {
         let mut short = result(1, 75);
         let mut long = result(1, 65);
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_explains_most_of_a_difference_is_said() {
+    fn the_main_cause_of_a_difference_is_stated() {
         let mut html = String::new();
         of_schemes(&mut html, &schemes());
         assert!(html.contains("the bottleneck: to send what waits there takes 1.000 ms under a"), "{html}");
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_explains_little_is_not_said() {
+    fn minor_causes_are_omitted() {
         let mut schemes = schemes();
         for of in &mut schemes {
             of.runs[0].links[0].values.set(Metric::Utilisation, Some(0.9));
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_tell_what_they_lost() {
+    fn groups_state_their_losses() {
         let mut run = result(1, 75);
         run.groups[1].delay.mean = thalweg_proto::units::Duration::from_millis(44);
         run.flows[2].counts.lost_data = 223;

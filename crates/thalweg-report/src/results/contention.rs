@@ -10,19 +10,19 @@ use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Spec, WorkloadSpec};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contention {
     /// The flows, by group and path.
-    pub paths: Vec<Contender>,
+    pub paths: Vec<PathFlows>,
 }
 
 /// Flows of a group on one path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Contender {
+pub struct PathFlows {
     /// The group.
     pub group: String,
     /// Index of the first of these flows in the group, from 0.
     pub first: u32,
-    /// The distance to the next of them.
+    /// Index distance between these flows.
     pub step: u32,
-    /// The number of these flows.
+    /// Number of these flows.
     pub flows: u32,
     /// Links on the path that max-min fair sharing saturates.
     pub full_links: Vec<String>,
@@ -48,8 +48,8 @@ impl Contention {
         if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
             return None;
         }
-        let ways = all_paths(spec);
-        let classes = classes(spec, &ways)?;
+        let routes = all_paths(spec);
+        let classes = classes(spec, &routes)?;
         let (shares, full) = max_min(spec, &classes);
         let crossed = |class: &Class<'_>| -> BTreeSet<DirectionId> {
             class.uses.iter().map(|(hop, _)| *hop).filter(|hop| full.contains(hop)).collect()
@@ -65,7 +65,7 @@ impl Contention {
         let is_steady = wanting().all(|class| is_steady(spec, classes[class].group));
         let paths = wanting().map(|number| {
             let class = &classes[number];
-            Contender {
+            PathFlows {
                 group: class.group.name.clone(),
                 first: class.pair,
                 step: class.group.ends().len() as u32,
@@ -90,14 +90,14 @@ fn is_steady(spec: &Spec, group: &GroupSpec) -> bool {
     last <= counted.max(soon) && group.stop.is_none_or(|stop| stop >= end)
 }
 
-/// The flows whose demand is known in the long run, by group and path; none where a path is unknown.
-fn classes<'a>(spec: &'a Spec, ways: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
+/// Returns the flows with a known long-run demand, by group and path; `None` where a path is unknown.
+fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> Option<Vec<Class<'a>>> {
     let mut classes = Vec::new();
     for group in &spec.groups {
         let (wants_more, demand) = match &group.workload {
             WorkloadSpec::Bulk => (true, f64::INFINITY),
             WorkloadSpec::ConstantRate { rate, .. } => (false, rate.as_f64()),
-            // Others carry little in the long run, or nobody knows how much.
+            // Other flows carry little in the long run, or an unknown amount.
             _ => continue,
         };
         let segment = group.transport.properties().segment();
@@ -106,11 +106,11 @@ fn classes<'a>(spec: &'a Spec, ways: &BTreeMap<(NodeId, NodeId), FlowPaths>) -> 
         let kept =
             group.transport.properties().rate().map_or(f64::INFINITY, thalweg_proto::units::Rate::as_f64);
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
-        let own = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
-        let limit = own.fold(demand.min(kept), f64::min);
+        let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
+        let limit = access_goodput.fold(demand.min(kept), f64::min);
         for (pair, [from, to]) in (0..).zip(group.ends()) {
-            let way = ways.get(&(from, to))?;
-            let uses = way.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
+            let route = routes.get(&(from, to))?;
+            let uses = route.shares.iter().map(|&(hop, share)| (hop, share * on_wire(line_of(spec, hop))));
             classes.push(Class {
                 group,
                 pair,
@@ -132,9 +132,9 @@ fn line_of(spec: &Spec, hop: DirectionId) -> &DirectionSpec {
 /// Returns the max-min fair goodput per flow of each class, and the saturated directions. All rates rise together
 /// (water-filling) until a direction is full or a flow reaches its limit; the flows stopped by that keep their rates.
 fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionId>) {
-    let mut room: BTreeMap<DirectionId, f64> = BTreeMap::new();
+    let mut spare_rate: BTreeMap<DirectionId, f64> = BTreeMap::new();
     for (hop, _) in classes.iter().flat_map(|class| &class.uses) {
-        room.entry(*hop).or_insert_with(|| line_of(spec, *hop).nominal_rate().as_f64());
+        spare_rate.entry(*hop).or_insert_with(|| line_of(spec, *hop).nominal_rate().as_f64());
     }
     let mut shares = vec![0.0; classes.len()];
     let mut rises: Vec<bool> = classes.iter().map(|class| class.flows > 0.0).collect();
@@ -150,7 +150,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
             }
         }
         let until_full =
-            slope.iter().filter(|(_, slope)| **slope > 0.0).map(|(hop, slope)| room[hop] / slope);
+            slope.iter().filter(|(_, slope)| **slope > 0.0).map(|(hop, slope)| spare_rate[hop] / slope);
         let until_limit = rising().map(|class| class.limit - level);
         let step = until_full.chain(until_limit).fold(f64::INFINITY, f64::min);
         if !step.is_finite() {
@@ -158,9 +158,9 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
         }
         level += step.max(0.0);
         for (hop, slope) in &slope {
-            if let Some(room) = room.get_mut(hop) {
-                *room -= slope * step.max(0.0);
-                if *room <= line_of(spec, *hop).nominal_rate().as_f64() * RELATIVE_TOLERANCE {
+            if let Some(spare_rate) = spare_rate.get_mut(hop) {
+                *spare_rate -= slope * step.max(0.0);
+                if *spare_rate <= line_of(spec, *hop).nominal_rate().as_f64() * RELATIVE_TOLERANCE {
                     full.insert(*hop);
                 }
             }
@@ -180,7 +180,7 @@ fn max_min(spec: &Spec, classes: &[Class<'_>]) -> (Vec<f64>, BTreeSet<DirectionI
 
 /// Maximum number of paths of backlogged flows to analyse.
 const MAX_CLASSES: usize = 512;
-/// Flows that start within this part of a run count as there from the start.
+/// Divisor of the duration: flows that start within the first 1/20 count as present from the start.
 const SOON: u64 = 20;
 /// Relative tolerance for rounding errors.
 const RELATIVE_TOLERANCE: f64 = 1e-9;
@@ -192,7 +192,7 @@ mod tests {
     use thalweg_proto::units::{Duration, Rate};
     use thalweg_sim::spec::{LinkSpec, NodeSpec};
 
-    /// A chain of links with these rates, and groups from node to node with so many flows.
+    /// Returns a chain of links with these rates, and groups of flows given as (source, sink, flow count).
     fn chain(mbits: &[u64], groups: &[(u32, u32, u32)]) -> Spec {
         let base = samples::spec();
         let link = |(number, mbits): (u32, &u64)| {
@@ -215,10 +215,10 @@ mod tests {
         }
     }
 
-    /// The shares in Mbit/s on the wire, and the numbers of full links.
+    /// Returns the shares in Mbit/s on the wire, and the numbers of saturated links.
     fn shares(spec: &Spec) -> Option<Vec<(f64, usize)>> {
         let packet = 1028.0 / 1000.0;
-        let of = |of: &Contender| {
+        let of = |of: &PathFlows| {
             let bps = of.max_min_bps.unwrap() * packet / 1e6;
             ((bps * 1000.0).round() / 1000.0, of.full_links.len())
         };
@@ -229,18 +229,18 @@ mod tests {
     fn a_long_flow_beside_short_ones_is_found_with_its_share() {
         let three = chain(&[20, 20, 20], &[(0, 3, 1), (0, 1, 1), (1, 2, 1), (2, 3, 1)]);
         assert_eq!(shares(&three), Some(vec![(10.0, 3), (10.0, 1), (10.0, 1), (10.0, 1)]));
-        // The textbook's: what the long flow leaves on the wide link is for the short one there.
+        // Textbook example: the short flow of the wide link gets what the long flow leaves.
         let uneven = chain(&[10, 30], &[(0, 2, 1), (0, 1, 1), (1, 2, 1)]);
         assert_eq!(shares(&uneven), Some(vec![(5.0, 2), (5.0, 1), (25.0, 1)]));
         let many = chain(&[20, 20], &[(0, 2, 3), (0, 1, 1), (1, 2, 2)]);
-        // The first link is full when its own flow has what three at 4 Mbit/s leave.
+        // The first link is saturated when its own flow gets what three at 4 Mbit/s leave.
         assert_eq!(shares(&many), Some(vec![(4.0, 2), (8.0, 1), (4.0, 1)]));
     }
 
     #[test]
     fn flows_over_one_bottleneck_are_none_of_it() {
         assert_eq!(shares(&chain(&[10], &[(0, 1, 2), (0, 1, 1)])), None);
-        // All cross the same full link; what else is on their way has room.
+        // All cross the same saturated link; the other links on their paths have spare capacity.
         assert_eq!(shares(&chain(&[100, 10, 100], &[(0, 2, 1), (1, 3, 1)])), None);
         assert_eq!(shares(&chain(&[10, 10], &[(0, 1, 1), (1, 2, 1)])), None);
     }

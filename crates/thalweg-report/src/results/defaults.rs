@@ -1,33 +1,33 @@
-//! Options that compared schemes do not have alike, because nobody set them and their defaults differ.
+//! Options that differ between compared schemes because of their defaults.
 
 use serde::{Deserialize, Serialize};
 use thalweg_catalog::{Compared, SchemeDescription, Values, default_differences};
 
-/// An option that compared schemes do not have alike, because their defaults differ.
+/// Option that differs between compared schemes because of their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlikeDefault {
-    /// The option.
+    /// Option.
     pub option: String,
-    /// The schemes that take their default, with its value.
+    /// Schemes that use their default, with its value.
     pub values: Vec<SchemeDefault>,
-    /// The change of the scenario that makes it the same for all (`--set`); missing where no one change does.
+    /// Change of the scenario that makes the values equal (`--set`); missing where no single change does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// The schemes to name in place of these for that, where `set` is missing.
+    /// Alternative scheme names that achieve this, where `set` is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemes: Vec<[String; 2]>,
 }
 
-/// A scheme with the default that it takes.
+/// Scheme with its default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchemeDefault {
-    /// The scheme.
+    /// Scheme.
     pub scheme: String,
-    /// The value; missing where it follows from something else.
+    /// Value; missing where it is derived from other values.
     pub value: Option<String>,
 }
 
-/// Finds the options that these schemes do not have alike by default: each by its name, with its description and values.
+/// Returns the options whose defaults differ between these schemes: each by its name, with its description and values.
 pub fn unlike_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) -> Vec<UnlikeDefault> {
     let schemes = schemes.iter().map(|&(name, description, values)| Compared { name, description, values });
     let of = |found: thalweg_catalog::DefaultDifference| {

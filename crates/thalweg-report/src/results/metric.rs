@@ -1,6 +1,6 @@
 //! Definition of metrics, and metric values of one subject.
 
-use super::metrics::{COLUMNS, LINES, MEMBERS, Metric};
+use super::metrics::{COLUMNS, LINES, METRICS_OF, Metric};
 use core::fmt;
 use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
@@ -24,7 +24,7 @@ pub enum Of {
     SizeClass,
 }
 
-/// The number of kinds of subjects.
+/// Number of kinds of subjects.
 pub(super) const SUBJECTS: usize = 5;
 
 /// Unit of a metric's values; it decides their formatting.
@@ -99,7 +99,7 @@ pub struct FlowView<'a> {
     pub goodput_of_all: Rate,
 }
 
-/// Set of tables in which a metric has a column.
+/// Set of tables with a column for a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables(u16);
 
@@ -158,18 +158,18 @@ pub struct Line {
     pub name: &'static str,
     /// Name for the whole network, if different.
     pub network_name: Option<&'static str>,
-    /// The unit of its values.
+    /// Unit of the values.
     pub unit: Unit,
     /// Description, in sentences.
     pub about: &'static str,
     /// Column heading: the part that adjacent columns may share, and the rest.
     pub head: (&'static str, &'static str),
-    /// The tables in which it has a column.
+    /// Tables with a column of this metric.
     pub tables: Tables,
     /// Object in a flow's JSON that holds the metric; none for the flow itself.
     pub within: Option<&'static str>,
     /// True if values are integers.
-    pub is_whole: bool,
+    pub is_integer: bool,
     /// True if the column appears only when some row is above zero.
     pub is_rare: bool,
     /// True if the value comes from a histogram; bucket widths limit its precision.
@@ -191,7 +191,10 @@ impl Line {
             head: ("", ""),
             tables: Tables::NONE,
             within: None,
-            is_whole: matches!(unit, Unit::Rate | Unit::Bytes | Unit::Packets | Unit::Segments | Unit::Count),
+            is_integer: matches!(
+                unit,
+                Unit::Rate | Unit::Bytes | Unit::Packets | Unit::Segments | Unit::Count
+            ),
             is_rare: false,
             is_percentile: false,
             flow: None,
@@ -220,7 +223,7 @@ impl Line {
 
     /// Marks values as fractional, although other metrics of this unit are integers.
     pub(super) const fn fractional(mut self) -> Self {
-        self.is_whole = false;
+        self.is_integer = false;
         self
     }
 
@@ -291,7 +294,7 @@ impl Line {
 
     /// Returns true if the values are counts: bytes, packets, events.
     pub const fn counts(&self) -> bool {
-        self.is_whole && !matches!(self.unit, Unit::Rate)
+        self.is_integer && !matches!(self.unit, Unit::Rate)
     }
 
     /// Returns true if the metric applies to this kind of subject.
@@ -326,14 +329,16 @@ impl Metric {
 
     /// Returns the metrics of a kind of subject, in table order.
     pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> {
-        let members = &MEMBERS[of as usize];
-        members.numbers[..members.count].iter().map(|&number| Self::ALL[usize::from(number)])
+        let metric_indices = &METRICS_OF[of as usize];
+        metric_indices.numbers[..metric_indices.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
 
-    /// Returns the metric at an index among those of a kind of subject.
+    /// Returns the metric at an index within a kind of subject.
     fn at(of: Of, place: usize) -> Option<Self> {
-        let members = &MEMBERS[of as usize];
-        members.numbers[..members.count].get(place).map(|&number| Self::ALL[usize::from(number)])
+        let metric_indices = &METRICS_OF[of as usize];
+        metric_indices.numbers[..metric_indices.count]
+            .get(place)
+            .map(|&number| Self::ALL[usize::from(number)])
     }
 
     /// Returns the metrics with a column in `table`, in the order of the metrics table.
@@ -353,35 +358,35 @@ const RESOLUTION: f64 = 0.016;
 /// Marker of a metric without a column.
 const ABSENT: u8 = u8::MAX;
 
-/// The kinds of subjects, by their numbers.
+/// Kinds of subjects, by index.
 const KINDS: [Of; SUBJECTS] = [Of::Flow, Of::Group, Of::Network, Of::Link, Of::SizeClass];
 
-/// The numbers of metrics: the first `count` of `numbers`.
+/// Indices of metrics: the first `count` of `numbers`.
 #[derive(Clone, Copy)]
-pub(super) struct Members<const N: usize> {
+pub(super) struct MetricIndices<const N: usize> {
     numbers: [u8; N],
     count: usize,
 }
 
-/// The metrics of each kind of subject.
-pub(super) const fn members<const N: usize>(lines: &[Line; N]) -> [Members<N>; SUBJECTS] {
-    let mut members = [Members { numbers: [0; N], count: 0 }; SUBJECTS];
+/// Returns the metrics of each kind of subject.
+pub(super) const fn metric_indices<const N: usize>(lines: &[Line; N]) -> [MetricIndices<N>; SUBJECTS] {
+    let mut metric_indices = [MetricIndices { numbers: [0; N], count: 0 }; SUBJECTS];
     let mut of = 0;
     while of < SUBJECTS {
         let mut number = 0;
         while number < N {
             if lines[number].is_of(KINDS[of]) {
-                members[of].numbers[members[of].count] = number as u8;
-                members[of].count += 1;
+                metric_indices[of].numbers[metric_indices[of].count] = number as u8;
+                metric_indices[of].count += 1;
             }
             number += 1;
         }
         of += 1;
     }
-    members
+    metric_indices
 }
 
-/// The position of each metric among those of each kind of subject.
+/// Returns the position of each metric within each kind of subject.
 pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS]; N] {
     let mut columns = [[ABSENT; SUBJECTS]; N];
     let mut next = [0; SUBJECTS];
@@ -402,7 +407,7 @@ pub(super) const fn columns<const N: usize>(lines: &[Line; N]) -> [[u8; SUBJECTS
 
 /// Type-level kind of subject.
 pub trait Subject: Clone + Copy + fmt::Debug + Default {
-    /// The kind.
+    /// Kind.
     const OF: Of;
 }
 
@@ -476,7 +481,7 @@ impl<S: Subject> Values<S> {
         }
     }
 
-    /// The metrics that have a value, by name.
+    /// Returns the metrics that have a value, by name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
         Metric::all_of(S::OF).map(|metric| (metric.name(S::OF), self.get(metric)))
     }
@@ -484,7 +489,7 @@ impl<S: Subject> Values<S> {
     /// Aggregates the values of several subjects.
     pub(super) fn joined<M: Subject, T>(
         each: &[&Values<M>],
-        whole: &T,
+        aggregate: &T,
         transfers: &Transfers,
         how: impl Fn(&Line) -> Joined<T>,
     ) -> Self {
@@ -498,7 +503,7 @@ impl<S: Subject> Values<S> {
                 Joined::Sum => known().reduce(|sum, value| sum + value),
                 Joined::Most => known().reduce(f64::max),
                 Joined::MeanBy(weight) => weighted_mean(each, metric, weight),
-                Joined::Measured(value) => value(whole),
+                Joined::Measured(value) => value(aggregate),
             }
         })
     }
@@ -530,7 +535,7 @@ impl Serialize for Number {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         match *self {
             Self(None, _) => serializer.serialize_none(),
-            Self(Some(value), true) if (0.0..=LARGEST_WHOLE).contains(&value) => {
+            Self(Some(value), true) if (0.0..=MAX_EXACT_INTEGER).contains(&value) => {
                 serializer.serialize_u64(value as u64)
             }
             Self(Some(value), _) => serializer.serialize_f64(value),
@@ -539,7 +544,7 @@ impl Serialize for Number {
 }
 
 /// Largest float up to which all integers are exact (2⁵³).
-const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// Nested object in a flow's JSON.
 struct Inner<'a, S>(&'a Values<S>, &'static str);
@@ -558,7 +563,7 @@ impl<S: Subject> Serialize for Inner<'_, S> {
         let mut map = serializer.serialize_map(None)?;
         for metric in self.metrics() {
             let line = metric.line();
-            map.serialize_entry(line.name, &Number(self.0.get(metric), line.is_whole))?;
+            map.serialize_entry(line.name, &Number(self.0.get(metric), line.is_integer))?;
         }
         map.end()
     }
@@ -577,7 +582,7 @@ impl<S: Subject> Serialize for Values<S> {
             let line = metric.line();
             match object_of::<S>(metric) {
                 None => {
-                    map.serialize_entry(metric.name(S::OF), &Number(self.get(metric), line.is_whole))?;
+                    map.serialize_entry(metric.name(S::OF), &Number(self.get(metric), line.is_integer))?;
                 }
                 // Metrics of one object are adjacent in the table.
                 Some(object) if last != Some(object) => {
@@ -654,22 +659,22 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     #[test]
-    fn values_are_read_in_whatever_order_they_come() {
+    fn values_are_read_in_any_order() {
         let mut number = 0.0;
         let mut values = Values::<OfFlow>::none();
         for metric in Metric::all_of(Of::Flow) {
             number += 1.0;
             values.set(metric, Some(number));
         }
-        let told = serde_json::to_value(&values).unwrap();
-        assert_eq!(serde_json::from_value::<Values<OfFlow>>(told.clone()).unwrap(), values);
-        let Value::Object(told) = told else { unreachable!("values are an object") };
-        let inner = told.values().find_map(Value::as_object).expect("a flow has an object within it");
+        let serialized = serde_json::to_value(&values).unwrap();
+        assert_eq!(serde_json::from_value::<Values<OfFlow>>(serialized.clone()).unwrap(), values);
+        let Value::Object(serialized) = serialized else { unreachable!("values are an object") };
+        let inner = serialized.values().find_map(Value::as_object).expect("a flow has an object within it");
         let turned = |of: &Map<String, Value>| {
             let pairs = of.iter().rev().map(|(name, value)| (name.clone(), value.clone()));
             pairs.chain([("other".to_owned(), json!({"a": [1]}))]).collect::<Map<_, _>>()
         };
-        let mut other = turned(&told);
+        let mut other = turned(&serialized);
         for value in other.values_mut().filter(|value| value.as_object() == Some(inner)) {
             *value = Value::Object(turned(inner));
         }

@@ -1,6 +1,6 @@
-//! The table of metrics: the single source for documents, means, tables, reports, pictures and the reference.
+//! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
-use super::metric::{FlowView, Joined, Line, Members, SUBJECTS, Tables, Unit, columns, members};
+use super::metric::{FlowView, Joined, Line, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::{FlowResult, GroupResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
@@ -18,7 +18,7 @@ macro_rules! metrics {
             pub const ALL: &[Self] = &[$(Self::$id),+];
         }
 
-        /// The table: one line per metric, in the order of [`Metric::ALL`].
+        /// Table with one line per metric, in the order of [`Metric::ALL`].
         pub(super) static LINES: [Line; Metric::ALL.len()] = [$($line.about(concat!($($about),+))),+];
     };
 }
@@ -325,7 +325,7 @@ metrics! {
     HeldByApplication = Line::new("application", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Application));
     /// Share of time in loss recovery.
     HeldByNetwork = Line::new("network", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Network));
-    /// Share of time in which a gate at the source node had stopped the flow.
+    /// Share of time during which a gate at the source node had stopped the flow.
     HeldByGate = Line::new("paused", Unit::Share).within("limits").of_flow(|of| held(of.flow, Limit::Paused));
     /// Share of time spent waiting for the retransmission timer without feedback: from the last packet sent or reported
     /// until the next answer. For window schemes and `adaptive-ack`, and for `sscop` while it opens or closes.
@@ -378,11 +378,11 @@ metrics! {
     LinkDuplicated = Line::new("duplicated", Unit::Packets).of_link(|of| count(of.duplicated));
 }
 
-/// The position of each metric among those of each kind of subject.
+/// Position of each metric within each kind of subject.
 pub(super) static COLUMNS: [[u8; SUBJECTS]; Metric::ALL.len()] = columns(&LINES);
 
-/// The metrics of each kind of subject, in the order of the table.
-pub(super) static MEMBERS: [Members<{ Metric::ALL.len() }>; SUBJECTS] = members(&LINES);
+/// Metrics of each kind of subject, in table order.
+pub(super) static METRICS_OF: [MetricIndices<{ Metric::ALL.len() }>; SUBJECTS] = metric_indices(&LINES);
 
 fn count(count: u64) -> Option<f64> {
     Some(count as f64)
@@ -392,7 +392,7 @@ fn at(time: Time) -> Option<f64> {
     Some(time.as_secs_f64())
 }
 
-/// The simulator reports zero for a time without samples.
+/// Returns a time in seconds; `None` for zero, which the simulator reports for a time without samples.
 fn measured(span: Duration) -> Option<f64> {
     (!span.is_zero()).then(|| span.as_secs_f64())
 }
@@ -430,7 +430,7 @@ fn media(flow: &FlowResult) -> Option<&MediaResult> {
     flow.media.as_deref()
 }
 
-/// Returns the share of time in which `limit` limited the sender, of the time with a known limit.
+/// Returns the share of time during which `limit` limited the sender, of the time with a known limit.
 fn held(flow: &FlowResult, limit: Limit) -> Option<f64> {
     let total: f64 = flow.limits.iter().map(|time| time.as_secs_f64()).sum();
     (total > 0.0).then(|| flow.limits[limit.index()].as_secs_f64() / total)

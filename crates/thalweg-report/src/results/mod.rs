@@ -3,13 +3,13 @@
 //! Its names and their meaning are part of the interface; `docs/reference/results.md` describes them. The same
 //! scenario, seeds and version give the same bytes on every machine. Nothing in the document depends on the clock.
 
+mod by_group;
 mod compared;
 mod contention;
 mod defaults;
 mod drift;
 mod metric;
 mod metrics;
-mod narrow;
 mod reference;
 mod run;
 mod states;
@@ -17,9 +17,9 @@ mod summary;
 mod until;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
-pub use contention::{Contender, Contention};
+pub use contention::{Contention, PathFlows};
 pub use defaults::{SchemeDefault, UnlikeDefault, unlike_defaults};
-pub use drift::{Course, Drift};
+pub use drift::{Drift, GoodputSeries};
 pub use metric::{
     Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
 };
@@ -34,34 +34,34 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
-/// Default margin of comparisons: smaller relative differences between schemes are not significant.
+/// Default margin of comparisons: smaller relative differences between schemes do not count.
 pub const MARGIN: f64 = 0.01;
 
 fn default_margin() -> f64 {
     MARGIN
 }
 
-/// The value of [`Document::format`].
+/// Value of [`Document::format`].
 pub const FORMAT: &str = "thalweg-results";
 
 /// Version of the document's layout. It increases when a name is removed or changes its meaning. New names do not
 /// increase it.
 pub const VERSION: u32 = 1;
 
-/// A whole results document.
+/// Whole results document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// [`FORMAT`].
     pub format: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The program that made the document.
+    /// Program that made the document.
     pub tool: Tool,
-    /// The scenario that was run.
+    /// Scenario simulated.
     pub scenario: Scenario,
-    /// The scenario's duration.
+    /// Duration of the scenario.
     pub duration_s: f64,
-    /// The scenario's warm-up, excluded from measurements.
+    /// Warm-up of the scenario, excluded from measurements.
     pub warmup_s: f64,
     /// Requested seeds, one per replication.
     pub seeds: Vec<u64>,
@@ -73,7 +73,7 @@ pub struct Document {
     /// Flows that compete over different sets of saturated links; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
-    /// Groups to which alone the compared schemes apply, with their results and those of the other groups; missing if
+    /// Groups to which alone the compared schemes apply, with their results and the other groups' results; missing if
     /// the schemes apply to all flows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
@@ -88,25 +88,25 @@ pub struct Document {
     pub body: Body,
 }
 
-/// The program that made a document.
+/// Program that made a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
     /// `thalweg`.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
 }
 
-/// The scenario of a document.
+/// Scenario of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// Its title; empty where the file has none.
+    /// Title; empty where the file has none.
     pub title: String,
-    /// The name of its file, without folders.
+    /// File name without folders.
     pub file: String,
 }
 
-/// The runs of a document, by its kind: one run, replications or a comparison.
+/// Runs of a document, by its kind: one run, replications or a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Body {
@@ -115,32 +115,32 @@ pub enum Body {
         /// Exactly one.
         runs: Vec<Run>,
     },
-    /// The same scenario under several seeds.
+    /// One scenario with several seeds.
     Replications {
-        /// One for each seed, in order.
+        /// One run for each seed, in order.
         runs: Vec<Run>,
         /// Means over the complete runs; missing if there are no complete runs.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         summary: Option<Summary>,
     },
-    /// The same scenario under several schemes.
+    /// One scenario with several schemes.
     Comparison {
-        /// Relative margin: smaller differences are not significant.
+        /// Relative margin: smaller differences do not count.
         #[serde(default = "default_margin")]
         margin: f64,
-        /// One for each scheme, in the order asked for.
+        /// Results for each scheme, in the order requested.
         schemes: Vec<SchemeResults>,
         /// Differences of each other scheme from the first.
         differences: Vec<Difference>,
     },
 }
 
-/// The results of one scheme of a comparison.
+/// Results of one scheme of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchemeResults {
-    /// The scheme's name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// One for each seed, in order.
+    /// One run for each seed, in order.
     pub runs: Vec<Run>,
     /// Means over the complete runs; missing if there are no complete runs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -150,17 +150,17 @@ pub struct SchemeResults {
 /// Metadata of a document, known before any run.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// The version of the tool.
+    /// Version of the tool.
     pub tool_version: String,
-    /// The scenario.
+    /// Scenario.
     pub scenario: Scenario,
-    /// The scenario's duration.
+    /// Duration of the scenario.
     pub duration: Duration,
-    /// The scenario's warm-up.
+    /// Warm-up of the scenario.
     pub warmup: Duration,
-    /// The seeds asked for.
+    /// Requested seeds.
     pub seeds: Vec<u64>,
-    /// Relative margin: smaller differences between schemes are not significant. Default [`MARGIN`].
+    /// Relative margin: smaller differences between schemes do not count. Default [`MARGIN`].
     pub margin: f64,
     /// Options that differ between the compared schemes because of their defaults.
     pub unlike_defaults: Vec<UnlikeDefault>,
@@ -171,7 +171,7 @@ pub struct Header {
 }
 
 impl Document {
-    /// Creates the document of one scenario under one or several seeds.
+    /// Creates the document of one scenario with one or several seeds.
     pub fn of_runs(header: Header, runs: Vec<Run>) -> Self {
         let complete = is_complete(&header, &runs);
         let body = if header.seeds.len() == 1 {
@@ -220,7 +220,7 @@ impl Document {
         }
     }
 
-    /// Returns the compared schemes; empty if the document is no comparison.
+    /// Returns the compared schemes; empty if the document is not a comparison.
     pub fn schemes(&self) -> Vec<&str> {
         match &self.body {
             Body::Comparison { schemes, .. } => schemes.iter().map(|of| of.scheme.as_str()).collect(),
@@ -287,7 +287,7 @@ pub enum ReadError {
     Format {
         /// Format named in the document.
         format: String,
-        /// Its version.
+        /// Version named in the document.
         version: u32,
     },
 }

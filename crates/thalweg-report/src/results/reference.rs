@@ -1,9 +1,9 @@
-//! The reference of metrics, made from their table.
+//! Reference of metrics, generated from their table.
 
 use super::metric::{Joined, Line, Unit};
 use super::metrics::Metric;
 
-/// The table of all metrics, for `docs/reference/results.md`.
+/// Returns the table of all metrics, for `docs/reference/results.md`.
 pub fn reference() -> String {
     let mut text = String::from(
         "| name | unit | of a flow | of a group | of the network | of a link | meaning |\n\
@@ -36,7 +36,7 @@ fn mark(has: bool) -> &'static str {
     if has { "yes" } else { "" }
 }
 
-/// The words for the way in which the value of many comes about.
+/// Describes the aggregation of a metric.
 fn how<T>(joined: &Joined<T>, line: &Line) -> String {
     match joined {
         Joined::Not if line.transfers.is_some() => "yes".to_owned(),

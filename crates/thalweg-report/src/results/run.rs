@@ -1,4 +1,4 @@
-//! One run in the document.
+//! Results of one run in the document.
 
 use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
 use super::metrics::Metric;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim as sim;
 
-/// Measurements of one run. Counts exclude the warm-up unless a name or description says otherwise.
+/// Measurements of one run. Counts exclude the warm-up unless a name or description states otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// The seed.
+    /// Seed.
     pub seed: u64,
-    /// False when the run was interrupted.
+    /// False if the run was interrupted.
     pub complete: bool,
     /// Simulated time at the end of the run, in seconds.
     pub ended_s: f64,
-    /// A hash over all deliveries and drops: 16 hexadecimal digits, equal for equal runs.
+    /// Hash over all deliveries and drops: 16 hexadecimal digits, equal for equal runs.
     pub fingerprint: String,
     /// Events handled, over the whole run.
     pub events: u64,
@@ -24,7 +24,7 @@ pub struct Run {
     pub hops: u64,
     /// Packet accounting over the whole run.
     pub conservation: Conservation,
-    /// The network as a whole.
+    /// Metrics of the whole network.
     pub totals: Values<OfNetwork>,
     /// Transfers by size class; empty classes are omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -32,11 +32,11 @@ pub struct Run {
     /// Distributions of times.
     #[serde(default, skip_serializing_if = "Curves::is_empty")]
     pub distributions: Curves,
-    /// Each group of flows.
+    /// Groups of flows.
     pub groups: Vec<Group>,
-    /// Each direction of each link, and access links with queueing or loss.
+    /// Directions of links, and access links with queueing or loss.
     pub links: Vec<Link>,
-    /// Each flow.
+    /// Flows.
     pub flows: Vec<Flow>,
 }
 
@@ -51,7 +51,7 @@ pub struct Conservation {
     pub duplicated: u64,
     /// Packets received by their endpoint.
     pub delivered: u64,
-    /// Dropped by queues.
+    /// Packets dropped by queues.
     pub dropped: u64,
     /// Packets lost or corrupted on links.
     pub lost: u64,
@@ -62,13 +62,13 @@ pub struct Conservation {
 /// Aggregate results of a group of flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The scheme's name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// The number of flows.
+    /// Number of flows.
     pub flows: u32,
-    /// Its metrics.
+    /// Metrics.
     #[serde(flatten)]
     pub values: Values<OfGroup>,
     /// Transfers by size class; empty classes are omitted.
@@ -85,20 +85,20 @@ pub struct Group {
 /// Round of synchronised flows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Start of its first block.
+    /// Start of the first block.
     pub start_s: f64,
-    /// Arrival of its last block.
+    /// Arrival of the last block.
     pub end_s: f64,
 }
 
-/// Distributions of times: the times that these shares do not exceed ([`SHARES`](sim::SHARES)): 0, 0.025, 0.05 to 0.975, then 0.99,
-/// 0.999 and 1.
+/// Distributions of times: quantiles at the shares [`SHARES`](sim::SHARES): 0, 0.025, 0.05 to 0.975, then 0.99, 0.999
+/// and 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
-    /// Completion times of transfers that ended after the warm-up, in seconds; left out where there are none.
+    /// Completion times of transfers that ended after the warm-up, in seconds; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completion_s: Vec<f64>,
-    /// Round-trip times that senders measured after the warm-up, in seconds; left out where there are none.
+    /// Round-trip times measured by senders after the warm-up, in seconds; omitted if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rtt_s: Vec<f64>,
 }
@@ -122,7 +122,7 @@ pub struct SizeClass {
     pub from_bytes: u64,
     /// Upper bound of the size, exclusive, in bytes; missing for the last class.
     pub below_bytes: Option<u64>,
-    /// Their metrics.
+    /// Metrics.
     #[serde(flatten)]
     pub values: Values<OfSize>,
 }
@@ -137,40 +137,40 @@ impl SizeClass {
     }
 }
 
-/// The results of one direction of a link.
+/// Results of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The link's name.
+    /// Name of the link.
     pub name: String,
-    /// The transmitting end.
+    /// Transmitting end.
     pub from: String,
-    /// The receiving end.
+    /// Receiving end.
     pub to: String,
     /// True if the link was the busiest on some flow's path, or dropped packets.
     pub bottleneck: bool,
-    /// Its metrics.
+    /// Metrics.
     #[serde(flatten)]
     pub values: Values<OfLink>,
 }
 
-/// The results of one flow.
+/// Results of one flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The name of its group.
+    /// Name of the group.
     pub group: String,
-    /// Its metrics.
+    /// Metrics.
     #[serde(flatten)]
     pub values: Values<OfFlow>,
-    /// It always had more to send: it is none of a group of transfers that end, and neither its source nor a slow reader held
-    /// it back for more than a tenth of the time. What other flows carry is set by what they were given to carry.
+    /// True if the flow was backlogged: it is not in a group of finite transfers, and neither its source nor a slow
+    /// reader limited it for more than a tenth of the time. The goodput of other flows is set by their offered load.
     pub wanted_more: bool,
-    /// The bytes of `delivered_bytes` that are more than arrived in that time: they came during the warm-up and waited for losses
-    /// to be repaired. Left out where there are none.
+    /// Excess of `delivered_bytes` over the bytes that arrived in that time: data that arrived during the warm-up and
+    /// waited for loss repair. Omitted if zero.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pre_warmup_bytes: u64,
-    /// The states of its congestion controller in order of time; left out where it tells none.
+    /// States of the congestion controller in time order; omitted where it reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateVisit>,
 }
@@ -183,12 +183,12 @@ fn is_zero(bytes: &u64) -> bool {
 macro_rules! with_values {
     ($($subject:ty),+) => {$(
         impl $subject {
-            /// The value of a metric, if it exists.
+            /// Returns the value of a metric, if it exists.
             pub fn get(&self, metric: Metric) -> Option<f64> {
                 self.values.get(metric)
             }
 
-            /// The value of a metric; zero without one.
+            /// Returns the value of a metric, or zero.
             pub fn or_zero(&self, metric: Metric) -> f64 {
                 self.values.or_zero(metric)
             }
@@ -199,25 +199,29 @@ macro_rules! with_values {
 with_values!(Group, Link, Flow);
 
 impl Run {
-    /// True for a run of real packets.
+    /// Returns true for a run with live packets.
     pub fn is_live(&self) -> bool {
         self.groups.iter().any(|group| group.scheme == sim::live::SCHEME)
     }
 
-    /// The document's form of what the simulator measured. Series are left out: they have files of their own.
+    /// Converts the simulator's measurements. Series are left out: they have files of their own.
     pub fn of(result: &sim::RunResult) -> Self {
         let sum = result.flows.iter().map(|flow| flow.goodput.as_bits_per_sec()).sum();
         let goodput_of_all = Rate::from_bits_per_sec(sum);
         let flows: Vec<Flow> =
             result.flows.iter().map(|flow| Flow::of(flow, result, goodput_of_all)).collect();
-        let mut members: Vec<Vec<&Values<OfFlow>>> = vec![Vec::new(); result.groups.len()];
+        let mut flow_values: Vec<Vec<&Values<OfFlow>>> = vec![Vec::new(); result.groups.len()];
         for (flow, measured) in flows.iter().zip(&result.flows) {
-            if let Some(members) = members.get_mut(measured.group as usize) {
-                members.push(&flow.values);
+            if let Some(flow_values) = flow_values.get_mut(measured.group as usize) {
+                flow_values.push(&flow.values);
             }
         }
-        let groups: Vec<Group> =
-            result.groups.iter().zip(&members).map(|(group, members)| Group::of(group, members)).collect();
+        let groups: Vec<Group> = result
+            .groups
+            .iter()
+            .zip(&flow_values)
+            .map(|(group, flow_values)| Group::of(group, flow_values))
+            .collect();
         let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
         let totals = Values::joined(&of_groups, result, &result.transfers, |line| line.network);
         Self {
@@ -246,12 +250,12 @@ impl Conservation {
 }
 
 impl Group {
-    fn of(group: &sim::GroupResult, members: &[&Values<OfFlow>]) -> Self {
+    fn of(group: &sim::GroupResult, flow_values: &[&Values<OfFlow>]) -> Self {
         Self {
             name: group.name.clone(),
             scheme: group.scheme.clone(),
             flows: group.flows,
-            values: Values::joined(members, group, &group.transfers, |line| line.group),
+            values: Values::joined(flow_values, group, &group.transfers, |line| line.group),
             sizes: group.sizes.iter().map(SizeClass::of).collect(),
             round_list: group
                 .round_list
@@ -289,27 +293,26 @@ impl Flow {
         }
     }
 
-    /// The limits that may have held the sender back, with the share of time in which each did; none where that is not
-    /// known.
+    /// Returns the limiting factors of the sender, with the share of time of each; `None` where unknown.
     pub fn limits(&self) -> Option<Vec<(Metric, f64)>> {
         // Documents of earlier versions lack some.
         let shares: Vec<_> = Metric::limits().map(|limit| (limit, self.or_zero(limit))).collect();
         shares.iter().any(|(_, share)| *share > 0.0).then_some(shares)
     }
 
-    /// The limit that held longest, and its share.
+    /// Returns the factor that limited the sender longest, with its share.
     pub fn top_limit(&self) -> Option<(Metric, f64)> {
         self.limits()?.into_iter().reduce(|top, next| if next.1 > top.1 { next } else { top })
     }
 }
 
 impl Metric {
-    /// The shares of time in which something held a sender back, which add up to 1.
+    /// Returns the metrics of limiting factors: shares of time that add up to 1.
     pub fn limits() -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(|metric| metric.line().within == Some("limits"))
     }
 
-    /// The words for what held a sender back.
+    /// Returns the words for a limiting factor of a sender.
     pub fn limit_words(self) -> String {
         self.line().name.replace('_', " ")
     }

@@ -60,7 +60,7 @@ fn flow(name: &str, group: u32, mbits: u64) -> FlowResult {
     }
 }
 
-/// Two shy flows and a bold one over one link; everything but the goodput is the same for every `mbits`.
+/// Returns a result with two `shy` flows and a `bold` one over one link; only the goodput depends on `mbits`.
 pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
     let link = |name: &str, from: &str, to: &str, bottleneck| LinkResult {
         name: name.to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn result(seed: u64, mbits: u64) -> RunResult {
     }
 }
 
-/// The header that goes with [`result`].
+/// Returns the header that goes with [`result`].
 pub(crate) fn header(seeds: &[u64]) -> Header {
     Header {
         tool_version: "0.0.0".to_owned(),
@@ -152,7 +152,7 @@ pub(crate) fn header(seeds: &[u64]) -> Header {
     }
 }
 
-/// Random datagrams over one link.
+/// Returns a specification of random datagrams over one link.
 pub(crate) fn spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),

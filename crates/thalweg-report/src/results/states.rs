@@ -1,32 +1,32 @@
-//! The states of congestion controllers in the document.
+//! States of congestion controllers in the document.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thalweg_sim as sim;
 
-/// A stay of a flow's congestion controller in one of its states.
+/// Visit of a flow's congestion controller to one of its states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateVisit {
-    /// The state's name.
+    /// Name of the state.
     pub state: String,
-    /// The time at which it was first seen, in seconds.
+    /// Time of the first observation, in seconds.
     pub from_s: f64,
-    /// The time at which another one was seen, or the end.
+    /// Time at which another state was observed, or the end, in seconds.
     pub until_s: f64,
-    /// By name the quantities that the sender and its controller knew.
+    /// Quantities known to the sender and its controller, by name.
     pub known: BTreeMap<String, Known>,
 }
 
-/// A quantity during a visit. What is unbounded is missing.
+/// Quantity during a visit. Unbounded values are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
-    /// The value at the beginning.
+    /// Value at the start.
     pub first: Option<f64>,
-    /// The value at the end.
+    /// Value at the end.
     pub last: Option<f64>,
-    /// The least value.
+    /// Minimum value.
     pub least: Option<f64>,
-    /// The greatest value.
+    /// Maximum value.
     pub most: Option<f64>,
 }
 

@@ -7,94 +7,94 @@ use crate::statistics::{Estimate, holm, paired_difference};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Estimates by the name of the metric. A metric that no run had is missing.
+/// Estimates by metric name. A metric without a value in any run is missing.
 pub type Metrics<T = Estimate> = BTreeMap<String, T>;
 
 /// Means over the complete runs of one scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The number of complete runs.
+    /// Number of complete runs.
     pub runs: u64,
-    /// The number of complete runs that differ in anything that was delivered or dropped. Where it is 1, all runs are
-    /// one run: it counts once, and nothing is known of chance. Otherwise the means are over all of them.
+    /// Number of distinct complete runs, by deliveries and drops. If it is 1, all runs are identical: they count once,
+    /// and significance is unknown. Otherwise the means cover all of them.
     #[serde(default = "one")]
     pub different: u64,
-    /// The network as a whole.
+    /// Metrics of the whole network.
     pub totals: Metrics,
-    /// Each group of flows.
+    /// Groups of flows.
     pub groups: Vec<GroupMetrics>,
-    /// Each direction of a link that was a bottleneck in any run.
+    /// Directions of links that were a bottleneck in any run.
     pub links: Vec<LinkMetrics>,
-    /// The transfers of the network by size: the classes that any run has.
+    /// Transfers of the network by size: the classes present in any run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeMetrics>,
 }
 
-/// The metrics of transfers of about one size.
+/// Metrics of transfers in a size class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeMetrics<T = Estimate> {
-    /// The least size.
+    /// Lower bound of the size, inclusive, in bytes.
     pub from_bytes: u64,
-    /// The least size of the next class; missing for the last one.
+    /// Upper bound of the size, exclusive, in bytes; missing for the last class.
     pub below_bytes: Option<u64>,
-    /// Its metrics.
+    /// Metrics.
     pub metrics: Metrics<T>,
 }
 
-/// The metrics of a group.
+/// Metrics of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupMetrics<T = Estimate> {
-    /// The group's name.
+    /// Name of the group.
     pub name: String,
-    /// Its metrics.
+    /// Metrics.
     pub metrics: Metrics<T>,
 }
 
-/// The metrics of one direction of a link.
+/// Metrics of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkMetrics<T = Estimate> {
-    /// The link's name.
+    /// Name of the link.
     pub name: String,
-    /// The transmitting end.
+    /// Transmitting end.
     pub from: String,
-    /// The receiving end.
+    /// Receiving end.
     pub to: String,
-    /// Its metrics.
+    /// Metrics.
     pub metrics: Metrics<T>,
 }
 
-/// One scheme of a comparison against the first, run by run under the same seeds.
+/// Paired differences of one scheme of a comparison from the first, by seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The scheme.
+    /// Scheme.
     pub scheme: String,
-    /// The scheme that it is compared with: the first one.
+    /// Reference scheme: the first one.
     pub against: String,
-    /// The network as a whole.
+    /// Metrics of the whole network.
     pub totals: Metrics<Paired>,
-    /// Each group of flows.
+    /// Groups of flows.
     pub groups: Vec<GroupMetrics<Paired>>,
-    /// Each direction of a link that was a bottleneck in any run of any scheme.
+    /// Directions of links that were a bottleneck in any run of any scheme.
     pub links: Vec<LinkMetrics<Paired>>,
 }
 
-/// The paired difference of one metric: the scheme's value less that of the scheme that it is compared with.
+/// Paired difference of one metric: the scheme's value less that of the reference scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// The difference.
+    /// Difference.
     #[serde(flatten)]
     pub difference: Estimate,
-    /// The mean difference over the other scheme's mean; missing where that is zero.
+    /// Mean difference over the reference scheme's mean; missing where that is zero.
     pub relative: Option<f64>,
-    /// True if the interval excludes zero: the difference is significant at the 5 % level if it is looked at by itself. Missing
-    /// for a single pair.
+    /// True if the interval excludes zero: the difference alone is significant at the 5 % level. Missing for a single
+    /// pair.
     pub excludes_zero: Option<bool>,
-    /// The p-value of the difference by itself (Student's t test); missing where nothing is known of chance.
+    /// P-value of the difference alone (Student's t test); missing where significance is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
-    /// The p-value corrected by Holm's method for all differences of [`Difference::totals`] that tables show, of all schemes of
-    /// the document: where it is below 0.05 the difference is more than chance, however many are looked at. Missing for
-    /// other differences.
+    /// P-value corrected by Holm's method for all differences of [`Difference::totals`] that tables show, over all
+    /// schemes of the document: below 0.05 the difference is significant among all of them. Missing for other
+    /// differences.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_holm: Option<f64>,
 }
@@ -103,10 +103,10 @@ fn one() -> u64 {
     1
 }
 
-/// A direction of a link: its name and its two ends.
+/// Direction of a link: its name and its two endpoints.
 pub(super) type LinkKey = (String, String, String);
 
-/// The directions of links that were a bottleneck in any of these runs, in the order in which runs list them.
+/// Returns the link directions that were a bottleneck in any of these runs, in document order.
 pub(super) fn bottlenecks(schemes: &[&[Run]]) -> Vec<LinkKey> {
     let mut seen = BTreeSet::new();
     let links = schemes.iter().flat_map(|runs| runs.iter()).flat_map(|run| &run.links);
@@ -118,12 +118,12 @@ fn link_key(link: &Link) -> LinkKey {
 }
 
 impl Summary {
-    /// The means over the complete ones of `runs`, without links; `None` where none is.
+    /// Computes the means over the complete runs, without links; `None` if there is none.
     pub fn without_links(runs: &[Run]) -> Option<Self> {
         Self::of(runs, &[])
     }
 
-    /// The means over the complete ones of `runs`; `None` where none is.
+    /// Computes the means over the complete runs; `None` if there is none.
     pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
         let mut complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
         let first = *complete.first()?;
@@ -156,11 +156,11 @@ impl Summary {
     }
 }
 
-/// The metrics of each size class that any of `runs` has: times over those runs only.
+/// Returns the metrics of each size class present in any of `runs`; times cover only the runs with that class.
 fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
     let classes: BTreeMap<u64, Option<u64>> =
         runs.iter().flat_map(|run| &run.sizes).map(|class| (class.from_bytes, class.below_bytes)).collect();
-    // A run without such transfers had none, but no times of them.
+    // A run without such transfers counts as zero transfers, without times.
     let none = || vec![(Metric::Completions.name(Of::SizeClass), Some(0.0))];
     let of = |(from_bytes, below_bytes): (u64, Option<u64>)| {
         let values = runs.iter().map(|run| {
@@ -173,8 +173,8 @@ fn sizes_of(runs: &[&Run]) -> Vec<SizeMetrics> {
 }
 
 impl Difference {
-    /// The difference of `other` from `base` (each a scheme and its runs), over the seeds of which both have a
-    /// complete run; `None` without any.
+    /// Computes the difference of `other` from `base` (each a scheme with its runs), over the seeds with a complete run
+    /// of both; `None` without any.
     pub(super) fn between(
         base: &(String, Vec<Run>),
         other: &(String, Vec<Run>),
@@ -186,7 +186,7 @@ impl Difference {
         let (first, _) = *pairs.first()?;
         let marks = |(base, other): &(&Run, &Run)| (base.fingerprint.clone(), other.fingerprint.clone());
         if pairs.iter().map(marks).collect::<BTreeSet<_>>().len() == 1 {
-            // All pairs are one pair.
+            // All pairs are identical.
             pairs.truncate(1);
         }
         let group = |(position, group): (usize, &Group)| GroupMetrics {
@@ -211,7 +211,7 @@ impl Difference {
     }
 }
 
-/// Corrects the p-values of the differences that tables show for there being so many.
+/// Corrects the p-values of the differences that tables show for multiple comparisons.
 pub(super) fn correct(differences: &mut [Difference]) {
     let shown: BTreeSet<&str> = [Tables::TRANSFERS, Tables::MEANS]
         .into_iter()
@@ -227,10 +227,10 @@ pub(super) fn correct(differences: &mut [Difference]) {
     }
 }
 
-/// The values of one subject in one run, by metric.
+/// Values of one subject in one run, by metric.
 type Named = Vec<(&'static str, Option<f64>)>;
 
-/// The least half width of intervals of metrics, as shares of their values, by name.
+/// Returns the minimum half widths of intervals, as fractions of the values, by metric name.
 fn exactness(of: Of) -> BTreeMap<&'static str, f64> {
     Metric::all_of(of).map(|metric| (metric.name(of), metric.exactness())).collect()
 }
@@ -244,7 +244,7 @@ fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     let estimate = |(name, values): (&str, Vec<f64>)| {
         let estimate = Estimate::of(&values)?;
         let least = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
-        Some((name.to_owned(), estimate.no_narrower(least)))
+        Some((name.to_owned(), estimate.with_min_half_width(least)))
     };
     values.into_iter().filter_map(estimate).collect()
 }
@@ -267,7 +267,7 @@ fn differences(of: Of, pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<N
     columns.into_iter().filter_map(metric).collect()
 }
 
-/// One metric of two schemes, run by run.
+/// Values of one metric under two schemes, by run.
 #[derive(Default)]
 struct Column {
     base: Vec<Option<f64>>,
@@ -275,21 +275,21 @@ struct Column {
 }
 
 impl Paired {
-    /// True if it is more than chance among all that are tested.
-    pub fn survives(&self) -> bool {
+    /// Returns true if the difference is significant among all that are tested.
+    pub fn is_significant(&self) -> bool {
         self.p_holm.is_some_and(|p| p < 0.05) && self.excludes_zero == Some(true)
     }
 
-    /// The paired difference of `other` to `base`, whose values are exact to a share of them.
+    /// Computes the paired difference of `other` from `base`; `exactness` is the relative precision of the values.
     pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>], exactness: f64) -> Option<Self> {
         let difference = paired_difference(base, other)?;
         let paired: Vec<f64> = base.iter().zip(other).filter_map(|(base, other)| other.and(*base)).collect();
         let mean = crate::statistics::mean(&paired)?;
         let relative = (mean != 0.0).then(|| difference.mean / mean);
         let still = |values: &[Option<f64>]| values.windows(2).all(|pair| pair[0] == pair[1]);
-        // Where nothing changes with the seed, nothing is known of chance.
+        // Where nothing depends on the seed, significance is unknown.
         let p_value = difference.p_value().filter(|_| !(still(base) && still(other)));
-        let difference = difference.no_narrower(exactness * mean.abs());
+        let difference = difference.with_min_half_width(exactness * mean.abs());
         Some(Self { difference, relative, excludes_zero: difference.excludes_zero(), p_value, p_holm: None })
     }
 }

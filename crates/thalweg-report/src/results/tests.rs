@@ -25,9 +25,9 @@ fn the_document_of_a_run_is_as_documented() {
     }
 }
 
-/// The reference has the table of metrics as it is; `THALWEG_BLESS=1` writes it anew.
+/// The reference contains the metrics table unchanged; `THALWEG_BLESS=1` rewrites it.
 #[test]
-fn the_reference_tells_of_every_metric() {
+fn the_reference_lists_every_metric() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/results.md");
     let page = std::fs::read_to_string(path).unwrap();
     let [begin, end] = ["<!-- metrics -->\n\n", "\n<!-- end of metrics -->"];
@@ -40,9 +40,9 @@ fn the_reference_tells_of_every_metric() {
     }
 }
 
-/// Each name stands once among the values of a kind of subject, and tells its unit at its end.
+/// Each name is unique within a kind of subject, and ends in its unit.
 #[test]
-fn names_of_metrics_tell_them_apart_and_end_in_their_unit() {
+fn metric_names_are_unique_and_end_in_their_unit() {
     for of in [Of::Flow, Of::Group, Of::Network, Of::Link] {
         let mut names: Vec<&str> = Metric::all_of(of).map(|metric| metric.name(of)).collect();
         names.sort_unstable();
@@ -95,7 +95,7 @@ fn replications_have_means_and_intervals() {
 
 /// Sums, a mean weighted by segments, and maxima, of the two flows of the first group.
 #[test]
-fn means_tell_of_segments_and_of_what_was_not_read() {
+fn means_cover_segments_and_unread_data() {
     let run = |seed: u64, unread: u64| {
         let mut result = result(seed, 75);
         for (flow, (count, mean, max)) in result.flows.iter_mut().zip([(300, 10, 40), (100, 30, 35)]) {
@@ -149,7 +149,7 @@ fn differences_are_paired_by_seed() {
 }
 
 #[test]
-fn differences_tell_what_is_left_of_them_among_all_that_are_shown() {
+fn differences_include_corrected_p_values() {
     let schemes = vec![("a".to_owned(), runs(&[70, 60, 65])), ("b".to_owned(), runs(&[74, 65, 71]))];
     let document = Document::of_comparison(header(&[1, 2, 3]), schemes);
     let Body::Comparison { differences, .. } = &document.body else { panic!("{document:?}") };
@@ -161,7 +161,7 @@ fn differences_tell_what_is_left_of_them_among_all_that_are_shown() {
     assert!((goodput.p_value.unwrap() - by_itself).abs() < 1e-12);
     let tested: Vec<&Paired> = totals.values().filter(|of| of.p_holm.is_some()).collect();
     assert!(tested.len() > 1 && tested.iter().all(|of| of.p_holm >= of.p_value), "{tested:?}");
-    // The least is corrected for all of them.
+    // The smallest p-value is corrected for all tests.
     let least = tested.iter().filter_map(|of| of.p_value).fold(1.0, f64::min);
     let corrected = tested.iter().filter_map(|of| of.p_holm).fold(1.0, f64::min);
     assert!((corrected - (least * tested.len() as f64).min(1.0)).abs() < 1e-12);

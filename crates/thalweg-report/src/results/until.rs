@@ -21,16 +21,16 @@ pub const MIN_RUNS: usize = 10;
 /// Requested confidence interval, such as "goodput 2 %".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// The metric, of the network and of each group.
+    /// Metric, of the network and of each group.
     pub metric: Metric,
     /// Maximum half width of the 95 % interval, relative to its mean; above 0.
     pub share: f64,
 }
 
-/// The outcome of a [`Goal`].
+/// Outcome of a [`Goal`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Until {
-    /// The metric, by the network's name for it.
+    /// Metric, by its name for the network.
     pub metric: String,
     /// Requested share of the mean.
     pub share: f64,
@@ -71,7 +71,7 @@ impl Until {
         Some(Goal { metric: find(&self.metric)?, share: self.share })
     }
 
-    /// The metric as people write it: "goodput".
+    /// Returns the metric's everyday name: "goodput".
     pub fn word(&self) -> String {
         find(&self.metric).map_or_else(|| self.metric.clone(), word)
     }
@@ -95,7 +95,7 @@ impl Goal {
                 let Some(estimate) = Estimate::of(&runs.iter().filter_map(value).collect::<Vec<_>>()) else {
                     continue;
                 };
-                let estimate = estimate.no_narrower(self.metric.exactness() * estimate.mean.abs());
+                let estimate = estimate.with_min_half_width(self.metric.exactness() * estimate.mean.abs());
                 let half = if fingerprints.len() == 1 { Some(0.0) } else { estimate.ci95 };
                 let Some(half) = half.filter(|_| estimate.mean != 0.0) else { continue };
                 let share = half / estimate.mean.abs();
@@ -158,7 +158,7 @@ impl FromStr for Goal {
     }
 }
 
-/// A metric of the network by its name, with or without its unit; "delay" is the mean one.
+/// Returns a metric of the network by its name, with or without its unit; "delay" means the mean delay.
 fn find(name: &str) -> Option<Metric> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let called = |exact: &str| {
@@ -167,7 +167,7 @@ fn find(name: &str) -> Option<Metric> {
     called(&name).or_else(|| called(&format!("{name}_mean")))
 }
 
-/// A metric's name without its unit.
+/// Returns a metric's name without its unit.
 fn word(metric: Metric) -> String {
     let name = metric.name(Of::Network);
     let units = ["_bps", "_s", "_bytes", "_packets"];
@@ -207,17 +207,17 @@ mod tests {
         let goal: Goal = "goodput 2 %".parse().unwrap();
         assert_eq!(goal.widest(&[("", &runs(&[70]))]), None);
         let (calm, wild) = (runs(&[70, 71, 70]), runs(&[50, 80, 60]));
-        let narrow = goal.widest(&[("calm", &calm)]).unwrap();
+        let narrow_interval = goal.widest(&[("calm", &calm)]).unwrap();
         let wide = goal.widest(&[("calm", &calm), ("wild", &wild)]).unwrap();
-        assert!(wide.share > narrow.share && wide.of.starts_with("wild"), "{wide:?}");
-        // Student's t for two degrees of freedom is 4.303: of the one group that carries 50, 80 and 60 the mean is 63.3, the
+        assert!(wide.share > narrow_interval.share && wide.of.starts_with("wild"), "{wide:?}");
+        // Student's t for two degrees of freedom is 4.303: for the one group with 50, 80 and 60 the mean is 63.3, the
         // sample deviation 15.3.
         let one = goal.widest(&[("wild", &wild)]).unwrap().share;
         assert!((one - 4.3027 * 15.2753 / 3.0_f64.sqrt() / 63.3333).abs() < 1e-3, "{one}");
     }
 
     #[test]
-    fn a_document_tells_what_became_of_it() {
+    fn a_document_records_whether_the_goal_was_reached() {
         let goal: Goal = "goodput 2 %".parse().unwrap();
         let wild = Document::of_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal));
         let until = wild.until.unwrap();

@@ -1,4 +1,4 @@
-//! Sequence diagrams of a run: which end of a flow sent what, and when and whether it arrived.
+//! Sequence diagrams of a run: the packets sent by each endpoint of a flow, with arrival times and losses.
 
 mod svg;
 mod text;
@@ -9,17 +9,17 @@ use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::units::Time;
 use thalweg_sim::trace::{PacketId, Record, Step, Tracer};
 
-/// So many packets fit into a picture in pixels, however far apart in time they are.
+/// Maximum number of packets that fit into a PNG picture, however far apart in time they are.
 pub const MAX_IN_PIXELS: u32 = svg::MAX_IN_PIXELS;
 
-/// The part of a run that a diagram shows.
+/// Part of a run shown by a diagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The flow, by its number.
+    /// Flow number.
     pub flow: u32,
-    /// Packets that were sent in this time.
+    /// Time range: packets sent within it are shown.
     pub times: Range<Time>,
-    /// So many of them at most.
+    /// Maximum number of packets.
     pub most: usize,
 }
 
@@ -29,60 +29,60 @@ impl Default for View {
     }
 }
 
-/// A packet on its way.
+/// Packet in transit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Message {
     sent: Time,
-    /// From the flow's source to its sink.
+    /// True from the flow's source to its sink.
     forward: bool,
     label: String,
-    /// It carries data.
+    /// True if it carries data.
     data: bool,
-    /// The same data was sent before.
+    /// True if the same data was sent before.
     again: bool,
-    fate: Fate,
+    outcome: PacketOutcome,
 }
 
-/// The fate of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum PacketOutcome {
     /// Not known yet.
-    OnTheWay,
+    InTransit,
     Arrived(Time),
-    /// A queue dropped it, or a wire lost or damaged it.
+    /// Dropped by a queue, or lost or corrupted on a link.
     Lost(Time),
 }
 
-/// Gathers the packets of a flow while a simulation runs.
+/// Recorder of a flow's packets during a simulation.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     view: View,
     messages: Vec<Message>,
-    /// The positions in `messages` of those that have neither arrived nor been lost.
+    /// Positions in `messages` of packets that have neither arrived nor been lost.
     open: BTreeMap<PacketId, usize>,
-    /// Data that was sent, to tell repetitions.
+    /// Data sent so far, to detect retransmissions.
     seen: BTreeSet<String>,
-    /// Packets within the time that were too many.
+    /// Packets in the time range beyond the maximum number.
     left_out: u64,
 }
 
 impl Sequence {
-    /// Gathers what `view` shows.
+    /// Creates a recorder for `view`.
     pub fn new(view: View) -> Self {
         Self { view, messages: Vec::new(), open: BTreeMap::new(), seen: BTreeSet::new(), left_out: 0 }
     }
 
-    /// Packets that are drawn, and packets that would have been too many.
+    /// Returns the number of packets drawn and the number left out beyond the maximum.
     pub fn counts(&self) -> (usize, u64) {
         (self.messages.len(), self.left_out)
     }
 
-    /// The diagram as lines of text: time, sender, receiver.
+    /// Returns the diagram as lines of text: time, sender, receiver.
     pub fn text(&self) -> String {
         text::text(&self.messages, self.left_out)
     }
 
-    /// The diagram as a picture.
+    /// Returns the diagram as a picture.
     pub fn svg(&self, title: &str) -> String {
         svg::svg(title, &self.messages, self.left_out)
     }
@@ -94,7 +94,7 @@ impl Sequence {
         let over = full || record.time >= self.view.times.end;
         let again = data
             && record.pdu.is_repeated().unwrap_or_else(|| {
-                // What was sent before the view begins counts, or a repetition would look new.
+                // Data sent before the view begins counts, or its retransmission would look new.
                 !over && !self.seen.insert(label.clone())
             });
         if !self.view.times.contains(&record.time) {
@@ -111,14 +111,14 @@ impl Sequence {
             label,
             data,
             again,
-            fate: Fate::OnTheWay,
+            outcome: PacketOutcome::InTransit,
         });
     }
 
-    fn on_end(&mut self, record: &Record<'_>, fate: Fate) {
-        // Of a packet and its copies the first that arrives is drawn.
+    fn on_end(&mut self, record: &Record<'_>, outcome: PacketOutcome) {
+        // Of a packet and its duplicates, the first to arrive is drawn.
         if let Some(index) = self.open.remove(&record.packet) {
-            self.messages[index].fate = fate;
+            self.messages[index].outcome = outcome;
         }
     }
 }
@@ -130,16 +130,16 @@ impl Tracer for Sequence {
         }
         match record.step {
             Step::Sent => self.on_sent(record),
-            Step::Delivered => self.on_end(record, Fate::Arrived(record.time)),
+            Step::Delivered => self.on_end(record, PacketOutcome::Arrived(record.time)),
             Step::Dropped | Step::Filtered | Step::Lost | Step::Corrupted => {
-                self.on_end(record, Fate::Lost(record.time));
+                self.on_end(record, PacketOutcome::Lost(record.time));
             }
             _ => {}
         }
     }
 }
 
-/// A time in milliseconds, to the microsecond.
+/// Formats a time in milliseconds, to the microsecond.
 fn millis(time: Time) -> String {
     let micros = (time.as_picos() + 500_000) / 1_000_000;
     format!("{}.{:03}", micros / 1000, micros % 1000)

@@ -1,6 +1,6 @@
-//! Diagrams as pictures. Colours are of middle brightness, to be read on white and on black.
+//! Sequence diagrams as pictures. Colours have medium brightness, to be readable on white and on black.
 
-use super::{Fate, Message, millis};
+use super::{Message, PacketOutcome, millis};
 use core::fmt::Write as _;
 use thalweg_proto::units::{Duration, Time};
 
@@ -8,14 +8,14 @@ const WIDTH: u32 = 760;
 const LEFT: u32 = 150;
 const RIGHT: u32 = WIDTH - LEFT;
 const TOP: f64 = 84.0;
-/// The height of the page below the last moment.
+/// Height of the page below the last event.
 const BELOW: f64 = 64.0;
 
-/// Moments are at least so far apart on the page, and at most.
+/// Minimum and maximum distance between events on the page.
 const MIN_GAP: f64 = 13.0;
 const MAX_GAP: f64 = 44.0;
 
-/// So many packets, each with two moments, are sure to fit into `MAX_PIXELS` with a pixel for each unit.
+/// Maximum number of packets, with two events each, that always fit into `MAX_PIXELS` at one pixel per unit.
 pub const MAX_IN_PIXELS: u32 = 500;
 const _: () = assert!(
     (TOP + BELOW + 2.0 * MAX_GAP * MAX_IN_PIXELS as f64) * WIDTH as f64
@@ -28,7 +28,8 @@ const ORANGE: &str = "#e0701a";
 const RED: &str = "#d9485f";
 const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif";
 
-/// Time runs down the page. It is not to scale where little or much happens: the times are written at both sides.
+/// Renders a diagram. Time runs down the page. It is not to scale where few or many events occur: times are written at
+/// both sides.
 pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
     let places = Places::of(messages);
     let bottom = places.bottom();
@@ -62,7 +63,7 @@ fn add(svg: &mut String, part: &str) {
     svg.push_str(part);
 }
 
-/// The places of moments on the page.
+/// Positions of events on the page.
 struct Places {
     moments: Vec<(Time, f64)>,
 }
@@ -72,9 +73,9 @@ impl Places {
         let mut times: Vec<Time> = messages
             .iter()
             .flat_map(|message| {
-                let end = match message.fate {
-                    Fate::Arrived(at) | Fate::Lost(at) => Some(at),
-                    Fate::OnTheWay => None,
+                let end = match message.outcome {
+                    PacketOutcome::Arrived(at) | PacketOutcome::Lost(at) => Some(at),
+                    PacketOutcome::InTransit => None,
                 };
                 core::iter::once(message.sent).chain(end)
             })
@@ -84,7 +85,7 @@ impl Places {
         let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1].since(pair[0])).collect();
         let natural = gaps.clone();
         gaps.sort_unstable();
-        // The gap in the middle of all has the middle height.
+        // The median gap has the medium height.
         let middle = gaps.get(gaps.len() / 2).map_or(1.0, |gap| gap.as_secs_f64());
         let scale = (MIN_GAP + MAX_GAP) / 2.0 / middle.max(1e-12);
         let mut y = TOP;
@@ -108,17 +109,17 @@ impl Places {
     }
 }
 
-/// Keeps labels of arrows apart.
+/// Placement of arrow labels without overlap.
 #[derive(Default)]
 struct Labels {
     taken: Vec<(f64, f64)>,
 }
 
 impl Labels {
-    /// A place along the arrow, as a share of it, where no other label is near.
+    /// Returns a position along the arrow, as a fraction of it, with no other label nearby.
     fn place(&mut self, from: (f64, f64), to: (f64, f64)) -> (f64, f64) {
         let at = |share: f64| (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share);
-        // Arrows come in the order of their beginnings and lead down: what ended far above meets no other.
+        // Arrows come in the order of their starts and lead down: labels far above cannot overlap.
         self.taken.retain(|&(_, y)| from.1 - y <= 12.0);
         let free = |&(x, y): &(f64, f64)| {
             self.taken
@@ -142,19 +143,19 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
     } else {
         GREY
     };
-    let (end_x, end_y) = match message.fate {
-        Fate::Arrived(at) => (end, places.y(at)),
-        // Half of the way, down to where it was lost but not far.
-        Fate::Lost(at) => (start + (end - start) * 0.55, places.y(at).min(y + 18.0).max(y + 6.0)),
-        Fate::OnTheWay => (start + (end - start) * 0.8, y + 12.0),
+    let (end_x, end_y) = match message.outcome {
+        PacketOutcome::Arrived(at) => (end, places.y(at)),
+        // Half of the way, down to the time of loss, but not far.
+        PacketOutcome::Lost(at) => (start + (end - start) * 0.55, places.y(at).min(y + 18.0).max(y + 6.0)),
+        PacketOutcome::InTransit => (start + (end - start) * 0.8, y + 12.0),
     };
     let _ = writeln!(
         svg,
         "<path d=\"M{start:.1} {y:.1}L{end_x:.1} {end_y:.1}\" stroke=\"{colour}\" stroke-width=\"1.4\" fill=\"none\"/>"
     );
-    match message.fate {
-        Fate::Arrived(_) => add(svg, &head((start, y), (end_x, end_y), colour)),
-        Fate::Lost(_) => {
+    match message.outcome {
+        PacketOutcome::Arrived(_) => add(svg, &head((start, y), (end_x, end_y), colour)),
+        PacketOutcome::Lost(_) => {
             let _ = writeln!(
                 svg,
                 "<path d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\" stroke=\"{RED}\" stroke-width=\"2\"/>",
@@ -162,11 +163,11 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
                 end_y - 4.0
             );
         }
-        Fate::OnTheWay => {}
+        PacketOutcome::InTransit => {}
     }
     let (x, label_y) = labels.place((start, y), (end_x, end_y));
-    // Along the arrow, read from left to right. Its sine and cosine are written out: those that a renderer would take of
-    // an angle differ between machines.
+    // Along the arrow, read from left to right. Its sine and cosine are written out: a renderer's trigonometry differs
+    // between machines.
     let (dx, dy) = ((end_x - start).abs(), (end_y - y) * (end_x - start).signum());
     let length = libm::hypot(dx, dy).max(1.0);
     let (cos, sin) = (dx / length, dy / length);
@@ -178,7 +179,7 @@ fn arrow(svg: &mut String, message: &Message, places: &Places, labels: &mut Labe
     );
 }
 
-/// The head of an arrow.
+/// Returns the head of an arrow.
 fn head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = libm::hypot(dx, dy).max(1.0);
@@ -194,15 +195,15 @@ fn head(from: (f64, f64), to: (f64, f64), colour: &str) -> String {
     )
 }
 
-/// The times at both sides.
+/// Writes the times at both sides.
 fn times(svg: &mut String, messages: &[Message], places: &Places) {
     for (side, x, anchor) in [(true, f64::from(LEFT) - 8.0, "end"), (false, f64::from(RIGHT) + 8.0, "start")]
     {
         let mut moments: Vec<Time> = messages
             .iter()
-            .filter_map(|message| match message.fate {
+            .filter_map(|message| match message.outcome {
                 _ if message.forward == side => Some(message.sent),
-                Fate::Arrived(at) => Some(at),
+                PacketOutcome::Arrived(at) => Some(at),
                 _ => None,
             })
             .collect();
@@ -220,7 +221,7 @@ fn legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
         parts.push((ORANGE, "sent again"));
     }
     parts.push((GREY, "control"));
-    if messages.iter().any(|message| matches!(message.fate, Fate::Lost(_))) {
+    if messages.iter().any(|message| matches!(message.outcome, PacketOutcome::Lost(_))) {
         parts.push((RED, "x lost"));
     }
     let mut x = f64::from(LEFT);
@@ -243,7 +244,7 @@ fn words(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> S
 
 fn escaped(text: &str) -> String {
     text.chars()
-        // XML has no way to write the last two.
+        // XML cannot represent the last two.
         .filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}'))
         .map(|c| match c {
             '&' => "&amp;".to_owned(),

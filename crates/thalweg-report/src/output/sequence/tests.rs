@@ -3,8 +3,8 @@ use std::path::Path;
 use thalweg_scenario::load_text;
 use thalweg_sim::{Simulation, Status};
 
-/// The case that the paper on adaptive acknowledgement works through (Lee et al. 1997, section 2), as a run: packets 2 to 5
-/// and 7 are lost.
+/// Example of the paper on adaptive acknowledgement (Lee et al. 1997, section 2) as a run: packets 2 to 5 and 7 are
+/// lost.
 const RECOVERY: &str = include_str!("../../../../../scenarios/recovery.toml");
 
 fn run(sets: &[&str], view: View) -> Sequence {
@@ -16,10 +16,10 @@ fn run(sets: &[&str], view: View) -> Sequence {
 }
 
 fn labels(sequence: &Sequence) -> Vec<String> {
-    let mark = |message: &Message| match message.fate {
-        Fate::Lost(_) => " lost",
-        Fate::OnTheWay => " ...",
-        Fate::Arrived(_) => "",
+    let mark = |message: &Message| match message.outcome {
+        PacketOutcome::Lost(_) => " lost",
+        PacketOutcome::InTransit => " ...",
+        PacketOutcome::Arrived(_) => "",
     };
     let again = |message: &Message| if message.again { "again " } else { "" };
     let line = |message: &Message| format!("{}{}{}", again(message), message.label, mark(message));
@@ -30,7 +30,7 @@ fn labels(sequence: &Sequence) -> Vec<String> {
 fn a_run_shows_the_recovery_that_the_paper_works_through() {
     let sequence = run(&[], View { times: Time::ZERO..Time::from_picos(60_000_000_000), ..View::default() });
     let mut got = labels(&sequence);
-    // What is sent at either end at about the same time may come in any order.
+    // Packets sent at either endpoint at about the same time may appear in any order.
     got.sort_by_key(|label| label.starts_with("ACK"));
     let expected = [
         "DATA 1",
@@ -79,11 +79,11 @@ fn a_picture_has_an_arrow_for_each_packet() {
         "labels turn by numbers that are the same everywhere"
     );
     assert_eq!(svg.matches("stroke-width=\"1.4\"").count(), 17);
-    // Five are lost, and marked with a cross.
+    // Five packets are lost, and marked with a cross.
     assert_eq!(svg.matches("m0 -8l-8 8").count(), 5);
     assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
-    // Nothing happens: still a picture.
+    // No event: still a picture.
     let empty = run(&[], View { flow: 7, ..View::default() });
     assert!(empty.svg("nothing").ends_with("</svg>\n") && empty.counts() == (0, 0));
 }

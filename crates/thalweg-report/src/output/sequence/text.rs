@@ -1,28 +1,28 @@
-//! Diagrams as text.
+//! Sequence diagrams as text.
 
-use super::{Fate, Message, millis};
+use super::{Message, PacketOutcome, millis};
 use core::fmt::Write as _;
 use thalweg_proto::units::Time;
 
-/// A line for each end of an arrow, in order of time: the sender's column, the receiver's column.
+/// Writes a line for each end of an arrow in time order: the sender's column, the receiver's column.
 pub fn text(messages: &[Message], left_out: u64) -> String {
     let mut rows: Vec<(Time, usize, bool)> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         rows.push((message.sent, index, true));
-        match message.fate {
-            Fate::Arrived(at) | Fate::Lost(at) => rows.push((at, index, false)),
-            Fate::OnTheWay => {}
+        match message.outcome {
+            PacketOutcome::Arrived(at) | PacketOutcome::Lost(at) => rows.push((at, index, false)),
+            PacketOutcome::InTransit => {}
         }
     }
-    // At one time what was sent first comes first.
+    // At equal times, the packet sent first comes first.
     rows.sort_by_key(|&(at, index, departs)| (at, index, !departs));
     let width = messages.iter().map(|message| message.label.chars().count()).max().unwrap_or(0);
     let (column, time) = (width + 8, 12);
     let mut text = format!("{:>time$}  {:column$}receiver\n", "ms", "sender");
     for (at, index, departs) in rows {
-        let Message { label, forward, again, fate, .. } = &messages[index];
+        let Message { label, forward, again, outcome, .. } = &messages[index];
         let mark = if *again { "*" } else { "" };
-        let lost = matches!(fate, Fate::Lost(_)) && !departs;
+        let lost = matches!(outcome, PacketOutcome::Lost(_)) && !departs;
         let left = *forward == departs || lost && *forward;
         let cell = match (left, departs, lost) {
             (_, _, true) => format!("{label}{mark} lost"),

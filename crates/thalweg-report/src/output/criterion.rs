@@ -1,47 +1,48 @@
-//! The things that schemes compete in, and the schemes' values in them.
+//! Criteria that schemes are compared by, and the schemes' values of each.
 
 use super::text::{Scale, listed};
-use crate::results::{Contender, Contention, Group, Metric, Of, Run, SchemeResults};
+use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
 
-/// One thing that schemes compete in, with what each did and the words to tell which won.
+/// One criterion of comparison: the values of each scheme and the wording of the verdict.
 pub(super) struct SchemeComparison<'a> {
-    /// The thing itself, as in "no clear winner in goodput".
+    /// Name of the criterion, as in "no clear winner in goodput".
     pub subject: &'static str,
-    /// The metric of the network that tables show of it, which may be pooled over other flows or groups.
+    /// Network metric that tables show for the criterion; it may be pooled over other flows or groups.
     pub metric: Metric,
-    /// The feat of the best scheme, as in "carried most".
+    /// Predicate of the best scheme, as in "carried most".
     pub won: &'static str,
-    /// The words between the best scheme's value and the next one's, as in "more than".
+    /// Words between the best scheme's value and the next one's, as in "more than".
     pub than: &'static str,
     pub scale: fn(f64) -> Scale,
-    /// The part of the network that the values are of; empty where they are of all of it.
+    /// Part of the network that the values cover; empty for the whole network.
     pub of: String,
-    /// A remark without which the values would be misunderstood; empty where there is none.
+    /// Remark needed to interpret the values; empty if there is none.
     pub note: String,
-    /// The schemes of which the values count what came before counting began, with the share of it: they take no part.
-    pub from_before: Vec<(&'a str, f64)>,
-    /// The schemes that take part, the best first.
-    pub rivals: Vec<Candidate<'a>>,
+    /// Schemes excluded because their values count data from the warm-up, with its share.
+    pub from_warmup: Vec<(&'a str, f64)>,
+    /// Schemes compared, best first.
+    pub candidates: Vec<Candidate<'a>>,
 }
 
-/// A scheme with its values of one metric.
+/// Scheme with its values of one metric.
 pub(super) struct Candidate<'a> {
     pub scheme: &'a str,
     pub mean: f64,
-    /// Seed by seed of the first scheme, so that those of two schemes are pairs.
+    /// Values by seed of the first scheme, for pairing the values of two schemes.
     pub values: Vec<Option<f64>>,
 }
 
 impl Candidate<'_> {
-    /// True if there are several values, all of them the same.
-    pub fn always_the_same(&self) -> bool {
+    /// Returns true if there are several values and all are equal.
+    pub fn is_constant(&self) -> bool {
         self.values.len() > 1 && self.values.windows(2).all(|pair| pair[0] == pair[1])
     }
 }
 
-/// All that the schemes compete in. Where transfers end, how soon they do comes first. Shares below `margin` decide nothing.
-pub(super) fn contests<'a>(
+/// Returns all criteria. Completion time comes first where transfers end. Differences below `margin` (a share) decide
+/// nothing.
+pub(super) fn criteria<'a>(
     schemes: &'a [SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
@@ -63,17 +64,18 @@ pub(super) fn contests<'a>(
         ]
     };
     let mut found: Vec<SchemeComparison<'_>> =
-        found.into_iter().flatten().filter(|contest| contest.rivals.len() > 1).collect();
-    for contest in &mut found {
-        let early =
-            |rival: &Candidate<'_>| contest.from_before.iter().any(|(scheme, _)| *scheme == rival.scheme);
-        contest.rivals.retain(|rival| !early(rival));
-        if matches!(contest.metric, Metric::CompletionMean | Metric::DelayMean) {
-            contest.note.insert_str(0, &otherwise(schemes, contest, margin));
-            contest.note.insert_str(0, &pooled(schemes, contest));
+        found.into_iter().flatten().filter(|criterion| criterion.candidates.len() > 1).collect();
+    for criterion in &mut found {
+        let early = |candidate: &Candidate<'_>| {
+            criterion.from_warmup.iter().any(|(scheme, _)| *scheme == candidate.scheme)
+        };
+        criterion.candidates.retain(|candidate| !early(candidate));
+        if matches!(criterion.metric, Metric::CompletionMean | Metric::DelayMean) {
+            criterion.note.insert_str(0, &otherwise(schemes, criterion, margin));
+            criterion.note.insert_str(0, &pooled(schemes, criterion));
         }
     }
-    // What a scheme pays for what it carries is said once.
+    // The cost of the carried traffic is reported once.
     if let Some(first) = found.first_mut() {
         first.note.push_str(&wasted(schemes));
     }
@@ -85,8 +87,8 @@ fn completion(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison
     if groups.is_empty() {
         return None;
     }
-    let rivals =
-        rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
+    let candidates =
+        candidates(schemes, false, |run| within(run, &groups, |group| group.get(Metric::CompletionMean)));
     Some(SchemeComparison {
         subject: "completion time",
         metric: Metric::CompletionMean,
@@ -95,12 +97,12 @@ fn completion(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison
         scale: Scale::of_time,
         of: over(&groups),
         note: unfinished(schemes, &groups, margin),
-        from_before: Vec::new(),
-        rivals,
+        from_warmup: Vec::new(),
+        candidates,
     })
 }
 
-/// The goodput of flows that always had more to send: what others carry is set by what is offered, not by their scheme.
+/// Compares the goodput of greedy flows: the goodput of other flows is set by the offered load, not by their scheme.
 fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let greedy = flows(schemes, |wanting| wanting > 0);
     let all = schemes.iter().flat_map(|of| &of.runs).map(|run| run.flows.len()).max()?;
@@ -120,8 +122,8 @@ fn goodput(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_
         scale: Scale::of_rate,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_before: from_before(schemes, &greedy, margin),
-        rivals: rivals(schemes, true, sum),
+        from_warmup: from_warmup(schemes, &greedy, margin),
+        candidates: candidates(schemes, true, sum),
     })
 }
 
@@ -137,13 +139,15 @@ fn delay(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>>
         than: "less than",
         scale: Scale::of_time,
         of: over(&groups),
-        note: never_came(schemes, &groups, margin),
-        from_before: Vec::new(),
-        rivals: rivals(schemes, false, |run| within(run, &groups, |group| group.get(Metric::DelayMean))),
+        note: lost_datagrams(schemes, &groups, margin),
+        from_warmup: Vec::new(),
+        candidates: candidates(schemes, false, |run| {
+            within(run, &groups, |group| group.get(Metric::DelayMean))
+        }),
     })
 }
 
-/// Jain's index of the flows that had more to send under every scheme: others got what they asked for.
+/// Compares Jain's index over flows that are greedy under every scheme: other flows got the rate they asked for.
 fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'_>> {
     let runs = schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete).count();
     let greedy = flows(schemes, |wanting| wanting == runs);
@@ -164,24 +168,24 @@ fn fairness(schemes: &[SchemeResults], margin: f64) -> Option<SchemeComparison<'
         scale: |_| Scale::COUNT,
         of: of_greedy(greedy.len(), all),
         note: String::new(),
-        from_before: from_before(schemes, &greedy, margin),
-        rivals: rivals(schemes, true, index),
+        from_warmup: from_warmup(schemes, &greedy, margin),
+        candidates: candidates(schemes, true, index),
     })
 }
 
-/// The flows of a path, by their positions in runs, with what is known of the path.
-type Path<'a> = (&'a Contender, Vec<usize>);
+/// Flows of a path, by their positions in runs, with the path's description.
+type Path<'a> = (&'a PathFlows, Vec<usize>);
 
-/// The flows that compete over different sets of full links and always had more to send; none where those have one path after all.
+/// Returns the greedy flows that compete over different sets of full links; none where they share one path.
 fn contenders<'a>(schemes: &[SchemeResults], contention: &'a Contention) -> Vec<Path<'a>> {
     let greedy = flows(schemes, |wanting| wanting > 0);
     let Some(run) = schemes.iter().flat_map(|of| &of.runs).max_by_key(|run| run.flows.len()) else {
         return Vec::new();
     };
-    let of = |path: &'a Contender| {
-        let own = (0..run.flows.len()).filter(|&flow| run.flows[flow].group == path.group);
-        let own = own.skip(path.first as usize).step_by(path.step.max(1) as usize);
-        (path, own.filter(|flow| greedy.contains(flow)).collect::<Vec<usize>>())
+    let of = |path: &'a PathFlows| {
+        let path_flows = (0..run.flows.len()).filter(|&flow| run.flows[flow].group == path.group);
+        let path_flows = path_flows.skip(path.first as usize).step_by(path.step.max(1) as usize);
+        (path, path_flows.filter(|flow| greedy.contains(flow)).collect::<Vec<usize>>())
     };
     let found: Vec<Path<'_>> =
         contention.paths.iter().map(of).filter(|(_, flows)| !flows.is_empty()).collect();
@@ -189,13 +193,13 @@ fn contenders<'a>(schemes: &[SchemeResults], contention: &'a Contention) -> Vec<
     if differ { found } else { Vec::new() }
 }
 
-/// The goodput of a flow of a run.
+/// Returns the goodput of a flow of a run.
 fn goodput_of(run: &Run, flow: usize) -> f64 {
     run.flows.get(flow).map_or(0.0, |flow| flow.or_zero(Metric::Goodput))
 }
 
-/// Proportional fairness: the sum of the logarithms of goodput, as a mean. It is largest where no flow gains by a larger share than
-/// others lose.
+/// Compares proportional fairness: the mean logarithm of goodput. It is largest where no flow gains by a larger share
+/// than others lose.
 fn proportional<'a>(
     schemes: &'a [SchemeResults],
     paths: &[Path<'_>],
@@ -217,12 +221,12 @@ fn proportional<'a>(
             all.len()
         ),
         note: shares(schemes, paths),
-        from_before: from_before(schemes, &all, margin),
-        rivals: rivals(schemes, true, mean),
+        from_warmup: from_warmup(schemes, &all, margin),
+        candidates: candidates(schemes, true, mean),
     })
 }
 
-/// Jain's index of goodput as a part of the max-min shares: flows over more links may have less by right.
+/// Compares Jain's index of goodput relative to the max-min shares: flows over more links may get less.
 fn max_min<'a>(
     schemes: &'a [SchemeResults],
     paths: &[Path<'_>],
@@ -248,12 +252,13 @@ fn max_min<'a>(
         scale: |_| Scale::COUNT,
         of: String::new(),
         note: String::new(),
-        from_before: from_before(schemes, &all, margin),
-        rivals: rivals(schemes, true, index),
+        from_warmup: from_warmup(schemes, &all, margin),
+        candidates: candidates(schemes, true, index),
     })
 }
 
-/// The goodput of the flows over most links, each path's part of its max-min share, and why totals are not judged.
+/// Describes the goodput of the flows over most links, each path's fraction of its max-min share, and why totals are
+/// not judged.
 fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     let mean = |of: &SchemeResults, flows: &[usize]| {
         let runs = of.runs.iter().filter(|run| run.complete);
@@ -265,11 +270,11 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     let most = paths.iter().map(|(path, _)| path.full_links.len()).max().unwrap_or(0);
     let (mut long, mut others): (Vec<&Path<'_>>, Vec<&Path<'_>>) =
         paths.iter().partition(|(path, _)| path.full_links.len() == most);
-    // With one path of all others of the same length the rest says itself.
+    // With a single other path of the same length, the rest follows.
     if others.is_empty() {
         core::mem::swap(&mut long, &mut others);
     }
-    let part = |bps: f64, path: &Contender| {
+    let part = |bps: f64, path: &PathFlows| {
         path.max_min_bps.filter(|share| *share > 0.0).map(|share| Scale::PERCENT.fixed(bps / share, 0))
     };
     let mut text = String::new();
@@ -317,12 +322,12 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     text
 }
 
-/// Paths that a note names.
+/// Maximum number of paths named in a note.
 const SHOWN: usize = 6;
 
-/// The schemes of which more than `margin` of the bytes that these flows delivered had come during the warm-up and waited for losses to
-/// be repaired, with their share. Such goodput can be more than the network carries.
-fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
+/// Returns the schemes for which more than `margin` of the bytes delivered by these flows had arrived during the
+/// warm-up and waited for loss repair, with that share. Such goodput can exceed the network's capacity.
+fn from_warmup<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
     let share = |of: &SchemeResults| {
         let complete = of.runs.iter().filter(|run| run.complete);
         let counted = complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow)));
@@ -335,9 +340,9 @@ fn from_before<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -
     shares.filter(|(_, share)| *share > margin).collect()
 }
 
-/// The schemes with a value in some complete run, the best first. Where all runs of every scheme are one run, it counts
-/// once.
-fn rivals<'a>(
+/// Returns the schemes with a value in some complete run, best first. Where all runs of every scheme are identical,
+/// they count once.
+fn candidates<'a>(
     schemes: &'a [SchemeResults],
     higher_wins: bool,
     value: impl Fn(&Run) -> Option<f64>,
@@ -345,20 +350,20 @@ fn rivals<'a>(
     let once = schemes.iter().all(|of| of.summary.as_ref().is_none_or(|summary| summary.different == 1));
     let seeds = schemes.first().map_or(&[][..], |of| &of.runs).iter().map(|run| run.seed);
     let seeds: Vec<u64> = seeds.take(if once { 1 } else { usize::MAX }).collect();
-    let rival = |of: &'a SchemeResults| {
+    let candidate = |of: &'a SchemeResults| {
         let find = |seed: u64| of.runs.iter().find(|run| run.complete && run.seed == seed);
         let values: Vec<Option<f64>> = seeds.iter().map(|&seed| find(seed).and_then(&value)).collect();
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         Some(Candidate { scheme: &of.scheme, mean: statistics::mean(&known)?, values })
     };
-    let mut rivals: Vec<Candidate<'_>> = schemes.iter().filter_map(rival).collect();
+    let mut candidates: Vec<Candidate<'_>> = schemes.iter().filter_map(candidate).collect();
     let sign = if higher_wins { -1.0 } else { 1.0 };
-    // The sort is stable: of equals, the one named first stays first.
-    rivals.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
-    rivals
+    // The sort is stable: schemes with equal values keep their order.
+    candidates.sort_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)));
+    candidates
 }
 
-/// The positions of the groups that have a value in some complete run.
+/// Returns the positions of the groups that have a value in some complete run.
 fn measured(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) -> Vec<usize> {
     let complete = || schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete);
     let groups = complete().map(|run| run.groups.len()).max().unwrap_or(0);
@@ -366,9 +371,8 @@ fn measured(schemes: &[SchemeResults], value: impl Fn(&Group) -> Option<f64>) ->
     (0..groups).filter(has).collect()
 }
 
-/// The value of a run's group, or the geometric mean of the values of several. Groups may differ in their paths and the sizes
-/// of their transfers: each has the same weight in it whatever its values, and a scheme gains nothing by starving the slower
-/// one.
+/// Returns the value of a run's group, or the geometric mean over several groups. Groups may differ in paths and
+/// transfer sizes: the geometric mean weights them equally, and a scheme gains nothing by starving the slower one.
 fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Option<f64> {
     let values = groups.iter().map(|&group| run.groups.get(group).and_then(value));
     let values: Vec<f64> = values.collect::<Option<_>>()?;
@@ -378,19 +382,19 @@ fn within(run: &Run, groups: &[usize], value: fn(&Group) -> Option<f64>) -> Opti
     }
 }
 
-/// The groups in which another scheme than the first over all groups is ahead of it by more than `margin` and, where there are several
-/// runs, than chance; empty where there are none.
-fn otherwise(schemes: &[SchemeResults], contest: &SchemeComparison<'_>, margin: f64) -> String {
-    let (metric, scale) = (contest.metric, contest.scale);
+/// Describes each group whose leader beats the overall leader by more than `margin` and, with several runs,
+/// significantly; empty if there are none.
+fn otherwise(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>, margin: f64) -> String {
+    let (metric, scale) = (criterion.metric, criterion.scale);
     let groups = measured(schemes, |group| group.get(metric));
-    let Some(first) = contest.rivals.first().filter(|_| groups.len() > 1) else { return String::new() };
+    let Some(first) = criterion.candidates.first().filter(|_| groups.len() > 1) else { return String::new() };
     let found: Vec<String> = groups
         .iter()
         .filter_map(|&group| {
-            let rivals =
-                rivals(schemes, false, |run| run.groups.get(group).and_then(|group| group.get(metric)));
-            let ours = rivals.iter().find(|rival| rival.scheme == first.scheme)?;
-            let best = rivals.first().filter(|best| best.mean < ours.mean * (1.0 - margin))?;
+            let candidates =
+                candidates(schemes, false, |run| run.groups.get(group).and_then(|group| group.get(metric)));
+            let ours = candidates.iter().find(|candidate| candidate.scheme == first.scheme)?;
+            let best = candidates.first().filter(|best| best.mean < ours.mean * (1.0 - margin))?;
             let lead = statistics::paired_difference(&ours.values, &best.values)?;
             let name = &schemes.iter().flat_map(|of| &of.runs).find_map(|run| run.groups.get(group))?.name;
             let value = |of: f64| scale(of).value(of);
@@ -414,25 +418,26 @@ fn otherwise(schemes: &[SchemeResults], contest: &SchemeComparison<'_>, margin: 
     }
 }
 
-/// The mean that tables show where it is another one than that of the contest: over all of the network, each packet or transfer with
-/// the same weight.
-fn pooled(schemes: &[SchemeResults], contest: &SchemeComparison<'_>) -> String {
-    let name = contest.metric.name(Of::Network);
+/// Describes the mean shown in tables where it differs from the compared mean: it covers the whole network, with equal
+/// weight for each packet or transfer.
+fn pooled(schemes: &[SchemeResults], criterion: &SchemeComparison<'_>) -> String {
+    let name = criterion.metric.name(Of::Network);
     let mean = |scheme: &str| {
         let of = schemes.iter().find(|of| of.scheme == scheme)?.summary.as_ref()?;
         of.totals.get(name).map(|of| of.mean)
     };
-    let value = |of: f64| (contest.scale)(of).value(of);
-    let is_same =
-        |rival: &Candidate<'_>| mean(rival.scheme).is_none_or(|mean| value(mean) == value(rival.mean));
-    if contest.rivals.iter().all(is_same) {
+    let value = |of: f64| (criterion.scale)(of).value(of);
+    let is_same = |candidate: &Candidate<'_>| {
+        mean(candidate.scheme).is_none_or(|mean| value(mean) == value(candidate.mean))
+    };
+    if criterion.candidates.iter().all(is_same) {
         return String::new();
     }
-    let each = contest
-        .rivals
+    let each = criterion
+        .candidates
         .iter()
-        .filter_map(|rival| Some(format!("{} {}", rival.scheme, value(mean(rival.scheme)?))));
-    let what = if contest.metric == Metric::DelayMean { "packets" } else { "transfers" };
+        .filter_map(|candidate| Some(format!("{} {}", candidate.scheme, value(mean(candidate.scheme)?))));
+    let what = if criterion.metric == Metric::DelayMean { "packets" } else { "transfers" };
     format!(" Over all {what} together, as in the table: {}.", each.collect::<Vec<_>>().join(", "))
 }
 
@@ -451,7 +456,7 @@ fn of_greedy(greedy: usize, all: usize) -> String {
     }
 }
 
-/// The positions of flows that wanted more in as many complete runs, of all schemes, as `enough` accepts.
+/// Returns the positions of flows that were greedy in as many complete runs, over all schemes, as `enough` accepts.
 fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut wanting: Vec<usize> = Vec::new();
     for run in schemes.iter().flat_map(|of| &of.runs).filter(|run| run.complete) {
@@ -463,8 +468,8 @@ fn flows(schemes: &[SchemeResults], enough: impl Fn(usize) -> bool) -> Vec<usize
     (0..wanting.len()).filter(|&flow| enough(wanting[flow])).collect()
 }
 
-/// A remark on transfers that did not end, where under some scheme they are more than `margin` of them: times are of those that
-/// did, and those that take longest are missing first. Then it tells of every scheme, so that they can be compared.
+/// Returns a remark on unfinished transfers where they exceed `margin` under some scheme: completion times cover
+/// finished transfers only and omit the slowest. The remark lists every scheme for comparison.
 fn unfinished(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
@@ -483,7 +488,7 @@ fn unfinished(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> Strin
     }
 }
 
-/// The share that each scheme has of something, in words; none where no scheme has more than `margin` of it.
+/// Lists the share of each scheme; `None` where no scheme exceeds `margin`.
 fn each_share(
     schemes: &[SchemeResults],
     share: impl Fn(&SchemeResults) -> f64,
@@ -494,13 +499,13 @@ fn each_share(
     shares.iter().any(|(_, share)| *share > margin).then(|| each.collect::<Vec<_>>().join(", "))
 }
 
-/// A share that is not zero is not told as zero.
+/// Formats a share; a nonzero share is never shown as zero.
 fn in_words(share: f64) -> String {
     Scale::PERCENT.fixed(share, if share > 0.0 && share < 0.0095 { 2 } else { 1 })
 }
 
-/// A remark on schemes under which very much of what was sent again and again never arrived, of transports that repair losses:
-/// others pay for what those carry.
+/// Returns a remark on schemes of loss-repairing transports that lost a large share of the packets sent: other flows
+/// pay for their goodput.
 fn wasted(schemes: &[SchemeResults]) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
@@ -523,9 +528,9 @@ fn wasted(schemes: &[SchemeResults]) -> String {
     }
 }
 
-/// The share of datagrams, of those groups that nobody sends again, that has no delay because it was lost, in words; empty where
-/// that is little under every scheme. A queue that drops what is late makes delays short.
-fn never_came(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
+/// Describes the share of unrepaired datagrams in those groups that have no delay because they were lost; empty where
+/// it is small under every scheme. A queue that drops late packets shortens measured delays.
+fn lost_datagrams(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> String {
     let share = |of: &SchemeResults| {
         let counted = of.runs.iter().filter(|run| run.complete);
         let all = counted.flat_map(|run| groups.iter().filter_map(|&group| run.groups.get(group)));
@@ -541,5 +546,5 @@ fn never_came(schemes: &[SchemeResults], groups: &[usize], margin: f64) -> Strin
     }
 }
 
-/// A share of lost packets that no scheme which repairs losses should need.
+/// Packet-loss share above which a loss-repairing scheme is remarked on.
 const MUCH: f64 = 0.1;

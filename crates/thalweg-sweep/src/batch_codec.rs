@@ -1,28 +1,28 @@
-//! Batches of runs as bytes: what goes to where they are made, and what comes back.
+//! Encoding of batches of runs as bytes, and of the answers.
 //!
-//! A batch is JSON: a list of scenarios, written out in full, each with seeds. What comes back has a line for each run, in the order of the
-//! batch: `+` and the run as it is kept, or `-` and the reason, as a text of JSON, for which there is none.
+//! A batch is JSON: a list of fully expanded scenarios, each with seeds. The answer has a line for each run, in the
+//! order of the batch: `+` and the run in the store's format, or `-` and the reason for its failure as a JSON string.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A run that is to be made.
+/// Run to execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// A number by which who asks knows it again.
+    /// Number that identifies the task to the caller.
     pub number: usize,
-    /// The scenario, with everything written out.
+    /// Expanded scenario.
     pub scenario: Arc<str>,
-    /// The seed, in place of the scenario's.
+    /// Seed, replacing the scenario's.
     pub seed: u64,
 }
 
-/// The outcome of a task.
+/// Outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The bytes of the run.
+    /// Bytes of the run.
     Made(Vec<u8>),
-    /// The reason for which there is none.
+    /// Reason for the failure.
     Failed(String),
 }
 
@@ -33,7 +33,7 @@ pub struct Part {
     pub seeds: Vec<u64>,
 }
 
-/// The bytes of a batch.
+/// Encodes a batch.
 pub fn pack(tasks: &[Task]) -> Vec<u8> {
     let mut parts: Vec<Part> = Vec::new();
     for task in tasks {
@@ -42,20 +42,20 @@ pub fn pack(tasks: &[Task]) -> Vec<u8> {
             None => parts.push(Part { scenario: task.scenario.to_string(), seeds: vec![task.seed] }),
         }
     }
-    // Plain data.
+    // Cannot fail: plain data.
     serde_json::to_vec(&parts).unwrap_or_default()
 }
 
-/// The batch of these bytes.
+/// Decodes a batch.
 ///
 /// # Errors
 ///
-/// They are none.
+/// The bytes are not a valid batch.
 pub fn unpack(bytes: &[u8]) -> Result<Vec<Part>, String> {
     serde_json::from_slice(bytes).map_err(|error| format!("this is no batch of runs: {error}"))
 }
 
-/// Adds what came of a run to what goes back.
+/// Appends the outcome of a run to an answer.
 pub fn add(answer: &Answer, bytes: &mut Vec<u8>) {
     match answer {
         Answer::Made(run) => {
@@ -70,11 +70,11 @@ pub fn add(answer: &Answer, bytes: &mut Vec<u8>) {
     bytes.push(b'\n');
 }
 
-/// The answers of these bytes.
+/// Decodes the answers.
 ///
 /// # Errors
 ///
-/// They are none, or not as many as were asked for.
+/// The bytes are invalid, or the number of answers is not `expected`.
 pub fn answers(bytes: &[u8], expected: usize) -> Result<Vec<Answer>, String> {
     let answer = |line: &[u8]| match line.split_first() {
         Some((b'+', run)) => Ok(Answer::Made(run.to_vec())),

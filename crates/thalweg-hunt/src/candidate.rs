@@ -1,4 +1,4 @@
-//! Candidates: a path with disturbances, in integers of small units, so that the scenario file represents each exactly.
+//! Candidates: a path with disturbances, in integers of small units, which the scenario file represents exactly.
 
 /// Candidate scenario of the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,12 +29,12 @@ pub struct Candidate {
     pub others: Vec<Other>,
 }
 
-/// A change of the bottleneck.
+/// Change of the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
     /// Time, in milliseconds.
     pub at: u32,
-    /// The change.
+    /// Kind and value of the change.
     pub what: What,
 }
 
@@ -78,7 +78,7 @@ pub struct Other {
     /// Start time, in milliseconds.
     pub start: u32,
     /// Additional one-way delay of its path, in microseconds.
-    pub further: u32,
+    pub extra_delay: u32,
 }
 
 /// Kind of disturbance.
@@ -192,7 +192,7 @@ impl Candidate {
             others.extend([&mut pulses.start, &mut pulses.on, &mut pulses.off, &mut pulses.percent]);
         }
         for other in &mut self.others {
-            others.extend([&mut other.start, &mut other.further]);
+            others.extend([&mut other.start, &mut other.extra_delay]);
         }
         let path = [&mut self.rate, &mut self.delay, &mut self.queue];
         (path, [&mut self.start, &mut self.stagger, &mut self.jitter, &mut self.loss], others)

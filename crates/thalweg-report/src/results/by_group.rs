@@ -1,4 +1,4 @@
-//! Results of some groups of flows by themselves.
+//! Results restricted to some groups of flows.
 
 use super::metric::{Joined, OfGroup, OfNetwork, Values, weighted_mean};
 use super::metrics::Metric;
@@ -6,8 +6,8 @@ use super::run::{Flow, Group, Run};
 use crate::statistics;
 
 impl Run {
-    /// Returns the run with the groups alone of which `keeps` is true: its flows and groups are theirs, and its totals are of them.
-    /// Percentiles of completion times, and classes of size, exist where one of these groups alone has transfers.
+    /// Returns the run restricted to the groups for which `keeps` is true: flows, groups and totals cover only these.
+    /// Percentiles of completion times, and size classes, exist only where exactly one of these groups has transfers.
     #[must_use]
     pub fn narrowed(&self, keeps: impl Fn(&str) -> bool) -> Self {
         let groups: Vec<Group> = self.groups.iter().filter(|group| keeps(&group.name)).cloned().collect();
@@ -49,7 +49,7 @@ fn totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -> Values
     })
 }
 
-/// Returns Jain's index of the flows that wanted more; none of fewer than two.
+/// Returns Jain's index of the backlogged flows; `None` for fewer than two.
 fn jain(flows: &[Flow]) -> Option<f64> {
     let wanting = flows.iter().filter(|flow| flow.wanted_more);
     let goodput: Vec<f64> = wanting.map(|flow| flow.or_zero(Metric::Goodput)).collect();

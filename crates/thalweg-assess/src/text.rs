@@ -1,4 +1,4 @@
-//! An assessment in words.
+//! Assessment as text.
 
 use crate::decide::Outcome;
 use crate::document::{ClaimResults, Document, PointResults, Verdict};
@@ -9,19 +9,19 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
 use thalweg_report::output::{Remedy, Style, counted, unlike_warning};
 
-/// The measure of a name that a document holds.
+/// Parses a measure's name from a document.
 fn measure(name: &str) -> Option<Measure> {
     let from: StrDeserializer<'_, Error> = name.into_deserializer();
     Measure::deserialize(from).ok()
 }
 
-/// A value of a claim's measure with its unit.
+/// Formats a value of a claim's measure with its unit.
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
-    let own = measure(&claim.measure).map(|measure| measure.words(of));
-    own.or_else(|| states::words(&claim.measure, of)).unwrap_or_else(|| of.to_string())
+    let known_measure = measure(&claim.measure).map(|measure| measure.words(of));
+    known_measure.or_else(|| states::words(&claim.measure, of)).unwrap_or_else(|| of.to_string())
 }
 
-/// The values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
+/// Formats the values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
 pub(crate) fn point_words(point: &PointResults) -> String {
     if let Some(title) = point.values.get("title") {
         return title.clone();
@@ -30,7 +30,8 @@ pub(crate) fn point_words(point: &PointResults) -> String {
     point.values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A factor's name without what all of an experiment have: `flow.tested.count` as `tested count`, `link.bottleneck.rate` as `rate`.
+/// Shortens a factor's name to its distinctive parts: `flow.tested.count` to `tested count`, `link.bottleneck.rate` to
+/// `rate`.
 pub(crate) fn short(name: &str) -> String {
     let mut parts: Vec<&str> = name.split('.').collect();
     match parts.as_slice() {
@@ -43,8 +44,8 @@ pub(crate) fn short(name: &str) -> String {
     }
 }
 
-/// A point in words: of a claim that a reference decides the distance from it, such as `4.1 Mbit/s for cubic's 9.2 Mbit/s, -55.4 %
-/// (+/- 2.1 %)`; of one with a bound the value, that of the worst run, and the reference's.
+/// Formats a point. With a reference: the distance from it, such as `4.1 Mbit/s for cubic's 9.2 Mbit/s, -55.4 % (+/-
+/// 2.1 %)`. With a bound: the value, that of the worst run, and the reference's.
 pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style) -> String {
     let Some(mean) = point.mean else { return "no value".to_owned() };
     let mut text = value(claim, mean);
@@ -69,7 +70,7 @@ pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style)
     text
 }
 
-/// A claim with its verdict, the number of points and the worst of them.
+/// Formats a claim with its verdict, the number of points and the worst of them.
 pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     let total = claim.points.len();
     let within = claim.count(Outcome::Holds);
@@ -96,7 +97,7 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     text
 }
 
-/// The whole assessment for a terminal.
+/// Formats the whole assessment for a terminal.
 pub fn summary(document: &Document, style: Style) -> String {
     let line = |text: &str| style.folded(&style.clean(text)) + "\n";
     let mut text = style.bold(&style.clean(&format!("{}: {}", document.pack, document.scheme))) + "\n";
@@ -127,7 +128,7 @@ pub fn summary(document: &Document, style: Style) -> String {
     text + "\n" + &line(&verdicts(document))
 }
 
-/// The counts of verdicts in a sentence.
+/// Formats the counts of verdicts as a sentence.
 pub(crate) fn verdicts(document: &Document) -> String {
     let failed: Vec<&str> = document
         .sections
@@ -149,7 +150,7 @@ pub(crate) fn verdicts(document: &Document) -> String {
     text + "."
 }
 
-/// The frame of an assessment: points, seeds, and the schemes that took turns.
+/// Describes the parameters of an assessment: points, seeds, and the schemes executed.
 pub(crate) fn frame(document: &Document) -> String {
     let (first, count) = document.seeds;
     let others: Vec<&str> =
@@ -182,24 +183,24 @@ pub(crate) fn frame(document: &Document) -> String {
     )
 }
 
-/// The warning that schemes differ in options that nobody set; none where they do not.
+/// Returns the warning that schemes differ in the defaults of options; `None` where they do not.
 pub(crate) fn unlike(document: &Document) -> Option<String> {
     unlike_warning(&document.unlike_defaults, Remedy::Command)
 }
 
-/// The sentence on tests.
+/// Sentence on the tests.
 pub(crate) const TESTS: &str = "A claim holds if at every point a one-sided paired t-test at 5 % says that the mean is within the margin; it \
     does not if at some point one says that it is beyond, corrected for the number of points (Bonferroni). Both are corrected for the number \
     of claims (Holm). All else is not decided at this number of runs. Intervals cover 95 % by themselves.";
 
-/// The sentence on routers that a scheme needs and does not have.
+/// Returns the sentence on router support that the scheme needs and does not have here.
 pub(crate) fn routers(needs: &str) -> String {
     format!(
         "It listens to messages that routers of the Internet do not send (`{needs}`): everything here is without them, as it would be there."
     )
 }
 
-/// The kind of evidence, for section 3.1 of the RFC.
+/// Returns the kind of evidence, for section 3.1 of the RFC.
 pub(crate) fn evidence(document: &Document) -> String {
     format!(
         "Evidence: simulation, packet by packet, by thalweg {}. {}\n\n{TESTS} Assumptions: hosts that answer at once, one bottleneck, \
@@ -209,7 +210,7 @@ pub(crate) fn evidence(document: &Document) -> String {
     )
 }
 
-/// The skeleton of what sections 3.2 and 4 of RFC 9743 ask authors to state; none where another plan was followed.
+/// Returns a template of the statement that sections 3.2 and 4 of RFC 9743 require of authors; `None` for other plans.
 pub(crate) fn statement(document: &Document) -> Option<String> {
     if !document.has_statement {
         return None;
