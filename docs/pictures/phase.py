@@ -21,7 +21,7 @@ MOST = 16
 
 
 def scenario():
-    text = (DOCS / "guide/networks.md").read_text()
+    text = (DOCS / "guide/traffic.md").read_text()
     return re.search(r"```toml phase\.toml\n(.*?)```", text, re.S).group(1)
 
 
