@@ -37,17 +37,18 @@ pub struct Attached {
 impl Attached {
     /// Keeps the state of this thread, which must not hold Python's lock.
     pub fn here() -> Self {
-        let mut own = STATE.get();
+        let mut lock_state = STATE.get();
         // SAFETY: the function looks at this thread alone, and any thread may call it.
-        let is_pythons_own = own.holders == 0 && !unsafe { PyGILState_GetThisThreadState() }.is_null();
-        if !is_pythons_own {
-            if own.holders == 0 {
-                // SAFETY: the interpreter runs, as what asked for this call waits for it. The first call makes the state and takes the
-                // lock, the second gives the lock back, and the state stays until `drop` does the opposite.
-                (own.before, own.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
+        let is_python_thread =
+            lock_state.holders == 0 && !unsafe { PyGILState_GetThisThreadState() }.is_null();
+        if !is_python_thread {
+            if lock_state.holders == 0 {
+                // SAFETY: the interpreter runs, as the caller waits for this thread. The first call creates the state
+                // and takes the lock, the second releases the lock, and the state lives until `drop` reverses both.
+                (lock_state.before, lock_state.state) = unsafe { (PyGILState_Ensure(), PyEval_SaveThread()) };
             }
-            own.holders += 1;
-            STATE.set(own);
+            lock_state.holders += 1;
+            STATE.set(lock_state);
         }
         Self { thread: thread::current().id() }
     }
@@ -60,18 +61,18 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        let mut own = STATE.get();
-        if !self.is_here() || own.holders == 0 {
+        let mut lock_state = STATE.get();
+        if !self.is_here() || lock_state.holders == 0 {
             return;
         }
-        own.holders -= 1;
-        STATE.set(own);
-        if own.holders == 0 {
+        lock_state.holders -= 1;
+        STATE.set(lock_state);
+        if lock_state.holders == 0 {
             STATE.set(NONE);
-            // SAFETY: both come from `here` on this thread, which has not the lock: what is called with it drops no controller.
+            // SAFETY: both come from `here` on this thread, which does not hold the lock; the calls drop no controller.
             unsafe {
-                PyEval_RestoreThread(own.state);
-                PyGILState_Release(own.before);
+                PyEval_RestoreThread(lock_state.state);
+                PyGILState_Release(lock_state.before);
             }
         }
     }

@@ -49,7 +49,7 @@ impl Controller {
     #[new]
     #[pyo3(signature = (*args, **kwargs))]
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        // The arguments are those of the subclass.
+        // The subclass handles the arguments.
         let _ = (args, kwargs);
         Self { window: 10.0, pacing_rate: None, seed: SEED.get(), rng: None }
     }
@@ -268,7 +268,7 @@ pub fn interrupt_called(py: Python<'_>) -> PyResult<()> {
 
 /// Returns true on a thread that is calling a candidate under evaluation.
 #[pyfunction]
-pub fn is_judged() -> bool {
+pub fn in_candidate() -> bool {
     IN_CANDIDATE.get()
 }
 
@@ -287,7 +287,7 @@ pub struct ControllerFactory {
     /// A class, or another callable that returns an instance.
     make: Py<PyAny>,
     /// The instances are under evaluation, and may only make decisions.
-    judged: bool,
+    is_candidate: bool,
     raised: Mutex<Vec<(Time, PyErr)>>,
     /// Instances that were used only for their first decision; the next flows reuse them.
     spare: Mutex<Vec<Made>>,
@@ -308,10 +308,10 @@ impl fmt::Debug for ControllerFactory {
 }
 
 impl ControllerFactory {
-    pub const fn new(make: Py<PyAny>, judged: bool) -> Self {
+    pub const fn new(make: Py<PyAny>, is_candidate: bool) -> Self {
         Self {
             make,
-            judged,
+            is_candidate,
             raised: Mutex::new(Vec::new()),
             spare: Mutex::new(Vec::new()),
             response: OnceLock::new(),
@@ -320,7 +320,7 @@ impl ControllerFactory {
 
     /// Calls Python on this thread, flagged as a candidate under evaluation if it is one.
     fn attach<R>(&self, act: impl FnOnce(Python<'_>) -> R) -> R {
-        let before = IN_CANDIDATE.replace(self.judged);
+        let before = IN_CANDIDATE.replace(self.is_candidate);
         let done = Python::attach(|py| {
             let _called = Called::begin(py);
             act(py)
@@ -394,7 +394,7 @@ fn response(instance: &Bound<'_, PyAny>) -> PyResult<CeResponse> {
         return Ok(CeResponse::None);
     }
     codepoint(&ecn).map(|codepoint| match codepoint {
-        Ecn::Ect1 => CeResponse::Own(codepoint),
+        Ecn::Ect1 => CeResponse::ControllerSpecific(codepoint),
         _ => CeResponse::AsToLoss,
     })
 }
@@ -502,9 +502,9 @@ impl Drop for Instance {
 
 /// Returns the window and the pacing rate of an instance.
 fn decision(instance: &Bound<'_, PyAny>) -> PyResult<Decision> {
-    let own = instance.cast::<Controller>()?.borrow();
-    let pacing_rate = own.pacing_rate.map(|rate| Rate::from_bits_per_sec(rate as u64));
-    Ok(Decision { pacing_rate, ..Decision::window(own.window) })
+    let base = instance.cast::<Controller>()?.borrow();
+    let pacing_rate = base.pacing_rate.map(|rate| Rate::from_bits_per_sec(rate as u64));
+    Ok(Decision { pacing_rate, ..Decision::window(base.window) })
 }
 
 /// A controller whose rules are in Python. Copies share the instance.
@@ -555,10 +555,10 @@ impl Contract for Scripted {
         let round_ends = self.observer.on_ack(sample, stamp);
         if round_ends || self.per_packet {
             let now = sample.path.now;
-            let told = Sample::new("ack", false, &self.observer.observe(now));
+            let python_sample = Sample::new("ack", false, &self.observer.observe(now));
             self.observer.begin(now);
             self.call(now, |instance| {
-                instance.call_method1(intern!(instance.py(), "on_ack"), (told,)).map(drop)
+                instance.call_method1(intern!(instance.py(), "on_ack"), (python_sample,)).map(drop)
             });
         }
     }
@@ -575,9 +575,9 @@ impl Contract for Scripted {
             LossKind::Mark => "mark",
         };
         self.observer.follow(&sample.path);
-        let told = Sample::new(kind, sample.repeated, &self.observer.observe(now));
+        let python_sample = Sample::new(kind, sample.repeated, &self.observer.observe(now));
         self.call(now, |instance| {
-            instance.call_method1(intern!(instance.py(), "on_loss"), (told,)).map(drop)
+            instance.call_method1(intern!(instance.py(), "on_loss"), (python_sample,)).map(drop)
         });
     }
 

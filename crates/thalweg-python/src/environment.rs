@@ -83,7 +83,7 @@ impl Template {
 }
 
 fn wrong(error: &impl ToString) -> Called {
-    Called { code: 2, printed: String::new(), said: error.to_string() }
+    Called { code: 2, printed: String::new(), messages: error.to_string() }
 }
 
 /// One simulation.
@@ -115,17 +115,17 @@ impl Place {
             Stop::DecisionDue => {}
             Stop::Finished => self.over = true,
             Stop::Broken => {
-                let said = self.episode.error().map(ToString::to_string).unwrap_or_default();
-                return Err(Called { code: 1, printed: String::new(), said });
+                let messages = self.episode.error().map(ToString::to_string).unwrap_or_default();
+                return Err(Called { code: 1, printed: String::new(), messages });
             }
         }
         for (agent, row) in rows.chunks_exact_mut(COLUMNS.len()).enumerate() {
-            self.tell(agent, row);
+            self.fill_row(agent, row);
         }
         Ok(())
     }
 
-    fn tell(&mut self, agent: usize, row: &mut [f64]) {
+    fn fill_row(&mut self, agent: usize, row: &mut [f64]) {
         let (Some(seen), Some(decision)) = (self.episode.observe(agent), self.episode.decision(agent)) else {
             return;
         };
@@ -246,10 +246,10 @@ impl State {
 }
 
 /// Exit code and message of a command; 0 and empty on success.
-type Said = (u8, String);
+type ExitStatus = (u8, String);
 
-fn said(done: Result<(), Called>) -> Said {
-    done.map_or_else(|called| (called.code, called.said), |()| (0, String::new()))
+fn messages(done: Result<(), Called>) -> ExitStatus {
+    done.map_or_else(|called| (called.code, called.messages), |()| (0, String::new()))
 }
 
 #[pymethods]
@@ -285,7 +285,7 @@ impl Environments {
         });
         let (agents, template) = match made {
             Ok(made) => made,
-            Err(called) => return Ok((None, called.code, called.said)),
+            Err(called) => return Ok((None, called.code, called.messages)),
         };
         let cells = count.checked_mul(agents * COLUMNS.len()).filter(|cells| *cells <= MAX_CELLS);
         let Some(cells) = cells else {
@@ -293,9 +293,9 @@ impl Environments {
         };
         let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         let template = Arc::new(template);
-        let own = Arc::clone(&template);
+        let shared = Arc::clone(&template);
         let pool = Pool::new(jobs.min(count).saturating_sub(1), move |mut task: Task| {
-            let outcome = task.perform(&own);
+            let outcome = task.perform(&shared);
             (task, outcome)
         });
         let seat = || Seat { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
@@ -327,7 +327,7 @@ impl Environments {
         seeds: Vec<u64>,
         changes: Vec<Vec<String>>,
         seen: &Bound<'_, PyAny>,
-    ) -> PyResult<Said> {
+    ) -> PyResult<ExitStatus> {
         if which.len() != seeds.len() || which.len() != changes.len() {
             return Err(PyValueError::new_err("each simulation has one seed and one list of changes"));
         }
@@ -342,7 +342,7 @@ impl Environments {
         }
         let done = py.detach(|| state.perform(tasks.into_iter().collect()));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(said(done))
+        Ok(messages(done))
     }
 
     /// Begins a new episode of the only simulation, with one agent, and returns its observation in the order of the
@@ -362,7 +362,7 @@ impl Environments {
     ) -> PyResult<(Option<(f64, f64, Option<f64>)>, u8, String)> {
         let prepared = match py.detach(|| self.template.prepared(&changes)) {
             Ok(prepared) => prepared,
-            Err(called) => return Ok((None, called.code, called.said)),
+            Err(called) => return Ok((None, called.code, called.messages)),
         };
         let spec = &prepared.spec;
         let path = agents(spec).first().and_then(|&group| prepared.paths.get(group).copied().flatten());
@@ -383,7 +383,7 @@ impl Environments {
         windows: &Bound<'_, PyAny>,
         rates: &Bound<'_, PyAny>,
         seen: &Bound<'_, PyAny>,
-    ) -> PyResult<Said> {
+    ) -> PyResult<ExitStatus> {
         let numbers = |of| PyBuffer::<f64>::get(of)?.to_vec(py);
         let (windows, rates) = (numbers(windows)?, numbers(rates)?);
         let mut state = self.state()?;
@@ -402,7 +402,7 @@ impl Environments {
         let tasks = tasks.collect();
         let done = py.detach(|| state.perform(tasks));
         PyBuffer::<f64>::get(seen)?.copy_from_slice(py, &state.cells)?;
-        Ok(said(done))
+        Ok(messages(done))
     }
 }
 
@@ -421,7 +421,7 @@ impl Environments {
         state.cells.copy_from_slice(&task.seat.rows);
         let seen = task.seat.rows.clone();
         state.seats[0] = task.seat;
-        let (code, words) = said(done);
+        let (code, words) = messages(done);
         Ok((seen, code, words))
     }
 

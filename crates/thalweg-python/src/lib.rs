@@ -9,7 +9,7 @@ mod pool;
 mod registry;
 mod table;
 
-use controller::{Controller, Sample, interrupt_called, is_judged, refuse_candidates};
+use controller::{Controller, Sample, in_candidate, interrupt_called, refuse_candidates};
 use environment::Environments;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use table::Table;
 use thalweg::{Called, Caller, Registry, Request, Simulated, simulate};
-use thalweg_report::output::{Cells, Past, Pixels, Rows, pixels, value as value_in_words};
+use thalweg_report::output::{Cells, Pixels, QuantityHistory, Rows, pixels, value as value_in_words};
 use thalweg_report::results::{Metric, Of, Run};
 use thalweg_sweep::picture::HeatMap;
 
@@ -32,7 +32,7 @@ use thalweg_sweep::picture::HeatMap;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Time after which controllers that have not returned are interrupted, and interval of further interrupts.
-const PATIENCE: Duration = Duration::from_millis(500);
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Runs `work` on another thread, and sets its flag at Ctrl-C or after `limit`. Controllers that do not return by then
 /// are interrupted. `show` receives the progress, an optional share and a text, and may raise an exception to end the
@@ -46,30 +46,30 @@ fn watched<T: Send + 'static>(
 ) -> PyResult<T> {
     let caller = stop.map_or_else(Arc::default, |stop| Arc::clone(&stop.caller));
     let (sender, receiver) = mpsc::channel();
-    let own = Arc::clone(&caller);
+    let worker_caller = Arc::clone(&caller);
     std::thread::spawn(move || {
         // The receiver is gone only after a panic.
-        let _ = sender.send(work(own));
+        let _ = sender.send(work(worker_caller));
     });
     let receiver = Mutex::new(receiver);
     let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(POLL_INTERVAL);
-    let (begun, mut interrupted, mut patience) = (Instant::now(), None, PATIENCE);
+    let (begun, mut interrupted, mut interrupt_after) = (Instant::now(), None, INTERRUPT_INTERVAL);
     loop {
         match py.detach(wait) {
             Ok(done) => return interrupted.map_or(Ok(done), |(signal, _)| Err(signal)),
             Err(RecvTimeoutError::Timeout) if interrupted.is_none() => {
                 let is_late = limit.is_some_and(|limit| begun.elapsed() > limit);
                 let late = || Err(PyTimeoutError::new_err("it took longer than it may"));
-                let look = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) });
-                if let Err(signal) = look.and_then(|()| shown(&caller, show)) {
+                let signals = py.check_signals().and_then(|()| if is_late { late() } else { Ok(()) });
+                if let Err(signal) = signals.and_then(|()| shown(&caller, show)) {
                     caller.stop.store(true, Ordering::Relaxed);
                     interrupted = Some((signal, Instant::now()));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
-                if interrupted.as_ref().is_some_and(|(_, since)| since.elapsed() > patience) {
+                if interrupted.as_ref().is_some_and(|(_, since)| since.elapsed() > interrupt_after) {
                     interrupt_called(py)?;
-                    patience += PATIENCE;
+                    interrupt_after += INTERRUPT_INTERVAL;
                 }
             }
             Err(RecvTimeoutError::Disconnected) => {
@@ -128,10 +128,10 @@ fn call(
     refuse_candidates()?;
     let controllers = Controllers::new(controllers, false, stamp)?;
     let registry = Arc::clone(&controllers.registry);
-    let Called { code, printed, said } =
+    let Called { code, printed, messages } =
         watched(py, None, stop, show, move |caller| thalweg::call(registry, &arguments, caller))?;
-    let cause = controllers.raised(&said);
-    Ok((code, printed, said, cause))
+    let cause = controllers.raised(&messages);
+    Ok((code, printed, messages, cause))
 }
 
 /// Returns the available schemes and built-in scenarios, each with its description, and the metrics of results: name,
@@ -171,8 +171,8 @@ fn validate(
     let explained = watched(py, None, None, None, move |_| {
         thalweg::explain(&registry, &scenario, text.as_deref(), &sets)
     })?;
-    let Called { code, printed, said } = explained.unwrap_or_else(|called| called);
-    Ok((code, printed, said))
+    let Called { code, printed, messages } = explained.unwrap_or_else(|called| called);
+    Ok((code, printed, messages))
 }
 
 /// Returns a heat map of a metric over two factors, as SVG; cells without a value stay empty.
@@ -222,7 +222,7 @@ fn history<'py>(
     past: Vec<(String, Vec<f64>)>,
 ) -> PyResult<(u32, u32, Bound<'py, PyBytes>)> {
     let drawn = py.detach(|| {
-        let past = past.into_iter().map(|(title, values)| Past { title, values }).collect();
+        let past = past.into_iter().map(|(title, values)| QuantityHistory { title, values }).collect();
         pixels(&thalweg_report::output::history(title, &times, past))
     });
     let Pixels { width, height, rgb } = drawn.map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -259,7 +259,7 @@ type Outcome = (Option<Measured>, u8, String, Option<PyErr>);
 /// code and message instead of results.
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyfunction]
-#[pyo3(signature = (scenario, text, sets, schemes, flows, seed, replications, jobs, controllers, judged, limit, stop=None, show=None))]
+#[pyo3(signature = (scenario, text, sets, schemes, flows, seed, replications, jobs, controllers, is_candidate, limit, stop=None, show=None))]
 fn run(
     py: Python<'_>,
     scenario: PathBuf,
@@ -271,7 +271,7 @@ fn run(
     replications: u32,
     jobs: Option<NonZeroUsize>,
     controllers: Vec<(String, Bound<'_, PyAny>)>,
-    judged: bool,
+    is_candidate: bool,
     limit: Option<f64>,
     stop: Option<&Stop>,
     show: Option<&Bound<'_, PyAny>>,
@@ -280,14 +280,14 @@ fn run(
     // Larger limits mean no limit.
     let limit = limit.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX));
     let request = Request { scenario, text, sets, schemes, flows, seed, replications, jobs };
-    let controllers = Controllers::new(controllers, judged, "")?;
+    let controllers = Controllers::new(controllers, is_candidate, "")?;
     let registry = Arc::clone(&controllers.registry);
     let done = watched(py, limit, stop, show, move |caller| simulate(&registry, request, caller))?;
     Ok(match done {
         Ok(simulated) => (Some(Measured { simulated }), 0, String::new(), None),
-        Err(Called { code, said, .. }) => {
-            let cause = controllers.raised(&said);
-            (None, code, said, cause)
+        Err(Called { code, messages, .. }) => {
+            let cause = controllers.raised(&messages);
+            (None, code, messages, cause)
         }
     })
 }
@@ -334,8 +334,8 @@ impl Measured {
     }
 
     /// Returns the warnings and notes of the command.
-    fn said(&self) -> String {
-        self.simulated.said.clone()
+    fn messages(&self) -> String {
+        self.simulated.messages.clone()
     }
 
     /// Returns a row for each flow of each run.
@@ -379,7 +379,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(call, module)?)?;
     module.add_function(wrap_pyfunction!(heat_map, module)?)?;
-    module.add_function(wrap_pyfunction!(is_judged, module)?)?;
+    module.add_function(wrap_pyfunction!(in_candidate, module)?)?;
     module.add_function(wrap_pyfunction!(listed, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;

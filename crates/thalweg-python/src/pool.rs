@@ -17,7 +17,7 @@ pub struct Pool<T, R> {
 
 struct Shared<T, R> {
     queue: Mutex<Queue<T>>,
-    comes: Condvar,
+    available: Condvar,
     work: Box<dyn Fn(T) -> R + Send + Sync>,
 }
 
@@ -45,7 +45,7 @@ impl<T, R> Shared<T, R> {
             if queue.closed {
                 return None;
             }
-            queue = self.comes.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = self.available.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -58,7 +58,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
     /// Creates a pool of `helpers` threads besides the submitting thread.
     pub fn new(helpers: usize, work: impl Fn(T) -> R + Send + Sync + 'static) -> Self {
         let queue = Mutex::new(Queue { tasks: VecDeque::new(), closed: false });
-        let shared = Arc::new(Shared { queue, comes: Condvar::new(), work: Box::new(work) });
+        let shared = Arc::new(Shared { queue, available: Condvar::new(), work: Box::new(work) });
         let (sender, done) = mpsc::channel();
         let help = |_| {
             let (shared, sender) = (Arc::clone(&shared), sender.clone());
@@ -83,7 +83,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
         let count = tasks.len();
         self.shared.queue().tasks.extend(tasks);
         if !self.helpers.is_empty() && count > 1 {
-            self.shared.comes.notify_all();
+            self.shared.available.notify_all();
         }
         while let Some(task) = self.shared.take() {
             let _ = self.sender.send(self.shared.perform(task));
@@ -104,7 +104,7 @@ impl<T: Send + 'static, R: Send + 'static> Pool<T, R> {
 impl<T, R> Drop for Pool<T, R> {
     fn drop(&mut self) {
         self.shared.queue().closed = true;
-        self.shared.comes.notify_all();
+        self.shared.available.notify_all();
         for helper in self.helpers.drain(..) {
             // The helper has already reported its result.
             let _ = helper.join();

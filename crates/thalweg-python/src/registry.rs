@@ -1,7 +1,7 @@
 //! Registries of runs with Python controllers.
 //!
-//! Scheme descriptions live for the rest of the program. Those of Python controllers are therefore reused, by name, for
-//! the next run with that name. The instances' factory is known only during a run.
+//! Scheme descriptions live for the rest of the program. The descriptions of Python controllers are therefore reused,
+//! by name, for the next run with that name. The instances' factory is known only during a run.
 
 use crate::controller::{Controller, ControllerFactory, ScriptedConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg::Registry;
 use thalweg_catalog::schemes::window::named_scheme;
-use thalweg_catalog::{Fault, SchemeDescription};
+use thalweg_catalog::{ConfigError, SchemeDescription};
 use thalweg_sim::agent::AGENT;
 
 /// A description, with the factory of its controllers during a run.
@@ -32,10 +32,10 @@ impl Lent {
         }
         let name: &'static str = Box::leak(name.into());
         let maker: Arc<Mutex<Option<Arc<ControllerFactory>>>> = Arc::default();
-        let own = Arc::clone(&maker);
+        let shared = Arc::clone(&maker);
         let controller = move || {
-            let maker = own.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let gone = || Fault::new("", "its run is over");
+            let maker = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let gone = || ConfigError::new("", "its run is over");
             maker.map(|maker| ScriptedConfig { name, maker }).ok_or_else(gone)
         };
         let description = named_scheme(name, "A controller of the program's own, in Python.", controller);
@@ -52,7 +52,11 @@ pub struct Controllers {
 impl Controllers {
     /// Registers controllers under names that no other scheme has, optionally as candidates under evaluation; the stamp
     /// distinguishes versions of their source text.
-    pub fn new(controllers: Vec<(String, Bound<'_, PyAny>)>, judged: bool, stamp: &str) -> PyResult<Self> {
+    pub fn new(
+        controllers: Vec<(String, Bound<'_, PyAny>)>,
+        is_candidate: bool,
+        stamp: &str,
+    ) -> PyResult<Self> {
         let mut registry = Registry::default();
         registry.add_scheme(&AGENT);
         registry.set_stamp(stamp);
@@ -60,7 +64,7 @@ impl Controllers {
         let mut lent = Vec::new();
         for (name, make) in controllers {
             check(&name, &make, &registry)?;
-            let maker = Arc::new(ControllerFactory::new(make.unbind(), judged));
+            let maker = Arc::new(ControllerFactory::new(make.unbind(), is_candidate));
             let description = Lent::new(&name);
             *description.maker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&maker));
             registry.add_scheme(description.description);
@@ -70,15 +74,16 @@ impl Controllers {
     }
 
     /// Returns the exception that a run's message refers to, by its simulated time; or else the first.
-    pub fn raised(&self, said: &str) -> Option<PyErr> {
+    pub fn raised(&self, messages: &str) -> Option<PyErr> {
         let mut all: Vec<_> = self
             .lent
             .iter()
             .flat_map(|(lent, maker)| maker.take_raised().into_iter().map(|raised| (lent.name, raised)))
             .collect();
-        let is_told =
-            |(name, (at, _)): &(&str, (_, _))| said.contains(&format!("at {at}: the controller `{name}`"));
-        let place = all.iter().position(is_told).unwrap_or(0);
+        let is_named = |(name, (at, _)): &(&str, (_, _))| {
+            messages.contains(&format!("at {at}: the controller `{name}`"))
+        };
+        let place = all.iter().position(is_named).unwrap_or(0);
         (place < all.len()).then(|| all.swap_remove(place).1.1)
     }
 }

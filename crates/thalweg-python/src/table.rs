@@ -44,7 +44,7 @@ impl Table {
         let array = |cells| -> ArrayRef {
             match cells {
                 Cells::Text(cells) => Arc::new(StringArray::from(cells)),
-                Cells::Whole(cells) => Arc::new(UInt64Array::from(cells)),
+                Cells::Integer(cells) => Arc::new(UInt64Array::from(cells)),
                 Cells::Count(cells) => Arc::new(UInt64Array::from(cells)),
                 Cells::Number(cells) => Arc::new(Float64Array::from(cells)),
                 Cells::Switch(cells) => Arc::new(BooleanArray::from(cells)),
@@ -64,7 +64,7 @@ impl Table {
             })
         };
         let rows = all().map(|(.., series)| series.points.len()).sum();
-        let mut texts: [Texts; 4] = core::array::from_fn(|_| Texts::with_room(rows));
+        let mut texts: [Texts; 4] = core::array::from_fn(|_| Texts::with_capacity(rows));
         let mut seeds = Vec::with_capacity(rows);
         let (mut times, mut values) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         for (number, result, series) in all() {
@@ -100,7 +100,7 @@ struct Texts {
 }
 
 impl Texts {
-    fn with_room(rows: usize) -> Self {
+    fn with_capacity(rows: usize) -> Self {
         Self { known: Vec::new(), places: BTreeMap::new(), rows: Vec::with_capacity(rows) }
     }
 
@@ -137,7 +137,7 @@ impl Table {
                 "switch" => Arc::new(BooleanArray::from(cells.extract::<Vec<Option<bool>>>()?)),
                 "word" => {
                     let words = cells.extract::<Vec<String>>()?;
-                    let mut texts = Texts::with_room(words.len());
+                    let mut texts = Texts::with_capacity(words.len());
                     words.iter().for_each(|word| texts.push(word, 1));
                     texts.finish()?
                 }
@@ -148,7 +148,7 @@ impl Table {
         Self::new(columns.collect::<PyResult<_>>()?)
     }
 
-    /// Returns the columns with their kinds and values, from which the same table can be created.
+    /// Returns the columns with their kinds and values, sufficient to recreate the table.
     fn parts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Part<'py>>> {
         let kind = |array: &ArrayRef| match array.data_type() {
             DataType::Utf8 => "text",

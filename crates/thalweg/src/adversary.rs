@@ -120,9 +120,9 @@ impl AdversaryArguments {
 pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     let fault = arguments.fault()?;
     let stop = interruptible_by(console)?;
-    let outcome = watched(console, |tell| {
+    let outcome = watched(console, |report_progress| {
         let mut show = |states, waiting| {
-            tell(states, waiting);
+            report_progress(states, waiting);
             !stop.load(Ordering::Relaxed)
         };
         if arguments.pairing {
@@ -134,7 +134,7 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
     if arguments.json {
         console.print(&format!("{:#}\n", document(arguments, &outcome)))?;
     } else {
-        let promise = if arguments.pairing { PAIRING_PROMISE } else { PROMISE };
+        let promise = if arguments.pairing { PAIRING_PROMISE } else { GUARANTEE };
         console.print(&text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
     }
     let deeper = (arguments.memory, "allow the attacker less");
@@ -165,7 +165,7 @@ fn header(arguments: &AdversaryArguments) -> String {
 }
 
 /// Guarantee that holds if no violation is found.
-const PROMISE: &str = "All states were visited. In each, connections were ended by nobody but their peers, a cookie let in one\n\
+const GUARANTEE: &str = "All states were visited. In each, connections were ended by nobody but their peers, a cookie let in one\n\
      handshake, both ends agreed, nothing was taken twice, and three bytes went out for one at most where nothing was proved;\n\
      from each, the client gets in once the attacker stops.\n";
 

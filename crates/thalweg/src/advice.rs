@@ -1,4 +1,4 @@
-//! The words for what would make a transfer faster.
+//! Text of advice for faster transfers.
 
 use serde_json::{Value, json};
 use thalweg_net::advice::{Advice, Advisor, BETTER};
@@ -6,25 +6,25 @@ use thalweg_net::flow::Scheme;
 use thalweg_proto::units::Rate;
 use thalweg_report::output;
 
-/// Schemes that take each loss for congestion.
-const HELD_BY_LOSSES: [&str; 4] = ["cubic", "newreno", "slow-start", "vegas"];
+/// Schemes that treat every loss as congestion.
+const LOSS_BASED: [&str; 4] = ["cubic", "newreno", "slow-start", "vegas"];
 
-/// The things that a sender is sure of.
+/// Findings that are certain enough for advice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// Of a sender that takes losses for congestion.
+    /// For a loss-based scheme: losses without congestion.
     losses: Option<Advice>,
-    /// Of a sender that sends more than the path carries.
+    /// For a sender that exceeds the path's rate.
     rate: Option<Advice>,
 }
 
 impl Findings {
-    /// Those of a watcher.
+    /// Returns the findings of an advisor.
     pub fn of(advisor: &Advisor) -> Self {
         Self { losses: advisor.of_losses(), rate: advisor.of_rate() }
     }
 
-    /// For the other end, in numbers.
+    /// Converts the findings to JSON for the peer.
     pub fn to_json(self) -> Value {
         let [mut losses, mut rate] = [Value::Null, Value::Null];
         if let Some(Advice::Losses { carried, sent, share }) = self.losses {
@@ -38,7 +38,7 @@ impl Findings {
         json!({"losses": losses, "rate": rate})
     }
 
-    /// Those of the other end; none where it says nothing that makes sense.
+    /// Parses the peer's findings; `None` if they are missing or invalid.
     pub fn from_json(value: &Value) -> Option<Self> {
         let rate = |of: &Value, key: &str| of[key].as_u64().map(Rate::from_bits_per_sec);
         let share = |of: &Value| of["share"].as_f64().filter(|share| (0.0..=1.0).contains(share));
@@ -60,17 +60,17 @@ impl Findings {
     }
 }
 
-/// The words for the user of a sender by this scheme, if its sender is sure of something.
+/// Returns advice to the user of a sender with this scheme, if the advisor is certain of any.
 pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
     words_for(&Findings::of(advisor), scheme)
 }
 
-/// The same for what is found.
+/// Returns advice for these findings.
 pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());
     let keeps_rate = description.traits.keeps_rate;
-    let advice = if HELD_BY_LOSSES.contains(&name) { findings.losses? } else { findings.rate? };
+    let advice = if LOSS_BASED.contains(&name) { findings.losses? } else { findings.rate? };
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
             format!(
@@ -95,21 +95,21 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             format!("{:.0} % of what was sent had to be sent again: {why}", 100.0 * share)
         }
         Advice::TooFast { carried, share, queued, .. } => {
-            let told =
-                values.take::<Rate>("rate").map_or_else(String::new, |told| format!(" of {}", rate(told)));
+            let configured =
+                values.take::<Rate>("rate").map_or_else(String::new, |of| format!(" of {}", rate(of)));
             if queued {
                 let fits = Rate::from_bits_per_sec((carried.as_f64() * 0.9) as u64);
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path carries about {}, and the rate{told} that {name} was \
-                     told is more. `--scheme {name}:rate={:.3}Mbit/s` fits it",
+                    "{:.0} % of what was sent had to be sent again: the path carries about {}, and the configured rate{configured} of {name} is \
+                     more. `--scheme {name}:rate={:.3}Mbit/s` fits it",
                     100.0 * share,
                     rate(carried),
                     fits.as_f64() / 1e6
                 )
             } else {
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path loses so much, or carries less than the rate{told} \
-                     that {name} was told ({} went through)",
+                    "{:.0} % of what was sent had to be sent again: the path loses so much, or carries less than the configured rate{configured} \
+                     of {name} ({} went through)",
                     100.0 * share,
                     rate(carried)
                 )
@@ -140,22 +140,22 @@ mod tests {
         assert_eq!(Findings::from_json(&odd), Some(Findings::default()));
     }
 
-    /// A scheme that finds its rate by itself may queue a little on purpose.
+    /// A rate-based scheme may build a small queue on purpose.
     #[test]
-    fn who_finds_its_rate_is_blamed_for_a_full_queue_only() {
+    fn rate_based_schemes_are_blamed_only_for_a_full_queue() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
-        let said = |full, narrowed| {
+        let text_of = |full, narrowed| {
             let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, narrowed };
             words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
         let start = "11 % of what was sent had to be sent again: ";
-        assert_eq!(said(true, false), format!("{start}copa sends more than the path carries"));
+        assert_eq!(text_of(true, false), format!("{start}copa sends more than the path carries"));
         assert_eq!(
-            said(false, false),
+            text_of(false, false),
             format!("{start}the path loses so much, or copa sends more than it carries")
         );
         assert!(
-            said(true, true)
+            text_of(true, true)
                 .starts_with(&format!("{start}the path stopped carrying packets as large as before"))
         );
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn the_scheme_that_is_named_is_one_that_there_is() {
         assert!(Scheme::names().any(|name| name == BETTER));
-        for name in HELD_BY_LOSSES {
+        for name in LOSS_BASED {
             assert!(Scheme::names().any(|known| known == name), "{name}");
         }
     }

@@ -93,7 +93,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     if let Some(folder) = &arguments.unpack {
         let count = Files::unpack(folder);
         let count = count.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
-        console.say(&format!("{} in {}", counted(count as u64, "file"), folder.display()));
+        console.inform(&format!("{} in {}", counted(count as u64, "file"), folder.display()));
         return Ok(());
     }
     let (files, pack) = find(&arguments.pack)?;
@@ -102,7 +102,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         return list(&pack, arguments, console);
     }
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+        console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
     let choice = Choice {
@@ -161,7 +161,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
                 let (text, live) = assess_live::compare(scheme, &sample, &folder, &stop, console)?;
                 keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
                 // With --json, standard output carries one document per scheme.
-                if arguments.json { console.say(text.trim_end()) } else { console.print(&text)? }
+                if arguments.json { console.inform(text.trim_end()) } else { console.print(&text)? }
             }
         }
         documents.push(document);
@@ -174,8 +174,8 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     }
     cluster.and_then(Cluster::end);
     store.tidy();
-    console.say(&format!("Reports are in {}", arguments.out.display()));
-    judge(&documents, console)
+    console.inform(&format!("Reports are in {}", arguments.out.display()));
+    check_documents(&documents, console)
 }
 
 /// Returns the pack of this name or file, and the source of its files.
@@ -241,12 +241,12 @@ fn run(
 fn error_of(error: AssessError) -> Error {
     match error {
         AssessError::Scheme(found) => {
-            let said = |one: &Diagnostic| {
-                let said = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
-                said.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+            let explanation = |one: &Diagnostic| {
+                let explanation = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
+                explanation.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
             };
             Error::Usage(
-                found.iter().find(|one| one.severity == Severity::Error).map(said).unwrap_or_default(),
+                found.iter().find(|one| one.severity == Severity::Error).map(explanation).unwrap_or_default(),
             )
         }
         AssessError::Scenario(found) => Error::Scenario(found),
@@ -274,7 +274,7 @@ fn keep(store: &Store, name: &str, text: &str) -> Result<(), Error> {
 }
 
 /// Fails if a claim does not hold or a point has no result.
-fn judge(documents: &[Document], console: &Console) -> Done {
+fn check_documents(documents: &[Document], console: &Console) -> Done {
     if let Some(partial) = documents.iter().find(|document| !document.complete) {
         return Err(Error::Failed(format!(
             "interrupted after {} with {}: the same call goes on with what is missing",
@@ -282,7 +282,7 @@ fn judge(documents: &[Document], console: &Console) -> Done {
             partial.scheme
         )));
     }
-    for failed in documents.iter().flat_map(|document| &document.failed).take(MAX_TOLD) {
+    for failed in documents.iter().flat_map(|document| &document.failed).take(MAX_REPORTED) {
         let values: Vec<String> =
             failed.values.iter().map(|(name, value)| format!("{name} {value}")).collect();
         console.complain(&format!(
@@ -309,4 +309,4 @@ fn judge(documents: &[Document], console: &Console) -> Done {
 }
 
 /// Maximum number of reported failures.
-const MAX_TOLD: usize = 5;
+const MAX_REPORTED: usize = 5;

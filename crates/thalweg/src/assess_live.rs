@@ -1,4 +1,4 @@
-//! `thalweg assess --live`: a sample of the points in live networks, and how far they are from the simulated ones.
+//! `thalweg assess --live`: runs a sample of the points in live networks, and compares with simulation.
 
 use crate::console::{Console, Error};
 use crate::input::Source;
@@ -10,14 +10,14 @@ use thalweg_assess::Sampled;
 use thalweg_report::output::{Align, Table, counted, rate, seconds};
 use thalweg_scenario::expand;
 
-/// A point in both places.
+/// A point, simulated and live.
 struct Compared<'a> {
     point: &'a Sampled,
     both: Both,
 }
 
-/// Runs each point of the sample with `scheme` for all of its flows, simulated and live, one after the other; their scenarios and what
-/// the live runs left are in `folder`. Gives the table for people, and the document for programs.
+/// Runs each sampled point with `scheme` for all flows, simulated and live, one after the other. Writes the scenarios
+/// and the files of the live runs to `folder`. Returns a table for people and a document for programs.
 pub fn compare(
     scheme: &str,
     sample: &[Sampled],
@@ -26,7 +26,7 @@ pub fn compare(
     console: &Console,
 ) -> Result<(String, Value), Error> {
     let long: f64 = sample.iter().map(|point| point.scenario.spec.duration.as_secs_f64()).sum();
-    console.say(&format!("{scheme}: {} live, {long:.0} s", counted(sample.len() as u64, "point")));
+    console.inform(&format!("{scheme}: {} live, {long:.0} s", counted(sample.len() as u64, "point")));
     let failed = |error: std::io::Error| Error::Failed(format!("`{}`: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut all = Vec::new();
@@ -42,7 +42,7 @@ pub fn compare(
     Ok((text(scheme, &all, console), document(scheme, &all)))
 }
 
-/// The part by which the live value is more than the simulated one, as a share of that.
+/// Returns the difference of the live value from the simulated one, relative to the latter.
 fn distance([simulated, live]: [f64; 2]) -> Option<f64> {
     (simulated > 0.0).then(|| live / simulated - 1.0)
 }

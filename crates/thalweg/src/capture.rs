@@ -1,4 +1,4 @@
-//! Packet captures of a batch: one file for each run.
+//! Packet captures of a batch, one file per run.
 
 use crate::console::Error;
 use crate::run_files::RunFiles;
@@ -12,7 +12,7 @@ use thalweg_sim::spec::Spec;
 /// A capture into a file.
 pub type FileCapture = Capture<BufWriter<File>>;
 
-/// The point at which captures are made, and the file to which they are written.
+/// Capture point and output file.
 #[derive(Clone, Debug)]
 pub struct Captures {
     point: Point,
@@ -20,7 +20,8 @@ pub struct Captures {
 }
 
 impl Captures {
-    /// Captures at `place` in `spec`, written to `path`, or files named like it where there are `several` runs.
+    /// Captures at `place` in `spec` into `path`, or into one file per run, with names derived from it, for `several`
+    /// runs.
     pub fn new(place: &str, spec: &Spec, path: PathBuf, several: bool) -> Result<Self, Error> {
         Ok(Self { point: point(place, spec)?, files: RunFiles::new(path, ".pcap", several) })
     }
@@ -31,20 +32,20 @@ impl Captures {
         Capture::new(file, self.point.clone())
     }
 
-    /// The file, or what the files of several runs are called.
+    /// Returns the output file, or the name pattern for several runs.
     pub fn written(&self) -> PathBuf {
         self.files.all()
     }
 }
 
-/// The point that `place` means: the flows' sources or sinks, or both directions of a link.
+/// Returns the capture point named `place`: the flows' sources or sinks, or both directions of a link.
 fn point(place: &str, spec: &Spec) -> Result<Point, Error> {
     match place {
         "source" => return Ok(Point::Source),
         "sink" => return Ok(Point::Sink),
         _ => {}
     }
-    // The simulation numbers transmitters like this: each link's forward direction, then its backward one.
+    // The simulation numbers transmitters in this order: each link's forward direction, then its backward one.
     let links = (0u32..).zip(&spec.links).filter(|(_, link)| link.name == place);
     let transmitters: Vec<u32> = links.flat_map(|(link, _)| [2 * link, 2 * link + 1]).collect();
     if !transmitters.is_empty() {

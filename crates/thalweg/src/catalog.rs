@@ -1,4 +1,4 @@
-//! The lists of what scenarios can use, as their schema tells it.
+//! Lists of the values available to scenarios, from their schema.
 
 use crate::arguments::Kind;
 
@@ -12,7 +12,7 @@ use thalweg_report::output::{Align, Table};
 use thalweg_scenario::{PATHS, hosts};
 use thalweg_studies::paper::PAPERS;
 
-/// `thalweg schema`.
+/// Implements `thalweg schema`.
 pub fn schema(console: &Console) -> Done {
     let mut text = serde_json::to_string_pretty(&thalweg_scenario::schema_with(&console.registry))
         .map_err(|error| Error::Failed(error.to_string()))?;
@@ -20,19 +20,19 @@ pub fn schema(console: &Console) -> Done {
     console.print(&text)
 }
 
-/// `thalweg list`.
+/// Implements `thalweg list`.
 pub fn list(what: Kind, console: &Console) -> Done {
     let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
     listed(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
     console.print(&table.render(console.style))
 }
 
-/// The names of a kind, with what they are.
+/// Returns the names of a kind, with descriptions.
 pub fn listed(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
     match what {
         Kind::Schemes => choices(registry, "scheme", "base"),
         Kind::Queues => choices(registry, "queue", "discipline"),
-        // The word alone is a workload too, which has no table and so no description in the schema.
+        // A plain string, without a table, has no description in the schema.
         Kind::Workloads => [("bulk".to_owned(), "Always has more to send (ftp)".to_owned())]
             .into_iter()
             .chain(choices(registry, "workload", "kind"))
@@ -50,7 +50,7 @@ pub fn listed(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
     }
 }
 
-/// The kinds of a table of the schema, which its key `tag` tells apart, with what they are.
+/// Returns the variants of a schema table, distinguished by the key `tag`, with descriptions.
 fn choices(registry: &Arc<Registry>, table: &str, tag: &str) -> Vec<(String, String)> {
     let schema = thalweg_scenario::schema_with(registry);
     let kinds = schema["$defs"][table]["oneOf"].as_array().cloned().unwrap_or_default();
@@ -61,7 +61,8 @@ fn choices(registry: &Arc<Registry>, table: &str, tag: &str) -> Vec<(String, Str
     kinds.iter().filter_map(kind).collect()
 }
 
-/// The first sentence in one line, without its full stop. A full stop in parentheses ("Lee et al. 1997") ends none.
+/// Returns the first sentence on one line, without its full stop. A full stop in parentheses ("Lee et al. 1997") does
+/// not end a sentence.
 fn first_sentence(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut open = 0_i32;
@@ -74,7 +75,7 @@ fn first_sentence(text: &str) -> String {
     words[..end].join(" ").trim_end_matches('.').to_owned()
 }
 
-/// The title that a scenario file gives itself.
+/// Returns the title in a scenario file.
 fn about(text: &str) -> String {
     let title = text.lines().find_map(|line| line.strip_prefix("title = "));
     title.map(|title| title.trim().trim_matches('"').to_owned()).unwrap_or_default()
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_ends_at_its_own_full_stop() {
+    fn a_sentence_ends_at_its_full_stop() {
         let text = "Adaptive acknowledgement (Lee et al. 1997): the\nreceiver reports. It has more to say.";
         assert_eq!(first_sentence(text), "Adaptive acknowledgement (Lee et al. 1997): the receiver reports");
         assert_eq!(first_sentence(" One. "), "One");

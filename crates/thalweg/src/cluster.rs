@@ -1,10 +1,11 @@
-//! Runs that the workers of a cluster make.
+//! Runs on the workers of a cluster.
 //!
-//! Dask's scheduler is spoken to by the Python package, in a process of its own: `python3 -m thalweg._cluster ADDRESS` is an engine at
-//! the other end of a pair of pipes. A program that is an engine itself hands out a socket instead, as `thalweg.sweep` does in Python.
+//! The Python package connects to Dask's scheduler, in a separate process: `python3 -m thalweg._cluster ADDRESS` is an
+//! engine at the other end of two pipes. A program that is an engine itself provides a socket instead, as
+//! `thalweg.sweep` does in Python.
 
 use crate::console::{Console, Error};
-use crate::progress::GOES_ON;
+use crate::progress::RESUME_HINT;
 use crate::run::available_memory;
 use crate::version::version;
 use std::io::BufReader;
@@ -18,29 +19,29 @@ use std::time::{Duration, Instant};
 use thalweg_catalog::Registry;
 use thalweg_sweep::{Engine, Program, SOURCES, Unfinished};
 
-/// The variable that names the Python which has the package.
+/// Environment variable for the Python interpreter that has the package.
 const PYTHON: &str = "THALWEG_PYTHON";
-/// The way to have the package.
+/// Installation hint.
 const PACKAGE: &str = "--cluster needs the Python package of the same build: `pip install '.[cluster]'` in its repository, and \
                        THALWEG_PYTHON names a Python that has it, if `python3` does not";
-/// The time that a process has to end once nothing more is wanted of it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout for the engine's process to exit after its input was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A cluster that makes runs.
+/// Connection to a cluster.
 #[derive(Debug)]
 pub struct Cluster<'a> {
-    /// The streams to it.
+    /// Streams to the engine.
     pub engine: Engine<'a>,
     process: Option<Child>,
 }
 
-/// The build that workers must be of: the sources that this program is built from; none where it does not know them.
+/// Returns the build required of workers: a hash of this program's sources, if known.
 pub fn build() -> Option<&'static str> {
     SOURCES
 }
 
 impl<'a> Cluster<'a> {
-    /// The cluster behind an address: that of a scheduler, or `unix:` and the path of a socket at which an engine waits.
+    /// Connects to a cluster: `address` is a scheduler's, or `unix:` and the path of an engine's socket.
     pub fn connect(address: &str, console: &'a Console) -> Result<Self, Error> {
         let build = build().filter(|_| !console.registry.is_unstamped());
         let build = build.ok_or_else(|| {
@@ -48,18 +49,18 @@ impl<'a> Cluster<'a> {
             Error::Usage(format!("{why}: `--shard` shares a sweep among hosts that all have this program"))
         })?;
         let program = Program { version: version().to_owned(), build: build.to_owned() };
-        let say = |note: &str| console.say(&format!("note: {note}"));
+        let inform = |note: &str| console.inform(&format!("note: {note}"));
         if let Some(path) = address.strip_prefix("unix:") {
-            let engine = UnixStream::connect(path).and_then(|stream| Engine::at(stream, &program, say));
+            let engine = UnixStream::connect(path).and_then(|stream| Engine::at(stream, &program, inform));
             let engine = engine.map_err(|error| Error::Usage(format!("--cluster `{address}`: {error}")))?;
             return Ok(Self { engine, process: None });
         }
         let python = std::env::var_os(PYTHON).filter(|path| !path.is_empty());
         let python = python.unwrap_or_else(|| "python3".into());
         let process = Command::new(&python)
-            // Nothing of the working folder is taken for a module.
+            // Do not import modules from the working folder.
             .args(["-P", "-m", "thalweg._cluster", address])
-            // Ctrl-C is for this process, which tells the other one.
+            // Only this process handles Ctrl-C, and notifies the other one.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -70,42 +71,42 @@ impl<'a> Cluster<'a> {
         let (Some(output), Some(input)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Error::Failed("a process was started without its pipes".to_owned()));
         };
-        let engine = Engine::new(BufReader::new(input), output, &program, say);
+        let engine = Engine::new(BufReader::new(input), output, &program, inform);
         Ok(Self { engine, process: Some(process) })
     }
 
-    /// Ends it; gives more words where it could not begin at all.
+    /// Closes the connection; returns additional error text if it could not start.
     pub fn end(self) -> Option<String> {
-        // It ends when nothing more can come.
+        // The engine exits at the end of its input.
         drop(self.engine);
         let mut process = self.process?;
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
+        while begun.elapsed() < EXIT_TIMEOUT {
             match process.try_wait() {
                 Ok(Some(status)) => return (status.code() == Some(1)).then(|| format!(": {PACKAGE}")),
                 Ok(None) => std::thread::sleep(Duration::from_millis(10)),
                 Err(_) => break,
             }
         }
-        // It hangs on a cluster that does.
+        // The engine hangs if the cluster does.
         let _ = process.kill();
         let _ = process.wait();
         None
     }
 }
 
-/// The message of runs that were not all made; where the cluster is the reason, with what it said last.
+/// Returns the error for unfinished runs, with the engine's last message if the cluster is the cause.
 pub fn unfinished(error: &Unfinished, cluster: Option<Cluster<'_>>) -> Error {
     let end = cluster.and_then(Cluster::end);
     let why = end.filter(|_| matches!(error, Unfinished::Engine(_)));
-    Error::Failed(format!("{error}{}; {GOES_ON}", why.unwrap_or_default()))
+    Error::Failed(format!("{error}{}; {RESUME_HINT}", why.unwrap_or_default()))
 }
 
-/// Makes the runs of a batch, as a worker of a cluster that makes so many batches at a time: the bytes that go back.
+/// Runs a batch as a worker of a cluster, with `at_a_time` concurrent batches; returns the encoded results.
 ///
 /// # Errors
 ///
-/// It is no batch, or `stop` was set.
+/// If the batch is invalid, or `stop` was set.
 pub fn work(
     batch: &[u8],
     registry: &Arc<Registry>,

@@ -6,30 +6,32 @@ use crate::arguments::{
 use crate::assess::{self, AssessArguments};
 use crate::bench;
 use crate::bench::arguments::Bench;
+use crate::compatibility_hints;
 use crate::console::{Console, Done};
 use crate::doctor::{self, DoctorArguments};
 use crate::explore::{self, ExploreArguments};
 use crate::groups::grouped;
-use crate::habits;
 use crate::hunt::{self, HuntArguments};
 use crate::impair::{self, ImpairArguments};
 use crate::import::{self, Import};
 use crate::infer::{self, InferArguments};
 use crate::mahimahi::{self, MahimahiArguments};
+use crate::manual;
 use crate::model::{self, ModelArguments};
 use crate::shell::gate::{self, GateArguments};
 use crate::shell::{self, ShellArguments};
 use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
-use crate::version::version;
+use crate::version::{build, version};
 use crate::{catalog, input, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
-#[command(name = "thalweg", version = version(), max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "thalweg", version = version(), long_version = build(), max_term_width = 100, after_help = EXAMPLES)]
 pub struct Arguments {
     /// The command.
     #[command(subcommand)]
@@ -84,9 +86,9 @@ pub enum Command {
     Impair(Box<ImpairArguments>),
     /// Run programs in a network built from a scenario, with real packets, unprivileged
     Shell(Box<ShellArguments>),
-    /// Run programs behind a gate that decides by priority which may send to the real network
+    /// Run programs behind a gate that decides by priority which may send on real links
     Gate(Box<GateArguments>),
-    /// Show this host's UDP capabilities (buffers, offloads, timers), and how to improve them
+    /// Show this host's UDP capabilities (buffers, offloads, timers) and how to improve them
     Doctor(DoctorArguments),
     /// List the values available to scenarios
     List {
@@ -103,10 +105,21 @@ pub enum Command {
     Serve(ServeArguments),
     /// Print this user's public key, which identifies `send`, `recv` and `serve` to peers
     Key,
+    /// Print the completions of commands and options for a shell
+    Completions {
+        /// Shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages of all commands into a folder
+    Man {
+        /// Folder; it is made if missing
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 impl Arguments {
-    /// Parses the arguments of a call, the first of which is the program's name.
+    /// Parses the arguments of a call, including the program's name.
     ///
     /// # Errors
     ///
@@ -130,10 +143,10 @@ impl Arguments {
         let name = called.as_ref().map(|called| called.get_name().to_owned());
         let hint = match error.kind() {
             ErrorKind::UnknownArgument => given(ContextKind::InvalidArg).and_then(|option| {
-                habits::of_option(name.as_deref()?, option.split('=').next().unwrap_or(option))
+                compatibility_hints::of_option(name.as_deref()?, option.split('=').next().unwrap_or(option))
             }),
             ErrorKind::InvalidSubcommand => {
-                given(ContextKind::InvalidSubcommand).and_then(habits::of_command)
+                given(ContextKind::InvalidSubcommand).and_then(compatibility_hints::of_command)
             }
             _ => None,
         };
@@ -152,11 +165,11 @@ impl Arguments {
     /// Adds a hint for an option whose optional FILE was separated by a space instead of `=`.
     fn with_hint(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         let is_file = |word: &str| !word.starts_with('-');
-        let stray = match error.get(ContextKind::InvalidArg) {
+        let is_file_argument = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(word)) => error.kind() == ErrorKind::UnknownArgument && is_file(word),
             _ => false,
         };
-        if !stray {
+        if !is_file_argument {
             return error;
         }
         let mut command = Self::command();
@@ -208,6 +221,8 @@ impl Arguments {
             | Command::Model(_)
             | Command::List { .. }
             | Command::Schema
+            | Command::Completions { .. }
+            | Command::Man { .. }
             | Command::Key => false,
         }
     }
@@ -247,6 +262,8 @@ impl Command {
             Self::Recv(arguments) => transfer::recv(&arguments, console),
             Self::Serve(arguments) => transfer::serve(&arguments, console),
             Self::Key => transfer::key(console),
+            Self::Completions { shell } => manual::completions(shell, Arguments::command(), console),
+            Self::Man { folder } => manual::pages(&folder, Arguments::command(), console),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Standard output and standard error.
 
-use crate::wall;
+use crate::wall_clock;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -23,16 +23,16 @@ pub struct Console {
     /// True if messages begin with the time.
     has_times: bool,
     /// Buffer of a calling program for results and messages; `None` writes to the outputs of the process.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<OutputBuffer>>,
 }
 
 /// The outputs of a command that another program called.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct OutputBuffer {
     /// The results.
     pub printed: Mutex<Vec<u8>>,
     /// The messages.
-    pub said: Mutex<String>,
+    pub messages: Mutex<String>,
     /// The calling program.
     pub caller: Arc<Caller>,
 }
@@ -111,7 +111,7 @@ impl Console {
     }
 
     /// Creates the console of a command that another program called: plain text, buffered in `kept`.
-    pub const fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<Kept>) -> Self {
+    pub const fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<OutputBuffer>) -> Self {
         Self { registry, style: Style::PLAIN, quiet, has_times: false, kept: Some(kept) }
     }
 
@@ -145,17 +145,21 @@ impl Console {
     }
 
     fn put(&self, text: &str) {
-        if self.has_times { self.tell(&format!("{} {text}", wall::now())) } else { self.tell(text) }
+        if self.has_times {
+            self.write_line(&format!("{} {text}", wall_clock::now()));
+        } else {
+            self.write_line(text);
+        }
     }
 
     /// Writes a line to standard error. There is no other channel to report a failure on.
-    fn tell(&self, text: &str) {
+    fn write_line(&self, text: &str) {
         let text = &*harmless(text, self.style);
         match &self.kept {
             Some(kept) => {
-                let mut said = kept.said.lock().unwrap_or_else(PoisonError::into_inner);
-                said.push_str(text);
-                said.push('\n');
+                let mut messages = kept.messages.lock().unwrap_or_else(PoisonError::into_inner);
+                messages.push_str(text);
+                messages.push('\n');
             }
             None => {
                 let _ = writeln!(io::stderr().lock(), "{text}");
@@ -188,7 +192,7 @@ impl Console {
     }
 
     /// Prints a message that is not a result.
-    pub fn say(&self, text: &str) {
+    pub fn inform(&self, text: &str) {
         if !self.quiet {
             self.put(text);
         }
@@ -207,17 +211,17 @@ impl Console {
     /// Prints the warnings of a valid scenario.
     pub fn warn(&self, warnings: &[Diagnostic]) {
         for warning in warnings {
-            self.say(warning.render().trim_end());
+            self.inform(warning.render().trim_end());
         }
     }
 
     /// Prints the failure of a command; returns the exit code.
     pub fn report(&self, error: &Error) -> u8 {
         match error {
-            Error::Scenario(_) => self.tell(&error.to_string()),
+            Error::Scenario(_) => self.write_line(&error.to_string()),
             // The reader has closed the pipe, as in `thalweg run | head`.
             Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
-            _ => self.tell(&format!("error: {error}")),
+            _ => self.write_line(&format!("error: {error}")),
         }
         error.exit_code()
     }
@@ -226,7 +230,7 @@ impl Console {
 /// Prints a question on standard error; the answer is typed on the same line.
 pub fn prompt(question: &str) {
     let mut out = io::stderr().lock();
-    // Without a terminal nobody can answer.
+    // Without a terminal there is no user to answer.
     let _ = out.write_all(harmless(question, Style::PLAIN).as_bytes()).and_then(|()| out.flush());
 }
 
@@ -235,8 +239,8 @@ pub fn one_line(text: &str) -> String {
     harmless(text, Style::PLAIN).replace(['\n', '\t'], " ")
 }
 
-/// `text` without what could drive a terminal, whatever file or peer it is from: control and format characters are written as JSON
-/// escapes them (`\u001b`), so that documents stay what they are. Lines, tabs and the codes of `style` remain.
+/// Escapes terminal control in `text` from files or peers: control and format characters become JSON escapes
+/// (`\u001b`), which keeps JSON documents equivalent. Line ends, tabs and the codes of `style` remain.
 pub fn harmless(text: &str, style: Style) -> Cow<'_, str> {
     if first_hidden(text).is_none() {
         return Cow::Borrowed(text);
@@ -273,7 +277,7 @@ struct Harmless<W> {
 impl<W: io::Write> io::Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.rest.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.rest) {
+        let complete = match std::str::from_utf8(&self.rest) {
             Ok(text) => text,
             // Only an incomplete character may be left.
             Err(error) if error.error_len().is_none() => {
@@ -281,8 +285,8 @@ impl<W: io::Write> io::Write for Harmless<W> {
             }
             Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         };
-        let length = whole.len();
-        self.out.write_all(harmless(whole, self.style).as_bytes())?;
+        let length = complete.len();
+        self.out.write_all(harmless(complete, self.style).as_bytes())?;
         self.rest.drain(..length);
         Ok(bytes.len())
     }
@@ -336,11 +340,11 @@ mod tests {
         let heading = format!("{}\n", COLOURS.bold("Flows"));
         assert_eq!(harmless(&heading, COLOURS), heading);
         assert!(!harmless(&heading, Style::PLAIN).contains('\x1b'));
-        // Other codes are nobody's.
+        // Other codes are not the program's own.
         assert!(!harmless("\x1b[31mred", COLOURS).contains('\x1b'));
     }
 
-    /// An escaped document reads as it did before, however it is cut into pieces.
+    /// An escaped document parses to the same value, with any division into writes.
     #[test]
     fn documents_stay_what_they_are() {
         let value = serde_json::json!({ "name": "a\u{9b}\u{202e}\u{e0041}µ\u{1b}\u{7f}" });

@@ -30,7 +30,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     if arguments.json {
         let document = json!({
             "local": findings.local.to_string(),
-            "buffer_asked_bytes": findings.asked.get(),
+            "buffer_asked_bytes": findings.requested.get(),
             "send_buffer_bytes": findings.send_buffer.get(),
             "receive_buffer_bytes": findings.receive_buffer.get(),
             "interface_mtu_bytes": findings.interface_mtu.map(Bytes::get),
@@ -62,8 +62,8 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {name:<22} {value}");
     };
-    row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.asked));
-    row("receive buffer", format!("{} ({} asked)", findings.receive_buffer, findings.asked));
+    row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.requested));
+    row("receive buffer", format!("{} ({} asked)", findings.receive_buffer, findings.requested));
     if let Some(mtu) = findings.interface_mtu {
         row("largest packet", mtu.to_string());
     }
@@ -139,8 +139,8 @@ fn advice(findings: &Findings) -> Vec<String> {
         ("receive", "net.core.rmem_max", findings.receive_buffer),
         ("send", "net.core.wmem_max", findings.send_buffer),
     ] {
-        if got < findings.asked {
-            let size = findings.asked.get();
+        if got < findings.requested {
+            let size = findings.requested.get();
             advice.push(format!("allow larger {name} buffers: sysctl -w {key}={size}"));
         }
     }
@@ -184,10 +184,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named_with_its_remedy() {
+    fn problems_are_named_with_remedies() {
         let good = Findings {
             local: "127.0.0.1".parse().unwrap(),
-            asked: Bytes::new(1000),
+            requested: Bytes::new(1000),
             send_buffer: Bytes::new(2000),
             receive_buffer: Bytes::new(2000),
             interface_mtu: None,

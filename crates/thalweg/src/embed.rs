@@ -1,9 +1,9 @@
-//! The command as part of another program: what it prints and says is handed over, and so is what it measured.
+//! Commands as library calls: returns the output, the messages and the measurements to the calling program.
 
 use crate::arguments::Kind;
 use crate::catalog;
 use crate::commands::Arguments;
-use crate::console::{Caller, Console, Error, Kept};
+use crate::console::{Caller, Console, Error, OutputBuffer};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
@@ -22,62 +22,62 @@ use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
-/// The end of a command.
+/// Outcome of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Called {
-    /// The exit code that the command has.
+    /// Exit code.
     pub code: u8,
-    /// The results that it prints.
+    /// Printed results.
     pub printed: String,
-    /// The messages that it says.
-    pub said: String,
+    /// Messages.
+    pub messages: String,
 }
 
 impl Called {
-    fn of(error: &Error, kept: &Kept) -> Self {
-        let before = kept.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self { code: error.exit_code(), printed: String::new(), said: format!("{before}{error}") }
+    fn of(error: &Error, kept: &OutputBuffer) -> Self {
+        let before = kept.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { code: error.exit_code(), printed: String::new(), messages: format!("{before}{error}") }
     }
 }
 
-/// Does what the command `thalweg` does with these arguments, but for those that hold streams open (`send`, `impair`, `bench` ...),
-/// which talk to the outputs of the process. It ends early when the caller's flag is set.
+/// Runs the command `thalweg` with these arguments, except for commands that hold streams open (`send`, `impair`,
+/// `bench` ...), which use the outputs of the process. It ends early when the caller's flag is set.
 pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) -> Called {
     let words = std::iter::once("thalweg").chain(arguments.iter().map(String::as_str)).map(OsString::from);
     let arguments = match Arguments::read(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
-            return Called { code, printed: String::new(), said: error.to_string() };
+            return Called { code, printed: String::new(), messages: error.to_string() };
         }
     };
-    let kept = Arc::new(Kept { caller, ..Kept::default() });
+    let kept = Arc::new(OutputBuffer { caller, ..OutputBuffer::default() });
     let console = Console::keeping(arguments.quiet(), registry, Arc::clone(&kept));
     let code = arguments.command.execute(&console).map_or_else(|error| console.report(&error), |()| 0);
     drop(console);
     let printed = std::mem::take(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner));
-    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
-    Called { code, printed: String::from_utf8_lossy(&printed).into_owned(), said }
+    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    Called { code, printed: String::from_utf8_lossy(&printed).into_owned(), messages }
 }
 
-/// A run or a comparison that a program asks for.
+/// A run or comparison requested by a program.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// A scenario's file, or the name of a built-in one.
+    /// Scenario file, or name of a built-in scenario.
     pub scenario: PathBuf,
-    /// The scenario itself, where it is no file: `scenario` is then the name that messages call it by.
+    /// Text of the scenario, if it is not a file; `scenario` is then its name in messages.
     pub text: Option<String>,
-    /// Changes, as `--set` takes them.
+    /// Overrides, in the form of `--set`.
     pub sets: Vec<String>,
-    /// Schemes that are compared; none for the scenario as it is.
+    /// Schemes to compare; empty to run the scenario as it is.
     pub schemes: Vec<String>,
-    /// The groups of flows that alone have these schemes; none where all of reliable transports have.
+    /// Groups of flows to assign the schemes to; empty for all with a reliable transport.
     pub flows: Vec<String>,
-    /// The first seed; without, the scenario's.
+    /// First seed; default: the scenario's.
     pub seed: Option<u64>,
-    /// Runs of each scheme.
+    /// Number of runs per scheme.
     pub replications: u32,
-    /// Simulations at a time; without, one for each processor.
+    /// Number of parallel simulations; default: one per processor.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -86,30 +86,30 @@ pub struct Request {
 pub struct Simulated {
     /// The document that `--json` prints.
     pub document: Document,
-    /// All that was measured, seed by seed and scheme by scheme.
+    /// All measurements, ordered by seed, then scheme.
     pub results: Vec<RunResult>,
-    /// The messages on the way.
-    pub said: String,
+    /// Messages of the run.
+    pub messages: String,
     scenario: Scenario,
     series: AllSeries,
 }
 
 impl Simulated {
-    /// The scenario with everything written out.
+    /// Returns the scenario with all defaults written out.
     pub fn expanded(&self) -> String {
         self.scenario.expanded()
     }
 
-    /// The results as text.
+    /// Returns the results as text.
     pub fn summary(&self) -> String {
         summary(&self.document, Style::PLAIN)
     }
 
-    /// The picture that `--svg` writes, or one with these plots and of this part of the run in seconds.
+    /// Returns the picture that `--svg` writes, optionally with these plots and this time range in seconds.
     ///
     /// # Errors
     ///
-    /// The name of a plot that there is none of, with those that there are.
+    /// If a plot's name is unknown; the error lists the valid names.
     pub fn figure(&self, plots: Option<&[String]>, span: Option<(f64, f64)>) -> Result<String, String> {
         let named = |name: &String| plot(name).map_err(|error| format!("there is no plot `{name}`: {error}"));
         let plots = plots.map(|names| names.iter().map(named).collect()).transpose()?;
@@ -117,39 +117,39 @@ impl Simulated {
     }
 }
 
-/// Runs what is asked for, until its end or until the caller's flag is set.
+/// Runs a request to its end, or until the caller's flag is set.
 ///
 /// # Errors
 ///
-/// The scenario is wrong, or the run failed: the message of the command, with its exit code.
+/// If the scenario is invalid or the run fails: the command's message and exit code.
 pub fn simulate(
     registry: &Arc<Registry>,
     request: Request,
     caller: Arc<Caller>,
 ) -> Result<Simulated, Called> {
     let stop = Arc::clone(&caller.stop);
-    let kept = Arc::new(Kept { caller, ..Kept::default() });
+    let kept = Arc::new(OutputBuffer { caller, ..OutputBuffer::default() });
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run(registry, request, stop, &console);
     let (document, series, results, scenario) = done.map_err(|error| Called::of(&error, &kept))?;
-    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Simulated { document, results, said, scenario, series })
+    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Simulated { document, results, messages, scenario, series })
 }
 
-/// A scenario that a program advances itself.
+/// A scenario that the calling program advances itself.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The simulation.
+    /// The simulation's specification.
     pub spec: Spec,
-    /// The bottleneck's rate and the round-trip time of an empty path, of each group that has one.
+    /// Bottleneck rate and base round-trip time of each group that has a path.
     pub paths: Vec<Option<(Rate, Duration)>>,
 }
 
-/// Reads a scenario: a file, the name of a built-in one, or else `text`, which messages call by the name `scenario`.
+/// Reads a scenario: a file, a built-in one by name, or `text`, which messages call `scenario`.
 ///
 /// # Errors
 ///
-/// The scenario is wrong: the message of the command, with its exit code.
+/// If the scenario is invalid: the command's message and exit code.
 pub fn prepare(
     registry: &Arc<Registry>,
     scenario: &Path,
@@ -157,32 +157,33 @@ pub fn prepare(
     sets: &[String],
 ) -> Result<Prepared, Called> {
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
-    let loaded = loaded.map_err(|error| Called::of(&error, &Kept::default()))?;
+    let loaded = loaded.map_err(|error| Called::of(&error, &OutputBuffer::default()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
     Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
 }
 
-/// Checks a scenario as `thalweg validate` does: its explanation in words. Warnings go to the caller's [`Called::said`].
+/// Checks a scenario like `thalweg validate`, and returns its explanation as text. Warnings go to the caller's
+/// [`Called::messages`].
 ///
 /// # Errors
 ///
-/// The scenario is wrong: the message of the command, with its exit code.
+/// If the scenario is invalid: the command's message and exit code.
 pub fn explain(
     registry: &Arc<Registry>,
     scenario: &Path,
     text: Option<&str>,
     sets: &[String],
 ) -> Result<Called, Called> {
-    let kept = Arc::new(Kept::default());
+    let kept = Arc::new(OutputBuffer::default());
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
     let loaded = loaded.map_err(|error| Called::of(&error, &kept))?;
     console.warn(&loaded.warnings);
-    let said = std::mem::take(&mut *kept.said.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Called { code: 0, printed: loaded.explain(), said })
+    let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Called { code: 0, printed: loaded.explain(), messages })
 }
 
-/// The schemes that scenarios can use, and the scenarios that are built in: names, each with what it is.
+/// Returns the available schemes and the built-in scenarios: names with descriptions.
 pub fn listed(registry: &Arc<Registry>) -> [Vec<(String, String)>; 2] {
     [Kind::Schemes, Kind::Scenarios].map(|kind| catalog::listed(kind, registry))
 }
@@ -207,10 +208,10 @@ fn run(
         let scheme = Scheme::new(None, &loaded);
         (loaded, vec![scheme], Vec::new())
     } else {
-        let (loaded, schemes, of_schemes) =
+        let (loaded, schemes, scheme_options) =
             compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;
-        of_schemes.note.into_iter().for_each(|note| console.say(&note));
-        (loaded, schemes, of_schemes.unlike_defaults)
+        scheme_options.note.into_iter().for_each(|note| console.inform(&note));
+        (loaded, schemes, scheme_options.unlike_defaults)
     };
     console.warn(&loaded.warnings);
     can_count(&loaded)?;
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
 
-    fn asked(schemes: &[&str]) -> Request {
+    fn request(schemes: &[&str]) -> Request {
         Request {
             scenario: "two-flows".into(),
             text: None,
@@ -273,8 +274,8 @@ mod tests {
         let words: Vec<String> =
             words.split(' ').chain(["--set", "warmup=500ms"]).map(str::to_owned).collect();
         let called = call(Arc::default(), &words, Arc::default());
-        assert_eq!((called.code, called.said.as_str()), (0, ""));
-        let simulated = simulate(&Arc::default(), asked(&["cubic", "vegas"]), Arc::default()).unwrap();
+        assert_eq!((called.code, called.messages.as_str()), (0, ""));
+        let simulated = simulate(&Arc::default(), request(&["cubic", "vegas"]), Arc::default()).unwrap();
         let mut text = Vec::new();
         simulated.document.write_json(&mut text).unwrap();
         assert_eq!(called.printed, String::from_utf8(text).unwrap());
@@ -291,17 +292,17 @@ mod tests {
         let rates: Vec<_> = prepared.paths.iter().flatten().map(|path| path.0).collect();
         assert_eq!(rates, vec![Rate::from_mbits_per_sec(20); rates.len()]);
         let called = prepare(&Arc::default(), Path::new("mine"), Some("duraton = 1"), &[]).unwrap_err();
-        assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
+        assert!(called.code == 2 && called.messages.contains("duraton"), "{called:?}");
     }
 
     #[test]
-    fn a_program_gets_what_is_said_of_a_scenario_and_what_there_is() {
+    fn callers_get_explanations_and_catalog_lists() {
         let explained = explain(&Arc::default(), Path::new("two-flows"), None, &[]).unwrap();
-        assert!(explained.printed.contains("left-right") && explained.said.is_empty(), "{explained:?}");
+        assert!(explained.printed.contains("left-right") && explained.messages.is_empty(), "{explained:?}");
         let text = "duration = 5\nlink = [{ between = [\"a\", \"b\"], rate = 1e7, delay = 0.1 }]\n";
         let refused = explain(&Arc::default(), Path::new("mine"), Some(text), &[]).unwrap_err();
         assert!(
-            refused.said.contains("`1e7` has no unit") && refused.said.contains("\"1e7 bit/s\""),
+            refused.messages.contains("`1e7` has no unit") && refused.messages.contains("\"1e7 bit/s\""),
             "{refused:?}"
         );
         let mut registry = Registry::default();
@@ -321,22 +322,22 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_come_with_the_text_of_the_command() {
-        let wrong = Request { sets: vec!["duraton=2 s".to_owned()], ..asked(&[]) };
+    fn errors_carry_the_text_of_the_command() {
+        let wrong = Request { sets: vec!["duraton=2 s".to_owned()], ..request(&[]) };
         let called = simulate(&Arc::default(), wrong, Arc::default()).unwrap_err();
-        assert!(called.code == 2 && called.said.contains("duraton"), "{called:?}");
+        assert!(called.code == 2 && called.messages.contains("duraton"), "{called:?}");
         let called = call(Arc::default(), &["runn".to_owned()], Arc::default());
-        assert!(called.code == 2 && called.said.contains("runn"), "{called:?}");
+        assert!(called.code == 2 && called.messages.contains("runn"), "{called:?}");
         let stopped = Caller::default();
         stopped.stop.store(true, Ordering::Relaxed);
-        let called = simulate(&Arc::default(), asked(&[]), Arc::new(stopped)).unwrap_err();
-        assert_eq!((called.code, called.said.contains("interrupted")), (1, true));
+        let called = simulate(&Arc::default(), request(&[]), Arc::new(stopped)).unwrap_err();
+        assert_eq!((called.code, called.messages.contains("interrupted")), (1, true));
     }
 
     #[test]
     fn a_program_sees_how_far_a_command_is() {
         let caller = Arc::new(Caller::default());
-        let long = Request { sets: vec!["duration=100000 s".to_owned()], ..asked(&["cubic"]) };
+        let long = Request { sets: vec!["duration=100000 s".to_owned()], ..request(&["cubic"]) };
         let run = {
             let caller = Arc::clone(&caller);
             std::thread::spawn(move || simulate(&Arc::default(), long, caller))

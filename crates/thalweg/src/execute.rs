@@ -1,4 +1,4 @@
-//! Runs a batch and gathers what comes out of it.
+//! Runs a batch and collects its results.
 
 use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
@@ -19,26 +19,26 @@ use thalweg_report::output::{
     CsvSeries, CsvTransfers, Folder, FolderError, ParquetSeries, ParquetTransfers, RunKey,
 };
 use thalweg_report::report::{AllSeries, Recorder, Replay};
-use thalweg_report::results::{Course, Document, Drift, Goal, Header, Run};
+use thalweg_report::results::{Document, Drift, Goal, GoodputSeries, Header, Run};
 use thalweg_scenario::{Loaded, Scenario};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};
 use thalweg_sim::verify::Verifier;
 
-/// A scheme that is simulated under each seed.
+/// A scheme, simulated with each seed.
 #[derive(Clone, Debug)]
 pub struct Scheme {
-    /// The scheme's name where several are compared.
+    /// Name of the scheme, if several are compared.
     pub name: Option<String>,
-    /// The specification that is simulated.
+    /// Specification to simulate.
     pub spec: Arc<Spec>,
-    /// The scenario of a scheme with a name, to be stored.
+    /// Scenario of a named scheme, to be stored.
     scenario: Option<Box<Scenario>>,
 }
 
 impl Scheme {
-    /// A scenario as it is, or with its flows under the scheme `name`.
+    /// Creates a scheme from a scenario: as it is, or with its flows under the scheme `name`.
     pub fn new(name: Option<&str>, loaded: &Loaded) -> Self {
         Self {
             name: name.map(str::to_owned),
@@ -47,7 +47,7 @@ impl Scheme {
         }
     }
 
-    /// Stores the scenario of a compared scheme; that of a plain run is the folder's own.
+    /// Stores the scenario of a compared scheme; a plain run's is stored with the folder.
     pub fn store(&self, folder: &Folder) -> Result<(), FolderError> {
         match (&self.name, &self.scenario) {
             (Some(name), Some(scenario)) => folder.write(&Folder::scheme_file(name), scenario.expanded()),
@@ -56,46 +56,46 @@ impl Scheme {
     }
 }
 
-/// A batch of runs: each scheme under each seed.
+/// A batch of runs: each scheme with each seed.
 pub struct Execution<'a> {
-    /// The header of the results: what is run, with its seeds.
+    /// Header of the results: the scenario and its seeds.
     pub header: Header,
-    /// One scheme without a name, or several with.
+    /// One scheme without a name, or several with names.
     pub schemes: Vec<Scheme>,
-    /// The interval that ends the batch when it is reached, and the fewest runs of each scheme before that.
+    /// Target interval of `--until`, and minimum number of runs per scheme.
     pub until: Option<(Goal, usize)>,
-    /// The number of simulations at a time; one for each processor without.
+    /// Number of parallel simulations; default: one per processor.
     pub jobs: Option<NonZeroUsize>,
-    /// The threads that share each simulation; one without.
+    /// Number of threads per simulation; default: one.
     pub threads: Option<NonZeroUsize>,
-    /// The number of events after which each run stops, in the order of seeds and then schemes, if it is a repetition
-    /// of interrupted ones.
+    /// Number of events per run, ordered by seed, then scheme, to repeat interrupted runs.
     pub events: Option<Vec<u64>>,
     /// Packet captures.
     pub captures: Option<Captures>,
-    /// Logs of what senders did, as qlog.
+    /// Logs of the senders' events, as qlog.
     pub qlogs: Option<Qlogs>,
     /// Sequence diagrams.
     pub sequences: Option<Sequences>,
-    /// Records while it runs.
+    /// Output of records during the run.
     pub lines: Option<Arc<Lines>>,
-    /// Keeps all that was measured, run by run.
+    /// All measurements, run by run, if requested.
     pub results: Option<Mutex<Vec<RunResult>>>,
-    /// Check every packet.
+    /// Verify every packet.
     pub verify: bool,
-    /// The folder that series go to.
+    /// Folder for series.
     pub folder: Option<&'a Folder>,
     /// Keep series for a page or a picture.
     pub keep_series: bool,
-    /// The packets that are kept for a page.
+    /// Packets to keep for a page.
     pub replay: Option<Replays>,
-    /// Set to end early.
+    /// Set to stop early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    /// Runs the batch; gives the results, and series and packets for a report. Seed by seed, so that schemes can be compared
-    /// also when it is interrupted.
+    /// Runs the batch; returns the results, and series and packets for a report. Runs seed by seed: after an
+    /// interruption,
+    /// the schemes are still comparable.
     pub fn run(&self, console: &Console) -> Result<(Document, AllSeries, Vec<Replay>), Error> {
         let jobs: Vec<Job> =
             (0..self.header.seeds.len() * self.schemes.len()).map(|run| self.job(run)).collect();
@@ -128,21 +128,21 @@ impl Execution<'_> {
             };
             batch::run(&jobs, jobs_at_a_time, &progress, |_| NoTrace, each, show)
         };
-        // Runs beyond those that were enough for `--until` are in no result, and not counted.
+        // Runs beyond those needed for `--until` are discarded.
         let kept = || gathered.runs.iter().flatten();
         if kept().next().is_some() {
             bar.finish(kept().map(|run| run.ended_s).sum(), kept().map(|run| run.events).sum(), console);
         } else {
             bar.clear();
         }
-        gathered.notes.iter().for_each(|note| console.say(note));
+        gathered.notes.iter().for_each(|note| console.inform(note));
         if let Err(failed) = outcome {
             return Err(Error::Usage(format!("the scenario cannot be simulated: {}", failed.error)));
         }
         gathered.document()
     }
 
-    /// Somebody wants to see every packet.
+    /// Returns true if any tracer observes the packets.
     fn is_watched(&self) -> bool {
         self.captures.is_some()
             || self.qlogs.is_some()
@@ -166,8 +166,8 @@ impl Execution<'_> {
         Job { spec: Arc::clone(&self.scheme(run).spec), seed: self.seed(run), events, threads }
     }
 
-    /// The tracers that watch the packets of a run.
-    fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Traces {
+    /// Returns the tracers of a run.
+    fn traces(&self, run: usize, failed: &Mutex<Option<Error>>) -> Tracers {
         let (scheme, seed) = (self.scheme(run), self.seed(run));
         let begin = |captures: &Captures| captures.begin(scheme.name.as_deref(), seed);
         let capture = self.captures.as_ref().map(begin).transpose().unwrap_or_else(|error| {
@@ -183,30 +183,30 @@ impl Execution<'_> {
         let verifier = self.verify.then(|| Verifier::new(&scheme.spec));
         let sequence = self.sequences.as_ref().map(|sequences| sequences.begin(scheme.name.as_deref(), seed));
         let qlog = self.qlogs.as_ref().map(|qlogs| qlogs.begin(scheme.name.as_deref(), seed, &scheme.spec));
-        // Of each scheme the packets under the first seed.
+        // Keep each scheme's packets of the first seed.
         let replay = self.replay.as_ref().filter(|_| run < self.schemes.len());
         let recorder = replay.map(|replay| {
             let recorder = replay.begin(&scheme.spec, self.schemes.len());
             (recorder, scheme.name.clone().unwrap_or_default())
         });
-        Traces { capture, qlog, meter, verifier, sequence, recorder }
+        Tracers { capture, qlog, meter, verifier, sequence, recorder }
     }
 }
 
-/// All that watches the packets of a run.
-struct Traces {
+/// All tracers of a run.
+struct Tracers {
     capture: Option<FileCapture>,
     qlog: Option<FileQlog>,
     meter: Option<Meter>,
     verifier: Option<Verifier>,
     sequence: Option<FileSequence>,
-    /// With the name of the scheme.
+    /// Recorder, with the name of the scheme.
     recorder: Option<(Recorder, String)>,
 }
 
-impl Tracer for Traces {
+impl Tracer for Tracers {
     fn needs(&self, step: Step, link: u32) -> bool {
-        // The others look at most steps.
+        // The other tracers need most steps.
         let has_others = self.qlog.is_some()
             || self.meter.is_some()
             || self.verifier.is_some()
@@ -239,28 +239,28 @@ impl Tracer for Traces {
     }
 }
 
-/// The results of watching a run.
+/// Results of a run's tracers.
 #[derive(Debug, Default)]
-struct Ended {
-    /// The notes that there are to say.
+struct TracerResults {
+    /// Notes to print.
     notes: Vec<String>,
     /// Packets for a page.
     replay: Option<Replay>,
 }
 
-/// A tracer that has something to do when its run is over.
-trait Ending: Tracer {
-    fn end(self, result: &RunResult) -> Result<Ended, Error>;
+/// A tracer with a final action after its run.
+trait FinishingTracer: Tracer {
+    fn end(self, result: &RunResult) -> Result<TracerResults, Error>;
 }
 
-impl Ending for NoTrace {
-    fn end(self, _result: &RunResult) -> Result<Ended, Error> {
-        Ok(Ended::default())
+impl FinishingTracer for NoTrace {
+    fn end(self, _result: &RunResult) -> Result<TracerResults, Error> {
+        Ok(TracerResults::default())
     }
 }
 
-impl Ending for Traces {
-    fn end(self, result: &RunResult) -> Result<Ended, Error> {
+impl FinishingTracer for Tracers {
+    fn end(self, result: &RunResult) -> Result<TracerResults, Error> {
         let Self { capture, qlog, meter, verifier, sequence, recorder } = self;
         if let Some(meter) = meter {
             meter.finish(result.ended);
@@ -272,7 +272,7 @@ impl Ending for Traces {
         let notes = note.into_iter().chain(empty).collect();
         let Some(Err(violations)) = verifier.map(|verifier| verifier.finish(result)) else {
             let replay = recorder.map(|(recorder, scheme)| recorder.finish(&scheme, result));
-            return Ok(Ended { notes, replay });
+            return Ok(TracerResults { notes, replay });
         };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
@@ -282,7 +282,7 @@ impl Ending for Traces {
     }
 }
 
-/// The files of series, and of transfers where there are any.
+/// Files of series, and of transfers if there are any.
 pub struct TableFiles<'a> {
     folder: &'a Folder,
     csv: CsvSeries<BufWriter<File>>,
@@ -290,11 +290,11 @@ pub struct TableFiles<'a> {
     transfers: Option<TransferFiles>,
 }
 
-/// The files of transfers.
+/// Files of transfers.
 type TransferFiles = (CsvTransfers<BufWriter<File>>, ParquetTransfers);
 
 impl<'a> TableFiles<'a> {
-    /// Begins them in `folder`.
+    /// Creates the files in `folder`.
     pub fn new(folder: &'a Folder) -> Result<Self, Error> {
         let csv = CsvSeries::new(folder.file("series.csv")?).map_err(|error| cannot_write(&error))?;
         let parquet = ParquetSeries::new(folder.file("series.parquet")?);
@@ -302,7 +302,7 @@ impl<'a> TableFiles<'a> {
         Ok(Self { folder, csv, parquet, transfers: None })
     }
 
-    /// Adds the series and the transfers of a run; `scheme` is its name where several are compared.
+    /// Adds the series and transfers of a run; `scheme` is its name if several are compared.
     pub fn add(&mut self, scheme: &str, result: &RunResult) -> Result<(), Error> {
         let key = RunKey { scheme, seed: result.seed };
         let added = self.csv.add(key, result).and_then(|()| self.parquet.add(key, result));
@@ -321,7 +321,7 @@ impl<'a> TableFiles<'a> {
         added.map_err(|error| cannot_write(&error))
     }
 
-    /// Ends them.
+    /// Completes the files.
     pub fn finish(self) -> Result<(), Error> {
         let finished = self.csv.finish().map(drop).and_then(|()| self.parquet.finish());
         let finished = finished.and_then(|()| match self.transfers {
@@ -332,20 +332,20 @@ impl<'a> TableFiles<'a> {
     }
 }
 
-/// The results that have come out of a batch so far.
+/// Collected results of a batch.
 struct Gathered<'a> {
     execution: &'a Execution<'a>,
     runs: Vec<Vec<Run>>,
-    /// By scheme, to tell whether they drift.
-    courses: Vec<Course>,
+    /// Series per scheme, to detect drift.
+    drift_series: Vec<GoodputSeries>,
     tables: Option<TableFiles<'a>>,
     kept: AllSeries,
     replays: Vec<Replay>,
     notes: Vec<String>,
     failed: Option<Error>,
-    /// The runs so far and the interval that they have, for the progress; empty where none is asked for.
+    /// Number of runs and current interval, for the progress; empty without `--until`.
     status: &'a RefCell<String>,
-    /// So many seeds were enough: what comes after them is nobody's.
+    /// Number of seeds that reached the target interval; later results are discarded.
     enough: Option<usize>,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Gathered<'a> {
         Ok(Self {
             execution,
             runs: vec![Vec::new(); execution.schemes.len()],
-            courses: execution.schemes.iter().map(|scheme| Course::new(&scheme.spec)).collect(),
+            drift_series: execution.schemes.iter().map(|scheme| GoodputSeries::new(&scheme.spec)).collect(),
             tables,
             kept: AllSeries::default(),
             replays: Vec::new(),
@@ -366,12 +366,12 @@ impl<'a> Gathered<'a> {
         })
     }
 
-    /// Takes the results of run `number`; they come in order.
-    fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl Ending) {
+    /// Adds the results of run `number`; runs are added in order.
+    fn add(&mut self, number: usize, result: &RunResult, run: Run, trace: impl FinishingTracer) {
         if self.enough.is_some() {
             return;
         }
-        let ended = trace.end(result).and_then(|Ended { notes, replay }| {
+        let ended = trace.end(result).and_then(|TracerResults { notes, replay }| {
             self.notes.extend(notes);
             self.replays.extend(replay);
             self.add_tables(number, result)
@@ -390,16 +390,17 @@ impl<'a> Gathered<'a> {
             lines.next();
         }
         let scheme = number % self.runs.len();
-        self.courses[scheme].add(result);
+        self.drift_series[scheme].add(result);
         self.runs[scheme].push(run);
         if scheme + 1 == self.runs.len() {
-            self.look();
+            self.check_intervals();
         }
     }
 
-    /// Ends the batch if the intervals are as narrow as asked for. Results come in the order of seeds, so that when this is does
-    /// not depend on threads.
-    fn look(&mut self) {
+    /// Ends the batch if the intervals are narrow enough. Results are added in the order of seeds; the end does not
+    /// depend
+    /// on threads.
+    fn check_intervals(&mut self) {
         let Some((goal, least)) = self.execution.until else { return };
         let runs = self.runs.iter().map(Vec::len).min().unwrap_or(0);
         let names = self.execution.schemes.iter().map(|scheme| scheme.name.as_deref().unwrap_or(""));
@@ -408,9 +409,9 @@ impl<'a> Gathered<'a> {
         let interval = widest.as_ref().map(|widest| format!(", interval {:.2} %", 100.0 * widest.share));
         *self.status.borrow_mut() =
             format!("{runs} runs{} of {:.2} %; ", interval.unwrap_or_default(), 100.0 * goal.share);
-        let is_whole = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
-        // Without any interval more runs have none either.
-        if is_whole && runs >= least && widest.is_none_or(|widest| widest.share <= goal.share) {
+        let is_complete = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
+        // If no metric has an interval, more runs would not provide one.
+        if is_complete && runs >= least && widest.is_none_or(|widest| widest.share <= goal.share) {
             self.enough = Some(runs);
             self.execution.stop.store(true, Ordering::Relaxed);
         }
@@ -442,9 +443,9 @@ impl<'a> Gathered<'a> {
         header.seeds.truncate(self.enough.unwrap_or(usize::MAX));
         let names: Option<Vec<String>> =
             self.execution.schemes.iter().map(|scheme| scheme.name.clone()).collect();
-        let named = self.courses.iter().zip(&self.execution.schemes);
+        let named = self.drift_series.iter().zip(&self.execution.schemes);
         let drifts: Vec<Drift> =
-            named.flat_map(|(course, scheme)| course.drifts(scheme.name.as_deref(), header.margin)).collect();
+            named.flat_map(|(series, scheme)| series.drifts(scheme.name.as_deref(), header.margin)).collect();
         let mut document = match names {
             Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),

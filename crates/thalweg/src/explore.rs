@@ -101,9 +101,9 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     let name = arguments.name();
     let task = task(arguments)?;
     let stop = interruptible_by(console)?;
-    let outcome = watched(console, |tell| {
+    let outcome = watched(console, |report_progress| {
         let mut show = |states, waiting| {
-            tell(states, waiting);
+            report_progress(states, waiting);
             !stop.load(Ordering::Relaxed)
         };
         match &task {
@@ -131,8 +131,8 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
             return Err(Error::Usage(format!("--endless is for sstp and its variants, not for {name}")));
         };
         let window = arguments.window.unwrap_or(20);
-        let usual = Endless::new(acknowledgement, window, arguments.losses);
-        return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..usual }));
+        let defaults = Endless::new(acknowledgement, window, arguments.losses);
+        return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..defaults }));
     }
     if arguments.slow_reader && !has_flow_control(name) {
         return Err(Error::Usage(format!(
@@ -141,16 +141,16 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
     }
     // A slow reader multiplies the number of states.
     let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });
-    let usual = bounds(name, window.into());
+    let defaults = bounds(name, window.into());
     Ok(Task::Packets(Bounds {
-        messages: arguments.messages.unwrap_or(usual.messages),
+        messages: arguments.messages.unwrap_or(defaults.messages),
         losses: arguments.losses,
-        duplicates: arguments.duplicates.unwrap_or(usual.duplicates),
+        duplicates: arguments.duplicates.unwrap_or(defaults.duplicates),
         delays: arguments.delays,
         expiries: arguments.expiries,
         slow_reader: arguments.slow_reader,
         memory: arguments.memory,
-        ..usual
+        ..defaults
     }))
 }
 

@@ -9,6 +9,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Analyse", &["report", "rerun", "assess", "hunt", "explore", "paper", "model", "infer", "import"]),
     ("Live networks", &["shell", "bench", "impair", "gate", "doctor", "mahimahi"]),
     ("Transfer files", &["send", "recv", "serve", "key"]),
+    ("Install", &["completions", "man"]),
 ];
 
 /// Replaces the list of subcommands in the help of `command` by one list per group.

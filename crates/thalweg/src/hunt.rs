@@ -1,11 +1,11 @@
-//! `thalweg hunt`: searches for the scenarios in which a congestion control does worst.
+//! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
+use crate::atomic_file;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::progress::{GOES_ON, counting_runs};
+use crate::progress::{RESUME_HINT, counting_runs};
 use crate::values::positive;
 use crate::version::program;
-use crate::whole;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::fs;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, Finding, Goal, Hunt, HuntError, Kind, Kinds, LIST, SEEDS, Schemes, Space,
-    cases, entry, look, score_of,
+    cases, check_case, entry, score_of,
 };
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, read_text};
@@ -91,13 +91,13 @@ fn spaces(
     for &goal in goals {
         let is_left = kinds.and(goal.kinds()).iter().next().is_some();
         let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        let says = format!("{} of --with say nothing about {}", silent.words(), goal.name());
+        let complaint = format!("{} of --with say nothing about {}", silent.words(), goal.name());
         if !is_left && !arguments.goal.is_empty() {
-            return Err(Error::Usage(format!("{says}: name some of {}", goal.kinds().words())));
+            return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().words())));
         }
         if is_left {
             if !arguments.goal.is_empty() && !arguments.with.is_empty() && silent.iter().next().is_some() {
-                console.say(&format!("note: {says} and are left out"));
+                console.inform(&format!("note: {complaint} and are left out"));
             }
             spaces.push(Space::new(goal, kinds));
         }
@@ -123,7 +123,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
         names => Kind::ALL.into_iter().filter(|kind| names.iter().any(|name| name == kind.name())).collect(),
     };
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+        console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     let stop = interruptible_by(console)?;
     let threads =
@@ -168,14 +168,14 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
 fn error_of(error: HuntError) -> Error {
     match error {
         HuntError::Scheme(found) => {
-            let said = |one: &Diagnostic| {
-                let said = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
-                said.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
+            let explanation = |one: &Diagnostic| {
+                let explanation = [Some(&one.message), one.label.as_ref(), one.help.as_ref()];
+                explanation.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
             };
             let first = found.iter().find(|one| one.severity == Severity::Error);
-            Error::Usage(first.map(said).unwrap_or_default())
+            Error::Usage(first.map(explanation).unwrap_or_default())
         }
-        HuntError::Store(error) => Error::Failed(format!("{error}; {GOES_ON}")),
+        HuntError::Store(error) => Error::Failed(format!("{error}; {RESUME_HINT}")),
     }
 }
 
@@ -196,7 +196,7 @@ fn write(finding: &Finding, store: &Store) -> Result<String, Error> {
 }
 
 /// Maximum number of reported combinations of disturbances.
-const MAX_TOLD: usize = 5;
+const MAX_REPORTED: usize = 5;
 
 fn summary(finding: &Finding, file: &str) -> String {
     let Finding { scheme, goal, score, .. } = finding;
@@ -206,7 +206,7 @@ fn summary(finding: &Finding, file: &str) -> String {
         finding.words,
         counted(finding.candidates, "candidate")
     );
-    for (kinds, score) in finding.by_kind.iter().take(MAX_TOLD) {
+    for (kinds, score) in finding.by_kind.iter().take(MAX_REPORTED) {
         text.push_str(&format!("  {score:.3}  with {kinds}\n"));
     }
     let [before, after] = finding.disturbances;
@@ -247,7 +247,7 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     fs::create_dir_all(folder).map_err(failed)?;
     fs::write(folder.join(&name), text).map_err(failed)?;
     let text = format!("{before}{gap}{}", entry(&name, *goal, score));
-    whole::replace(&list, 0o644, text.as_bytes()).map_err(failed)?;
+    atomic_file::replace(&list, 0o644, text.as_bytes()).map_err(failed)?;
     console.print(&format!(
         "{name}: {} (score {score:.3}); `thalweg hunt --check {}` fails once that changes\n",
         goal.words(score),
@@ -260,19 +260,19 @@ fn check(folder: &Path, console: &Console) -> Done {
     let cases = cases(folder).map_err(Error::Usage)?;
     let mut failed = 0;
     for case in &cases {
-        let looked = look(case, folder, &console.registry);
-        let holds = looked.holds();
+        let checked = check_case(case, folder, &console.registry);
+        let holds = checked.holds();
         failed += usize::from(!holds);
-        let asked = match (case.at_least, case.at_most) {
+        let limits = match (case.at_least, case.at_most) {
             (Some(least), None) => format!("at least {least}"),
             (None, Some(most)) => format!("at most {most}"),
             (least, most) => format!("{} to {}", least.unwrap_or(0.0), most.unwrap_or(1.0)),
         };
         let mark = if holds { "+" } else { "-" };
-        let line = match &looked.score {
+        let line = match &checked.score {
             Ok(score) => {
                 let words = Goal::named(&case.goal).map_or_else(String::new, |goal| goal.words(*score));
-                format!("{mark} {}: {words} (score {score:.3}, {asked})\n", case.file)
+                format!("{mark} {}: {words} (score {score:.3}, {limits})\n", case.file)
             }
             Err(why) => format!("{mark} {}: {why}\n", case.file),
         };

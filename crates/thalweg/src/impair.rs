@@ -135,7 +135,7 @@ pub fn impair(arguments: &ImpairArguments, console: &Console) -> Done {
     let bound = Relay::bind(config).and_then(|relay| Ok((relay.local_addr()?, relay)));
     let (listen, relay) =
         bound.map_err(|error| Error::Failed(format!("cannot listen on {}: {error}", arguments.listen)))?;
-    console.say(&format!("relaying {listen} -> {to}, seed {}", arguments.seed));
+    console.inform(&format!("relaying {listen} -> {to}, seed {}", arguments.seed));
     let stats = relay.run(&stop).map_err(|error| Error::Failed(format!("the relay failed: {error}")))?;
     if arguments.json {
         console.print(&format!("{}\n", document(&stats, arguments.seed)))
@@ -198,7 +198,7 @@ fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
         None if line.jitter.is_zero() => None,
         None => Some(VariationSpec::new(TimeSpec::Uniform { min: Duration::ZERO, max: line.jitter })),
     };
-    let usual = DirectionSpec::default();
+    let defaults = DirectionSpec::default();
     Ok(DirectionSpec {
         rate: (line.rate < Rate::MAX).then_some(line.rate),
         delay: line.delay,
@@ -207,14 +207,14 @@ fn live(line: sim::DirectionSpec) -> Result<DirectionSpec, &'static str> {
         duplicate,
         corrupt,
         reorder: reorder.map_or(0.0, |reorder| reorder.probability),
-        reorder_delay: reorder.map_or(usual.reorder_delay, |reorder| reorder.delay),
+        reorder_delay: reorder.map_or(defaults.reorder_delay, |reorder| reorder.delay),
         jitter,
-        onset: line.onset,
+        start_delay: line.start_delay,
         aggregation: line.aggregation,
-        rhythm: line.rhythm,
+        periodic_variation: line.periodic_variation,
         ecn: line.ecn,
         queue: line.queue,
-        ..usual
+        ..defaults
     })
 }
 
@@ -224,7 +224,7 @@ fn both(
     spec: &mut DirectionSpec,
     registry: &Registry,
 ) -> Result<(), DirectionError> {
-    let said = [
+    let settings = [
         ("rate", &arguments.rate),
         ("delay", &arguments.delay),
         ("loss", &arguments.loss),
@@ -241,7 +241,7 @@ fn both(
         ("buffer", &arguments.buffer),
         ("mtu", &arguments.mtu),
     ];
-    for (key, value) in said {
+    for (key, value) in settings {
         if let Some(value) = value {
             spec.set(key, value, registry)?;
         }
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use clap::Parser as _;
 
-    /// The command alone.
+    /// Parser of this command alone.
     #[derive(Debug, clap::Parser)]
     struct Only {
         #[command(flatten)]
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn options_say_what_both_directions_do_and_then_each() {
+    fn options_apply_to_both_directions_and_then_to_each() {
         let arguments =
             parsed("--rate 20Mbit/s --delay 300ms --loss 1% --blackout 1s..2s --blackout 3s..4s --up loss=0");
         let (mut expected, registry) = (DirectionSpec::default(), Registry::default());
@@ -349,8 +349,8 @@ mod tests {
             let [to_user, back] = known_path(known.name, &registry).unwrap().unwrap();
             assert_eq!((down.rate, up.rate), (Some(to_user.rate), Some(back.rate)), "{}", known.name);
             assert_eq!(
-                (down.delay, &down.onset, down.rhythm),
-                (to_user.delay, &to_user.onset, to_user.rhythm)
+                (down.delay, &down.start_delay, down.periodic_variation),
+                (to_user.delay, &to_user.start_delay, to_user.periodic_variation)
             );
             assert_eq!((up.aggregation, up.ecn, &up.queue), (back.aggregation, back.ecn, &back.queue));
             let mut changed = up.clone();

@@ -83,7 +83,7 @@ pub fn import(import: &Import, console: &Console) -> Done {
     }
     fs::write(&place, scenario)
         .map_err(|error| Error::Failed(format!("cannot write to `{}`: {error}", place.display())))?;
-    console.say(&format!("Written: {}", place.display()));
+    console.inform(&format!("Written: {}", place.display()));
     let times = simulate(&place, *reps, *seed, console)?;
     if *json {
         return console.print(&format!("{}\n", document(&name, &times, bound)));

@@ -64,7 +64,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
     let scenario = write(&folder, &recording, &path, host.as_deref(), &console.registry)?;
-    console.say(&format!("Written: {}", scenario.display()));
+    console.inform(&format!("Written: {}", scenario.display()));
     let live = recorded(&recording);
     let again = simulate(&scenario, *seed, &console.registry)?;
     if *json {

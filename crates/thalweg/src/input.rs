@@ -1,4 +1,4 @@
-//! Scenarios: files, and those that are built in.
+//! Scenario sources: files and built-in scenarios.
 
 use crate::arguments::ValidateArguments;
 use crate::console::{Console, Done, Error};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_scenario::{Loaded, SchemeOverride, nearest};
 
-/// A scenario that can be named anywhere.
+/// A built-in scenario.
 #[derive(Debug)]
 pub struct BuiltIn {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its text.
+    /// Text of the scenario.
     pub text: &'static str,
-    /// Files that it names, with their texts.
+    /// Names and contents of the files it refers to.
     files: &'static [(&'static str, &'static str)],
 }
 
@@ -30,7 +30,7 @@ macro_rules! built_in {
     };
 }
 
-/// The files of the folder `scenarios`.
+/// The files in the folder `scenarios`.
 pub const BUILT_IN: &[BuiltIn] = built_in! {
     "dumbbell",
     "two-flows",
@@ -63,17 +63,17 @@ pub enum Source {
     BuiltIn(&'static BuiltIn),
     /// A text.
     Text {
-        /// The name that messages call it by.
+        /// Name in messages.
         name: String,
-        /// The scenario.
+        /// Text of the scenario.
         text: String,
-        /// The folder that its file names are relative to.
+        /// Base folder of relative file names.
         folder: PathBuf,
     },
 }
 
 impl Source {
-    /// The source that `file` means: a file where there is one, otherwise a built-in scenario.
+    /// Returns the source named `file`: an existing file, or else a built-in scenario.
     pub fn find(file: &Path) -> Result<Self, Error> {
         if file.exists() {
             return Ok(Self::File(file.to_owned()));
@@ -93,7 +93,7 @@ impl Source {
         Err(Error::Usage(message))
     }
 
-    /// The name shown in results, without folders.
+    /// Returns the name shown in results, without folders.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -102,7 +102,7 @@ impl Source {
         }
     }
 
-    /// The source as the command line names it.
+    /// Returns the source as a command-line argument.
     pub fn argument(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -111,22 +111,22 @@ impl Source {
         }
     }
 
-    /// The scenario, changed by `sets`.
+    /// Loads the scenario with the overrides `sets`.
     pub fn load(&self, sets: &[String], registry: &Arc<Registry>) -> Result<Loaded, Error> {
         self.load_with_override(sets, None, registry)
     }
 
-    /// The scenario, changed by `sets`, with another scheme for some flows.
+    /// Loads the scenario with the overrides `sets` and another scheme for some flows.
     pub fn load_with_override(
         &self,
         sets: &[String],
-        instead: Option<SchemeOverride<'_>>,
+        scheme_override: Option<SchemeOverride<'_>>,
         registry: &Arc<Registry>,
     ) -> Result<Loaded, Error> {
         match self {
-            Self::File(path) => thalweg_scenario::load_with_override(path, sets, instead, registry),
+            Self::File(path) => thalweg_scenario::load_with_override(path, sets, scheme_override, registry),
             Self::Text { name, text, folder } => {
-                thalweg_scenario::load_text_with_override(name, text, folder, sets, instead, registry)
+                thalweg_scenario::load_text_with_override(name, text, folder, sets, scheme_override, registry)
             }
             Self::BuiltIn(built_in) => {
                 let files = Unpacked::new(built_in.files)?;
@@ -136,7 +136,7 @@ impl Source {
                     text,
                     files.folder(),
                     sets,
-                    instead,
+                    scheme_override,
                     registry,
                 )
             }
@@ -145,7 +145,7 @@ impl Source {
     }
 }
 
-/// The files of a built-in scenario, on the disk while it is read.
+/// Temporary files of a built-in scenario while it is read.
 #[derive(Debug)]
 struct Unpacked(Option<PathBuf>);
 
@@ -154,12 +154,12 @@ impl Unpacked {
         if files.is_empty() {
             return Ok(Self(None));
         }
-        // Several threads may read the same scenario at a time.
+        // Several threads may read the same scenario concurrently.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("thalweg-{}-{number}", std::process::id()));
         let write = |(name, text): &(&str, &str)| fs::write(folder.join(name), text);
-        // The folder must be new, so that nobody else can have put something there.
+        // Require a new folder: another user could have placed files in an existing one.
         let written = fs::create_dir(&folder).and_then(|()| files.iter().try_for_each(write));
         written.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
         Ok(Self(Some(folder)))
@@ -173,13 +173,13 @@ impl Unpacked {
 impl Drop for Unpacked {
     fn drop(&mut self) {
         if let Some(folder) = &self.0 {
-            // What stays in the folder for temporary files does no harm.
+            // A leftover in the folder for temporary files does no harm.
             let _ = fs::remove_dir_all(folder);
         }
     }
 }
 
-/// The scenario file or built-in scenario with the name most like `file`.
+/// Returns the scenario file or built-in scenario with the most similar name.
 fn similar(file: &Path) -> Option<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
@@ -197,7 +197,7 @@ fn similar(file: &Path) -> Option<String> {
     }
 }
 
-/// `thalweg validate`.
+/// Implements `thalweg validate`.
 pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&arguments.sets, &console.registry)?;

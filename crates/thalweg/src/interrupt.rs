@@ -1,10 +1,10 @@
-//! Ctrl-C: what is running ends at the next good moment, and keeps what it has.
+//! Signal handling: Ctrl-C ends the running work at the next safe point, and keeps its results.
 
 use crate::console::{Console, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that the first Ctrl-C sets. The second one ends the process at once.
+/// Returns a flag that the first Ctrl-C sets. The second one ends the process at once.
 pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
@@ -16,21 +16,22 @@ pub fn interruptible() -> Result<Arc<AtomicBool>, Error> {
     for signal in [SIGINT, SIGTERM] {
         register(signal).map_err(|error| cannot(&error))?;
     }
-    // A file that may grow no more (`ulimit -f`) is an error of whoever writes it, not the end of the process.
+    // Exceeding the file size limit (`ulimit -f`) must fail the write, not end the process.
     flag::register(SIGXFSZ, Arc::default()).map_err(|error| cannot(&error))?;
-    // The terminal was closed. `nohup` has it ignored, and once more is no hurry.
+    // The terminal was closed. Respect `nohup`, which ignores the signal. A second signal does not end the process at
+    // once.
     if !is_ignored(SIGHUP) {
         flag::register(SIGHUP, Arc::clone(&stop)).map_err(|error| cannot(&error))?;
     }
     Ok(stop)
 }
 
-/// The same, or the flag that a program which called the command sets.
+/// Returns the flag of the calling program, or else that of [`interruptible`].
 pub fn interruptible_by(console: &Console) -> Result<Arc<AtomicBool>, Error> {
     console.stop().map_or_else(interruptible, Ok)
 }
 
-/// A flag that SIGHUP sets, as daemons have it, in place of what it does else.
+/// Returns a flag that SIGHUP sets, as is usual for daemons; it then does not end the process.
 pub fn reloadable() -> Result<Arc<AtomicBool>, Error> {
     let reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
@@ -39,14 +40,14 @@ pub fn reloadable() -> Result<Arc<AtomicBool>, Error> {
     Ok(reload)
 }
 
-/// SIGHUP has another meaning in this process.
+/// True if SIGHUP requests a reload in this process.
 static IS_RELOADED: AtomicBool = AtomicBool::new(false);
 
 fn cannot(error: &std::io::Error) -> Error {
     Error::Failed(format!("cannot listen for signals: {error}"))
 }
 
-/// The process was started with this signal ignored.
+/// Returns true if the process was started with this signal ignored, or uses it for reloads.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -54,8 +55,8 @@ fn is_ignored(signal: i32) -> bool {
     IS_RELOADED.load(Ordering::Relaxed) || mask & (1 << (signal - 1)) != 0
 }
 
-/// The signal to a process that writes more to a file than it may, on Linux.
+/// Signal for exceeding the file size limit, on Linux.
 const SIGXFSZ: i32 = 25;
 
-/// The exit code of a process that a signal ended, as shells have it.
+/// Exit code of a process ended by SIGINT, by the convention of shells.
 const KILLED: i32 = 130;

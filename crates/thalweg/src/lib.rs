@@ -1,7 +1,7 @@
 //! The command `thalweg`: runs scenarios, compares schemes, and stores and checks results.
 //!
-//! A program can extend the command: [`run_with`] takes a [`Registry`] with schemes and disciplines of other crates.
-//! See `examples` in the repository.
+//! Programs can extend the command: [`run_with`] takes a [`Registry`] with schemes and disciplines of other crates. See
+//! `examples` in the repository.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -19,11 +19,13 @@ mod advice;
 mod arguments;
 mod assess;
 mod assess_live;
+mod atomic_file;
 mod bench;
 mod capture;
 mod catalog;
 mod cluster;
 mod commands;
+mod compatibility_hints;
 mod console;
 mod doctor;
 mod embed;
@@ -31,7 +33,6 @@ mod execute;
 mod explore;
 mod formulas;
 mod groups;
-mod habits;
 mod hunt;
 mod impair;
 mod import;
@@ -40,6 +41,7 @@ mod input;
 mod interrupt;
 mod lines;
 mod mahimahi;
+mod manual;
 mod model;
 mod paper;
 mod progress;
@@ -59,8 +61,7 @@ mod sweep;
 mod transfer;
 mod values;
 mod version;
-mod wall;
-mod whole;
+mod wall_clock;
 
 use commands::Arguments;
 use console::Console;
@@ -80,8 +81,7 @@ pub fn run_with(registry: Registry) -> ExitCode {
     ExitCode::from(run_arguments(registry, std::env::args_os()))
 }
 
-/// Runs the command with other arguments, the first of which is the program's name, and returns the exit code as a
-/// number.
+/// Runs the command with other arguments, including the program's name, and returns the exit code as a number.
 pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match Arguments::read(arguments) {
         Ok(arguments) => arguments,

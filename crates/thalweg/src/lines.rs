@@ -12,7 +12,7 @@ use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::{Record, Step, Tracer};
 
 /// Standard output for the records of several concurrent runs: records of the first unfinished run are written
-/// immediately, those of later runs are buffered, to keep the order independent of threads.
+/// immediately, records of later runs are buffered, to keep the order independent of threads.
 #[derive(Debug)]
 pub struct Lines {
     state: Mutex<State>,
@@ -87,7 +87,7 @@ impl Lines {
 
 fn line(record: &impl Serialize) -> Vec<u8> {
     let line = serde_json::to_string(record).expect("records are plain data with text keys");
-    // JSON lets pass what turns the direction of writing, and the control characters above U+007F.
+    // JSON permits bidirectional format characters and the control characters above U+007F.
     let mut line = harmless(&line, Style::PLAIN).into_owned().into_bytes();
     line.push(b'\n');
     line
@@ -110,7 +110,7 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Of a batch of `schemes` (none unless several are compared).
+    /// Creates the record for a batch of `schemes` (empty unless several are compared).
     pub fn new(header: &'a Header, schemes: Vec<&'a str>, interval: Duration) -> Self {
         Self {
             record: "parameters",
@@ -136,7 +136,7 @@ struct Results<'a> {
     document: &'a Document,
 }
 
-/// The records in between: what happened in one interval of one run.
+/// The records in between: the counts of one interval of one run.
 #[derive(Debug, Serialize)]
 struct Interval<'a> {
     record: &'static str,
@@ -149,7 +149,7 @@ struct Interval<'a> {
     links: &'a [LinkCount],
 }
 
-/// The counts of a group in an interval.
+/// Counts of a group in an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 struct GroupCount {
     name: String,
@@ -160,7 +160,7 @@ struct GroupCount {
     lost_packets: u64,
 }
 
-/// The counts of a direction of a link in an interval.
+/// Counts of a link direction in an interval.
 #[derive(Clone, Debug, Default, Serialize)]
 struct LinkCount {
     name: String,
@@ -173,7 +173,7 @@ struct LinkCount {
     losses: u64,
 }
 
-/// Counts what happens in a run, and writes a record for each interval of simulated time.
+/// Tracer that counts the events of a run, and writes a record per interval of simulated time.
 #[derive(Debug)]
 pub struct Meter {
     lines: Arc<Lines>,
@@ -183,13 +183,13 @@ pub struct Meter {
     interval: Duration,
     begun: Time,
     groups: Vec<GroupCount>,
-    /// The number of each group's first flow.
+    /// Index of each group's first flow.
     first_flows: Vec<u32>,
     links: Vec<LinkCount>,
 }
 
 impl Meter {
-    /// For run number `run` of `spec`.
+    /// Creates the tracer for run number `run` of `spec`.
     pub fn new(lines: Arc<Lines>, run: usize, scheme: Option<&str>, seed: u64, spec: &Spec) -> Self {
         let node =
             |id: thalweg_sim::spec::NodeId| spec.nodes.get(id.0 as usize).map(|node| node.name.clone());
@@ -202,9 +202,9 @@ impl Meter {
         let directions =
             |of: &thalweg_sim::spec::LinkSpec| [link(&of.name, of.a, of.b), link(&of.name, of.b, of.a)];
         let first = |first: &mut u32, count: u32| {
-            let own = *first;
+            let start = *first;
             *first += count;
-            Some(own)
+            Some(start)
         };
         Self {
             lines,
@@ -223,7 +223,7 @@ impl Meter {
         }
     }
 
-    /// Ends the run, at `now`.
+    /// Ends the run at `now`.
     pub fn finish(mut self, now: Time) {
         self.close_until(now);
         if now > self.begun {
@@ -231,11 +231,11 @@ impl Meter {
         }
     }
 
-    /// Closes every interval that ends at or before `now`. Those in which nothing happened join the one before.
+    /// Closes every interval that ends at or before `now`. Empty intervals are merged into the one before.
     fn close_until(&mut self, now: Time) {
-        let whole = now.since(self.begun).as_picos() / self.interval.as_picos();
-        if whole > 0 {
-            self.close(self.interval * whole);
+        let intervals = now.since(self.begun).as_picos() / self.interval.as_picos();
+        if intervals > 0 {
+            self.close(self.interval * intervals);
         }
     }
 
@@ -268,7 +268,7 @@ impl Meter {
     }
 }
 
-/// The intervals of `spec`: those of its series, or a hundredth of its duration.
+/// Returns the record interval of `spec`: that of its series, or a hundredth of its duration.
 pub fn interval(spec: &Spec) -> Duration {
     let interval = spec.measure.interval.unwrap_or(spec.duration / 100);
     interval.max(Duration::from_picos(1))
@@ -308,7 +308,7 @@ impl Tracer for Meter {
 mod tests {
     use super::*;
 
-    /// Names of a scenario drive no terminal, and are read back as they were.
+    /// Names in a scenario cannot control a terminal, and parse to the same value.
     #[test]
     fn records_drive_no_terminal() {
         let record = serde_json::json!({ "name": "a\u{1b}[2J\u{9b}2J\u{202e}\u{e0041}\n" });

@@ -39,7 +39,7 @@ pub fn mahimahi(arguments: &MahimahiArguments, console: &Console) -> Done {
     let trace = opportunities(direction, spec.duration)
         .map_err(|error| Error::Usage(format!("link `{}`: {error}", link.name)))?;
     if trace.period < spec.duration && direction.capacity.is_none() {
-        console.say(&format!(
+        console.inform(&format!(
             "note: mahimahi repeats the trace after {}, its last opportunity; the scenario takes {}",
             trace.period, spec.duration
         ));

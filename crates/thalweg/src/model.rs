@@ -44,7 +44,7 @@ const MODELS: [(&str, &str, &str); 7] = [
     (
         "gong92",
         "delays and throughput efficiency of two-level flow control",
-        "Gong and Parulkar 1992, section 4.1",
+        "Gong and Parulkar 1992, section 4.2",
     ),
     ("mathis", "W = sqrt(3 / (2 b p))", "Mathis, Semke, Mahdavi and Ott 1997"),
     (

@@ -1,4 +1,4 @@
-//! `thalweg paper`: published studies, reproduced.
+//! `thalweg paper`: reproduces published studies.
 
 use crate::arguments::PaperArguments;
 use crate::console::{Console, Done, Error};
@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_report::batch::{self, Progress};
-use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
+use thalweg_report::output::{Align, Folder, REPORT, Style, Table};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{expand, nearest};
 use thalweg_sim::RunResult;
@@ -19,7 +19,7 @@ use thalweg_sim::trace::NoTrace;
 use thalweg_studies::paper::paper_report;
 use thalweg_studies::paper::{self, Case, Choice, PAPERS, Paper, PaperError, Prepared, Results};
 
-/// Runs a paper's experiments, shows what came out beside what was published, and judges its claims.
+/// Runs a paper's experiments, shows the results beside the published ones, and judges its claims.
 pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     let paper = find(&arguments.name)?;
     let choice = Choice {
@@ -32,7 +32,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         PaperError::NoExperiment { .. } | PaperError::Seeds | PaperError::Replications(_) => {
             Error::Usage(error.to_string())
         }
-        // The files are part of the program, so this is its fault.
+        // The files are part of the program: this is an internal error.
         PaperError::Plan(_) | PaperError::Scenario { .. } => Error::Failed(error.to_string()),
     })?;
     if arguments.list {
@@ -44,10 +44,10 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         return console.print(&table.render(console.style));
     }
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+        console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     for id in &prepared.left_out {
-        console.say(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
+        console.inform(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
     }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;
@@ -66,7 +66,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     if let Some(folder) = folder {
         let tables = paper::tables(&results, Style::PLAIN);
         folder.write_paper(paper.title, version(), &results.to_json(), &tables)?;
-        console.say(&format!("Results are in {}", folder.commit()?.display()));
+        console.inform(&format!("Results are in {}", folder.commit()?.display()));
     }
     if arguments.json {
         console.print(&results.to_json())?;
@@ -90,7 +90,7 @@ fn find(name: &str) -> Result<&'static Paper, Error> {
     })
 }
 
-/// Runs everything; what the folder is to hold of each run is written on the way.
+/// Runs all experiments; writes each run's files to the folder as soon as it ends.
 fn run(
     prepared: &Prepared,
     folder: Option<&Folder>,
@@ -107,7 +107,7 @@ fn run(
     let mut cases = prepared.cases.iter().peekable();
     let each = |_, result: RunResult, _, _| {
         results.push(result);
-        // Those that share their runs with an earlier one are due together with it.
+        // Cases that share the runs of an earlier one are stored with it.
         while let Some(done) = cases.next_if(|case| case.jobs.end <= results.len()) {
             if let Some(Err(error)) = folder.map(|folder| store(folder, done, &results[done.jobs.clone()])) {
                 stop.store(true, Ordering::Relaxed);
@@ -124,9 +124,9 @@ fn run(
     failed.map_or(Ok(results), Err)
 }
 
-/// Writes the results of a case as `thalweg run --out` would.
+/// Writes the results of a case like `thalweg run --out`.
 fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Error> {
-    // Chance may have no part in a run although it could have had: then one run says all.
+    // If all seeds gave the same result, one run represents all.
     let results = paper::distinct(results);
     let folder = folder.run(&case.name)?;
     if case.series {
@@ -149,42 +149,43 @@ fn store(folder: &Folder, case: &Case, results: &[RunResult]) -> Result<(), Erro
     Ok(folder.write_results(&document, &expand(&case.scenario))?)
 }
 
-/// Every claim that was judged must hold, and there must be one.
+/// Fails if a judged claim does not hold, or if none was judged. A claim that holds in sign only is no failure.
 fn check(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
-    let count = results.claims.len();
-    if count == 0 {
+    let summary = results.summary();
+    if results.claims.is_empty() {
         let help = "a claim needs every experiment that it speaks of";
         return Err(Error::Failed(format!(
             "nothing was checked: these experiments alone decide no claim; {help}"
         )));
     }
     if failed.is_empty() {
-        console.say(&format!("{} checked, all hold", counted(count as u64, "claim")));
+        console.inform(&summary);
         return Ok(());
     }
-    Err(Error::Failed(format!("{} of {count} claims do not hold: {}", failed.len(), failed.join(", "))))
+    Err(Error::Failed(format!("{summary}: {}", failed.join(", "))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_studies::paper::Claim;
+    use thalweg_studies::paper::{Claim, Verdict};
 
     #[test]
     fn a_claim_that_does_not_hold_fails_the_check() {
-        let claim = |id: &str, holds| Claim {
-            id: id.to_owned(),
-            text: "x".to_owned(),
-            holds,
-            evidence: "1 < 2".to_owned(),
-        };
+        let claim = |id: &str, verdict| Claim::new(id, "x", verdict, "1 < 2".to_owned());
         let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
         let console = Console::new(true, Arc::default());
         let nothing = check(&results(Vec::new()), &console);
         assert!(matches!(nothing, Err(Error::Failed(message)) if message.starts_with("nothing was checked")));
-        assert!(check(&results(vec![claim("1", true)]), &console).is_ok());
-        let failed = check(&results(vec![claim("1", true), claim("2", false)]), &console);
-        assert!(matches!(failed, Err(Error::Failed(message)) if message == "1 of 2 claims do not hold: 2"));
+        let judged = |verdicts: &[Verdict]| {
+            let ids = ["1", "2"];
+            check(&results(ids.iter().zip(verdicts).map(|(id, of)| claim(id, *of)).collect()), &console)
+        };
+        assert!(judged(&[Verdict::Holds]).is_ok());
+        assert!(judged(&[Verdict::Holds, Verdict::SignOnly]).is_ok());
+        let failed = judged(&[Verdict::Holds, Verdict::Fails]);
+        let words = "1 of 2 claims of the paper hold; 1 do not: 2";
+        assert!(matches!(failed, Err(Error::Failed(message)) if message == words));
     }
 }

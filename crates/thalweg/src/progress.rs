@@ -1,4 +1,4 @@
-//! The progress of a batch, on a terminal.
+//! Progress of a batch, on a terminal.
 
 use crate::console::{Console, Seen, one_line};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -7,11 +7,11 @@ use thalweg_report::batch::Progress;
 use thalweg_report::output::counted;
 use thalweg_sweep::Status;
 
-/// The consolation where a run cannot be kept.
-pub const GOES_ON: &str = "runs that are kept are not lost, and the same call goes on with them";
+/// Hint for runs that could not be stored.
+pub const RESUME_HINT: &str = "runs that are kept are not lost, and the same call goes on with them";
 
-/// Makes runs that are kept in a store, counted by a bar while `make` tells of them, and says at last how many were made and how many
-/// were there. `of` stands before both.
+/// Makes runs with a store, with a progress bar updated by `make`, and prints the number of new and of stored runs.
+/// `of` is the prefix of both texts.
 pub fn counting_runs<T, E>(
     console: &Console,
     of: &str,
@@ -31,12 +31,12 @@ pub fn counting_runs<T, E>(
     let made = made?;
     let Status { done, found, .. } = last;
     let runs = counted((done - found) as u64, "run");
-    console.say(&format!("{of}{runs} in {seconds:.2} s; {found} were there"));
+    console.inform(&format!("{of}{runs} in {seconds:.2} s; {found} were there"));
     Ok(made)
 }
 
-/// A progress bar on standard error: simulated time, events a second, time left. Nothing where standard error is not
-/// a terminal. A program that called the command sees the same, and shows it or does not.
+/// A progress bar on standard error: simulated time, events per second, remaining time. It is hidden if standard error
+/// is not a terminal. A calling program receives the same data.
 #[derive(Debug)]
 pub struct Bar<'a> {
     bar: ProgressBar,
@@ -45,17 +45,17 @@ pub struct Bar<'a> {
 }
 
 impl<'a> Bar<'a> {
-    /// A bar for `progress`.
+    /// Creates a bar for `progress`.
     pub fn new(progress: &Progress, console: &'a Console) -> Self {
         Self::of(progress.total_micros(), console)
     }
 
-    /// A bar for things that are counted.
+    /// Creates a bar for `total` counted items.
     pub fn of(total: u64, console: &'a Console) -> Self {
         Self { bar: bar(total, target(console)), console, begun: Instant::now() }
     }
 
-    /// Shows that `done` of `total` things are done.
+    /// Shows `done` of `total` items.
     pub fn count(&self, done: u64, total: u64, message: &str) {
         let message = one_line(message);
         self.console.show(Some(Seen { share: share(done, total), words: message.clone() }));
@@ -64,14 +64,14 @@ impl<'a> Bar<'a> {
         self.bar.set_position(done);
     }
 
-    /// Takes the bar away; gives the seconds that it was there.
+    /// Removes the bar; returns its lifetime in seconds.
     pub fn clear(&self) -> f64 {
         self.console.show(None);
         self.bar.finish_and_clear();
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Shows where `progress` is, behind `status`.
+    /// Shows `progress` after the text `status`.
     pub fn show(&self, progress: &Progress, status: &str) {
         let (simulated, total) =
             (progress.simulated_micros() as f64 / 1e6, progress.total_micros() as f64 / 1e6);
@@ -80,10 +80,10 @@ impl<'a> Bar<'a> {
         self.count(progress.simulated_micros(), progress.total_micros(), &message);
     }
 
-    /// Takes the bar away and tells how long so many simulated seconds and events took.
+    /// Removes the bar and prints the time taken for this simulated time and number of events.
     pub fn finish(&self, simulated: f64, events: u64, console: &Console) {
         let seconds = self.clear();
-        console.say(&format!(
+        console.inform(&format!(
             "Simulated {simulated:.1} s in {seconds:.2} s: {} events, {:.1} million a second",
             HumanCount(events),
             events as f64 / seconds / 1e6
@@ -91,7 +91,7 @@ impl<'a> Bar<'a> {
     }
 }
 
-/// The place where the progress of a command is drawn, if anywhere.
+/// Returns the target of a command's progress bar: standard error or hidden.
 pub fn target(console: &Console) -> ProgressDrawTarget {
     let is_hidden = console.is_quiet() || console.is_called();
     if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
@@ -101,7 +101,7 @@ fn share(done: u64, total: u64) -> Option<f64> {
     (total > 0).then(|| (done as f64 / total as f64).min(1.0))
 }
 
-/// A bar whose message gives way on a narrow terminal.
+/// Creates a bar that shortens its message on a narrow terminal.
 fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), target);
     if let Ok(style) = ProgressStyle::with_template("{bar:10} {percent:>3}%  {wide_msg} {eta} left") {
@@ -113,16 +113,16 @@ fn bar(total: u64, target: ProgressDrawTarget) -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::Kept;
+    use crate::console::OutputBuffer;
     use indicatif::TermLike;
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    /// A terminal that keeps what is written.
+    /// A terminal that records its output.
     #[derive(Debug)]
-    struct Narrow(u16, Arc<Mutex<Vec<String>>>);
+    struct TestTerminal(u16, Arc<Mutex<Vec<String>>>);
 
-    impl TermLike for Narrow {
+    impl TermLike for TestTerminal {
         fn width(&self) -> u16 {
             self.0
         }
@@ -153,13 +153,13 @@ mod tests {
         }
     }
 
-    /// Texts of files and peers are escaped in bars as in messages.
+    /// Bars escape texts of files and peers, like messages.
     #[test]
     fn a_bar_drives_no_terminal() {
-        let caller = Arc::new(Kept::default());
+        let caller = Arc::new(OutputBuffer::default());
         let console = Console::keeping(false, Arc::default(), Arc::clone(&caller));
         let written = Arc::new(Mutex::new(Vec::new()));
-        let target = ProgressDrawTarget::term_like(Box::new(Narrow(80, Arc::clone(&written))));
+        let target = ProgressDrawTarget::term_like(Box::new(TestTerminal(80, Arc::clone(&written))));
         let bar = Bar { bar: bar(0, target), console: &console, begun: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
@@ -172,7 +172,7 @@ mod tests {
     fn the_bar_is_no_wider_than_the_terminal() {
         for width in [28, 40, 80, 200] {
             let written = Arc::new(Mutex::new(Vec::new()));
-            let terminal = Narrow(width, Arc::clone(&written));
+            let terminal = TestTerminal(width, Arc::clone(&written));
             let bar = bar(100, ProgressDrawTarget::term_like(Box::new(terminal)));
             bar.set_message("32.7 of 40.0 s, 27.2 M events/s");
             bar.set_position(50);

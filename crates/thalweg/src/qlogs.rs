@@ -1,4 +1,4 @@
-//! `--qlog`: what senders did, a file for each run.
+//! `--qlog`: logs of the senders' events, one file per run.
 
 use crate::arguments::Options;
 use crate::console::Error;
@@ -13,7 +13,7 @@ use thalweg_report::output::Folder;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
 
-/// The place to which logs are written, and the most that they hold.
+/// Output file of logs, and maximum number of events.
 #[derive(Clone, Debug)]
 pub struct Qlogs {
     files: RunFiles,
@@ -21,10 +21,10 @@ pub struct Qlogs {
     most: usize,
 }
 
-/// The log of one run.
+/// Log of one run.
 #[derive(Debug)]
 pub struct FileQlog {
-    /// The tracer that watches the packets.
+    /// The tracer of packets.
     pub packets: QlogPackets,
     path: PathBuf,
     title: String,
@@ -32,7 +32,7 @@ pub struct FileQlog {
 }
 
 impl Qlogs {
-    /// The logs that `options` ask for, if they do; `name` is the scenario's.
+    /// Returns the logs requested in `options`, if any; `name` is the scenario's.
     pub fn new(
         options: &Options,
         folder: Option<&Folder>,
@@ -56,14 +56,14 @@ impl Qlogs {
         FileQlog { packets, path, title: self.title.clone(), spec: Arc::clone(spec) }
     }
 
-    /// The file, or what the files of several runs are called.
+    /// Returns the output file, or the name pattern for several runs.
     pub fn written(&self) -> PathBuf {
         self.files.all()
     }
 }
 
 impl FileQlog {
-    /// Writes the log; says so if it has not all packets.
+    /// Writes the log; returns a note if it is truncated.
     pub fn finish(self, result: &RunResult) -> Result<Option<String>, Error> {
         let Self { packets, path, title, spec } = self;
         let written = File::create(&path)

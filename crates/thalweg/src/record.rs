@@ -1,4 +1,4 @@
-//! `--record`: what a sender sees of its path, as qlog.
+//! `--record`: the sender's view of its path, as qlog.
 
 use crate::console::{Console, Error};
 use std::fs::{self, File, OpenOptions};
@@ -9,47 +9,48 @@ use thalweg_catalog::{Place, Registry};
 use thalweg_net::flow::{EventKind, Recorded, Recorder, Recording, SenderEstimates};
 use thalweg_proto::units::{Duration, Time};
 
-/// Events that are kept at most, some 64 bytes each.
-const MOST: usize = 2_000_000;
+/// Maximum number of recorded events, about 64 bytes each.
+const MAX_EVENTS: usize = 2_000_000;
 
-/// A recording and where it goes.
+/// A recording and its output file.
 #[derive(Debug)]
 pub struct Record {
     recorder: Recorder,
     path: PathBuf,
     file: File,
-    /// The file was made for this, and nothing is in it.
+    /// The file was created by this recording and is still empty.
     is_empty: bool,
 }
 
 impl Record {
-    /// A recording to `path`, if there is to be one. What is there stays as it is until there is something to write.
+    /// Opens a recording to `path`, if given. An existing file stays unchanged until there is data to write.
     ///
     /// # Errors
-    /// It cannot be written.
+    ///
+    /// If the file cannot be opened for writing.
     pub fn new(path: Option<&Path>) -> Result<Option<Self>, Error> {
         let Some(path) = path else { return Ok(None) };
         let is_empty = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| Error::Usage(format!("--record: {}: {error}", path.display())))?;
-        Ok(Some(Self { recorder: Recorder::new(MOST), path: path.to_owned(), file, is_empty }))
+        Ok(Some(Self { recorder: Recorder::new(MAX_EVENTS), path: path.to_owned(), file, is_empty }))
     }
 
-    /// The recorder that a connection is given.
+    /// Returns the recorder for a connection.
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone()
     }
 
-    /// Writes what was recorded of the last connection.
+    /// Writes the recording of the last connection.
     pub fn finish(mut self, console: &Console) -> Result<(), Error> {
         let (path, file) = (&self.path, &self.file);
         let recording = self.recorder.take();
         if recording.events.is_empty() {
-            console.say("Nothing was recorded: there was no connection");
+            console.inform("Nothing was recorded: there was no connection");
             return Ok(());
         }
         let title = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        // A pipe or device has no length.
+        // Pipes and devices cannot be truncated.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let emptied = if is_file { file.set_len(0) } else { Ok(()) };
         self.is_empty = false;
@@ -57,11 +58,11 @@ impl Record {
             log(&recording, &console.registry).write(BufWriter::new(file), &title, &recording.scheme)
         });
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
-        console.say(&format!("Written: {}", path.display()));
+        console.inform(&format!("Written: {}", path.display()));
         if let Some(until) = recording.until {
             let first = recording.events.first().map_or(Time::ZERO, |event| event.time);
-            console.say(&format!(
-                "note: only the first {} are recorded; there is room for {MOST} events",
+            console.inform(&format!(
+                "note: only the first {} are recorded; there is room for {MAX_EVENTS} events",
                 until.since(first)
             ));
         }
@@ -70,7 +71,7 @@ impl Record {
 }
 
 impl Drop for Record {
-    /// Nothing leaves no file.
+    /// Removes the file if nothing was recorded.
     fn drop(&mut self) {
         if self.is_empty {
             let _ = fs::remove_file(&self.path);
@@ -78,11 +79,11 @@ impl Drop for Record {
     }
 }
 
-/// The recording in the terms of qlog, from its first event on.
+/// Converts the recording to qlog, with times relative to its first event.
 fn log(recording: &Recording, registry: &Registry) -> LiveLog {
     let Recording { scheme, events, .. } = recording;
     let first = events.first().map_or(Time::ZERO, |event| event.time);
-    // Their count of data is that of bytes in the stream.
+    // For these schemes the data count is a byte offset in the stream.
     let is_stream =
         registry.read_scheme(scheme, Place::Live).is_ok_and(|(description, _)| description.traits.is_window);
     let mut log = LiveLog::default();

@@ -1,4 +1,4 @@
-//! `--replay`: which packets a page shows on their way.
+//! `--replay`: selects the packets that a page animates.
 
 use crate::values::Span;
 use core::ops::Range;
@@ -6,38 +6,38 @@ use thalweg_proto::units::{Bytes, Time};
 use thalweg_report::report::Recorder;
 use thalweg_sim::spec::Spec;
 
-/// The time whose packets are kept.
+/// Time range of the recorded packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replays {
     span: Range<Time>,
 }
 
 impl Replays {
-    /// The span that is asked for; without one, the whole run if its links can carry few packets only.
-    pub fn new(asked: Option<Span>, spec: &Spec) -> Option<Self> {
-        let span = match asked {
+    /// Returns the requested range; by default the whole run, if its links can carry only few packets.
+    pub fn new(requested: Option<Span>, spec: &Spec) -> Option<Self> {
+        let span = match requested {
             Some(Span { from, until }) => Time::ZERO + from..Time::ZERO + until,
-            None if packets(spec) <= FEW => Time::ZERO..Time::ZERO + spec.duration,
+            None if packets(spec) <= MAX_DEFAULT_PACKETS => Time::ZERO..Time::ZERO + spec.duration,
             None => return None,
         };
         Some(Self { span })
     }
 
-    /// Begins to keep the packets of a run; so many runs share the room that there is.
+    /// Creates the recorder of a run; `runs` runs share the total capacity.
     pub fn begin(&self, spec: &Spec, runs: usize) -> Recorder {
-        Recorder::new(spec, self.span.clone(), MOST / runs.max(1))
+        Recorder::new(spec, self.span.clone(), MAX_TRANSMISSIONS / runs.max(1))
     }
 }
 
-/// So many packets of 1500 bytes the links can carry in a run, each packet counted at each link.
+/// Returns the number of 1500-byte packets that the links can carry in a run, counted per link.
 fn packets(spec: &Spec) -> u64 {
     let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let carried = directions.map(|direction| direction.rate.bytes_in(spec.duration));
     carried.fold(0u64, |sum, bytes: Bytes| sum.saturating_add(bytes.get() / 1500))
 }
 
-/// Ways of packets over links that a page has room for: less than a megabyte.
-const MOST: usize = 40_000;
+/// Maximum number of packet transmissions in a page: less than 1 MB.
+const MAX_TRANSMISSIONS: usize = 40_000;
 
-/// Runs of so many packets are kept as a whole without being asked for.
-const FEW: u64 = 20_000;
+/// Maximum number of packets of a run that is recorded as a whole by default.
+const MAX_DEFAULT_PACKETS: u64 = 20_000;

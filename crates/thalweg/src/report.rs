@@ -1,4 +1,4 @@
-//! `thalweg report`, and `--report` of commands that run something.
+//! `thalweg report`, and `--report` of other commands.
 
 use crate::arguments::ReportArguments;
 use crate::console::{Console, Done, Error};
@@ -11,30 +11,30 @@ use thalweg_scenario::Reader;
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 
-/// The place that the page of `--report` or the picture of `--svg` or `--png` goes to.
+/// Destination of the page of `--report`, or of the picture of `--svg` or `--png`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Into the results folder, under this name.
+    /// The results folder, with this file name.
     Folder(&'static str),
-    /// To this file.
+    /// This file.
     File(PathBuf),
 }
 
 impl Place {
-    /// The place that an option with or without a file means: beside a results folder, where the file is `own`, or
-    /// without one, where it is named like `name` with the ending of `own`. A file that could not be written, or whose
-    /// name promises something else, is refused before anything runs.
+    /// Returns the destination for an option with an optional file: by default `default_name` in the results folder, or
+    /// without one a file named `name` with the extension of `default_name`. A file in a missing folder or with a wrong
+    /// extension is rejected before anything runs.
     pub fn of(
         option: Option<&Option<PathBuf>>,
-        own: &'static str,
+        default_name: &'static str,
         has_folder: bool,
         name: &str,
     ) -> Result<Option<Self>, Error> {
-        let ending = Path::new(own).extension().unwrap_or_default();
+        let ending = Path::new(default_name).extension().unwrap_or_default();
         Ok(match (option, has_folder) {
             (None, _) => None,
             (Some(Some(path)), _) => {
-                let wanted = Kind::of(Path::new(own));
+                let wanted = Kind::of(Path::new(default_name));
                 if Kind::of(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
                     let ending = ending.to_string_lossy();
                     return Err(Error::Usage(format!("`{}` does not end in .{ending}", path.display())));
@@ -42,26 +42,26 @@ impl Place {
                 may_be_written(path)?;
                 Some(Self::File(path.clone()))
             }
-            (Some(None), true) => Some(Self::Folder(own)),
+            (Some(None), true) => Some(Self::Folder(default_name)),
             (Some(None), false) => Some(Self::File(PathBuf::from(name).with_extension(ending))),
         })
     }
 
-    /// Writes it.
+    /// Writes the page or picture.
     pub fn write(&self, page: impl AsRef<[u8]>, folder: Option<&Folder>, console: &Console) -> Done {
         match (self, folder) {
             (Self::Folder(name), Some(folder)) => Ok(folder.write(name, page)?),
             (Self::Folder(_), None) => Ok(()),
             (Self::File(path), _) => {
                 write(path, page.as_ref())?;
-                console.say(&format!("Written: {}", path.display()));
+                console.inform(&format!("Written: {}", path.display()));
                 Ok(())
             }
         }
     }
 }
 
-/// The kind of a file, by the ending of its name.
+/// File format, by extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Page,
@@ -70,7 +70,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// None for a name without an ending, or with one that is none of these.
+    /// Returns the format of a file; `None` without an extension or with an unknown one.
     fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_ascii_lowercase();
         let kinds = [("html", Self::Page), ("htm", Self::Page), ("svg", Self::Svg), ("png", Self::Png)];
@@ -78,12 +78,12 @@ impl Kind {
     }
 }
 
-/// The name has an ending that says nothing here.
+/// Returns true if the file has an unknown extension.
 fn unknown(path: &Path) -> bool {
     path.extension().is_some() && Kind::of(path).is_none()
 }
 
-/// The folder of a file is there.
+/// Fails if the file's folder does not exist.
 fn may_be_written(path: &Path) -> Done {
     match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => Err(Error::Failed(format!(
@@ -100,7 +100,7 @@ fn write(path: &Path, page: &[u8]) -> Done {
         .map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
 }
 
-/// Makes the page of what a folder holds.
+/// Implements `thalweg report`: writes the page of a folder.
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
     let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
@@ -133,11 +133,11 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
         None => page_of_runs(folder, view.as_ref(), console)?,
     };
     write(&path, &if kind == Kind::Png { png(&page)? } else { page.into_bytes() })?;
-    console.say(&format!("Written: {}", path.display()));
+    console.inform(&format!("Written: {}", path.display()));
     Ok(())
 }
 
-/// The page of a folder, or its picture where there is a view.
+/// Writes the page of a folder, or its picture if there is a view.
 fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result<String, Error> {
     let stored = Stored::open(folder)?;
     let path = folder.join("series.csv");
@@ -145,7 +145,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
         Ok(text) => AllSeries::from_csv(&text)
             .map_err(|error| Error::Usage(format!("`{}`: {error}", path.display())))?,
         Err(error) if error.is_missing() => {
-            console.say("note: the folder has no series.csv, so that the report has no plots");
+            console.inform("note: the folder has no series.csv, so that the report has no plots");
             AllSeries::default()
         }
         Err(error) => return Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
@@ -155,8 +155,9 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
     }
     let loaded = thalweg_scenario::load_with(&stored.scenario, &[], &console.registry);
     if loaded.is_err() {
-        console
-            .say("note: the folder's scenario cannot be read, so that the report does not draw the network");
+        console.inform(
+            "note: the folder's scenario cannot be read, so that the report does not draw the network",
+        );
     }
     Ok(page(&stored.document, &series, loaded.ok().as_ref().map(thalweg_scenario::Loaded::spec), &[]))
 }
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_goes_where_it_is_asked_for() {
+    fn the_page_is_written_to_the_requested_path() {
         let place = |option: Option<Option<&str>>, has_folder| {
             let option = option.map(|path| path.map(PathBuf::from));
             Place::of(option.as_ref(), REPORT, has_folder, "net.toml").unwrap()
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_refused_at_once() {
+    fn unwritable_destinations_are_rejected_before_the_run() {
         let refused =
             |path: &str| Place::of(Some(&Some(path.into())), "report.svg", false, "net.toml").is_err();
         assert!(refused("a.png") && refused("a.pdf") && refused("a.html") && refused("no/such/folder/a.svg"));

@@ -1,4 +1,4 @@
-//! `thalweg rerun`: the same numbers again.
+//! `thalweg rerun`: reproduces stored results.
 
 use crate::arguments::RerunArguments;
 use crate::console::{Console, Done, Error};
@@ -12,7 +12,7 @@ use thalweg_catalog::Registry;
 use thalweg_report::output::{Folder, Stored, counted};
 use thalweg_report::results::{Body, Document, Header, MARGIN, Run};
 
-/// Runs what the folder holds again, each run to the event where it stopped, and compares every number.
+/// Repeats the runs of a folder, each up to its last event, and compares every number.
 pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
     let stored = Stored::open(&arguments.folder)?;
     let document = &stored.document;
@@ -22,7 +22,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
         ));
     }
     if document.tool.version != version() {
-        console.say(&format!(
+        console.inform(&format!(
             "note: the results are of version {}, this is {}; results of other versions may differ",
             document.tool.version,
             version()
@@ -45,7 +45,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
             contention: document.contention.clone(),
             compared: document.compared.as_ref().map(|of| of.groups.clone()).unwrap_or_default(),
         },
-        // It is run to its last run, and then looked at.
+        // The number of stored seeds is the minimum: all are repeated before the interval is checked.
         until: document.until.as_ref().and_then(|until| Some((until.goal()?, document.seeds.len()))),
         events: Some(events(document)),
         schemes,
@@ -71,7 +71,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
     }
 }
 
-/// The scenarios of a folder.
+/// Returns the schemes of a folder.
 fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<Vec<Scheme>, Error> {
     let load = |path: &Path| thalweg_scenario::load_with(path, &[], registry).map_err(Error::Scenario);
     match &stored.document.body {
@@ -88,8 +88,8 @@ fn schemes(folder: &Path, stored: &Stored, registry: &Arc<Registry>) -> Result<V
     }
 }
 
-/// The number of events after which each run stopped, in the order in which they are run: seed by seed, scheme by
-/// scheme. Runs that were never begun stop before their first event.
+/// Returns the number of events of each run, in the order of execution: by seed, then scheme. Zero for runs that did
+/// not start.
 fn events(document: &Document) -> Vec<u64> {
     let schemes: Vec<&[Run]> = match &document.body {
         Body::Run { runs } | Body::Replications { runs, .. } => vec![runs],
@@ -103,10 +103,10 @@ fn events(document: &Document) -> Vec<u64> {
     document.seeds.iter().flat_map(of_seed).collect()
 }
 
-/// The first difference of two documents, apart from runs that one of them never began.
+/// Returns the first difference of two documents, except for runs that did not start in one of them.
 fn first_difference(stored: &Document, again: &Document) -> Result<Option<String>, Error> {
     for ((scheme, was), (_, is)) in stored.runs().zip(again.runs()) {
-        // It was complete and now stops earlier: what follows from that says less than that.
+        // The run was complete and now stops earlier: report this, as it explains all other differences.
         if was.complete && !is.complete {
             let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();
             return Ok(Some(format!(
@@ -131,7 +131,7 @@ fn value(of: &impl serde::Serialize) -> Result<Value, Error> {
     serde_json::to_value(of).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// The path of the first value that differs, with both values.
+/// Returns the path of the first different value, with both values.
 fn difference(path: &str, was: &Value, is: &Value) -> Option<String> {
     let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match (was, is) {

@@ -22,14 +22,14 @@ use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png
 use thalweg_report::report::{View, figure, report};
 use thalweg_report::results::{Contention, Document, Header, MARGIN, MIN_RUNS, Scenario, UnlikeDefault};
 use thalweg_scenario::{
-    Diagnostic, Fate, Loaded, ReplacedOption, SchemeOverride, is_random, threads as threads_in_words,
+    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeOverride, is_random, threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
-use thalweg_sim::cut::{default_threads, estimate_speedup};
+use thalweg_sim::partition::{default_threads, estimate_speedup};
 use thalweg_sim::spec::Spec;
 use thalweg_sweep::unlike;
 
-/// `thalweg run`.
+/// Implements `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
@@ -38,7 +38,7 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     execute(&source, &loaded, vec![scheme], Frame::default(), options, console)
 }
 
-/// `thalweg compare`.
+/// Implements `thalweg compare`.
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
@@ -49,19 +49,20 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         )));
     }
     let flows = &arguments.flows;
-    let (loaded, schemes, of_schemes) = compared(&source, &options.sets, &names, flows, &console.registry)?;
-    if let Some(note) = of_schemes.note {
-        console.say(&note);
+    let (loaded, schemes, scheme_options) =
+        compared(&source, &options.sets, &names, flows, &console.registry)?;
+    if let Some(note) = scheme_options.note {
+        console.inform(&note);
     }
     let frame = Frame {
         margin: arguments.margin,
-        unlike_defaults: of_schemes.unlike_defaults,
+        unlike_defaults: scheme_options.unlike_defaults,
         compared: flows.clone(),
     };
     execute(&source, &loaded, schemes, frame, options, console)
 }
 
-/// The groups whose flows have the scheme of agents, by position.
+/// Returns the indices of the groups whose flows are controlled by agents.
 pub fn agents(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
         let mut values = AGENT.values(thalweg_catalog::Place::Simulated);
@@ -70,14 +71,14 @@ pub fn agents(spec: &Spec) -> Vec<usize> {
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
 }
 
-/// The facts about a comparison that its results begin with.
+/// Context of a comparison, for the header of its results.
 #[derive(Debug)]
 struct Frame {
-    /// Differences below this share of a value decide nothing.
+    /// Relative differences below this margin are undecided.
     margin: f64,
-    /// The options that schemes do not have alike because their defaults differ.
+    /// Options that differ between schemes because of different defaults.
     unlike_defaults: Vec<UnlikeDefault>,
-    /// The groups that alone have the schemes; none where all have.
+    /// Groups that use the compared schemes; empty for all.
     compared: Vec<String>,
 }
 
@@ -87,26 +88,26 @@ impl Default for Frame {
     }
 }
 
-/// The options of compared schemes, in words and values.
+/// Options of the compared schemes, as text and values.
 #[derive(Debug)]
-pub struct OfSchemes {
-    /// The options of the file's own schemes, and whether they hold for those that are compared.
+pub struct SchemeOptions {
+    /// Note on the options of the file's own schemes, and which of them are kept.
     pub note: Option<String>,
-    /// The options that these schemes do not have alike because their defaults differ.
+    /// Options that differ between the schemes because of different defaults.
     pub unlike_defaults: Vec<UnlikeDefault>,
 }
 
-/// A scenario as it is, with each of several schemes for the groups of `flows`, and what there is to say of their options. Without
-/// `flows` all of reliable transports have them.
+/// Returns a scenario as it is, and with each scheme for the groups in `flows`, with notes on their options. By default
+/// all groups with a reliable transport use the schemes.
 pub fn compared(
     source: &Source,
     sets: &[String],
     names: &[String],
     flows: &[String],
     registry: &Arc<Registry>,
-) -> Result<(Loaded, Vec<Scheme>, OfSchemes), Error> {
+) -> Result<(Loaded, Vec<Scheme>, SchemeOptions), Error> {
     let loaded = source.load(sets, registry)?;
-    // Whoever decides for a flow stands in for a scheme: that of others is as the scenario has it.
+    // If agents control some flows, only those get the schemes; other flows keep the scenario's.
     let agents: Vec<usize> = agents(loaded.spec()).into_iter().map(|group| group + 1).collect();
     let flows = match (flows.is_empty(), agents.is_empty()) {
         (false, _) => loaded.groups_named(flows).map_err(|why| Error::Usage(format!("--flows: {why}")))?,
@@ -119,31 +120,31 @@ pub fn compared(
         if !seen.insert(name.clone()) {
             return Err(Error::Usage(format!("the scheme `{name}` is given twice")));
         }
-        let instead = SchemeOverride { scheme: name, flows: &flows };
+        let scheme_override = SchemeOverride { scheme: name, flows: &flows };
         let loaded = source
-            .load_with_override(sets, Some(instead), registry)
-            .map_err(|error| not_a_scheme(error, name, sets.len()))?;
+            .load_with_override(sets, Some(scheme_override), registry)
+            .map_err(|error| scheme_error(error, name, sets.len()))?;
         schemes.push(Scheme::new(Some(name), &loaded));
         in_use.push((name.as_str(), loaded.schemes));
         former.push((name.clone(), loaded.former));
     }
     let unlike_defaults = unlike(&in_use);
-    Ok((loaded, schemes, OfSchemes { note: fates(&former), unlike_defaults }))
+    Ok((loaded, schemes, SchemeOptions { note: describe_options(&former), unlike_defaults }))
 }
 
-/// Says which options of the file's schemes hold for the schemes that are compared, and which do not.
-fn fates(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String> {
+/// Describes which options of the file's schemes are kept for the compared schemes, and which are not.
+fn describe_options(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String> {
     let all: BTreeSet<(&str, &str)> =
         schemes.iter().flat_map(|(_, former)| former).map(|of| (of.base, of.text.as_str())).collect();
-    let with = |option: (&str, &str), fate| -> Vec<&str> {
-        let has = |of: &ReplacedOption| (of.base, of.text.as_str()) == option && of.fate == fate;
+    let with = |option: (&str, &str), outcome| -> Vec<&str> {
+        let has = |of: &ReplacedOption| (of.base, of.text.as_str()) == option && of.outcome == outcome;
         schemes.iter().filter(|(_, former)| former.iter().any(has)).map(|(name, _)| name.as_str()).collect()
     };
-    // Options of one fate are told together.
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    // Group the options with the same treatment.
+    let mut outcomes: Vec<(String, Vec<String>)> = Vec::new();
     for option in all {
-        let (kept, left) = (with(option, Fate::Kept), with(option, Fate::Left));
-        let fate = match (kept.as_slice(), left.as_slice()) {
+        let (kept, left) = (with(option, OptionOutcome::Kept), with(option, OptionOutcome::Left));
+        let outcome = match (kept.as_slice(), left.as_slice()) {
             ([], []) => "overruled by all schemes".to_owned(),
             ([], _) => format!("left out ({} alone has it)", option.0),
             (_, []) if kept.len() == schemes.len() => "kept for all schemes".to_owned(),
@@ -151,17 +152,18 @@ fn fates(schemes: &[(String, Vec<ReplacedOption>)]) -> Option<String> {
             _ => format!("kept for {}, not for {}", listed(&kept), listed(&left)),
         };
         let text = format!("`{}`", option.1);
-        match told.iter_mut().find(|(other, _)| *other == fate) {
+        match outcomes.iter_mut().find(|(other, _)| *other == outcome) {
             Some((_, texts)) => texts.push(text),
-            None => told.push((fate, vec![text])),
+            None => outcomes.push((outcome, vec![text])),
         }
     }
-    let told: Vec<String> =
-        told.into_iter().map(|(fate, texts)| format!("{} {fate}", texts.join(", "))).collect();
-    (!told.is_empty()).then(|| format!("note: options of the file's own schemes: {}", told.join("; ")))
+    let outcomes: Vec<String> =
+        outcomes.into_iter().map(|(outcome, texts)| format!("{} {outcome}", texts.join(", "))).collect();
+    (!outcomes.is_empty())
+        .then(|| format!("note: options of the file's own schemes: {}", outcomes.join("; ")))
 }
 
-/// The schemes, of what stands between commas: a scheme, or another option of the last one.
+/// Joins comma-separated pieces into schemes: a piece is a scheme, or another option of the last one.
 pub fn typed(pieces: &[String]) -> Vec<String> {
     let mut schemes: Vec<String> = Vec::new();
     for piece in pieces.iter().map(|piece| piece.trim()) {
@@ -174,22 +176,23 @@ pub fn typed(pieces: &[String]) -> Vec<String> {
     schemes
 }
 
-/// A mistake in a scheme is one of `--schemes`, not of the changes that stand for it after `sets` others.
-fn not_a_scheme(error: Error, name: &str, sets: usize) -> Error {
+/// Attributes an error in a scheme to `--schemes`, instead of the internal overrides after the first `sets`.
+fn scheme_error(error: Error, name: &str, sets: usize) -> Error {
     match error {
         Error::Scenario(diagnostics) => {
             let number =
                 |file: &str| file.strip_prefix("--set ").and_then(|number| number.parse::<usize>().ok());
-            let is_own =
+            let is_of_scheme =
                 |diagnostic: &&Diagnostic| number(diagnostic.file()).is_some_and(|number| number > sets);
-            match diagnostics.iter().find(is_own) {
+            match diagnostics.iter().find(is_of_scheme) {
                 Some(diagnostic) => {
-                    let said =
+                    let explanation =
                         [Some(&diagnostic.message), diagnostic.label.as_ref(), diagnostic.help.as_ref()];
-                    let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
+                    let explanation: Vec<&str> =
+                        explanation.into_iter().flatten().map(String::as_str).collect();
                     let of =
                         if diagnostic.message.contains(name) { String::new() } else { format!("{name}: ") };
-                    Error::Usage(format!("--schemes: {of}{}", said.join("; ")))
+                    Error::Usage(format!("--schemes: {of}{}", explanation.join("; ")))
                 }
                 None => Error::Scenario(diagnostics),
             }
@@ -251,10 +254,10 @@ fn execute(
         stop,
     };
     let (document, series, replays) = execution.run(console)?;
-    // Those in the results folder are told of with it.
+    // Files in the results folder are reported with it.
     let is_beside = |path: &PathBuf| folder.as_ref().is_none_or(|folder| !path.starts_with(folder.path("")));
     for path in traces.into_iter().flatten().filter(is_beside) {
-        console.say(&format!("Written: {}", path.display()));
+        console.inform(&format!("Written: {}", path.display()));
     }
     if let Some(place) = place {
         let page = report(&document, &series, Some(loaded.spec()), &replays);
@@ -272,7 +275,7 @@ fn execute(
     if let Some(folder) = folder {
         folder.write_results(&document, &loaded.expanded())?;
         let place = folder.commit()?;
-        console.say(&format!("Results are in {}", place.display()));
+        console.inform(&format!("Results are in {}", place.display()));
     }
     match lines {
         Some(lines) => {
@@ -284,29 +287,30 @@ fn execute(
     }
     if options.verify {
         let runs = counted(document.runs().count() as u64, "run");
-        console.say(&format!("Verified: every packet of {runs} kept the rules"));
+        console.inform(&format!("Verified: every packet of {runs} kept the rules"));
     }
     if is_random(loaded.spec()) && is_constant(&document) {
-        console.say("note: all runs gave identical results, although the scenario has random parts");
+        console.inform("note: all runs gave identical results, although the scenario has random parts");
     }
-    judge(&document)
+    check_results(&document)
 }
 
-/// The threads that share each simulation: as many as was said, or, where there is one run alone, as many as clearly gain.
+/// Returns the number of threads per simulation: the configured one, or for a single run the number with a clear gain.
 fn threads(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
     let is_alone = runs == 1 && options.jobs.is_none();
-    let usual = || is_alone.then(|| NonZeroUsize::new(default_threads(spec, idle_processors()))).flatten();
-    options.threads.or_else(usual)
+    let automatic =
+        || is_alone.then(|| NonZeroUsize::new(default_threads(spec, idle_processors()))).flatten();
+    options.threads.or_else(automatic)
 }
 
-/// The processors that have nothing else to do, by the load of the last minute, where the system tells.
+/// Returns the number of idle processors, from the load average of the last minute, if available.
 fn idle_processors() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let load = || std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse::<f64>().ok();
     processors.saturating_sub(load().unwrap_or(0.0).round() as usize)
 }
 
-/// Several runs were made, and no two runs of a scheme differ.
+/// Returns true if there are several runs, and all runs of each scheme are identical.
 fn is_constant(document: &Document) -> bool {
     let mut different = BTreeSet::new();
     let mut schemes = BTreeSet::new();
@@ -317,35 +321,35 @@ fn is_constant(document: &Document) -> bool {
     document.runs().count() > schemes.len() && different.len() == schemes.len()
 }
 
-/// Says what there is to say before anything is run.
+/// Prints warnings before the first run, and fails if the run is impossible.
 fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     console.warn(&loaded.warnings);
     can_count(loaded)?;
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+        console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     let several = loaded.check_replications(most_runs(options));
     if let (Some(_), Some(why)) = (options.until, &several) {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
-    // Before the network is cut for threads, which takes memory itself.
+    // Check before partitioning the network for threads, which needs memory itself.
     has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
         let processors = std::thread::available_parallelism().map_or(usize::MAX, NonZeroUsize::get);
         if estimate_speedup(loaded.spec(), [threads])[0].parts == 1 {
-            console.say(&format!(
+            console.inform(&format!(
                 "note: --threads {threads} gains nothing here, and may take many times as long as one: {}",
                 threads_in_words(loaded.spec(), [threads])
             ));
         } else if threads > processors {
-            console.say(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));
+            console.inform(&format!("note: --threads {threads} takes longer than {processors} on this host, which has {processors} processors"));
         }
     }
     Ok(())
 }
 
-/// Fails where nothing would be counted.
+/// Fails if nothing would be measured.
 pub fn can_count(loaded: &Loaded) -> Done {
     let Spec { warmup, duration, .. } = *loaded.spec();
     if warmup >= duration {
@@ -356,7 +360,7 @@ pub fn can_count(loaded: &Loaded) -> Done {
     Ok(())
 }
 
-/// Fails where the run would take more memory than there is.
+/// Fails if the run would need more memory than is available.
 pub fn has_memory(loaded: &Loaded) -> Done {
     match available_memory().and_then(|available| loaded.check_memory(available)) {
         Some(error) => Err(Error::Scenario(vec![error])),
@@ -364,7 +368,7 @@ pub fn has_memory(loaded: &Loaded) -> Done {
     }
 }
 
-/// The memory that the system says is available, where it says so.
+/// Returns the available memory in bytes, if the kernel reports it.
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -372,12 +376,12 @@ pub fn available_memory() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The runs of each scheme, at most.
+/// Returns the maximum number of runs per scheme.
 fn most_runs(options: &Options) -> u32 {
     options.until.map_or(options.reps, |_| options.max_reps).get()
 }
 
-/// So many seeds from one on.
+/// Returns this number of consecutive seeds.
 pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
     let last = first.checked_add(u64::from(runs) - 1);
     let last =
@@ -385,7 +389,7 @@ pub fn seeds_from(first: u64, runs: u32) -> Result<Vec<u64>, Error> {
     Ok((first..=last).collect())
 }
 
-/// The header of results.
+/// Returns the header of results.
 pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) -> Header {
     Header {
         tool_version: version().to_owned(),
@@ -436,8 +440,8 @@ fn sequences(
     Sequences::new(options, loaded.spec(), &loaded.scenario.title, &path, several)
 }
 
-/// Fails where the results cannot be trusted, are not whole, or are not as exact as was asked for.
-fn judge(document: &Document) -> Done {
+/// Fails if the results are unreliable, incomplete, or less precise than requested.
+fn check_results(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(
             "seed {}: packets appeared or vanished, which is a fault of the simulator; please report it",

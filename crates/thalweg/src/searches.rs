@@ -1,4 +1,4 @@
-//! The progress and the outcome of searches through states.
+//! Progress and outcome of state-space searches.
 
 use crate::console::{Console, Seen, one_line};
 use crate::progress::target;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use thalweg_explore::Outcome;
 use thalweg_proto::units::Bytes;
 
-/// Searches, and shows how far it is.
+/// Runs a search and shows its progress.
 pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64)) -> T) -> T {
     let bar = ProgressBar::with_draw_target(None, target(console));
     if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -24,7 +24,7 @@ pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64
     result
 }
 
-/// An error, in words, unless all states were visited and nothing was wrong.
+/// Prints the outcome; fails unless all states were visited without a violation.
 pub fn report(
     name: &str,
     outcome: &Outcome,
@@ -41,7 +41,7 @@ pub fn report(
     }
 }
 
-/// The outcome of a search in words.
+/// Returns the outcome of a search as text.
 pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
     let mut text = format!("{header}\n\n");
     let rows = [

@@ -1,4 +1,4 @@
-//! `--trace sequence`: sequence diagrams of a batch, a picture and a text for each run, and with `--png` the picture in pixels.
+//! `--trace sequence`: sequence diagrams of a batch, as SVG and text per run, and with `--png` as PNG.
 
 use crate::arguments::Options;
 use crate::console::Error;
@@ -11,23 +11,23 @@ use thalweg_report::output::sequence::{MAX_IN_PIXELS, Sequence, View};
 use thalweg_scenario::nearest;
 use thalweg_sim::spec::Spec;
 
-/// The place to which diagrams are drawn.
+/// Output files of diagrams.
 #[derive(Clone, Debug)]
 pub struct Sequences {
     view: View,
-    /// Without its ending.
+    /// Path without extension.
     path: PathBuf,
     title: String,
-    /// There is more than one run, so that each needs a name of its own.
+    /// True if there are several runs, each with files of its own.
     several: bool,
-    /// They are wanted in pixels as well.
+    /// Also write PNG files.
     in_pixels: bool,
 }
 
-/// The diagram of one run.
+/// Diagram of one run.
 #[derive(Debug)]
 pub struct FileSequence {
-    /// The tracer that watches the packets.
+    /// The tracer of packets.
     pub sequence: Sequence,
     path: PathBuf,
     title: String,
@@ -35,7 +35,7 @@ pub struct FileSequence {
 }
 
 impl Sequences {
-    /// The diagrams that `options` ask for; files are called like `path`.
+    /// Returns the diagrams requested in `options`; file names derive from `path`.
     pub fn new(
         options: &Options,
         spec: &Spec,
@@ -75,14 +75,14 @@ impl Sequences {
         }
     }
 
-    /// The picture, or what the pictures of several runs are called; the others are beside it.
+    /// Returns the picture, or the name pattern for several runs; the other files are beside it.
     pub fn written(&self) -> PathBuf {
         if self.several { file_names(&self.path, ".svg") } else { with_ending(&self.path, ".svg") }
     }
 }
 
 impl FileSequence {
-    /// Writes the pictures and the text; gives a note where they are empty.
+    /// Writes the pictures and the text; returns a note if they are empty.
     pub fn finish(self) -> Result<Option<String>, Error> {
         let write = |ending: &str, content: &[u8]| {
             let path = with_ending(&self.path, ending);
@@ -100,14 +100,14 @@ impl FileSequence {
     }
 }
 
-/// A name with an ending. Not `with_extension`, which would take a part of the name for one.
+/// Appends an extension. `with_extension` would replace a part of the name after a dot.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut path = path.to_owned().into_os_string();
     path.push(ending);
     path.into()
 }
 
-/// The number of the flow of this name; the first without.
+/// Returns the index of the flow with this name; by default the first.
 fn flow(name: Option<&str>, spec: &Spec) -> Result<u32, Error> {
     let Some(name) = name else { return Ok(0) };
     let mut first = 0;

@@ -55,17 +55,17 @@ pub struct SweepArguments {
 /// Parses a shard: "2/4" is the second of four.
 fn shard(text: &str) -> Result<(u32, u32), String> {
     let part = |text: &str| text.trim().parse::<u32>().ok();
-    let parts = text.split_once('/').and_then(|(own, all)| Some((part(own)?, part(all)?)));
-    let shard = parts.filter(|(own, all)| (1..=*all).contains(own));
-    shard.map(|(own, all)| (own - 1, all)).ok_or_else(|| "expected I/N, such as 1/4 to 4/4".to_owned())
+    let parts = text.split_once('/').and_then(|(number, all)| Some((part(number)?, part(all)?)));
+    let shard = parts.filter(|(number, all)| (1..=*all).contains(number));
+    shard.map(|(number, all)| (number - 1, all)).ok_or_else(|| "expected I/N, such as 1/4 to 4/4".to_owned())
 }
 
 /// Makes the missing runs of a sweep, and shows the results of all.
 pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let file = read_sweep(&arguments.file).map_err(Error::Scenario)?;
     let source = scenario_of(&file, &arguments.file)?;
-    let load = |sets: &[String], instead: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
-        source.load_with_override(sets, instead, &console.registry).map_err(|error| match error {
+    let load = |sets: &[String], scheme_override: Option<SchemeOverride<'_>>| -> Result<Loaded, LoadError> {
+        source.load_with_override(sets, scheme_override, &console.registry).map_err(|error| match error {
             Error::Scenario(found) => LoadError::Scenario(found),
             error => LoadError::Other(error.to_string()),
         })
@@ -85,7 +85,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
         return list(&sweep, rerun, console);
     }
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
+        console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     let folder = arguments.out.clone().unwrap_or_else(|| {
         PathBuf::from(arguments.file.file_stem().map_or_else(|| "sweep".into(), ToOwned::to_owned))
@@ -114,12 +114,12 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
         keep("results.json", &document.to_json())?;
     }
     store.tidy();
-    console.say(&format!("Results are in {}", folder.display()));
+    console.inform(&format!("Results are in {}", folder.display()));
     match arguments.json {
         true => console.print(&document.to_json())?,
         false => console.print(&document.summary(budget, console.style))?,
     }
-    judge(&sweep, &made, &document, console)
+    check_results(&sweep, &made, &document, console)
 }
 
 /// Resolves the scenario named in the file, relative to the file's folder.
@@ -176,13 +176,15 @@ fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String 
         if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
     };
     let file = quoted(&source.argument());
-    let own = &sweep.file.flows;
+    let swept_flows = &sweep.file.flows;
     let mut command = match sweep.scheme(point) {
-        Some(scheme) if own.is_empty() => format!("thalweg compare {file} --schemes {}", quoted(scheme)),
+        Some(scheme) if swept_flows.is_empty() => {
+            format!("thalweg compare {file} --schemes {}", quoted(scheme))
+        }
         _ => format!("thalweg run {file}"),
     };
     command.push_str(&format!(" --seed {seed}"));
-    for flows in own {
+    for flows in swept_flows {
         let set = format!("flow.{}.scheme={}", flows.text, sweep.scheme(point).unwrap_or_default());
         command.push_str(&format!(" --set {}", quoted(&set)));
     }
@@ -193,20 +195,20 @@ fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String 
 }
 
 fn list(sweep: &Sweep<'_>, rerun: impl Fn(usize, u64) -> String, console: &Console) -> Done {
-    let (own, all) = sweep.shard;
-    let points = (0..sweep.plan.points.len()).filter(|point| *point as u32 % all == own);
+    let (index, all) = sweep.shard;
+    let points = (0..sweep.plan.points.len()).filter(|point| *point as u32 % all == index);
     let text: String = points.map(|point| rerun(point, sweep.seed) + "\n").collect();
     console.print(&text)
 }
 
 /// Fails if points have no results or incomplete ones.
-fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
+fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Console) -> Done {
     let mut reasons: Vec<(&FailedPoint, usize)> = Vec::new();
     for failed in &document.failed {
-        let has_room = reasons.len() < MAX_TOLD;
+        let is_below_limit = reasons.len() < MAX_REPORTED;
         match reasons.iter_mut().find(|(other, _)| other.why == failed.why) {
             Some((_, count)) => *count += 1,
-            None if has_room => reasons.push((failed, 0)),
+            None if is_below_limit => reasons.push((failed, 0)),
             None => {}
         }
     }
@@ -243,7 +245,7 @@ fn judge(sweep: &Sweep<'_>, made: &[Made], document: &Document, console: &Consol
 }
 
 /// Maximum number of reported failure reasons.
-const MAX_TOLD: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 #[cfg(test)]
 mod tests {

@@ -1,23 +1,23 @@
-//! Values on the command line, and what is said of those that cannot be.
+//! Parsers of command-line values, and their error messages.
 
 use crate::console::Error;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
-use thalweg_net::endpoint::MAX_MEMBERS;
+use thalweg_net::endpoint::MAX_SHARDS;
 use thalweg_proto::units::{Bytes, Duration, UnitError};
 use thalweg_report::report::Plot;
 use thalweg_scenario::{MAX_REPS, nearest};
-use thalweg_sim::cut::MAX_PARTS;
+use thalweg_sim::partition::MAX_PARTS;
 
-/// The word before the name of a congestion control of the kernel, where schemes are named.
+/// Prefix of the kernel's congestion controls, among scheme names.
 pub const KERNEL: &str = "kernel:";
 
-/// The port that is meant where none is said.
+/// Default port.
 pub const PORT: u16 = 4747;
 
-/// A number that is not zero.
+/// Parses a number other than zero.
 pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.trim();
     digits.parse().map_err(|_| match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
@@ -26,39 +26,39 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     })
 }
 
-/// A whole number from 1 to `most`.
+/// Parses an integer from 1 to `most`.
 fn up_to<N: TryFrom<NonZeroUsize>>(most: usize, text: &str) -> Result<N, String> {
     let number = positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= most);
     let number = number.and_then(|number| N::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number from 1 to {most}"))
 }
 
-/// The threads of a socket.
+/// Parses the number of threads of a socket.
 pub fn threads(text: &str) -> Result<usize, String> {
-    up_to(MAX_MEMBERS, text).map(NonZeroUsize::get)
+    up_to(MAX_SHARDS, text).map(NonZeroUsize::get)
 }
 
-/// The threads of a simulation.
+/// Parses the number of threads of a simulation.
 pub fn parts(text: &str) -> Result<NonZeroUsize, String> {
     up_to(MAX_PARTS, text)
 }
 
-/// The connections of a client.
+/// Parses the number of connections of a client.
 pub fn connections(text: &str) -> Result<NonZeroU32, String> {
     up_to(1024, text)
 }
 
-/// Replications, of which each needs its place in memory.
+/// Parses the number of replications, bounded because each needs memory.
 pub fn replications(text: &str) -> Result<NonZeroU32, String> {
     up_to(MAX_REPS as usize, text)
 }
 
-/// A seed.
+/// Parses a seed.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
-/// A probability, 0 and 1 included.
+/// Parses a probability, including 0 and 1.
 pub fn probability(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.trim().parse().ok();
     value
@@ -66,32 +66,32 @@ pub fn probability(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a probability from 0 to 1, such as 1e-3".to_owned())
 }
 
-/// A probability of what sometimes happens, and sometimes does not.
+/// Parses a probability, excluding 0 and 1.
 pub fn chance(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0 && value < 1.0, "a probability above 0 and below 1, such as 1e-3")
 }
 
-/// The share of a line that is offered, with which a queue does not grow without end.
+/// Parses an offered load below 1, for a stable queue.
 pub fn load(text: &str) -> Result<f64, String> {
     number(text, |value| (0.0..1.0).contains(&value), "a number from 0 on and below 1, such as 0.8")
 }
 
-/// A factor that makes smaller.
+/// Parses a factor between 0 and 1, exclusive.
 pub fn factor(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0 && value < 1.0, "a number above 0 and below 1, such as 0.7")
 }
 
-/// A number above zero.
+/// Parses a number above zero.
 pub fn above_zero(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0, "a number above 0")
 }
 
-/// A number that is not negative.
+/// Parses a non-negative number.
 pub fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "a number from 0 on")
 }
 
-/// A number of things of which there is at least one.
+/// Parses a number of at least 1.
 pub fn at_least_one(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 1.0, "a number from 1 on")
 }
@@ -101,7 +101,7 @@ fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64,
     value.filter(|value| value.is_finite() && fits(*value)).ok_or_else(|| format!("expected {expected}"))
 }
 
-/// A quantity with its unit that is not zero.
+/// Parses a quantity with its unit, other than zero.
 pub fn some<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Result<Q, String> {
     match text.parse() {
         Ok(quantity) if quantity == Q::default() => Err("it must be above 0".to_owned()),
@@ -110,7 +110,7 @@ pub fn some<Q: FromStr<Err = UnitError> + Default + PartialEq>(text: &str) -> Re
     }
 }
 
-/// A share in percent: 0 % or more.
+/// Parses a share in percent, of at least 0 %.
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').map(str::trim_end).and_then(|text| text.parse::<f64>().ok());
     number
@@ -119,16 +119,16 @@ pub fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share in percent, such as 2 %".to_owned())
 }
 
-/// From when until when.
+/// A time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The beginning.
+    /// Start.
     pub from: Duration,
-    /// The end, which is later.
+    /// End, after the start.
     pub until: Duration,
 }
 
-/// The plot that a picture shows.
+/// Parses the name of a plot.
 pub fn plot(text: &str) -> Result<Plot, String> {
     Plot::ALL.into_iter().find(|plot| plot.name() == text.trim()).ok_or_else(|| {
         match nearest(text, Plot::ALL.iter().map(|plot| plot.name())) {
@@ -138,7 +138,7 @@ pub fn plot(text: &str) -> Result<Plot, String> {
     })
 }
 
-/// "10 s..10.2 s", or "200 ms" from the start.
+/// Parses a time range: "10 s..10.2 s", or "200 ms" from the start.
 pub fn span(text: &str) -> Result<Span, String> {
     let part = |text: &str| text.trim().parse::<Duration>().map_err(|error| error.to_string());
     let (from, until) = match text.split_once("..") {
@@ -148,7 +148,7 @@ pub fn span(text: &str) -> Result<Span, String> {
     if until <= from { Err(format!("{until} is not after {from}")) } else { Ok(Span { from, until }) }
 }
 
-/// A time with its unit, of an option that takes seconds rather than less.
+/// Parses a time with its unit; the error for a missing unit suggests seconds.
 pub fn seconds(text: &str) -> Result<Duration, UnitError> {
     text.parse().map_err(|error| match error {
         UnitError::NoUnit { number, .. } => UnitError::NoUnit { suggestion: format!("{number} s"), number },
@@ -156,14 +156,14 @@ pub fn seconds(text: &str) -> Result<Duration, UnitError> {
     })
 }
 
-/// An address with a port, or a port of all addresses.
+/// Parses an address with a port, or a port of all addresses.
 pub fn place(text: &str) -> Result<SocketAddr, String> {
     let port = text.trim_start_matches(':').parse::<u16>();
     let address = port.map(|port| SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
     address.or_else(|_| socket_address(text))
 }
 
-/// An address with a port, where `[fe80::1%eth0]:4747` names the interface.
+/// Parses an address with a port; `[fe80::1%eth0]:4747` names the interface.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let expected = || "expected a port, or an address with a port".to_owned();
     if let Ok(address) = text.parse() {
@@ -178,7 +178,7 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("there is no interface `{zone}`"))
 }
 
-/// The addresses of `HOST:PORT`, where an IPv6 address in brackets may name its interface: `[fe80::1%eth0]:4747`.
+/// Resolves `HOST:PORT`; an IPv6 address in brackets may name its interface: `[fe80::1%eth0]:4747`.
 pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
     let zoned =
         name.strip_prefix('[').and_then(|name| name.split_once("]:")).filter(|(host, _)| host.contains('%'));
@@ -188,19 +188,19 @@ pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// A code for pairing, as it is shown: nobody else writes four digits, a dash and four digits.
+/// Returns true if the text looks like a pairing code: four digits, a dash and four digits.
 pub fn is_pairing_code(text: &str) -> bool {
     let parts = text.split_once('-');
     let is_half = |half: &str| half.len() == 4 && half.bytes().all(|byte| byte.is_ascii_digit());
     parts.is_some_and(|(first, second)| is_half(first) && is_half(second))
 }
 
-/// A size with its unit.
+/// Parses a size with its unit.
 pub fn bytes(text: &str) -> Result<Bytes, UnitError> {
     text.parse()
 }
 
-/// `HOST:PORT`, also where no port is said.
+/// Returns `HOST:PORT`, with the default port if none is given.
 pub fn with_port(host: &str) -> Result<String, Error> {
     if host.contains('@') {
         return Err(Error::Usage(format!(
@@ -233,7 +233,7 @@ pub fn with_port(host: &str) -> Result<String, Error> {
     Ok(format!("{named}:{PORT}"))
 }
 
-/// The first address of `HOST:PORT`, or of a host without a port.
+/// Resolves `HOST[:PORT]` to its first address.
 pub fn resolve(host: &str) -> Result<SocketAddr, Error> {
     let found = addresses(&with_port(host)?).map_err(|error| Error::Usage(format!("{host}: {error}")))?;
     found.into_iter().next().ok_or_else(|| Error::Usage(format!("{host} has no address")))

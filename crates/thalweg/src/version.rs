@@ -1,11 +1,11 @@
-//! The version and the build of this program.
+//! Version and build of this program.
 
 use crate::console::Error;
 use std::sync::OnceLock;
 use thalweg_catalog::Registry;
 use thalweg_sweep::{Program, SOURCES, build_of_file};
 
-/// The version, with the commit it was built from where the variable `THALWEG_COMMIT` named it at build time.
+/// Returns the version, with the commit if the variable `THALWEG_COMMIT` was set at build time.
 pub fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| match option_env!("THALWEG_COMMIT") {
@@ -14,8 +14,21 @@ pub fn version() -> &'static str {
     })
 }
 
-/// This program, by which runs that are kept are told from those of others: by its sources, or by its file where what it has added is
-/// part of no other.
+/// Returns the version, the profile and the target of this build. `scripts/release` sets the profile's name by the variable
+/// `THALWEG_PROFILE`: a compiler knows only if it checks assertions.
+pub fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let unnamed = if cfg!(debug_assertions) { "debug" } else { "release" };
+        let profile = option_env!("THALWEG_PROFILE").filter(|name| !name.is_empty()).unwrap_or(unnamed);
+        let library = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+        let (machine, system) = (std::env::consts::ARCH, std::env::consts::OS);
+        format!("{}\nbuild: {profile}, {machine}-{system}-{library}", version())
+    })
+}
+
+/// Returns the identity of this program, which distinguishes its stored runs from other builds' runs: a hash of its
+/// sources, or of its file if it contains unstamped third-party components.
 pub fn program(registry: &Registry) -> Result<Program, Error> {
     let build = match SOURCES.filter(|_| !registry.is_unstamped()) {
         Some(sources) => sources.to_owned(),
@@ -42,17 +55,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_to_a_program_is_part_of_its_build() {
-        let usual = program(&Registry::default()).unwrap();
-        assert_eq!((usual.version.as_str(), Some(usual.build.as_str())), (version(), SOURCES));
+    fn additions_to_a_program_change_its_build() {
+        let plain = program(&Registry::default()).unwrap();
+        assert_eq!((plain.version.as_str(), Some(plain.build.as_str())), (version(), SOURCES));
         let mut registry = Registry::default();
         let added = registry.schemes()[0];
         registry.add_scheme(added);
-        let own = program(&registry).unwrap();
-        assert_eq!(own.version, usual.version);
-        assert_ne!(own.build, usual.build, "it is the file's");
+        let extended = program(&registry).unwrap();
+        assert_eq!(extended.version, plain.version);
+        assert_ne!(extended.build, plain.build, "it is the file's");
         registry.set_stamp("mine 7");
-        let stamped = program(&registry).unwrap();
-        assert_eq!(stamped.build, format!("{} with mine 7", usual.build));
+        let tagged = program(&registry).unwrap();
+        assert_eq!(tagged.build, format!("{} with mine 7", plain.build));
     }
 }

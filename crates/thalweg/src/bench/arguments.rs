@@ -14,7 +14,7 @@ use thalweg_proto::units::{self, Bytes};
 pub struct Bench {
     #[command(subcommand)]
     pub end: Option<End>,
-    /// Without a subcommand both endpoints run here, over the loopback.
+    /// Without a subcommand both endpoints run here, over loopback.
     #[command(flatten)]
     pub both: BenchOptions,
 }

@@ -1,14 +1,14 @@
-//! The client: it asks for what is measured, and tells what came of it.
+//! Benchmark client: requests a measurement and reports its results.
 
 use super::arguments::BenchOptions;
-use super::ends::{SERVICE, counted, cpu, failed, socket};
-use super::stream::{LONGEST, Request, read_within, trailer, write_for};
-use super::words::Told;
+use super::endpoints::{SERVICE, counted, cpu, failed, socket};
+use super::stream::{MAX_DURATION, Request, read_within, trailer, write_for};
+use super::text::ClientResults;
 use crate::advice::{self, Findings};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::record::Record;
-use crate::transfer::reach::{Unreached, reach};
+use crate::transfer::connect::{ConnectFailure, reach};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use thalweg_net::session::{Closed, code};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::Limit;
 
-/// The server of a client: the name under which the user knows it, and its key where it is known.
+/// A client's server: the name given by the user, and the key if known.
 pub struct Peer<'a> {
     pub name: &'a str,
     pub address: SocketAddr,
     pub key: Option<PublicKey>,
-    /// It is in this process, whose processor time is that of both ends.
+    /// True if the server runs in this process: CPU time then covers both endpoints.
     pub is_here: bool,
 }
 
@@ -48,15 +48,16 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let mut connections = Vec::new();
     for _ in 0..arguments.parallel.get() {
         let connection = reach(&socket, connect.clone(), &stop);
-        connections.push(connection.map_err(|error| unreached(peer.name, &error))?);
+        connections.push(connection.map_err(|error| connect_error(peer.name, &error))?);
     }
     if peer.key.is_none()
         && let Some(connection) = connections.first()
     {
-        console.say(&format!("the server has the key {}, which was not checked", connection.peer()));
+        console.inform(&format!("the server has the key {}, which was not checked", connection.peer()));
     }
     let millis = arguments.time.as_picos() / 1_000_000_000;
-    let request = Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(LONGEST) };
+    let request =
+        Request { reverse: arguments.reverse, time: Duration::from_millis(millis).min(MAX_DURATION) };
     let (started, cpu_before) = (Instant::now(), cpu());
     let progress: Vec<_> = connections.iter().map(|_| Arc::new(AtomicU64::new(0))).collect();
     let watches: Vec<_> = connections.iter().map(Connection::another).collect();
@@ -90,7 +91,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     here["sends"] = (!arguments.reverse).into();
     here["not_arrived_bytes"] = json!(each.iter().map(|result| result.missing).sum::<Option<u64>>());
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
-    // Whoever sends learns of the path.
+    // Only a sender observes the path.
     let findings = match (arguments.reverse, there.first()) {
         (false, _) => Some(Findings::of(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
@@ -133,23 +134,23 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
         console.print(&format!("{text}\n"))?;
         return ended;
     }
-    let told = Told {
+    let client_results = ClientResults {
         here: &here,
         there: &there,
         more: time.saturating_sub(request.time),
         advice: advice.as_deref(),
     };
-    console.print(&console.style.folded(&told.text()))?;
+    console.print(&console.style.folded(&client_results.text()))?;
     ended
 }
 
-/// The measurements of one connection.
+/// Measurements of one connection.
 struct Measured {
     bytes: u64,
     time: Duration,
-    /// The bytes that had been written and had not arrived when the time was over; `None` where that is not known.
+    /// Bytes written but not received at the end of the measurement; `None` if unknown.
     missing: Option<u64>,
-    /// Null where it did not answer in time.
+    /// The server's results; null if it did not answer in time.
     server: Value,
 }
 
@@ -165,9 +166,10 @@ fn measure(
     send.write_slice(Slice::new(request.encode()))?;
     let no_answer = NetError::Stopped;
     if request.reverse {
-        // On a bad path the server may have the request long before this end knows; if it does not get it the reader is told.
+        // On a bad path the server may have the request long before this endpoint gets the acknowledgement. If it does
+        // not get it, the reader fails.
         std::thread::spawn(move || send.finish());
-        // What the server has written by then is still on its way, and what it found comes behind it.
+        // Data in flight still has to arrive, followed by the server's results.
         let most = request.time + 3 * request.grace();
         let read = read_within(receive, most, progress, (stop, Duration::ZERO));
         let time = started.elapsed();
@@ -184,12 +186,12 @@ fn measure(
     let (counter, stopped) = (Arc::clone(progress), Arc::clone(stop));
     std::thread::spawn(move || {
         let result = write_for(&mut send, request.time, &counter, &stopped).and_then(|_| send.finish());
-        // Nobody waits where the time was over before.
+        // The receiver is gone if the time is already over.
         let _ = done.send(result.map(|()| started.elapsed()));
     });
-    // The server answers when its time and grace are over, and its answer may have to be repeated.
-    let patience = request.time + 3 * request.grace();
-    let answer = read_within(receive, patience, &Arc::new(AtomicU64::new(0)), (stop, 3 * request.grace()));
+    // The server answers after its time and grace period; its answer may need retransmission.
+    let timeout = request.time + 3 * request.grace();
+    let answer = read_within(receive, timeout, &Arc::new(AtomicU64::new(0)), (stop, 3 * request.grace()));
     let time = written.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| started.elapsed());
     watch.close(code::DONE, "");
     let bytes = progress.load(Ordering::Relaxed);
@@ -201,7 +203,7 @@ fn measure(
     Ok(Measured { bytes, time, missing, server })
 }
 
-/// Watches what the first of the connections learns of the path until all is over, and prints a record a second if wanted.
+/// Monitors the first connection until the end, and prints one record per second if requested.
 fn watch(
     console: Option<&Console>,
     started: Instant,
@@ -243,16 +245,17 @@ fn watch(
     Ok(advisor)
 }
 
-/// Nobody was reached, which may be otherwise later; or somebody was, and it is no use.
-fn unreached(server: &str, why: &Unreached) -> Error {
+/// Returns the error for a failed connection: temporary if no server answered, permanent if an unsuitable one did.
+fn connect_error(server: &str, why: &ConnectFailure) -> Error {
     match why {
-        Unreached::Stopped => Error::Lost(format!("{server}: interrupted before anybody answered")),
-        Unreached::Refused => Error::Lost(format!("{server}: nobody answered; nothing listens there")),
-        Unreached::Net(error) => {
+        ConnectFailure::Stopped => Error::Lost(format!("{server}: interrupted before anybody answered")),
+        ConnectFailure::Refused => Error::Lost(format!("{server}: nobody answered; nothing listens there")),
+        ConnectFailure::Net(error) => {
             let what = format!("{server}: {error}");
             let is_busy = matches!(error, NetError::Closed(Closed::Peer { code: code::BUSY, .. }));
             let is_lost =
-                matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::Narrow)) || is_busy;
+                matches!(error, NetError::Connect(ConnectError::NoAnswer | ConnectError::PathMtuTooSmall))
+                    || is_busy;
             if is_lost { Error::Lost(what) } else { Error::Failed(what) }
         }
     }

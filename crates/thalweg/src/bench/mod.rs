@@ -1,21 +1,21 @@
-//! `thalweg bench`: how fast a path is, from memory to memory.
+//! `thalweg bench`: measures the throughput of a path, from memory to memory.
 
 pub mod arguments;
 mod client;
-mod ends;
+mod endpoints;
 mod server;
 pub(crate) mod stream;
-pub(crate) mod words;
+pub(crate) mod text;
 
 use crate::console::{Console, Done, Error};
 use crate::values::resolve;
 use arguments::{Bench, End};
 use client::{Peer, client};
-pub use ends::SERVICE;
-use server::{Here, server};
+pub use endpoints::SERVICE;
+use server::{LoopbackServer, server};
 pub use stream::write_for;
 
-/// Measures, or helps somebody to.
+/// Runs a benchmark endpoint, or both.
 pub fn bench(what: &Bench, console: &Console) -> Done {
     match &what.end {
         Some(End::Server(arguments)) => server(arguments, console),
@@ -27,7 +27,7 @@ pub fn bench(what: &Bench, console: &Console) -> Done {
             client(&peer, &arguments.options, console)
         }
         None => {
-            let here = Here::start(&what.both, console)?;
+            let here = LoopbackServer::start(&what.both, console)?;
             let peer = Peer { name: "here", address: here.address, key: Some(here.key), is_here: true };
             client(&peer, &what.both, console)
         }

@@ -1,9 +1,9 @@
-//! The server: what it counts, for whoever comes.
+//! Benchmark server: serves clients and counts.
 
 use super::arguments::{BenchOptions, BenchServerArguments};
-use super::ends::{counted, cpu, failed, socket};
-use super::stream::{LONGEST, LOOK, Request, read_within, write_for};
-use super::words::server_line;
+use super::endpoints::{counted, cpu, failed, socket};
+use super::stream::{MAX_DURATION, POLL_INTERVAL, Request, read_within, write_for};
+use super::text::server_line;
 use crate::advice::Findings;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
@@ -22,12 +22,12 @@ use thalweg_proto::payload::Slice;
 
 pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
     let (socket, identity) = socket(arguments.bind, &arguments.socket, Some(&console.registry))?;
-    console.say(&format!("listening on {}, key {}", socket.local(), identity.public()));
+    console.inform(&format!("listening on {}, key {}", socket.local(), identity.public()));
     let stop = interruptible_by(console)?;
     let mut open: Vec<Connection> = Vec::new();
     let (results, finished) = mpsc::channel();
     let (mut active, mut served) = (0u32, 0u32);
-    let work = Arc::new(Work::default());
+    let work = Arc::new(CpuAccount::default());
     let longest = Duration::from_nanos(arguments.longest.as_picos() / 1000);
     // One client may make many connections.
     while !(arguments.once && served > 0 && active == 0) {
@@ -39,14 +39,14 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
         }
         open.retain(|connection| connection.closed().is_none());
         if let Some(connection) = socket.accept_within(Duration::from_millis(100)).map_err(failed)? {
-            // Those that are refused must not keep those that have ended from being counted out.
+            // Refused connections must not delay the accounting of ended ones.
             if active >= arguments.connections {
                 connection.close(code::BUSY, "there are too many connections; try again later");
             } else {
                 let (remote, results, work) = (connection.remote(), results.clone(), Arc::clone(&work));
                 let watch = connection.another();
                 let serving = move || {
-                    // Whoever waits for results may have stopped.
+                    // The receiver of results may be gone.
                     let _ = results.send((remote, serve(connection, longest, &work)));
                 };
                 match std::thread::Builder::new().name("bench".into()).spawn(serving) {
@@ -68,49 +68,49 @@ pub fn server(arguments: &BenchServerArguments, console: &Console) -> Done {
                 Ok(result) => {
                     console.print(&console.style.folded(&format!("{remote}: {}\n", server_line(&result))))?;
                 }
-                Err(error) => console.say(&format!("{remote}: {error}")),
+                Err(error) => console.inform(&format!("{remote}: {error}")),
             }
         }
     }
     Ok(())
 }
 
-/// The bytes of all connections, of those that have ended first. The processor's time is the process's, and each connection has its
-/// share of it by what it carried.
+/// Byte count of the ended connections, and byte counters of the active ones. CPU time is measured per process and
+/// divided among connections in proportion to their bytes.
 #[derive(Default)]
-struct Work(Mutex<(u64, Vec<Arc<AtomicU64>>)>);
+struct CpuAccount(Mutex<(u64, Vec<Arc<AtomicU64>>)>);
 
-impl Work {
+impl CpuAccount {
     fn locked(&self) -> MutexGuard<'_, (u64, Vec<Arc<AtomicU64>>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes of all up to now.
+    /// Returns the bytes of all connections so far.
     fn carried(&self) -> u64 {
         let work = self.locked();
         work.0 + work.1.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum::<u64>()
     }
 
-    /// A connection begins.
-    fn begin(&self) -> Going<'_> {
+    /// Registers a new connection.
+    fn begin(&self) -> ConnectionAccount<'_> {
         let (bytes, carried) = (Arc::new(AtomicU64::new(0)), self.carried());
         self.locked().1.push(Arc::clone(&bytes));
-        Going { work: self, bytes, began: Instant::now(), cpu: cpu(), carried }
+        ConnectionAccount { work: self, bytes, began: Instant::now(), cpu: cpu(), carried }
     }
 }
 
-/// The work for one connection, up to its end.
-struct Going<'a> {
-    work: &'a Work,
+/// Accounting of one connection until it ends.
+struct ConnectionAccount<'a> {
+    work: &'a CpuAccount,
     bytes: Arc<AtomicU64>,
     began: Instant,
-    /// The processor's time before it, and the bytes of all.
+    /// CPU time of the process, and bytes of all connections, at its start.
     cpu: Duration,
     carried: u64,
 }
 
-impl Going<'_> {
-    /// Its share of the processor's time since it began.
+impl ConnectionAccount<'_> {
+    /// Returns its share of the CPU time since its start.
     fn cpu(&self) -> Duration {
         let bytes = self.bytes.load(Ordering::Relaxed);
         let all = self.work.carried().saturating_sub(self.carried).max(bytes).max(1);
@@ -118,7 +118,7 @@ impl Going<'_> {
     }
 }
 
-impl Drop for Going<'_> {
+impl Drop for ConnectionAccount<'_> {
     fn drop(&mut self) {
         let mut work = self.work.locked();
         work.0 += self.bytes.load(Ordering::Relaxed);
@@ -126,8 +126,8 @@ impl Drop for Going<'_> {
     }
 }
 
-/// Serves one connection; sends for `longest` at most.
-fn serve(connection: Connection, longest: Duration, work: &Work) -> Result<Value, NetError> {
+/// Serves one connection; sends for at most `longest`.
+fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result<Value, NetError> {
     let watch = connection.another();
     let (mut send, mut receive) = connection.split();
     let mut request = [0; Request::LENGTH];
@@ -160,7 +160,7 @@ fn serve(connection: Connection, longest: Duration, work: &Work) -> Result<Value
     // Shorter than 4 GiB.
     send.write_slice(Slice::new((text.len() as u32).to_be_bytes()))?;
     match send.finish() {
-        // The client does not wait for ever, and says itself what had come by then.
+        // The client stops waiting at a timeout, and reports its own count.
         Err(NetError::Closed(Closed::Peer { code: code::DONE, .. })) => {}
         finished => finished?,
     }
@@ -168,7 +168,7 @@ fn serve(connection: Connection, longest: Duration, work: &Work) -> Result<Value
     Ok(result)
 }
 
-/// Does `work`, and what is learned of the path meanwhile.
+/// Runs `work`, and returns observations of the path made meanwhile.
 fn observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advisor>) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -176,7 +176,7 @@ fn observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advis
             let (clock, mut advisor) = (Clock::new(), Advisor::default());
             while !over.load(Ordering::Relaxed) {
                 advisor.observe(clock.now(), &watch.stats());
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             advisor
         });
@@ -186,15 +186,15 @@ fn observed<T>(watch: &Connection, work: impl FnOnce() -> T) -> (T, Option<Advis
     })
 }
 
-/// The server of a bench without an end: on the loopback, in this process. It ends when this is dropped.
-pub struct Here {
+/// Server of a benchmark without a remote endpoint: on loopback, in this process. It ends when this is dropped.
+pub struct LoopbackServer {
     pub address: SocketAddr,
     pub key: PublicKey,
     over: Arc<AtomicBool>,
 }
 
-impl Here {
-    /// Listens on a port that the system picks.
+impl LoopbackServer {
+    /// Listens on a port chosen by the kernel.
     pub fn start(options: &BenchOptions, console: &Console) -> Result<Self, Error> {
         let bind = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
         let (socket, identity) = socket(bind, &options.socket, Some(&console.registry))?;
@@ -208,20 +208,21 @@ impl Here {
     }
 }
 
-impl Drop for Here {
+impl Drop for LoopbackServer {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
     }
 }
 
-/// Serves whoever comes, each on a thread of its own. Only the client of this process knows the port, and it tells of failures.
+/// Serves each connection on a thread of its own. Only the client of this process knows the port, and it reports
+/// failures.
 fn accept(socket: &Socket, over: &AtomicBool) {
-    let work = Arc::new(Work::default());
+    let work = Arc::new(CpuAccount::default());
     while !over.load(Ordering::Relaxed) {
-        match socket.accept_within(LOOK) {
+        match socket.accept_within(POLL_INTERVAL) {
             Ok(Some(connection)) => {
                 let work = Arc::clone(&work);
-                std::thread::spawn(move || serve(connection, LONGEST, &work));
+                std::thread::spawn(move || serve(connection, MAX_DURATION, &work));
             }
             Ok(None) => {}
             Err(_) => return,
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn connections_share_the_time_of_the_processor_by_their_bytes() {
-        let work = Work::default();
+        let work = CpuAccount::default();
         let (first, second) = (work.begin(), work.begin());
         first.bytes.store(3_000, Ordering::Relaxed);
         second.bytes.store(1_000, Ordering::Relaxed);
@@ -244,7 +245,7 @@ mod tests {
         }
         let (low, high) = (first.cpu(), (cpu() - first.cpu).mul_f64(0.75));
         assert!(low > Duration::from_millis(1) && low <= high, "{low:?} of {high:?}");
-        // What others carried before or carry after they have ended counts as well.
+        // Bytes of other connections count even after those have ended.
         drop(second);
         let third = work.begin();
         third.bytes.store(500, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Processes that this one started, and the signals that tell of them.
+//! Child processes, and the signals that report them.
 
 use crate::console::{Console, Error};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process};
@@ -11,17 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The signals that have come.
+/// Signals received by this process.
 #[derive(Debug)]
 pub struct Signals {
-    /// A byte comes with each.
+    /// Becomes readable on each signal.
     wake: UnixStream,
     interrupted: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// From now on Ctrl-C does nothing to this process by itself: it is for the command, which has it too.
+    /// Installs the handlers. From now on Ctrl-C does not end this process: the command, which also receives it,
+    /// handles it.
     pub fn new() -> Result<Self, Error> {
         use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
         use signal_hook::{flag, low_level::pipe};
@@ -50,25 +51,25 @@ impl Signals {
         });
         let wake = self.wake.as_fd();
         let mut fds = [rustix::event::PollFd::new(&wake, rustix::event::PollFlags::IN)];
-        // Whatever ends the wait, the caller looks at what there is.
+        // The caller checks all conditions, whatever ended the wait.
         let _ = rustix::event::poll(&mut fds, span.as_ref());
         let mut bytes = [0; 64];
         while (&self.wake).read(&mut bytes).is_ok_and(|read| read > 0) {}
     }
 
-    /// Ctrl-C since the last call.
+    /// Returns true if Ctrl-C was pressed since the last call.
     pub fn was_interrupted(&self) -> bool {
         self.interrupted.swap(false, Ordering::Relaxed)
     }
 
-    /// This process was asked to end.
+    /// Returns true if this process was asked to terminate.
     pub fn is_to_end(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Waits for a child, and asks it to end when this process is asked to.
+    /// Waits for a child, and forwards requests to terminate to it.
     pub fn wait_for(&self, mut child: Child, console: &Console) -> Result<ExitStatus, Error> {
-        let mut told = false;
+        let mut is_signalled = false;
         loop {
             let ended = child.try_wait();
             match ended.map_err(|error| Error::Failed(format!("cannot wait for a process: {error}")))? {
@@ -78,8 +79,8 @@ impl Signals {
                     }
                     return Ok(status);
                 }
-                None if self.is_to_end() && !told => {
-                    told = true;
+                None if self.is_to_end() && !is_signalled => {
+                    is_signalled = true;
                     send(child.id(), Signal::TERM);
                 }
                 None => {}
@@ -89,32 +90,32 @@ impl Signals {
     }
 }
 
-/// The exit code that tells how a process ended, as shells have it.
+/// Returns the exit code for a process status, by the convention of shells.
 pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Sends a signal to a process, if it is there.
+/// Sends a signal to a process, if it exists.
 pub fn send(id: u32, signal: Signal) {
     if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
         let _ = kill_process(id, signal);
     }
 }
 
-/// A command that runs at a node.
+/// A command that runs on a node.
 #[derive(Debug)]
 pub struct Running {
-    /// The command, for people.
+    /// The command, for display.
     pub what: String,
-    /// The number of its process.
+    /// Process ID.
     pub id: u32,
-    /// Its end.
+    /// Exit status, once the command has ended.
     pub ended: Option<ExitStatus>,
 }
 
-/// Takes note of all that has ended. Processes whose parents are gone are children of the first one, which has to see them off.
+/// Reaps all ended processes, including orphans, which this process inherits as the first of its PID namespace.
 pub fn reap(running: &mut [Running]) {
-    // Of all children; an error says that there are none.
+    // An error means that there are no children.
     while let Ok(Some((id, status))) = rustix::process::wait(WaitOptions::NOHANG) {
         let status: WaitStatus = status;
         let id = id.as_raw_nonzero().get().unsigned_abs();
@@ -124,10 +125,10 @@ pub fn reap(running: &mut [Running]) {
     }
 }
 
-/// Time for commands to end by themselves when they are told to.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Ends all commands that run: asks them, and then does not ask.
+/// Ends all running commands: with a request, and after [`GRACE`] by force.
 pub fn end(running: &mut [Running], signals: &Signals) {
     for signal in [Signal::TERM, Signal::KILL] {
         let until = Instant::now() + GRACE;
@@ -139,7 +140,7 @@ pub fn end(running: &mut [Running], signals: &Signals) {
     }
 }
 
-/// A call that found no such file, for people.
+/// Returns the error for a command that could not be started.
 pub fn cannot_start(what: &str, error: &std::io::Error) -> Error {
     match error.kind() {
         ErrorKind::NotFound => Error::Usage(format!("there is no command `{what}`")),

@@ -1,7 +1,7 @@
-//! `thalweg compare --live`: each scheme in a live network of the scenario and beside it simulated, and TCP of the kernel in the same
-//! network.
+//! `thalweg compare --live`: runs each scheme in a live network of the scenario and in the simulator, and the kernel's
+//! TCP in the same live network.
 //!
-//! A live run is `thalweg shell --traffic`, a process of its own, so that what one leaves in its namespaces is gone before the next.
+//! A live run is a separate process (`thalweg shell --traffic`): its namespaces are gone before the next run.
 
 use super::traffic::known;
 use crate::arguments::CompareArguments;
@@ -20,45 +20,45 @@ use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult, Simulation};
 
-/// A scheme in one of the two places.
+/// Results of a scheme, either live or simulated.
 #[derive(Clone, Debug)]
 struct Outcome {
     scheme: String,
     place: &'static str,
     flows: Vec<FlowOutcome>,
-    /// The certificate of a live run: true if it is valid, and why not.
+    /// Fidelity certificate of a live run: true if valid, and the reason if not.
     fidelity: Option<(bool, String)>,
 }
 
-/// A flow's part.
+/// Results of a flow.
 #[derive(Clone, Debug)]
 struct FlowOutcome {
     name: String,
     goodput: f64,
     resent: f64,
-    /// The mean one-way delay of its packets, and how many there were.
+    /// Mean one-way delay of its packets in seconds, and their number.
     delay: Option<(f64, f64)>,
-    /// The mean of the window over time, in packets.
+    /// Time average of the window, in packets.
     window: Option<f64>,
 }
 
-/// Compares schemes in both places.
+/// Compares schemes, live and simulated.
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let source = &Source::find(&arguments.file)?;
     let names = typed(&arguments.schemes);
     let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
     let sets = &arguments.options.sets;
-    // What is wrong with the scenario or a scheme is said before anything runs.
-    let (loaded, schemes, of_schemes) = compared(source, sets, &ours, &[], &console.registry)?;
-    if let Some(note) = of_schemes.note {
-        console.say(&note);
+    // Report errors in the scenario or a scheme before anything runs.
+    let (loaded, schemes, scheme_options) = compared(source, sets, &ours, &[], &console.registry)?;
+    if let Some(note) = scheme_options.note {
+        console.inform(&note);
     }
     plan(loaded.spec(), &PlanOptions::default()).map_err(|error| Error::Usage(error.to_string()))?;
     for name in &names {
         name.strip_prefix(KERNEL).map_or(Ok(()), |name| known(name).map(|_| ()))?;
     }
     let length = loaded.spec().duration;
-    console.say(&format!("{} of {length}, one after the other", counted(names.len() as u64, "live run")));
+    console.inform(&format!("{} of {length}, one after the other", counted(names.len() as u64, "live run")));
     let out = arguments.options.out.as_deref();
     if let Some(out) = out {
         let made = std::fs::create_dir_all(out);
@@ -70,8 +70,8 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
             outcomes.push(simulated(name, &scheme.spec, arguments.options.seed)?);
         }
-        let asked = Asked { source, sets, seed: arguments.options.seed };
-        let outcome = live(name, asked, out.map(|out| folder(out, name)).as_deref());
+        let parameters = LiveParameters { source, sets, seed: arguments.options.seed };
+        let outcome = live(name, parameters, out.map(|out| folder(out, name)).as_deref());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
         }
@@ -117,38 +117,38 @@ fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
     (count > 0.0).then(|| series.points.iter().map(|(_, window)| window).sum::<f64>() / count)
 }
 
-/// The folder of a live run, of all that are written to `out`.
+/// Returns the folder below `out` for a scheme's live run.
 fn folder(out: &Path, scheme: &str) -> PathBuf {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     out.join(scheme.chars().map(letter).collect::<String>())
 }
 
-/// The network of a live run.
+/// Parameters of a live run's network.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct LiveParameters<'a> {
     source: &'a Source,
     sets: &'a [String],
     seed: Option<u64>,
 }
 
-/// A scenario with a scheme for all of its streams, simulated and live.
+/// A scenario with one scheme for all flows, simulated and live.
 pub(crate) struct Both {
-    /// The goodput of all flows in bit/s: simulated, and live.
+    /// Goodput of all flows in bit/s: simulated, live.
     pub goodput: [f64; 2],
-    /// The mean one-way delay in seconds, where it is known.
+    /// Mean one-way delay in seconds, if known: simulated, live.
     pub delay: [Option<f64>; 2],
-    /// The reason for which the live run is not valid, if it is not.
+    /// Reason the live run is invalid, if it is.
     pub not_valid: Option<String>,
 }
 
-/// Runs a scenario in both places; what the live run leaves is put into `folder`.
+/// Runs a scenario both ways; writes the files of the live run to `folder`.
 pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Console) -> Result<Both, Error> {
     let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
-    let Some(own) = schemes.first() else {
+    let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
-    let simulated = simulated(scheme, &own.spec, None)?;
-    let live = live(scheme, Asked { source, sets: &[], seed: None }, Some(folder))?;
+    let simulated = simulated(scheme, &chosen.spec, None)?;
+    let live = live(scheme, LiveParameters { source, sets: &[], seed: None }, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
     Ok(Both {
         goodput: [simulated.goodput(), live.goodput()],
@@ -157,26 +157,26 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
     })
 }
 
-fn live(name: &str, asked: Asked<'_>, folder: Option<&Path>) -> Result<Outcome, Error> {
+fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Result<Outcome, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(program);
-    command.arg("shell").arg(asked.source.argument()).args(["--quiet", "--all", "--traffic", name]);
+    command.arg("shell").arg(parameters.source.argument()).args(["--quiet", "--all", "--traffic", name]);
     if let Some(folder) = folder {
         command.arg("--out").arg(folder);
     }
-    for set in asked.sets {
+    for set in parameters.sets {
         command.args(["--set", set]);
     }
-    if let Some(seed) = asked.seed {
+    if let Some(seed) = parameters.seed {
         command.args(["--seed", &seed.to_string()]);
     }
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| Error::Failed(format!("cannot start a live run: {error}")))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().trim_start_matches("error: ");
-        let text = format!("{name} live: {said}");
+        let error_text = String::from_utf8_lossy(&output.stderr);
+        let error_text = error_text.trim().trim_start_matches("error: ");
+        let text = format!("{name} live: {error_text}");
         return Err(if output.status.code() == Some(2) { Error::Usage(text) } else { Error::Failed(text) });
     }
     let document: Value = serde_json::from_slice(&output.stdout)
@@ -226,7 +226,7 @@ impl Outcome {
         self.flows.iter().map(|flow| flow.resent).sum()
     }
 
-    /// The mean over flows.
+    /// Returns the mean window over all flows.
     fn window(&self) -> Option<f64> {
         let windows: Vec<f64> = self.flows.iter().filter_map(|flow| flow.window).collect();
         (!windows.is_empty()).then(|| windows.iter().sum::<f64>() / windows.len() as f64)

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use thalweg_proto::units::Duration;
 
-/// The nodes of the network.
+/// The nodes of the network: this host with the gate, and the exit.
 const NODES: [&str; 2] = ["here", "outside"];
 
 /// `thalweg gate`.

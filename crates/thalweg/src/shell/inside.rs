@@ -1,4 +1,4 @@
-//! The first process in namespaces of its own: it makes hosts, starts commands at them, and keeps the network going until the
+//! The first process in the namespaces: it creates hosts, starts commands on them, and runs the network until the
 //! command ends.
 
 use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
@@ -7,7 +7,7 @@ use super::threads::Threads;
 use super::view::{self, LiveView};
 use super::{INSIDE, Network, ShellArguments, results};
 use crate::console::{Console, Done, Error};
-use crate::wall;
+use crate::wall_clock;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal as _};
@@ -19,7 +19,7 @@ use thalweg_live::forward::{Lender, open, take};
 use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, settle};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
-/// The time for which the commands of `--run` have a start.
+/// Default head start of the commands of `--run`.
 const START: Duration = Duration::from_millis(300);
 
 fn refused(error: &HostError) -> Error {
@@ -29,7 +29,7 @@ fn refused(error: &HostError) -> Error {
 /// Runs the network and the commands in it.
 pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
-    let link = taken_link()?;
+    let link = receive_link()?;
     let mut lender = plan.outside.map(|_| Lender::new(link));
     let signals = Signals::new()?;
     settle(plan).map_err(|error| refused(&error))?;
@@ -40,22 +40,23 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for (node, _) in plan.hosts() {
         let (host, port) = make(plan, node).map_err(|error| refused(&error))?;
-        devices.push(Device { node, port, door: None });
+        devices.push(Device { node, port, gateway_tap: None });
         hosts.push(host);
     }
     if plan.outside.is_none() {
         serve(plan, &hosts).map_err(|error| refused(&error))?;
     }
-    let way_out = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
-    if let (Some((host, device)), Some(lender)) = (way_out, lender.take()) {
-        let (door, entrance) = open(plan, host, &device.port, lender).map_err(|error| refused(&error))?;
-        device.door = Some(door);
-        devices.push(Device { node: host.node, port: entrance, door: None });
+    let gateway = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
+    if let (Some((host, device)), Some(lender)) = (gateway, lender.take()) {
+        let (gateway_tap, entrance) =
+            open(plan, host, &device.port, lender).map_err(|error| refused(&error))?;
+        device.gateway_tap = Some(gateway_tap);
+        devices.push(Device { node: host.node, port: entrance, gateway_tap: None });
     }
     let names: Vec<&str> = plan.hosts().map(|(_, host)| host.name.as_str()).collect();
     let capture = arguments.pcap.as_deref().map(|path| {
         let file = File::create(path).map(BufWriter::new);
-        let capture = file.and_then(|file| Capture::new(file, wall::nanos(), &names));
+        let capture = file.and_then(|file| Capture::new(file, wall_clock::nanos(), &names));
         capture.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))
     });
     let capture = capture.transpose()?.map(|capture| Arc::new(Mutex::new(capture)));
@@ -82,7 +83,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         None => commands.run(&signals, || threads.has_one_ended(), show, console),
     };
     end(&mut commands.running, &signals);
-    // Results are printed where it was.
+    // The results are printed in place of the view.
     view.take();
     let driven = threads.end()?;
     let broken = driven.iter().find_map(|driven| driven.emulator.error().map(ToString::to_string));
@@ -110,9 +111,9 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
 }
 
-/// The link to the processes outside, which has been in the place of standard input and hands that over. From now on this process
-/// ends with its parent.
-fn taken_link() -> Result<OwnedFd, Error> {
+/// Returns the link to the processes outside, which was passed as standard input, after restoring the real standard
+/// input from it. From now on this process ends with its parent.
+fn receive_link() -> Result<OwnedFd, Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let link = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let handed = || {
@@ -126,7 +127,7 @@ fn taken_link() -> Result<OwnedFd, Error> {
     Ok(link)
 }
 
-/// The commands at hosts.
+/// The commands on hosts.
 struct Commands<'a> {
     arguments: &'a ShellArguments,
     network: &'a Network,
@@ -135,7 +136,7 @@ struct Commands<'a> {
 }
 
 impl Commands<'_> {
-    /// Runs all commands until the last of the call has ended, or time is over; its exit code.
+    /// Runs all commands until the main command has ended or the time is over; returns its exit code.
     fn run(
         &mut self,
         signals: &Signals,
@@ -162,33 +163,33 @@ impl Commands<'_> {
             }
         }
         let (words, command) = self.command();
-        self.greet(&words, console);
+        self.print_surroundings(&words, console);
         self.start(self.network.at, &words, command)?;
         let main = self.running.len() - 1;
         let mut interrupts = 0;
         loop {
             reap(&mut self.running);
             if let Some(status) = self.running[main].ended {
-                self.tell(main, console);
+                self.report_failures(main, console);
                 return Ok(exit_code(status));
             }
             interrupts += u32::from(signals.was_interrupted());
             let is_over = until.is_some_and(|until| Instant::now() >= until);
-            // The command has had the first Ctrl-C, too, and may go on.
+            // The command received the first Ctrl-C, too, and may continue.
             if is_over || network_ended() {
                 return Ok(0);
             }
             if signals.is_to_end() || interrupts >= 2 {
                 return Ok(INTERRUPTED);
             }
-            // The network ends by itself only after a day or for a fault: looked at now and then.
-            let look = Instant::now() + Duration::from_secs(1);
-            let look = show().map_or(look, |next| next.min(look));
-            signals.wait(Some(until.map_or(look, |until| until.min(look))));
+            // Poll: the network ends only after a day or because of an error.
+            let next_poll = Instant::now() + Duration::from_secs(1);
+            let next_poll = show().map_or(next_poll, |next| next.min(next_poll));
+            signals.wait(Some(until.map_or(next_poll, |until| until.min(next_poll))));
         }
     }
 
-    /// The command of the call, or a shell.
+    /// Returns the command of the call, or a shell.
     fn command(&self) -> (String, Command) {
         let Some((program, rest)) = self.arguments.command.split_first() else {
             let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
@@ -204,7 +205,7 @@ impl Commands<'_> {
     fn start(&mut self, node: usize, what: &str, mut command: Command) -> Result<(), Error> {
         let host = self.hosts.iter().find(|host| host.node == node);
         if let Some(host) = host {
-            // Children are where the thread is that starts them.
+            // A child inherits the network namespace of the thread that starts it.
             host.enter().map_err(|error| refused(&error))?;
         }
         command.env_remove(INSIDE).env("THALWEG_NODE", &self.network.plan.nodes[node].name);
@@ -213,14 +214,14 @@ impl Commands<'_> {
         Ok(())
     }
 
-    /// Tells who sits at a terminal where that is.
-    fn greet(&self, words: &str, console: &Console) {
+    /// Prints the node and its surroundings for an interactive user.
+    fn print_surroundings(&self, words: &str, console: &Console) {
         if self.arguments.command.is_empty() && std::io::stdin().is_terminal() {
             let node = &self.network.plan.nodes[self.network.at];
             let others = self.network.plan.nodes.iter().filter(|other| other.name != node.name);
             let others: Vec<String> =
                 others.take(20).map(|node| format!("{} ({})", node.name, node.addresses[0])).collect();
-            console.say(&format!(
+            console.inform(&format!(
                 "{words} at {} ({}); there are {}",
                 node.name,
                 node.addresses[0],
@@ -229,8 +230,8 @@ impl Commands<'_> {
         }
     }
 
-    /// Tells which commands of `--run` failed before the last of the call had ended.
-    fn tell(&self, main: usize, console: &Console) {
+    /// Reports the commands of `--run` that failed before the main command had ended.
+    fn report_failures(&self, main: usize, console: &Console) {
         for other in &self.running[..main] {
             if let Some(status) = other.ended.filter(|status| !status.success()) {
                 console.complain(&format!("`{}` failed: {status}", other.what));
@@ -239,5 +240,5 @@ impl Commands<'_> {
     }
 }
 
-/// The exit code of a run that a signal ended.
+/// Exit code of a run that a signal ended.
 const INTERRUPTED: i32 = 130;

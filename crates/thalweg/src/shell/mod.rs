@@ -165,16 +165,16 @@ impl Network {
         let length = arguments.traffic.as_ref().map(|_| arguments.duration.unwrap_or(spec.duration));
         let named = arguments.at.iter().chain(arguments.run.iter().map(|(node, _)| node));
         let size = |size: &Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
-        let wishes = PlanOptions {
+        let plan_options = PlanOptions {
             hosts: named.cloned().collect(),
             outside: arguments.outside.clone(),
             mtus: arguments.mtu.iter().map(|(link, mtu)| (link.clone(), size(mtu))).collect(),
             marks_feedback: arguments.mark_feedback,
-            holds_acks: arguments.hold_acks,
+            ack_delay: arguments.hold_acks,
             // Let the last packets arrive.
             duration: length.map(|length| length + Duration::from_secs(2)).or(arguments.duration),
         };
-        let mut plan = plan(&spec, &wishes).map_err(|error| Error::Usage(error.to_string()))?;
+        let mut plan = plan(&spec, &plan_options).map_err(|error| Error::Usage(error.to_string()))?;
         let at = match &arguments.at {
             Some(name) => plan.node(name),
             None => first_source(&plan, &spec),
@@ -196,7 +196,7 @@ fn first_source(plan: &Plan, spec: &thalweg_sim::spec::Spec) -> Option<usize> {
     if group.access.is_none() {
         return Some(group.from.0 as usize);
     }
-    // With links of its own it has been made behind the nodes of the scenario.
+    // A dedicated access link adds this host after the nodes of the scenario.
     plan.hosts().map(|(number, _)| number).find(|&number| number >= spec.nodes.len())
 }
 

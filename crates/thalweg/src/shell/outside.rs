@@ -1,4 +1,4 @@
-//! The process that a user starts: it makes namespaces, starts the one within, and waits for it.
+//! The process that a user starts: it creates namespaces, starts the process inside, and waits for it.
 
 use super::{INSIDE, LENDER, Network, ShellArguments, view};
 use crate::console::{Console, Done, Error};
@@ -12,26 +12,26 @@ use std::process::{Command, Stdio};
 use thalweg_live::forward::{self, hand, loan};
 use thalweg_live::host::{Names, end_with_parent, enter};
 
-/// Starts this command again in namespaces of its own, and ends as that ends.
+/// Re-executes this command in new namespaces, and exits with its status.
 pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     for note in &network.plan.notes {
-        console.say(&format!("note: {note}"));
+        console.inform(&format!("note: {note}"));
     }
     if cfg!(debug_assertions) {
-        console.say("warning: this program was built without full optimisation: fast links will be late");
+        console.inform("warning: this program was built without full optimisation: fast links will be late");
     }
-    // Programs that end with the call are refused here, where nothing has been made yet.
+    // Reject an unknown command here, before anything is created.
     if let Some(command) = arguments.command.first()
         && !exists(command)
     {
         return Err(Error::Usage(format!("there is no command `{}`", command.to_string_lossy())));
     }
     if let Some(node) = network.plan.outside
-        && let IpAddr::V4(own) = network.plan.nodes[node].addresses[0]
+        && let IpAddr::V4(node_address) = network.plan.nodes[node].addresses[0]
     {
         let routes = std::fs::read_to_string("/proc/net/route").unwrap_or_default();
-        for (network, bits) in taken(&routes, own) {
-            console.say(&format!(
+        for (network, bits) in taken(&routes, node_address) {
+            console.inform(&format!(
                 "note: this host has a way to {network}/{bits}, and addresses of nodes here are in it: behind the way out they are not reached"
             ));
         }
@@ -39,7 +39,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     if arguments.all {
-        // Nobody else reads the results.
+        // Without a reader of standard output, the results would be lost.
         end_with_parent(std::io::stdout().as_fd()).map_err(|error| Error::Failed(error.to_string()))?;
     }
     let (link, alive) = linked(&program, network.plan.outside.is_some())?;
@@ -49,7 +49,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     let mut inside = Command::new(program);
     inside.args(std::env::args_os().skip(1)).env(INSIDE, kind).stdin(link);
     let child = inside.spawn();
-    // With the last copy of the link's end the lender ends.
+    // The lender ends when the last copy of this end of the link is closed.
     drop(inside);
     let child =
         child.map_err(|error| Error::Failed(format!("cannot start the first process within: {error}")))?;
@@ -60,14 +60,14 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     }
     match exit_code(status) {
         0 => Ok(()),
-        // It has said why.
+        // The process inside has reported the reason.
         code => std::process::exit(code),
     }
 }
 
-/// The standard input of the process within, and what this process keeps open for as long as it lives. The former is a socket
-/// through which come standard input, the other end of the latter (see [`end_with_parent`]) and, if `is_lent`, sockets of the real
-/// network, from a process that this starts.
+/// Returns the standard input of the process inside, and the pipe that this process keeps open as long as it lives. The
+/// former is a socket that passes the real standard input, the other end of the pipe (see [`end_with_parent`]) and, if
+/// `is_lent`, sockets of the real network, created by a process that this function starts.
 fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let [one, other] = loan().map_err(|error| failed(error.into()))?;
@@ -78,43 +78,43 @@ fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error>
     if is_lent {
         let mut lender = Command::new(program);
         lender.args(std::env::args_os().skip(1)).env(INSIDE, LENDER).stdin(one);
-        // Whoever reads what commands print waits for nobody else.
+        // A reader of the commands' output must not wait for this process.
         lender.stdout(Stdio::null()).stderr(Stdio::null());
         lender.spawn().map_err(failed)?;
     }
     Ok((other, alive))
 }
 
-/// Lends sockets until the process within is gone.
+/// Passes sockets until the process inside is gone.
 pub fn lend() -> Done {
-    // Ctrl-C is for commands.
+    // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
     forward::lend(std::io::stdin().as_fd())
         .map_err(|_| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
 }
 
-/// The bits with which all addresses of nodes begin.
+/// Common address prefix of all nodes, in bits.
 const NODES: u32 = 16;
 
-/// The networks of this host, but the way to everywhere, that have addresses as nodes have: by their first address and their bits, from
-/// the text of `/proc/net/route`.
-fn taken(routes: &str, own: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
+/// Returns the networks of this host that overlap the nodes' address range, except the default route, as first address
+/// and prefix length, from the text of `/proc/net/route`.
+fn taken(routes: &str, node_address: Ipv4Addr) -> Vec<(Ipv4Addr, u32)> {
     let route = |line: &str| {
         let mut words = line.split_whitespace().skip(1);
-        // The system writes addresses as numbers in the byte order of this host.
+        // The kernel prints addresses as numbers in host byte order.
         let mut address = |skip| {
             let number = u32::from_str_radix(words.nth(skip)?, 16).ok()?;
             Some(u32::from_be_bytes(number.to_ne_bytes()))
         };
         let (to, mask) = (address(0)?, address(5)?);
         let bits = mask.count_ones();
-        let is_shared = |bits: u32| (to ^ own.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0;
+        let is_shared = |bits: u32| (to ^ node_address.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0;
         (bits > 0 && is_shared(bits.min(NODES))).then_some((Ipv4Addr::from_bits(to), bits))
     };
     routes.lines().skip(1).filter_map(route).collect()
 }
 
-/// A file of that name is where commands are.
+/// Returns true if a file with this name is in the search path.
 fn exists(command: &std::ffi::OsStr) -> bool {
     let path = std::path::Path::new(command);
     if path.components().count() > 1 {
@@ -128,7 +128,7 @@ fn exists(command: &std::ffi::OsStr) -> bool {
 mod tests {
     use super::*;
 
-    /// The lines of a host with the way to everywhere, a network of its own, one that has the nodes' and one within it.
+    /// A host with a default route, a network of its own, the nodes' network and a subnet of it.
     #[test]
     fn networks_with_the_addresses_of_nodes_are_found() {
         let of = |to: [u8; 4], mask: [u8; 4]| {

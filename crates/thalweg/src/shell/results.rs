@@ -1,4 +1,4 @@
-//! The results of a live run: the same document, folder and page as those of a simulated one, and a certificate.
+//! Results of a live run: the same document, folder and page as of a simulated run, and a fidelity certificate.
 
 use super::traffic::Carried;
 use super::{Network, ShellArguments};
@@ -14,19 +14,19 @@ use thalweg_report::report::{AllSeries, report};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_sim::RunResult;
 
-/// All that a run left.
+/// Outcome of a run.
 pub struct Outcome {
-    /// The measurements of the network.
+    /// Measurements of the network.
     pub result: RunResult,
-    /// The packets that it did not carry from host to host.
+    /// Counts of packets that were not forwarded from host to host.
     pub counts: Counts,
-    /// The account of how late this host was.
+    /// Timing errors of this host.
     pub fidelity: Fidelity,
-    /// The scenario's own flows, where they were carried.
+    /// The scenario's own flows, if they were carried.
     pub carried: Option<Carried>,
 }
 
-/// Writes and prints what came out; true if the host kept up.
+/// Writes and prints the results; returns true if the host kept up.
 pub fn show(
     outcome: &Outcome,
     arguments: &ShellArguments,
@@ -54,25 +54,25 @@ pub fn show(
             folder.write("traffic.json", format!("{:#}\n", carried.document))?;
         }
         let place = folder.commit()?;
-        console.say(&format!("Results are in {}", place.display()));
+        console.inform(&format!("Results are in {}", place.display()));
     }
     if arguments.all {
         console.print(&format!("{:#}\n", all(outcome, &document)?))?;
     } else if arguments.json {
         console.print_document(&document)?;
     } else if result.flows.is_empty() {
-        console.say("No packet crossed the network.");
+        console.inform("No packet crossed the network.");
     } else {
-        console.say(summary(&document, console.style).trim_end());
+        console.inform(summary(&document, console.style).trim_end());
     }
     if let Some(carried) = carried {
-        console.say(carried.table().render(console.style).trim_end());
+        console.inform(carried.table().render(console.style).trim_end());
     }
     let verdict = fidelity.verdict();
     match &verdict {
         Verdict::Invalid(_) if network.is_measured => console.note(&certificate),
-        // Nobody asked.
-        Verdict::Valid | Verdict::Invalid(_) => console.say(&certificate),
+        // Otherwise it is an ordinary message.
+        Verdict::Valid | Verdict::Invalid(_) => console.inform(&certificate),
     }
     Ok(verdict == Verdict::Valid)
 }
@@ -92,14 +92,14 @@ fn document(result: &RunResult, network: &Network) -> Document {
     Document::of_runs(header, vec![Run::of(result)])
 }
 
-/// The certificate in words.
+/// Returns the certificate as text.
 fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
     let mut text = match fidelity.verdict() {
         Verdict::Valid => "Fidelity: valid".to_owned(),
         Verdict::Invalid(why) => format!("Fidelity: NOT VALID: {}", why.join("; ")),
     };
     for line in fidelity.to_string().lines() {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\n  {line}");
     }
     let named = [
@@ -116,8 +116,8 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
         let _ =
             write!(text, "\n  packets that address translators and firewalls stopped: {}", counts.stopped);
     }
-    if counts.told > 0 {
-        let _ = write!(text, "\n  messages of routers about congestion: {}", counts.told);
+    if counts.router_feedback > 0 {
+        let _ = write!(text, "\n  messages of routers about congestion: {}", counts.router_feedback);
     }
     if counts.waited > 0 {
         let _ = write!(text, "\n  acknowledgements that were held back: {}", counts.waited);
@@ -131,7 +131,7 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
     text
 }
 
-/// All that a run left, for programs.
+/// Returns the complete outcome as JSON.
 fn all(outcome: &Outcome, document: &Document) -> Result<Value, Error> {
     let mut text = Vec::new();
     document.write_json(&mut text).map_err(Error::Output)?;
@@ -140,7 +140,7 @@ fn all(outcome: &Outcome, document: &Document) -> Result<Value, Error> {
     Ok(serde_json::json!({ "results": results, "fidelity": json(&outcome.fidelity), "traffic": traffic }))
 }
 
-/// The certificate for programs.
+/// Returns the certificate as JSON.
 fn json(fidelity: &Fidelity) -> Value {
     let times = |of: &Lateness| {
         serde_json::json!({

@@ -1,4 +1,4 @@
-//! The threads that move packets, each through a part of the network that nothing connects with the others'.
+//! Threads that forward packets, one per connected component of the network.
 
 use crate::console::Error;
 use std::os::fd::AsFd as _;
@@ -8,17 +8,17 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 use thalweg_live::{Device, Driven, Emulator, FileCapture, NetworkObservers, Watch, drive};
 
-/// All of them.
+/// All forwarding threads.
 pub struct Threads {
     running: Vec<JoinHandle<std::io::Result<Driven>>>,
-    /// The state of what each of them has, where somebody wants to look.
+    /// State of each thread's network, if it is observed.
     pub watches: Vec<Arc<Watch>>,
-    /// They end when this is gone.
+    /// The threads end when this is closed.
     stop: UnixStream,
 }
 
 impl Threads {
-    /// Starts a thread for each network with its devices.
+    /// Starts one thread per network, with its devices.
     pub fn start(
         emulators: Vec<Emulator>,
         devices: Vec<Vec<Device>>,
@@ -32,9 +32,9 @@ impl Threads {
         for (emulator, devices) in emulators.into_iter().zip(devices) {
             let watch = is_watched.then(Arc::<Watch>::default);
             threads.watches.extend(watch.clone());
-            let (onlookers, stopped) =
+            let (observers, stopped) =
                 (NetworkObservers { capture: capture.cloned(), watch }, Arc::clone(&stopped));
-            let run = move || drive(emulator, &devices, stopped.as_fd(), began, &onlookers);
+            let run = move || drive(emulator, &devices, stopped.as_fd(), began, &observers);
             let started = Builder::new().name("network".to_owned()).spawn(run);
             let started =
                 started.map_err(|error| Error::Failed(format!("cannot start the network: {error}")))?;
@@ -43,12 +43,12 @@ impl Threads {
         Ok(threads)
     }
 
-    /// One has come to an end: there is no whole network any more.
+    /// Returns true if any thread has ended: the network is no longer complete.
     pub fn has_one_ended(&self) -> bool {
         self.running.iter().any(JoinHandle::is_finished)
     }
 
-    /// Ends those that have not come to an end by themselves.
+    /// Stops the threads that still run, and returns the results of all.
     pub fn end(self) -> Result<Vec<Driven>, Error> {
         drop(self.stop);
         let ended = self.running.into_iter().map(JoinHandle::join);

@@ -1,5 +1,5 @@
-//! The flows of a scenario as real ones: data of TCP of this host's kernel, or of this project's transport, between the hosts of a live
-//! network, each from its start to its end.
+//! Live traffic for the flows of a scenario: data over the kernel's TCP or this project's transport, between hosts of a
+//! live network, each flow from its start to its end.
 
 use crate::bench::{SERVICE, write_for};
 use crate::console::Error;
@@ -25,40 +25,41 @@ use thalweg_proto::units::Time;
 use thalweg_report::output::{Align, Table, rate, seconds};
 use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
 
-/// The first of the ports of flows.
+/// First port of the flows.
 const FIRST_PORT: u16 = 20_000;
-/// Flows at a time.
+/// Maximum number of flows.
 const MAX_FLOWS: usize = 256;
-/// The time between two looks at what goes on.
-const LOOK: Duration = Duration::from_millis(100);
-/// A call that waits for the network looks after this whether all is over.
-const PATIENCE: Duration = Duration::from_millis(200);
-/// A receiver that got fewer bytes than this rests for so long: to wake it for each packet is work of the thread that carries packets.
-const FEW: usize = 1 << 14;
-const REST: Duration = Duration::from_millis(1);
+/// Sampling interval.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// Timeout of blocking calls, after which they check for the end of the run.
+const CALL_TIMEOUT: Duration = Duration::from_millis(200);
+/// Read size in bytes below which a receiver pauses for [`READ_PAUSE`]: a wake-up per packet would take time from the
+/// forwarding thread.
+const MIN_READ: usize = 1 << 14;
+const READ_PAUSE: Duration = Duration::from_millis(1);
 
-/// The transport of the flows.
+/// Transport of the flows.
 #[derive(Clone, Debug)]
 pub enum Carrier {
-    /// TCP of the kernel, with a congestion control of this name.
+    /// The kernel's TCP, with the congestion control of this name.
     Kernel(String),
     /// A scheme of this project.
     Ours(Box<Scheme>),
 }
 
-/// A flow that is to be carried.
+/// A flow to carry.
 #[derive(Clone, Debug)]
 struct Flow {
     name: String,
     ends: [usize; 2],
     sink: IpAddr,
     port: u16,
-    /// From the beginning.
+    /// Start time, from the beginning of the run.
     start: Duration,
     stop: Duration,
 }
 
-/// The flows of a scenario, and who carries them.
+/// The flows of a scenario, and their transport.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     text: String,
@@ -66,7 +67,7 @@ pub struct Traffic {
     flows: Vec<Flow>,
 }
 
-/// A look at a flow.
+/// A sample of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     delivered: u64,
@@ -75,23 +76,23 @@ struct Sample {
     retransmissions: u64,
 }
 
-/// The measurements of a flow, by the applications and the transport.
+/// Measurements of a flow, from the applications and the transport.
 #[derive(Debug)]
-struct Course {
-    /// By looks.
+struct GoodputSeries {
+    /// Samples, with their times.
     samples: Vec<(Duration, Sample)>,
     failure: Mutex<Option<String>>,
     delivered: AtomicU64,
-    /// Both ends, of a connection of this project.
+    /// Both endpoints of a connection of this project's transport.
     connections: Mutex<Vec<Connection>>,
 }
 
-/// The outcome of all flows.
+/// Outcome of all flows.
 #[derive(Debug)]
 pub struct Carried {
-    /// The document for programs.
+    /// JSON document.
     pub document: Value,
-    /// The failures of flows, in sentences.
+    /// Descriptions of failed flows.
     pub failures: Vec<String>,
 }
 
@@ -100,7 +101,8 @@ fn nanos(span: thalweg_proto::units::Duration) -> Duration {
 }
 
 impl Traffic {
-    /// The traffic of a scenario, by this scheme or by `kernel:` and a congestion control. The plan learns whose packets are whose.
+    /// Returns the traffic of a scenario, over this scheme or `kernel:` and a congestion control. Adds the flows' ports
+    /// to the plan, to attribute packets to flows.
     pub fn new(
         text: &str,
         plan: &mut Plan,
@@ -149,20 +151,21 @@ impl Traffic {
         Ok(Self { text: text.to_owned(), carrier, flows })
     }
 
-    /// Carries all flows, until the last has ended, or all is over.
+    /// Carries all flows until the last has ended or the run is over.
     pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<Carried, Error> {
         let host = |node: usize| {
             let found = hosts.iter().find(|host| host.node == node);
             found.ok_or_else(|| Error::Failed("a flow ends at a node that is no host".to_owned()))
         };
-        let looks = match self.carrier {
+        let tcp_statistics = match self.carrier {
             Carrier::Kernel(_) => {
-                self.flows.iter().map(|flow| looks(host(flow.ends[0])?).map(Some)).collect()
+                self.flows.iter().map(|flow| tcp_statistics(host(flow.ends[0])?).map(Some)).collect()
             }
             Carrier::Ours(_) => Ok(self.flows.iter().map(|_| None).collect()),
         };
-        let looks: Vec<Option<Sockets>> = looks?;
-        let mut courses: Vec<Course> = self.flows.iter().map(|_| Course::new()).collect();
+        let tcp_statistics: Vec<Option<Sockets>> = tcp_statistics?;
+        let mut goodput_series: Vec<GoodputSeries> =
+            self.flows.iter().map(|_| GoodputSeries::new()).collect();
         let over = AtomicBool::new(false);
         let ready = Barrier::new(self.flows.len() + 1);
         let ends: Vec<[&Host; 2]> = self
@@ -172,15 +175,15 @@ impl Traffic {
             .collect::<Result<_, Error>>()?;
         let began = &std::sync::OnceLock::new();
         std::thread::scope(|scope| {
-            for ((flow, course), [source, sink]) in self.flows.iter().zip(&courses).zip(&ends) {
+            for ((flow, series), [source, sink]) in self.flows.iter().zip(&goodput_series).zip(&ends) {
                 let (over, ready) = (&over, &ready);
-                scope.spawn(move || course.note(self.receive(flow, course, sink, ready, over)));
+                scope.spawn(move || series.note(self.receive(flow, series, sink, ready, over)));
                 scope.spawn(move || {
                     while began.get().is_none() && !over.load(Ordering::Relaxed) {
                         std::thread::sleep(Duration::from_millis(1));
                     }
                     let began: Instant = began.get().copied().unwrap_or_else(Instant::now);
-                    course.note(self.send(flow, course, source, began, over));
+                    series.note(self.send(flow, series, source, began, over));
                 });
             }
             ready.wait();
@@ -190,30 +193,30 @@ impl Traffic {
             let mut next = Duration::ZERO;
             while next <= last && !is_over() {
                 std::thread::sleep(next.saturating_sub(began.elapsed()));
-                for (((flow, course), look), samples) in
-                    self.flows.iter().zip(&courses).zip(&looks).zip(&mut samples)
+                for (((flow, series), statistics), samples) in
+                    self.flows.iter().zip(&goodput_series).zip(&tcp_statistics).zip(&mut samples)
                 {
                     let at = began.elapsed();
-                    if at >= flow.start && at <= flow.stop + LOOK {
-                        samples.push((at, course.look(look.as_ref(), flow.port)));
+                    if at >= flow.start && at <= flow.stop + SAMPLE_INTERVAL {
+                        samples.push((at, series.statistics(statistics.as_ref(), flow.port)));
                     }
                 }
-                next += LOOK;
+                next += SAMPLE_INTERVAL;
             }
             over.store(true, Ordering::Relaxed);
-            courses.iter().for_each(Course::close);
+            goodput_series.iter().for_each(GoodputSeries::close);
             samples
         })
         .into_iter()
-        .zip(&mut courses)
-        .for_each(|(samples, course)| course.samples = samples);
-        Ok(self.outcome(&courses))
+        .zip(&mut goodput_series)
+        .for_each(|(samples, series)| series.samples = samples);
+        Ok(self.outcome(&goodput_series))
     }
 
     fn receive(
         &self,
         flow: &Flow,
-        course: &Course,
+        series: &GoodputSeries,
         host: &Host,
         ready: &Barrier,
         over: &AtomicBool,
@@ -229,7 +232,7 @@ impl Traffic {
                 listener.set_nonblocking(true).map_err(|error| error.to_string())?;
                 while !over.load(Ordering::Relaxed) {
                     match listener.accept() {
-                        Ok((stream, _)) => return course.count(stream, over),
+                        Ok((stream, _)) => return series.count(stream, over),
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {
                             std::thread::sleep(Duration::from_millis(5));
                         }
@@ -245,13 +248,13 @@ impl Traffic {
                 let socket = socket?;
                 while !over.load(Ordering::Relaxed) {
                     if let Some(connection) =
-                        socket.accept_within(PATIENCE).map_err(|error| error.to_string())?
+                        socket.accept_within(CALL_TIMEOUT).map_err(|error| error.to_string())?
                     {
-                        course.keep(connection.another());
+                        series.keep(connection.another());
                         let (_send, mut receive) = connection.split();
                         let mut buffer = vec![0; 1 << 18];
                         while let Ok(count @ 1..) = receive.read(&mut buffer) {
-                            course.delivered.fetch_add(count as u64, Ordering::Relaxed);
+                            series.delivered.fetch_add(count as u64, Ordering::Relaxed);
                         }
                         return Ok(());
                     }
@@ -264,14 +267,14 @@ impl Traffic {
     fn send(
         &self,
         flow: &Flow,
-        course: &Course,
+        series: &GoodputSeries,
         host: &Host,
         began: Instant,
         over: &AtomicBool,
     ) -> Result<(), String> {
         host.enter().map_err(|error| error.to_string())?;
         while began.elapsed() < flow.start && !over.load(Ordering::Relaxed) {
-            std::thread::sleep((flow.start - began.elapsed().min(flow.start)).min(PATIENCE));
+            std::thread::sleep((flow.start - began.elapsed().min(flow.start)).min(CALL_TIMEOUT));
         }
         let to = SocketAddr::new(flow.sink, flow.port);
         let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
@@ -283,8 +286,8 @@ impl Traffic {
                 while !is_over() {
                     match stream.write(&piece) {
                         Ok(_) => {}
-                        Err(error) if is_patience(&error) => {}
-                        // The other end may be gone when its time is over.
+                        Err(error) if is_timeout(&error) => {}
+                        // At the end of the run the peer may be gone.
                         Err(_) if is_over() => {}
                         Err(error) => return Err(error.to_string()),
                     }
@@ -301,11 +304,11 @@ impl Traffic {
                     recorder: None,
                 };
                 let connection = socket.connect(connect).map_err(|error| error.to_string())?;
-                course.keep(connection.another());
+                series.keep(connection.another());
                 let (mut send, _receive) = connection.split();
                 let left = flow.stop.saturating_sub(began.elapsed());
                 match write_for(&mut send, left, &AtomicU64::new(0), over) {
-                    // It was closed when its time was over.
+                    // The connection was closed at the end of the run.
                     Err(_) if is_over() => Ok(()),
                     Err(error) => Err(error.to_string()),
                     Ok(_) => Ok(()),
@@ -314,17 +317,17 @@ impl Traffic {
         }
     }
 
-    fn outcome(&self, courses: &[Course]) -> Carried {
+    fn outcome(&self, goodput_series: &[GoodputSeries]) -> Carried {
         let mut failures = Vec::new();
         let flows: Vec<Value> = self
             .flows
             .iter()
-            .zip(courses)
-            .map(|(flow, course)| {
-                if let Some(failure) = &*course.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+            .zip(goodput_series)
+            .map(|(flow, series)| {
+                if let Some(failure) = &*series.failure.lock().unwrap_or_else(PoisonError::into_inner) {
                     failures.push(format!("{}: {failure}", flow.name));
                 }
-                course.document(flow)
+                series.document(flow)
             })
             .collect();
         Carried { document: json!({ "traffic": self.text, "flows": flows }), failures }
@@ -332,7 +335,7 @@ impl Traffic {
 }
 
 impl Carried {
-    /// The outcome for people.
+    /// Returns the outcome as a table.
     pub fn table(&self) -> Table {
         let heads = ["Goodput", "Resent", "Window", "RTT"].map(|head| (head, Align::Right));
         let [goodput, resent, window, rtt] = heads;
@@ -354,7 +357,7 @@ impl Carried {
     }
 }
 
-impl Course {
+impl GoodputSeries {
     fn new() -> Self {
         Self {
             samples: Vec::new(),
@@ -380,11 +383,11 @@ impl Course {
         }
     }
 
-    /// Reads to the end of a stream of TCP.
+    /// Reads a TCP stream to its end, and counts the bytes.
     fn count(&self, mut stream: TcpStream, over: &AtomicBool) -> Result<(), String> {
         stream
             .set_nonblocking(false)
-            .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
+            .and_then(|()| stream.set_read_timeout(Some(CALL_TIMEOUT)))
             .map_err(|error| error.to_string())?;
         let mut buffer = vec![0; 1 << 18];
         while !over.load(Ordering::Relaxed) {
@@ -392,18 +395,18 @@ impl Course {
                 Ok(0) => return Ok(()),
                 Ok(count) => {
                     self.delivered.fetch_add(count as u64, Ordering::Relaxed);
-                    if count < FEW {
-                        std::thread::sleep(REST);
+                    if count < MIN_READ {
+                        std::thread::sleep(READ_PAUSE);
                     }
                 }
-                Err(error) if is_patience(&error) || over.load(Ordering::Relaxed) => {}
+                Err(error) if is_timeout(&error) || over.load(Ordering::Relaxed) => {}
                 Err(error) => return Err(error.to_string()),
             }
         }
         Ok(())
     }
 
-    fn look(&self, sockets: Option<&Sockets>, port: u16) -> Sample {
+    fn statistics(&self, sockets: Option<&Sockets>, port: u16) -> Sample {
         let delivered = self.delivered.load(Ordering::Relaxed);
         let sample = Sample { delivered, ..Sample::default() };
         if let Some(sockets) = sockets {
@@ -417,7 +420,7 @@ impl Course {
         }
         let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let stats = connections.iter().map(|connection| connection.stats().sending.sender);
-        // The other end sends nothing.
+        // Select the sending endpoint: the other one sends no data.
         stats.max_by_key(|stats| stats.sent).map_or(sample, |stats| Sample {
             window: stats.window,
             rtt: stats.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
@@ -427,7 +430,7 @@ impl Course {
     }
 
     fn document(&self, flow: &Flow) -> Value {
-        let in_time = || self.samples.iter().filter(|(at, _)| *at <= flow.stop + LOOK / 2);
+        let in_time = || self.samples.iter().filter(|(at, _)| *at <= flow.stop + SAMPLE_INTERVAL / 2);
         let mean = |of: fn(&Sample) -> Option<f64>| {
             let values: Vec<f64> = in_time().filter_map(|(_, sample)| of(sample)).collect();
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -455,7 +458,7 @@ impl Course {
     }
 }
 
-/// The flow of that number of a group, which is the `place`-th of all.
+/// Returns flow `number` of a group, at index `place` of all flows.
 fn flow(
     group: &GroupSpec,
     number: u32,
@@ -476,7 +479,7 @@ fn flow(
     let [Some(source), Some(sink)] = ends else {
         return Err(Error::Failed(format!("the flow `{name}` has no hosts")));
     };
-    // In place of a random time of the span, the middle of an equal part of it.
+    // Instead of a random time in the span, use the middle of an equal share of it.
     let spread = nanos(group.spread).mul_f64((f64::from(number) + 0.5) / f64::from(group.count));
     let start = nanos(group.start.since(Time::ZERO)) + nanos(group.stagger) * number + spread;
     let end = nanos(length);
@@ -492,7 +495,7 @@ fn flow(
     Ok(Flow { name, ends: [source, sink], sink: plan.nodes[sink].addresses[0], port, start, stop })
 }
 
-/// A congestion control that the kernel has.
+/// Checks that the kernel has this congestion control, and returns its name.
 pub(super) fn known(name: &str) -> Result<String, Error> {
     const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let names = std::fs::read_to_string(LIST).unwrap_or_default();
@@ -506,19 +509,19 @@ pub(super) fn known(name: &str) -> Result<String, Error> {
     )))
 }
 
-/// The system's answers about the TCP of a host.
-fn looks(host: &Host) -> Result<Sockets, Error> {
+/// Opens the kernel's TCP statistics of a host.
+fn tcp_statistics(host: &Host) -> Result<Sockets, Error> {
     host.enter().and_then(|()| Sockets::new()).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// A connection of TCP with this congestion control from its first segment on; none where all is over before it is answered, as on a
-/// path that is full.
+/// Opens a TCP connection that uses this congestion control from its first segment. Returns none if the run ends before
+/// the handshake, as on a congested path.
 fn tcp(to: SocketAddr, control: &str, is_over: impl Fn() -> bool) -> std::io::Result<Option<TcpStream>> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     sockopt::set_tcp_congestion(&socket, control)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(PATIENCE))?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(CALL_TIMEOUT))?;
     match connect(&socket, &to) {
-        // The system goes on trying.
+        // The kernel retries in the background.
         Err(Errno::INPROGRESS | Errno::AGAIN) => {
             while !is_answered(&socket)? {
                 if is_over() {
@@ -531,11 +534,11 @@ fn tcp(to: SocketAddr, control: &str, is_over: impl Fn() -> bool) -> std::io::Re
     Ok(Some(TcpStream::from(socket)))
 }
 
-/// True when a connection is there; waits for it a while.
+/// Waits for the handshake, up to a timeout; returns true if the connection is established.
 fn is_answered(socket: &OwnedFd) -> std::io::Result<bool> {
-    let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
+    let timeout = Timespec { tv_sec: 0, tv_nsec: CALL_TIMEOUT.subsec_nanos().into() };
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
-    match poll(&mut polled, Some(&patience)) {
+    match poll(&mut polled, Some(&timeout)) {
         Ok(0) | Err(Errno::INTR) => Ok(false),
         Ok(_) => Ok(sockopt::socket_error(socket)?.map(|()| true)?),
         Err(error) => Err(error.into()),
@@ -548,7 +551,7 @@ fn bound(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
     Socket::bind(SocketConfig::new(place, config)).map_err(|error| error.to_string())
 }
 
-/// A call came back to look whether all is over.
-fn is_patience(error: &std::io::Error) -> bool {
+/// Returns true for the timeout of a blocking call, after which it checks for the end of the run.
+fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

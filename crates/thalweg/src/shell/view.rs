@@ -1,8 +1,8 @@
-//! A live network while it runs, in the lowest lines of the terminal: rates, queues and losses of its links. What commands print
-//! scrolls above, as with package managers that show their progress so.
+//! Live view of a network in the bottom lines of the terminal: rates, queues and losses of its links. The output of
+//! commands scrolls above it, as in package managers with a progress display.
 //!
-//! A program that takes the whole terminal (an editor, the prompt of a shell) has it for itself: the view goes away while the terminal
-//! is not in its line mode.
+//! The view disappears while the terminal is not in line mode: a full-screen program (an editor, a shell's prompt) has
+//! the terminal for itself.
 
 use crate::console::{Console, one_line};
 use rustix::termios::{LocalModes, tcgetattr, tcgetwinsize};
@@ -13,56 +13,56 @@ use std::time::{Duration, Instant};
 use thalweg_live::{View, Watch};
 use thalweg_report::output::{Align, Style, Table, rate, seconds};
 
-/// The time from one look to the next.
-pub const EVERY: Duration = Duration::from_millis(500);
-/// A terminal in its line mode for so long is nobody's alone.
-const QUIET: Duration = Duration::from_millis(900);
-/// A smaller terminal has no room for it.
-const FEWEST_ROWS: u16 = 12;
-/// Links that are shown at most: the busiest.
+/// Update interval.
+pub const UPDATE_INTERVAL: Duration = Duration::from_millis(500);
+/// Time in line mode after which the view appears.
+const LINE_MODE_TIME: Duration = Duration::from_millis(900);
+/// Minimum terminal height, in rows.
+const MIN_ROWS: u16 = 12;
+/// Maximum number of displayed links; the busiest are chosen.
 const MAX_LINES: usize = 10;
 
-/// Takes the view away that another process has left, as one that was killed does.
+/// Control sequence that removes the view of another process, for instance after it was killed.
 pub const AWAY: &str = "\u{1b}7\u{1b}[r\u{1b}8";
 
-/// The view.
+/// The live view.
 pub struct LiveView {
-    /// One for each thread.
+    /// Observed state, one per thread.
     watches: Vec<Arc<Watch>>,
     before: View,
     style: Style,
     next: Instant,
-    /// In line mode since then.
+    /// Time since which the terminal is in line mode.
     since: Option<Instant>,
     panel: Panel,
 }
 
-/// True where a view can be shown: standard error is a terminal that knows how to move its cursor, and all is to be said.
+/// Returns true if a view can be shown: standard error is a terminal with cursor control, and the console is not quiet.
 pub fn is_wanted(console: &Console) -> bool {
     let knows = std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
     !console.is_quiet() && knows && stderr().is_terminal()
 }
 
 impl LiveView {
-    /// A view of what these see.
+    /// Creates a view of these networks.
     pub fn new(watches: Vec<Arc<Watch>>, console: &Console) -> Self {
         let style = Style { colour: false, ..console.style };
-        let next = Instant::now() + EVERY;
+        let next = Instant::now() + UPDATE_INTERVAL;
         Self { watches, before: View::default(), style, next, since: None, panel: Panel::default() }
     }
 
-    /// Shows what is, if it is time; the time of the next look.
+    /// Updates the view if it is due; returns the time of the next update.
     pub fn show(&mut self) -> Instant {
         let now = Instant::now();
         if now < self.next {
             return self.next;
         }
-        self.next = now + EVERY;
+        self.next = now + UPDATE_INTERVAL;
         let is_lines = tcgetattr(stderr()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON));
         self.since = is_lines.then(|| self.since.unwrap_or(now));
-        let is_free = self.since.is_some_and(|since| now - since >= QUIET);
+        let is_free = self.since.is_some_and(|since| now - since >= LINE_MODE_TIME);
         let size = tcgetwinsize(stderr()).ok().map(|size| (size.ws_row, size.ws_col));
-        let size = size.filter(|(rows, _)| *rows >= FEWEST_ROWS);
+        let size = size.filter(|(rows, _)| *rows >= MIN_ROWS);
         let text = match size {
             Some((rows, columns)) if is_free => {
                 let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
@@ -74,7 +74,7 @@ impl LiveView {
                 }
                 self.panel.draw(rows, columns, &lines)
             }
-            // Whoever has the terminal draws it anew; lines are not taken away under its hands.
+            // The full-screen program redraws the terminal: do not erase its lines.
             _ => self.panel.leave(is_lines),
         };
         write(&text);
@@ -88,7 +88,7 @@ impl Drop for LiveView {
     }
 }
 
-/// Writes in one go; a terminal that is gone shows nothing.
+/// Writes in one call, and ignores errors of a terminal that is gone.
 fn write(text: &str) {
     if !text.is_empty() {
         let mut terminal = stderr().lock();
@@ -96,7 +96,7 @@ fn write(text: &str) {
     }
 }
 
-/// The view in words: `now`, and rates since `before`.
+/// Renders the view: the state `now`, and rates since `before`.
 fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
     let mut links: Vec<(f64, [String; 6])> = now
         .lines
@@ -108,10 +108,10 @@ fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
             let span = line.at.since(since).as_secs_f64();
             let bps = if span > 0.0 { bits / span } else { 0.0 };
             let of = line.now.rate.as_f64();
-            // What is in service was counted when its service began.
+            // The share can exceed 1, because a packet is counted when its transmission begins.
             let share = if of > 0.0 { (bps / of).min(1.0) } else { 0.0 };
             let used = if of > 0.0 { format!("{:.0} %", 100.0 * share) } else { "-".to_owned() };
-            // Escaped before the table shortens it to the columns that there are.
+            // Escape the name before the table shortens it to the available columns.
             let name = one_line(&line.name);
             let [waiting, lost, marks] =
                 [line.now.waiting, line.now.lost, line.now.marks].map(|count| count.to_string());
@@ -150,27 +150,27 @@ fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
 /// Lines at the bottom of a terminal.
 #[derive(Debug, Default)]
 struct Panel {
-    /// The rows of the terminal, and those of the panel.
+    /// Number of rows of the terminal and of the panel, while it is shown.
     shown: Option<(u16, u16)>,
 }
 
 impl Panel {
-    /// The text that shows these lines on a terminal of this size.
+    /// Returns the control sequence that shows these lines on a terminal of this size.
     fn draw(&mut self, rows: u16, columns: usize, lines: &[String]) -> String {
         if lines.is_empty() {
             return self.leave(true);
         }
         let most = rows - 2;
         let wanted = u16::try_from(lines.len()).unwrap_or(most).min(most);
-        // It does not shrink: lines would jump.
+        // The panel does not shrink, to keep the lines in place.
         let height = self.shown.map_or(wanted, |(_, shown)| shown.max(wanted));
         let mut text = String::new();
         if self.shown != Some((rows, height)) {
             text += &self.leave(true);
             let above = rows - height;
-            // Room below the cursor, the region above in which all else scrolls, and the cursor where it was.
-            let room = "\u{1b}D".repeat(height.into());
-            let _ = write!(text, "{room}\u{1b}[{height}A\u{1b}7\u{1b}[1;{above}r\u{1b}8");
+            // Make room below the cursor, restrict scrolling to the region above, and restore the cursor.
+            let line_feeds = "\u{1b}D".repeat(height.into());
+            let _ = write!(text, "{line_feeds}\u{1b}[{height}A\u{1b}7\u{1b}[1;{above}r\u{1b}8");
             self.shown = Some((rows, height));
         }
         text += "\u{1b}7";
@@ -182,7 +182,7 @@ impl Panel {
         text + "\u{1b}8"
     }
 
-    /// The text that takes them away: the whole terminal scrolls again. `clears` tells whether the lines go, too.
+    /// Returns the control sequence that restores scrolling of the whole terminal, and erases the lines if `clears`.
     fn leave(&mut self, clears: bool) -> String {
         let Some((rows, height)) = self.shown.take() else { return String::new() };
         let clear = if clears { format!("\u{1b}[{};1H\u{1b}[J", rows - height + 1) } else { String::new() };
@@ -212,9 +212,9 @@ mod tests {
         }
     }
 
-    /// 500 kB in half a second are 8 Mbit/s, 80 % of 10 Mbit/s; the other line had nothing meanwhile.
+    /// 500 kB in half a second are 8 Mbit/s, 80 % of 10 Mbit/s; the other link is idle meanwhile.
     #[test]
-    fn rates_are_those_since_the_last_look() {
+    fn rates_cover_the_time_since_the_last_update() {
         let before = view(1000, &[("a", 70_000, 1), ("b", 100_000, 0)]);
         let now = view(1500, &[("a", 70_000, 0), ("b", 600_000, 34)]);
         let lines = lines(&before, &now, 10, Style::PLAIN);
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(lines[4], "... and 1 more");
     }
 
-    /// A link of somebody's scenario may have any name.
+    /// Links of a scenario from elsewhere may have any name.
     #[test]
     fn names_of_links_drive_no_terminal() {
         let now = view(1000, &[("a\u{1b}[2J\u{9b}2J\u{202e}b", 1, 0)]);
@@ -241,7 +241,7 @@ mod tests {
         assert!(lines.iter().any(|line| line.contains("\\u202eb")), "{lines:?}");
     }
 
-    /// A terminal that does what the panel asks, as far as it asks for anything.
+    /// Minimal terminal emulator for the sequences that the panel uses.
     struct Screen {
         rows: usize,
         cells: Vec<String>,
@@ -283,7 +283,7 @@ mod tests {
                             "H" => self.cursor = number(0).unwrap() - 1,
                             "K" => self.cells[self.cursor].clear(),
                             "J" => self.cells[self.cursor..].iter_mut().for_each(String::clear),
-                            // Without numbers it is all of the screen. The cursor goes home.
+                            // Without parameters the region is the whole screen. The cursor moves to the top left.
                             "r" => (self.bottom, self.cursor) = (number(1).unwrap_or(self.rows), 0),
                             other => panic!("{other}"),
                         }
@@ -298,9 +298,9 @@ mod tests {
         }
     }
 
-    /// Output of programs scrolls above the lines, and nothing of it is lost but what scrolls out at the top.
+    /// Program output scrolls above the panel; only the lines that scroll out at the top are lost.
     #[test]
-    fn what_is_printed_scrolls_above() {
+    fn printed_lines_scroll_above_the_view() {
         for cursor in [0, 10, 19] {
             let mut screen = Screen::new(20, cursor);
             let mut panel = Panel::default();

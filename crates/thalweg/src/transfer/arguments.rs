@@ -16,7 +16,7 @@ use thalweg_net::pairing::Code;
 use thalweg_net::transfer::{Existing, Priority};
 use thalweg_proto::units::{Bytes, Duration as Span, Rate};
 
-/// Default scheme for transfers.
+/// Default transport scheme.
 pub const SCHEME: &str = "thalweg";
 /// Schemes that receivers of files allow by default.
 const ALLOWED: [&str; 2] = [SCHEME, "cubic"];

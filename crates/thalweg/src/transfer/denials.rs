@@ -1,8 +1,8 @@
-//! Rejected senders: the first ones individually, then only their number, because anybody can create any number of
-//! keys.
+//! Rejected senders: the first ones individually, then only their number, because creating keys costs an attacker
+//! nothing.
 
 use crate::console::Console;
-use crate::wall;
+use crate::wall_clock;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use thalweg_net::transfer::printable;
 /// Burst size of individual reports.
 const BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
-const EACH: Duration = Duration::from_secs(1);
+const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of stored denials.
-const MOST: usize = 64;
+const MAX_DENIALS: usize = 64;
 /// Interval of the summary reports about all others.
 const REST: Duration = Duration::from_secs(10);
 
@@ -36,7 +36,7 @@ impl Denial {
         Self {
             command: "serve",
             result: "denied",
-            ended: wall::now(),
+            ended: wall_clock::now(),
             peer: remote.to_string(),
             key: key.to_string(),
             // Some reasons quote the sender's text.
@@ -65,22 +65,22 @@ pub struct Denials {
     since: Instant,
     /// Number of unreported denials, and time of the last report.
     unreported: u64,
-    told: Instant,
+    reported: Instant,
     all: u64,
 }
 
 impl Denials {
     /// Creates an empty record.
     pub fn new(now: Instant) -> Self {
-        Self { list: Vec::new(), left: BURST, since: now, unreported: 0, told: now, all: 0 }
+        Self { list: Vec::new(), left: BURST, since: now, unreported: 0, reported: now, all: 0 }
     }
 
     /// Adds a denial.
     pub fn add(&mut self, now: Instant, denial: Denial, console: &Console) {
         self.all += 1;
-        while self.left < BURST && now.saturating_duration_since(self.since) >= EACH {
+        while self.left < BURST && now.saturating_duration_since(self.since) >= REFILL_INTERVAL {
             self.left += 1;
-            self.since += EACH;
+            self.since += REFILL_INTERVAL;
         }
         if self.left == BURST {
             self.since = now;
@@ -90,8 +90,8 @@ impl Denials {
             return;
         }
         self.left -= 1;
-        console.say(&denial.sentence());
-        if self.list.len() < MOST {
+        console.inform(&denial.sentence());
+        if self.list.len() < MAX_DENIALS {
             self.list.push(denial);
         }
     }
@@ -104,10 +104,10 @@ impl Denials {
 
     /// Reports the number of denials that were not reported individually, at intervals of [`REST`].
     pub fn report(&mut self, now: Instant, console: &Console) {
-        if self.unreported > 0 && now.saturating_duration_since(self.told) >= REST {
-            self.told = now;
+        if self.unreported > 0 && now.saturating_duration_since(self.reported) >= REST {
+            self.reported = now;
             let unreported = std::mem::take(&mut self.unreported);
-            console.say(&format!("{unreported} more were turned away"));
+            console.inform(&format!("{unreported} more were turned away"));
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn a_crowd_is_counted_and_not_listed() {
+    fn denials_beyond_the_limit_are_only_counted() {
         let console = Console::new(true, Arc::default());
         let begun = Instant::now();
         let mut denials = Denials::new(begun);
@@ -136,9 +136,9 @@ mod tests {
         for _ in 0..1000 {
             denials.add(begun, denial(), &console);
         }
-        let told = denials.take();
-        assert_eq!((told.len(), denials.unreported, denials.all()), (20, 980, 1000));
-        assert!(!told[0].line().contains('\u{1b}') && told[0].sentence().contains("192.0.2.1:9"));
+        let reported = denials.take();
+        assert_eq!((reported.len(), denials.unreported, denials.all()), (20, 980, 1000));
+        assert!(!reported[0].line().contains('\u{1b}') && reported[0].sentence().contains("192.0.2.1:9"));
         denials.report(begun + REST, &console);
         assert_eq!(denials.unreported, 0);
         // Five seconds refill the allowance by five.

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 const MAX_REQUEST: usize = 8192;
 /// Longest time from a connection to the end of its response.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections open at once. Beyond, the oldest is closed: a client that sends its request at once is served before that.
+/// Maximum number of open connections. Beyond it the oldest is closed: a client that sends its request at once is
+/// served before that.
 const MAX_CLIENTS: usize = 64;
-/// Pause after a failure of the listener, say where the process has no more file descriptors.
+/// Pause after a failure of the listener, for instance when file descriptors run out.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// One connection, until its response is sent.
@@ -96,7 +97,7 @@ fn accept(listener: &TcpListener, timeout: Duration, clients: &mut VecDeque<Clie
 }
 
 impl Client {
-    /// Reads and writes what can be without waiting. False when the connection is over.
+    /// Reads and writes without blocking. Returns false when the connection is over.
     fn advance(&mut self, respond: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<bool> {
         let moved = if self.response.is_empty() { self.receive(respond) } else { Ok(true) };
         match moved.and_then(|goes_on| Ok(goes_on && (self.response.is_empty() || self.send()?))) {
@@ -110,7 +111,7 @@ impl Client {
         loop {
             let length = self.stream.read(&mut bytes)?;
             self.request.extend_from_slice(&bytes[..length]);
-            if is_whole(&self.request) {
+            if is_complete(&self.request) {
                 self.response = respond(&self.request);
                 return Ok(true);
             }
@@ -128,12 +129,12 @@ impl Client {
     }
 }
 
-/// Tests that the head of a request has come to its end.
-pub fn is_whole(request: &[u8]) -> bool {
+/// Returns true if the request head is complete.
+pub fn is_complete(request: &[u8]) -> bool {
     request.windows(4).any(|end| end == b"\r\n\r\n")
 }
 
-/// The response to a whole request head (RFC 9112).
+/// Returns the response to a complete request head (RFC 9112).
 pub fn response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> String) -> Vec<u8> {
     let head = String::from_utf8_lossy(request);
     let mut lines = head.split("\r\n");
@@ -161,8 +162,8 @@ pub fn response(request: &[u8], local: IpAddr, path: &str, page: impl Fn() -> St
     .into_bytes()
 }
 
-/// Tests that the `Host` of a request names this host's loopback. A page of another site that a browser here has open can point a name
-/// of its own at 127.0.0.1 (DNS rebinding), but cannot choose this field.
+/// Returns true if the `Host` of a request names this host's loopback. A page of another site, open in a browser on
+/// this host, can point its own name at 127.0.0.1 (DNS rebinding), but cannot choose this field.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
@@ -212,12 +213,12 @@ mod tests {
         text
     }
 
-    /// Silent clients, more than there are places for, delay nobody: they stay for an hour here, and a request is answered.
+    /// Silent clients beyond the connection limit do not delay a request, even with a timeout of an hour.
     #[test]
-    fn silent_clients_delay_nobody() {
+    fn silent_clients_do_not_delay_others() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // Longer than any buffer of the system takes at once.
+        // More than any kernel buffer accepts at once.
         let page = "x".repeat(8 << 20);
         let served = page.clone();
         std::thread::spawn(move || {
@@ -226,7 +227,7 @@ mod tests {
         let connect = |_| TcpStream::connect(address).unwrap();
         let mut silent: Vec<_> = (0..2 * MAX_CLIENTS).map(connect).collect();
         assert!(get(address).ends_with(&page));
-        // The first had to make room.
+        // The oldest connection was closed.
         assert_eq!(silent[0].read(&mut [0]).unwrap_or(0), 0);
     }
 }

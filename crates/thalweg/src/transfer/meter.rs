@@ -85,7 +85,7 @@ impl MeterInputs {
     fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
         let begun = Instant::now();
         let clock = Clock::new();
-        let (mut looks, mut is_told) = (0, false);
+        let (mut updates, mut is_advised) = (0, false);
         // Bytes already at the receiver must not count in the rate.
         let mut recent = VecDeque::from([(begun, self.progress.fresh().get())]);
         while !over.load(Ordering::Relaxed) {
@@ -105,12 +105,12 @@ impl MeterInputs {
             if let Some((advisor, scheme)) = &self.advisor {
                 let mut advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
                 advisor.observe(clock.now(), &self.connection.stats());
-                looks += 1;
-                if !is_told
-                    && looks % UPDATES_PER_ADVICE == 0
+                updates += 1;
+                if !is_advised
+                    && updates % UPDATES_PER_ADVICE == 0
                     && let Some(words) = advice::words(&advisor, scheme)
                 {
-                    is_told = true;
+                    is_advised = true;
                     bar.println(one_line(&format!("note: {words}")));
                 }
             }
@@ -137,7 +137,7 @@ impl MeterInputs {
             files: self.progress.files(),
             bytes: self.progress.bytes(),
             total: self.progress.total(),
-            rate: (!self.progress.is_asked()).then_some(rate),
+            rate: (!self.progress.is_awaiting_approval()).then_some(rate),
             state: state(&self.progress, &stats, self.pace.as_ref()),
             rtt: stats.rtt(),
             again: (self.pace.is_some() && sender.sent > 0)
@@ -169,7 +169,7 @@ fn left(bytes: Bytes, rate: Rate) -> Option<String> {
 /// Returns the limiting factor of a transfer, as a long and a short text.
 fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Option<[String; 2]> {
     let both = |text: &str| Some([text.to_owned(), text.to_owned()]);
-    if progress.is_asked() {
+    if progress.is_awaiting_approval() {
         return both("waiting for approval");
     }
     if progress.is_held() {
@@ -198,7 +198,7 @@ struct Line {
 
 /// Parts that are omitted one after the other if the terminal is too narrow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Room {
+enum Omission {
     All,
     NoName,
     NoBar,
@@ -213,7 +213,7 @@ enum Room {
     NoState,
 }
 
-impl Room {
+impl Omission {
     const ORDER: [Self; 12] = [
         Self::All,
         Self::NoName,
@@ -234,44 +234,44 @@ impl Line {
     /// Renders as much as fits into `columns`.
     fn fit(&self, columns: usize) -> String {
         let fits = |text: &String| text.chars().count() <= columns;
-        let text = Room::ORDER.into_iter().map(|room| self.text(room)).find(fits);
-        text.unwrap_or_else(|| self.text(Room::NoState).chars().take(columns).collect())
+        let text = Omission::ORDER.into_iter().map(|omission| self.text(omission)).find(fits);
+        text.unwrap_or_else(|| self.text(Omission::NoState).chars().take(columns).collect())
     }
 
-    fn text(&self, room: Room) -> String {
+    fn text(&self, omission: Omission) -> String {
         let mut parts = Vec::new();
-        if room < Room::NoName && !self.current.is_empty() {
+        if omission < Omission::NoName && !self.current.is_empty() {
             parts.push(short(&self.current));
         }
-        if room < Room::NoFiles {
+        if omission < Omission::NoFiles {
             parts.push(match self.total {
                 Some(total) => format!("{} of {}", self.files, counted(total.files, "file")),
                 None => counted(self.files, "file"),
             });
         }
-        parts.push(self.amount(room >= Room::ShortBytes));
+        parts.push(self.amount(omission >= Omission::ShortBytes));
         let share = self.total.map(|total| match total.bytes.get() {
             0 => 1.0,
             all => (self.bytes.get() as f64 / all as f64).min(1.0),
         });
-        if let Some(share) = share.filter(|_| room < Room::NoPercent) {
+        if let Some(share) = share.filter(|_| omission < Omission::NoPercent) {
             let percent = format!("{:.0}%", (share * 100.0).floor());
-            let bar = if room < Room::NoBar { format!("{} {percent}", bar(share)) } else { percent };
+            let bar = if omission < Omission::NoBar { format!("{} {percent}", bar(share)) } else { percent };
             parts.push(bar);
         }
         parts.extend(self.rate.map(|rate| output::rate(rate.as_f64())));
         let going = self.total.zip(self.rate);
         let left = going.and_then(|(total, rate)| left(total.bytes - self.bytes.min(total.bytes), rate));
-        parts.extend(left.filter(|_| room < Room::NoLeft).map(|left| format!("{left} left")));
+        parts.extend(left.filter(|_| omission < Omission::NoLeft).map(|left| format!("{left} left")));
         if let Some([long, short]) =
-            self.state.as_ref().filter(|_| room < Room::NoState || self.rate.is_none())
+            self.state.as_ref().filter(|_| omission < Omission::NoState || self.rate.is_none())
         {
-            parts.push(if room < Room::ShortState { long.clone() } else { short.clone() });
+            parts.push(if omission < Omission::ShortState { long.clone() } else { short.clone() });
         }
-        let rtt = self.rtt.filter(|_| room < Room::NoRtt);
+        let rtt = self.rtt.filter(|_| omission < Omission::NoRtt);
         parts.extend(rtt.map(|rtt| format!("RTT {:.1} ms", rtt.as_millis_f64())));
-        if let Some(again) = self.again.filter(|_| room < Room::NoAgain) {
-            let word = if room < Room::ShortAgain { "sent again" } else { "again" };
+        if let Some(again) = self.again.filter(|_| omission < Omission::NoAgain) {
+            let word = if omission < Omission::ShortAgain { "sent again" } else { "again" };
             parts.push(format!("{:.1} % {word}", 100.0 * again));
         }
         parts.join(", ")
@@ -329,16 +329,16 @@ mod tests {
     }
 
     #[test]
-    fn progress_has_room_in_eighty_columns() {
+    fn progress_fits_eighty_columns() {
         for columns in [20, 40, 60, 77, 97, 120, 200] {
             assert!(line().fit(columns).chars().count() <= columns, "{columns}");
         }
-        let narrow = line().fit(77);
+        let narrow_line = line().fit(77);
         for part in ["41.20/50.00 MB", "82%", "41.06 Mbit/s", "congestion-window", "1.2 %"] {
-            assert!(narrow.contains(part), "{part} in {narrow}");
+            assert!(narrow_line.contains(part), "{part} in {narrow_line}");
         }
-        let usual = line().fit(97);
-        assert!(usual.contains("1.2 % sent again") && usual.contains("2 s left"), "{usual}");
+        let full_line = line().fit(97);
+        assert!(full_line.contains("1.2 % sent again") && full_line.contains("2 s left"), "{full_line}");
         let wide = line().fit(200);
         assert!(
             wide.contains("picture.jpeg") && wide.contains("limited by") && wide.contains("==-"),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_approval_is_told_where_there_is_room_for_little() {
+    fn approval_waits_are_shown_on_narrow_terminals() {
         let wait = "waiting for approval".to_owned();
         let line = Line { bytes: Bytes::ZERO, rate: None, state: Some([wait.clone(), wait]), ..line() };
         for columns in [37, 77, 200] {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_said() {
+    fn unknown_values_are_not_shown() {
         let line = Line { total: None, state: None, rtt: None, again: None, ..line() };
         assert!(line.fit(77).ends_with("12 files, 41.20 MB, 41.06 Mbit/s"), "{}", line.fit(77));
         let empty = Line { total: Some(Total { files: 1, bytes: Bytes::ZERO }), bytes: Bytes::ZERO, ..line };

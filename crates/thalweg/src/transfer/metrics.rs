@@ -13,7 +13,7 @@ use thalweg_net::endpoint::EndpointStats;
 use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
 use thalweg_net::transfer::{FaultKind, Outcome, Progress};
 
-/// Parses the listening address: a port of this host alone, or an address with a port.
+/// Parses the listening address: a port of the loopback address, or an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse() {
         return Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
@@ -21,7 +21,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     socket_address(text)
 }
 
-/// The counts of all transfers of a process.
+/// Counters of all transfers of a process.
 #[derive(Debug, Default)]
 pub struct Metrics(Mutex<State>);
 
@@ -63,7 +63,7 @@ impl Metrics {
         let answers = Arc::clone(&metrics);
         let serve = move || http::serve(&listener, "/metrics", || answers.lock().text());
         std::thread::Builder::new().name("metrics".to_owned()).spawn(serve).map_err(cannot)?;
-        console.say(&format!("Metrics at http://{local}/metrics"));
+        console.inform(&format!("Metrics at http://{local}/metrics"));
         Ok(Some(metrics))
     }
 
@@ -101,7 +101,7 @@ impl Metrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each number is consistent by itself, even after a panic.
+        // Each number is consistent on its own, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -124,7 +124,7 @@ impl Drop for Counted {
 }
 
 impl Sample {
-    /// Both together, as far as they are counters.
+    /// Returns the sum of all counters of two samples.
     fn and(mut self, other: &Self) -> Self {
         self.stats = self.stats.and(&other.stats);
         self.moved += other.moved;
@@ -135,7 +135,7 @@ impl Sample {
 impl State {
     fn text(&self) -> String {
         let all = self.open.values().fold(self.ended, Sample::and);
-        let own = [
+        let of_server = [
             ("transfers_total", "counter", "Transfers that have begun.", self.begun),
             ("transfers_open", "gauge", "Transfers that go on.", self.open.len() as u64),
             ("transferred_bytes_total", "counter", "Bytes of files moved.", all.moved),
@@ -153,13 +153,13 @@ impl State {
                 self.endpoint.forged,
             ),
             ("senders_denied_total", "counter", "Senders that were turned away at the door.", self.denied),
-            ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.strangers),
+            ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.unrecognised),
         ];
         let of_sessions = COUNTERS.iter().map(|one| (one.metric, "counter", one.about, one.of(&all.stats)));
-        let metrics = own.into_iter().chain(of_sessions);
+        let metrics = of_server.into_iter().chain(of_sessions);
         let mut text = String::new();
         for (name, kind, help, value) in metrics {
-            // Writing to a string never fails.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"

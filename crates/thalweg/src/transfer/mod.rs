@@ -1,28 +1,28 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
+mod admitted_sender;
+mod approval_queue;
 pub mod arguments;
 mod confine;
-mod crowd;
+pub mod connect;
 mod denials;
-mod door;
-mod guest;
+mod duplicate_sender;
+mod early_failure;
+mod failure_log;
+mod fair_queue;
 pub(crate) mod http;
 mod meter;
 mod metrics;
-mod newcomer;
 mod pairing;
 pub(crate) mod peers;
-mod questions;
 mod quotas;
-pub mod reach;
 mod receive;
 mod send;
-mod stopped;
-mod strangers;
+mod sender_listener;
 mod summary;
 mod throttle;
-mod troubles;
-mod turns;
+mod transfer_slots;
+mod unknown_senders;
 
 use crate::console::{Console, Done, Error};
 use peers::Keys;
@@ -38,7 +38,7 @@ use thalweg_net::session::code;
 /// The service that a sender asks a receiver for.
 const SERVICE: &str = "transfer";
 
-/// Close code for a transfer that one side's user or program ended; the close reason says why.
+/// Close code for a transfer that one side's user or program ended; the close reason has the cause.
 const ENDED: u16 = code::APPLICATION;
 
 /// Timeout for closing a connection.

@@ -22,7 +22,7 @@ const ATTEMPT: Duration = Duration::from_secs(15);
 /// A code that awaits a sender.
 pub struct PairingOffer {
     code: Code,
-    own: PublicKey,
+    own_key: PublicKey,
     guesses: Guesses,
     until: Instant,
     attempt: Option<Attempt>,
@@ -48,9 +48,9 @@ pub enum PairingEvent {
 
 impl PairingOffer {
     /// Creates a new code for the endpoint with this key.
-    pub fn new(now: Instant, own: PublicKey) -> Self {
+    pub fn new(now: Instant, own_key: PublicKey) -> Self {
         let code = Code::generate(&mut SystemEntropy::new());
-        Self { code, own, guesses: Guesses::default(), until: now + LIFE, attempt: None }
+        Self { code, own_key, guesses: Guesses::default(), until: now + LIFE, attempt: None }
     }
 
     /// Returns the code.
@@ -64,17 +64,17 @@ impl PairingOffer {
             connection.close(code::BUSY, "somebody else is being paired");
             return;
         }
-        let ends = Ends { client: connection.peer(), server: self.own, binding: *connection.binding() };
-        let (told, result) = channel();
+        let ends = Ends { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
+        let (result_sender, result) = channel();
         let (watch, code) = (connection.another(), self.code.clone());
         let pair = move || {
             let (mut to, mut from) = connection.split_untrusted();
             let paired = pairing::serve(&code, &ends, &mut from, &mut to);
             if paired.is_ok() {
-                // The proof has to arrive before the close. Otherwise the peer retries in vain.
+                // The proof has to arrive before the close. Otherwise the peer retries although it is paired.
                 let _ = to.finish();
             }
-            let _ = told.send(paired);
+            let _ = result_sender.send(paired);
         };
         // If the thread cannot start, its end of the channel is dropped, which counts as no event.
         let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
@@ -87,7 +87,7 @@ impl PairingOffer {
     }
 
     /// Returns the event since the last call.
-    pub fn look(&mut self, now: Instant) -> PairingEvent {
+    pub fn poll(&mut self, now: Instant) -> PairingEvent {
         let Some(attempt) = &self.attempt else {
             let is_late = now >= self.until;
             return if is_late {
@@ -136,7 +136,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     let text = match (code, from_variable) {
         (Some(code), _) => return Ok(code.clone()),
         (None, Some(text)) => text,
-        (None, None) if peers::can_ask() => {
+        (None, None) if peers::can_prompt() => {
             prompt("The code that the receiver shows: ");
             let mut text = String::new();
             io::stdin().read_line(&mut text).map_err(|error| Error::Usage(format!("--pair: {error}")))?;
@@ -151,9 +151,9 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     text.trim().parse().map_err(|error| Error::Usage(format!("--pair: {error}")))
 }
 
-/// Proves to the receiver that answered as `name` that this endpoint, with the key `own`, has the code.
-pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
-    let ends = Ends { client: own, server: connection.peer(), binding: *connection.binding() };
+/// Proves to the receiver that answered as `name` that this endpoint, with the key `own_key`, has the code.
+pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection) -> Result<(), Error> {
+    let ends = Ends { client: own_key, server: connection.peer(), binding: *connection.binding() };
     let watch = connection.another();
     let (mut to, mut from): (SendStream, RecvStream) = connection.split();
     let (done, is_done) = channel::<()>();
@@ -164,7 +164,7 @@ pub fn ask(name: &str, own: PublicKey, code: &Code, connection: Connection) -> R
                 guard.close(code::DONE, "");
             }
         });
-        let result = pairing::ask(code, &ends, &mut from, &mut to);
+        let result = pairing::initiate(code, &ends, &mut from, &mut to);
         drop(done);
         result
     });
@@ -201,9 +201,9 @@ mod tests {
         let begun = Instant::now();
         let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
         for seconds in [0, 599] {
-            assert!(matches!(invitation.look(begun + Duration::from_secs(seconds)), PairingEvent::None));
+            assert!(matches!(invitation.poll(begun + Duration::from_secs(seconds)), PairingEvent::None));
         }
-        let PairingEvent::Over(why) = invitation.look(begun + Duration::from_secs(600)) else {
+        let PairingEvent::Over(why) = invitation.poll(begun + Duration::from_secs(600)) else {
             panic!("it is good")
         };
         assert!(why.contains("ten minutes"), "{why}");
@@ -226,17 +226,17 @@ mod tests {
             scheme: "cubic".parse().unwrap(),
             recorder: None,
         };
-        let quiet = client.connect(request).unwrap();
+        let silent_peer = client.connect(request).unwrap();
         let begun = Instant::now();
         let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
         let last = begun + LIFE - Duration::from_secs(1);
         invitation.meet(last, server.accept().unwrap());
-        assert!(matches!(invitation.look(begun + LIFE), PairingEvent::None), "the attempt may go on");
-        // The attempt times out and is closed. After that nobody can use the code.
+        assert!(matches!(invitation.poll(begun + LIFE), PairingEvent::None), "the attempt may go on");
+        // The attempt times out and is closed. After that the code is invalid.
         let late = last + ATTEMPT;
-        while !matches!(invitation.look(late), PairingEvent::Over(_)) {
+        while !matches!(invitation.poll(late), PairingEvent::Over(_)) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        drop(quiet);
+        drop(silent_peer);
     }
 }

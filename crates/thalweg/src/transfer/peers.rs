@@ -3,8 +3,8 @@
 //! They are small text files in the user's configuration folder: `identity` holds the secret key, `known-receivers` and
 //! `known-senders` a name and a public key per line.
 
+use crate::atomic_file;
 use crate::console::{Console, Error, prompt};
-use crate::whole;
 use std::fs::{self, DirBuilder};
 use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -77,12 +77,13 @@ impl Keys {
         Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
     }
 
-    /// Creates the file atomically, so that no process reads a partial one; a concurrent second process uses the first
-    /// one's.
+    /// Creates the file atomically: no process reads a partial one, and a concurrent second process uses the first
+    /// one's
+    /// file.
     fn make_identity(&self, path: &Path) -> io::Result<()> {
         make_private(&self.folder)?;
         let identity = Identity::generate(&mut SystemEntropy::new());
-        let draft = whole::draft(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
+        let draft = atomic_file::draft(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
         let linked = match fs::hard_link(&draft, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked,
@@ -252,7 +253,7 @@ impl Peers {
         let add = || {
             self.path.parent().map_or(Ok(()), make_private)?;
             let comment = if is_by_new { format!(" # {BY_NEW}") } else { String::new() };
-            whole::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
+            atomic_file::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
         };
         add().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
         self.known.push(Peer { name: name.to_owned(), key, is_by_new });
@@ -276,17 +277,17 @@ fn is_unnamed(name: &str, key: &PublicKey) -> bool {
 }
 
 /// Returns true if there is a terminal to prompt at.
-pub fn can_ask() -> bool {
+pub fn can_prompt() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Returns true if a command may prompt: not if another program called it.
-pub fn may_ask(console: &Console) -> bool {
-    console.stop().is_none() && can_ask()
+pub fn may_prompt(console: &Console) -> bool {
+    console.stop().is_none() && can_prompt()
 }
 
 /// Prompts with a question that only "yes" confirms.
-pub fn ask(question: &str) -> bool {
+pub fn confirm(question: &str) -> bool {
     prompt(&format!("{question} [yes/no] "));
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "yes")
@@ -326,7 +327,7 @@ mod tests {
 
     /// A truncated line, or one joined to the next, does not affect other peers.
     #[test]
-    fn lines_that_say_nothing_are_named_and_passed_over() {
+    fn invalid_lines_are_reported_and_skipped() {
         let folder = std::env::temp_dir().join(format!("thalweg-peers-lines-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let keys = Keys { folder: folder.clone() };
@@ -344,14 +345,14 @@ mod tests {
             senders.wrong
         );
         assert_eq!(senders.name_of(&a), Some("anna"));
-        // What is added next has a line of its own.
+        // The next entry starts on a new line.
         senders.remember("carl", c).unwrap();
         let again = keys.senders().unwrap();
         assert_eq!(
             (again.name_of(&a), again.name_of(&c), again.wrong.len()),
             (Some("anna"), Some("carl"), 1)
         );
-        // Who was let in by --trust new is chosen by nobody, until somebody says so.
+        // A sender admitted by --trust new is not chosen by the user until they confirm it.
         let mut senders = keys.senders().unwrap();
         senders.remember_unconfirmed(b).unwrap();
         let is_chosen = || [&a, &b, &c].map(|key| keys.senders().unwrap().is_chosen(key));
@@ -359,12 +360,12 @@ mod tests {
         assert_eq!(keys.senders().unwrap().unnamed(), 1);
         senders.remember(&name_for(&b), b).unwrap();
         assert!(is_chosen()[1]);
-        // So has what follows a whole line without an end.
+        // The same applies after a complete line without a line break.
         fs::write(&path, format!("anna {a}")).unwrap();
         keys.senders().unwrap().remember("carl", c).unwrap();
         let again = keys.senders().unwrap();
         assert_eq!((again.keys().collect::<Vec<_>>(), again.wrong.len()), (vec![a, c], 0));
-        // What is no text is a wrong line, too.
+        // Invalid UTF-8 is an invalid line, too.
         bytes.extend_from_slice(b"\xff\xfe\n");
         fs::write(&path, &bytes).unwrap();
         assert_eq!(keys.senders().unwrap().keys().collect::<Vec<_>>(), [a]);

@@ -65,8 +65,8 @@ impl Total {
 }
 
 /// Returns the time until the next measurement after one of this duration.
-fn after(look: Duration) -> Duration {
-    LATELY.max(look.saturating_mul(PARTS))
+fn after(duration: Duration) -> Duration {
+    LATELY.max(duration.saturating_mul(PARTS))
 }
 
 #[cfg(test)]
@@ -74,43 +74,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_looked_at_once_a_minute_however_often_its_sender_comes() {
+    fn a_folder_is_measured_at_most_once_a_minute() {
         let limits = Limits { bytes: "1 MB".parse().unwrap(), entries: 9 };
         let (mut quotas, begun) = (Quotas::default(), Instant::now());
-        let mut looks = 0;
-        let mut come = |quotas: &mut Quotas, second| {
+        let mut measurements = 0;
+        let mut quota_at = |quotas: &mut Quotas, second| {
             let make = || {
-                looks += 1;
+                measurements += 1;
                 Quota::of(Path::new(env!("CARGO_MANIFEST_DIR")).join("src").as_path(), limits)
             };
             let quota = quotas.of(begun + Duration::from_secs(second), Path::new("to/sender"), make).unwrap();
-            (quota, looks)
+            (quota, measurements)
         };
         for second in 0..60 {
-            assert_eq!(come(&mut quotas, second).1, 1);
+            assert_eq!(quota_at(&mut quotas, second).1, 1);
         }
-        // While a transfer goes on, which counts what it adds, all are counted together.
-        let (going_on, _) = come(&mut quotas, 60);
-        let (another, looks) = come(&mut quotas, 600);
-        assert!(Arc::ptr_eq(&going_on, &another) && looks == 2);
+        // While a transfer holds the quota and counts its additions, the same quota is returned.
+        let (going_on, _) = quota_at(&mut quotas, 60);
+        let (another, measurements) = quota_at(&mut quotas, 600);
+        assert!(Arc::ptr_eq(&going_on, &another) && measurements == 2);
         drop((going_on, another));
-        assert_eq!(come(&mut quotas, 601).1, 3);
+        assert_eq!(quota_at(&mut quotas, 601).1, 3);
     }
 
     #[test]
-    fn what_all_have_is_counted_again_while_a_server_runs() {
+    fn the_total_is_measured_again_while_a_server_runs() {
         let folder = std::env::temp_dir().join(format!("thalweg-total-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("file"), [0; 700]).unwrap();
         let limits = Limits { bytes: "1 kB".parse().unwrap(), entries: u64::MAX };
         let begun = Instant::now();
         let mut total = Total::of(begun, &folder, limits).unwrap();
-        // Somebody sends all the time.
+        // Some sender is always active.
         let held = total.quota(begun).unwrap();
         std::fs::remove_file(folder.join("file")).unwrap();
         let mut used = |second| total.quota(begun + Duration::from_secs(second)).unwrap().used().get();
         assert_eq!([used(1), used(59)], [700, 700]);
-        // A slow look may have put the next one off.
+        // A slow measurement may have postponed the next one.
         assert_eq!(used(3600), 0);
         assert_eq!(held.used().get(), 0);
         std::fs::remove_dir(&folder).unwrap();

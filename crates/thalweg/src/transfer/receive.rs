@@ -1,16 +1,16 @@
 //! `thalweg recv` and `thalweg serve`.
 
+use super::admitted_sender::AdmittedSender;
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
-use super::crowd::{REMOVED, TransferSlots};
-use super::door::SenderListener;
-use super::guest::AdmittedSender;
+use super::duplicate_sender::{DuplicateSender, Turn};
+use super::early_failure::Stopped;
+use super::failure_log::FailureLog;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
-use super::newcomer::{DuplicateSender, Turn};
 use super::quotas::{Quotas, Total};
-use super::stopped::Stopped;
+use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
-use super::troubles::FailureLog;
+use super::transfer_slots::{REMOVED, TransferSlots};
 use super::{ENDED, await_close, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
@@ -27,7 +27,7 @@ use thalweg_net::live::Connection;
 use thalweg_net::session::{Closed, code};
 use thalweg_net::transfer::{
     self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
-    Report, Target, Turns,
+    Report, Target, TransferScheduler,
 };
 
 /// Receives from one sender.
@@ -46,46 +46,46 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
         warn_of_home(&arguments.folder, console);
     }
     let folder = (!is_output).then_some(&*arguments.folder);
-    let mut door = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
-    let (claims, turns) = (Claims::default(), Turns::default());
+    let mut listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
+    let (claims, turns) = (Claims::default(), TransferScheduler::default());
     let mut open: Option<Open> = None;
     let mut lost = None;
-    let mut newcomer: Option<DuplicateSender> = None;
+    let mut duplicate: Option<DuplicateSender> = None;
     loop {
-        let mut arrived = door.next()?;
-        if let Some(guest) = arrived.take_if(|_| open.is_some() || newcomer.is_some()) {
-            let connection = &guest.connection;
+        let mut arrived = listener.next()?;
+        if let Some(sender) = arrived.take_if(|_| open.is_some() || duplicate.is_some()) {
+            let connection = &sender.connection;
             match &open {
                 // A stream to standard output cannot be restarted.
                 Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
-                Some(open) if newcomer.is_none() => {
+                Some(open) if duplicate.is_none() => {
                     let earlier = open.connection.another();
-                    newcomer = Some(DuplicateSender::new(Instant::now(), guest, earlier));
+                    duplicate = Some(DuplicateSender::new(Instant::now(), sender, earlier));
                 }
                 _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
             }
         }
-        if let Some(open) = open.as_ref().filter(|_| door.has_changed())
-            && !door.is_admitted(&open.connection.peer())
+        if let Some(open) = open.as_ref().filter(|_| listener.has_changed())
+            && !listener.is_admitted(&open.connection.peer())
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED);
         }
         // An earlier connection has closed: its outcome follows shortly, and may complete the transfer.
         let is_ending = open.as_ref().is_some_and(|open| open.connection.closed().is_some());
-        match newcomer.as_mut().filter(|_| !is_ending).map(|newcomer| newcomer.look(Instant::now())) {
-            Some(Turn::Enter(guest)) => {
-                (newcomer, open) = (None, None);
-                arrived = Some(guest);
+        match duplicate.as_mut().filter(|_| !is_ending).map(|duplicate| duplicate.poll(Instant::now())) {
+            Some(Turn::Enter(sender)) => {
+                (duplicate, open) = (None, None);
+                arrived = Some(sender);
             }
-            Some(Turn::Gone) => newcomer = None,
+            Some(Turn::Gone) => duplicate = None,
             Some(Turn::Wait) | None => {}
         }
-        if let Some(guest) = arrived {
-            let key = guest.key;
-            if !door.begin(&guest) {
+        if let Some(sender) = arrived {
+            let key = sender.key;
+            if !listener.begin(&sender) {
                 continue;
             }
-            door.own(Some(key));
+            listener.set_owner(Some(key));
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
             } else {
@@ -95,11 +95,11 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
                 Target::Folder(if arguments.hidden { target.with_hidden() } else { target })
             };
             let (ended, ends) = channel();
-            open = Some(Open { connection: guest.connection.another(), ends });
-            let peer = door.name(&key, &guest.connection);
-            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
+            open = Some(Open { connection: sender.connection.another(), ends });
+            let peer = listener.name(&key, &sender.connection);
+            let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
             let turns = turns.clone();
-            let session = Session { guest, target, turns, peer, command: "recv", counted, stop };
+            let session = Session { sender, target, turns, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Some((end, closed)) = open.as_ref().and_then(Open::end) {
@@ -108,31 +108,31 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
             let report = &end.outcome.report;
             let has_begun = *report != Report::default();
             if let Some(key) = end.key {
-                door.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
+                listener.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
             }
-            // A peer that closes the connection has given up and does not reconnect by itself.
+            // A peer that closes the connection has given up and does not reconnect.
             let has_given_up =
                 matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
             let goes_on = !is_output && report.cut.is_none() && !has_given_up;
-            if is_lost && goes_on && !door.is_stopped() {
+            if is_lost && goes_on && !listener.is_stopped() {
                 let who = if has_begun { "it to come back" } else { "a sender" };
-                console.say(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
+                console.inform(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
                 if has_begun {
                     lost = Some(end);
                 } else if lost.is_none() {
-                    door.own(None);
+                    listener.set_owner(None);
                 }
                 continue;
             }
-            if let Some(metrics) = &door.metrics {
+            if let Some(metrics) = &listener.metrics {
                 metrics.end(&end.outcome);
             }
             return Ok(end);
         }
-        if let Some(why) = door.close_reason.filter(|_| open.is_none()) {
+        if let Some(why) = listener.close_reason.filter(|_| open.is_none()) {
             return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
-        if door.is_stopped() {
+        if listener.is_stopped() {
             turns.end();
             if open.is_none() {
                 let why = "interrupted before anything was received";
@@ -160,39 +160,39 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     // The process is long-lived; its messages form a log.
     let console = &console.with_times();
     make_folder(&arguments.folder)?;
-    let mut door = SenderListener::open(
+    let mut listener = SenderListener::open(
         &arguments.common,
         arguments.threads,
         Some(&arguments.folder),
         console,
         reloadable()?,
     )?;
-    let (claims, turns) = (Claims::default(), Turns::default());
+    let (claims, turns) = (Claims::default(), TransferScheduler::default());
     let (ended, ends): (Sender<SummaryInputs>, Receiver<SummaryInputs>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas = Quotas::default();
     let mut total = total_quota(arguments)?;
-    let mut crowd = TransferSlots::new(arguments);
-    let mut troubles = FailureLog::new(Instant::now());
+    let mut slots = TransferSlots::new(arguments);
+    let mut failure_lines = FailureLog::new(Instant::now());
     loop {
-        if let Some(guest) = door.next()? {
-            let is_wanted = door.wants(&guest.key);
-            crowd.meet(Instant::now(), guest, is_wanted);
+        if let Some(sender) = listener.next()? {
+            let is_wanted = listener.wants(&sender.key);
+            slots.meet(Instant::now(), sender, is_wanted);
         }
-        if door.has_changed() {
-            crowd.end_those(|key| !door.is_admitted(key));
+        if listener.has_changed() {
+            slots.end_those(|key| !listener.is_admitted(key));
         }
-        for denial in door.denied() {
+        for denial in listener.denied() {
             if arguments.json_lines {
                 console.print(&denial.line())?;
             }
         }
-        if let Some(guest) = crowd.next(Instant::now()) {
-            let key = guest.key;
-            if !door.begin(&guest) {
+        if let Some(sender) = slots.next(Instant::now()) {
+            let key = sender.key;
+            if !listener.begin(&sender) {
                 continue;
             }
-            let folder = arguments.folder.join(door.folder_name(&key));
+            let folder = arguments.folder.join(listener.folder_name(&key));
             let target = sender_folder(&folder, limits, &mut quotas, total.as_mut(), || {
                 destination(&folder, &arguments.common, &claims, &key)
             });
@@ -200,43 +200,43 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
                 Ok(target) => target,
                 Err(error) => {
                     console.complain(&format!("{}: {error}", folder.display()));
-                    guest.connection.close(ENDED, "the receiver cannot store anything");
-                    door.end(&key, false, || has_stored_data(&folder));
+                    sender.connection.close(ENDED, "the receiver cannot store anything");
+                    listener.end(&key, false, || has_stored_data(&folder));
                     continue;
                 }
             };
-            let peer = door.name(&key, &guest.connection);
-            console.say(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
-            let (counted, stop) = (door.metrics.as_ref().map(Metrics::count), Arc::clone(&door.stop));
-            let is_wanted = door.wants(&key);
-            let turns = if is_wanted { turns.clone() } else { turns.without_choice() };
-            let watch = guest.connection.another();
-            let session = Session { guest, target, turns, peer, command: "serve", counted, stop };
+            let peer = listener.name(&key, &sender.connection);
+            console.inform(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
+            let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
+            let is_wanted = listener.wants(&key);
+            let turns = if is_wanted { turns.clone() } else { turns.with_equal_priorities() };
+            let watch = sender.connection.another();
+            let session = Session { sender, target, turns, peer, command: "serve", counted, stop };
             let progress = session.begin(console, &ended, false);
-            crowd.enter(Instant::now(), watch, (key, is_wanted), &progress);
+            slots.enter(Instant::now(), watch, (key, is_wanted), &progress);
         }
-        let is_empty = crowd.is_empty();
+        let is_empty = slots.is_empty();
         for end in ends.try_iter() {
             let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
             let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
             if let Some(key) = end.key {
-                let folder = arguments.folder.join(door.folder_name(&key));
-                door.end(&key, is_final, || has_stored_data(&folder));
+                let folder = arguments.folder.join(listener.folder_name(&key));
+                listener.end(&key, is_final, || has_stored_data(&folder));
             }
-            if let Some(metrics) = &door.metrics {
+            if let Some(metrics) = &listener.metrics {
                 metrics.end(&end.outcome);
             }
             let summary = Summary::new(end, false);
             if arguments.json_lines {
                 console.print(&summary.line())?;
             }
-            for line in troubles.lines(Instant::now(), &peer, &summary.troubles()) {
+            for line in failure_lines.lines(Instant::now(), &peer, &summary.failure_lines()) {
                 console.complain(&line);
             }
             let why = why.map_or_else(String::new, |why| format!("; then {why}"));
-            console.say(&format!("{peer}: {}{why}", summary.sentence()));
+            console.inform(&format!("{peer}: {}{why}", summary.sentence()));
         }
-        if door.is_stopped() {
+        if listener.is_stopped() {
             turns.end();
             if is_empty {
                 return Ok(());
@@ -302,7 +302,7 @@ fn destination(
 fn warn_of_home(folder: &Path, console: &Console) {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| fs::canonicalize(home).ok());
     if home.is_some() && fs::canonicalize(folder).ok() == home {
-        console.say(
+        console.inform(
             "warning: this is your home folder: whoever is let in can add programs and settings to it. A folder of its \
              own is safer",
         );
@@ -329,9 +329,9 @@ fn reason(outcome: &Outcome) -> String {
 
 /// A transfer in progress.
 struct Session {
-    guest: AdmittedSender,
+    sender: AdmittedSender,
     target: Target,
-    turns: Turns,
+    turns: TransferScheduler,
     peer: String,
     command: &'static str,
     counted: Option<Counted>,
@@ -343,8 +343,8 @@ impl Session {
     fn begin(self, console: &Console, ended: &Sender<SummaryInputs>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let given = Arc::clone(&progress);
-        let Self { guest, target, turns, peer, command, counted, stop } = self;
-        let (watch, key) = (guest.connection.another(), guest.key);
+        let Self { sender, target, turns, peer, command, counted, stop } = self;
+        let (watch, key) = (sender.connection.another(), sender.key);
         let watched = MeterInputs {
             progress: Arc::clone(&progress),
             connection: watch.another(),
@@ -358,7 +358,7 @@ impl Session {
         let (at_end, peer_at_end) = (ended.clone(), peer.clone());
         let begun = Instant::now();
         let receive = move || {
-            let (to_peer, mut from_peer) = guest.enter();
+            let (to_peer, mut from_peer) = sender.enter();
             let mut outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
             drop(meter);
             summary::mark_user_stop(&mut outcome, &stop);

@@ -1,12 +1,12 @@
 //! `thalweg send`.
 
 use super::arguments::{SendArguments, Trusted};
+use super::connect::{ConnectFailure, reach};
+use super::early_failure::Stopped;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::Metrics;
 use super::pairing::{self, PAIRING};
 use super::peers::{self, Keys, Peers};
-use super::reach::{Unreached, reach};
-use super::stopped::Stopped;
 use super::summary::{self, Summary, SummaryInputs, add};
 use super::throttle::{Pace, Throttle};
 use super::{SERVICE, bind, close, lend};
@@ -94,7 +94,7 @@ fn run(
         code: arguments.pair.as_ref().map(|code| pairing::given(code.as_ref())).transpose()?,
         recorder,
         advice: None,
-        asked: Duration::ZERO,
+        approval_time: Duration::ZERO,
         arguments,
         console,
     };
@@ -119,7 +119,7 @@ fn run(
                 _ => {
                     let mut outcome = outcome;
                     add(&mut outcome.report, &earlier);
-                    outcome.report.asked += sender.asked;
+                    outcome.report.approval_time += sender.approval_time;
                     let facts = SummaryInputs {
                         command: "send",
                         peer: sender.name,
@@ -139,7 +139,7 @@ fn run(
                 None => return Err(stopped),
             },
         };
-        console.say(&format!("{why}; trying again in {} s", pause.as_secs()));
+        console.inform(&format!("{why}; trying again in {} s", pause.as_secs()));
         let until = Instant::now() + pause;
         while Instant::now() < until && !sender.stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(50));
@@ -151,7 +151,7 @@ fn run(
 /// Implements `--strict`: fails if anything could not be carried.
 fn refuse_loss(roots: &Roots, console: &Console) -> Done {
     let (audit, parts) = roots.audit(summary::SHOWN);
-    if audit.is_whole() {
+    if audit.is_complete() {
         return Ok(());
     }
     for failure in audit.failures.iter().chain(&audit.passed).take(summary::SHOWN) {
@@ -160,9 +160,10 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
     for (name, lost) in parts {
         console.complain(&format!("{name}: {}", summary::lost(&lost).unwrap_or_default()));
     }
-    let things = audit.failed + audit.omitted;
-    let things = (things > 0).then(|| format!("{} not sent", summary::things(things)));
-    let why: Vec<_> = things.into_iter().chain(summary::lost(&audit.lost)).collect();
+    let omitted_entries = audit.failed + audit.omitted;
+    let omitted_entries =
+        (omitted_entries > 0).then(|| format!("{} not sent", summary::omitted_entries(omitted_entries)));
+    let why: Vec<_> = omitted_entries.into_iter().chain(summary::lost(&audit.lost)).collect();
     Err(Error::Failed(format!("--strict: nothing was sent, as {}", why.join(", and "))))
 }
 
@@ -205,7 +206,7 @@ struct Sender<'a> {
     /// Advice from the last connection.
     advice: Option<String>,
     /// Time spent waiting for the user's answers.
-    asked: Duration,
+    approval_time: Duration,
     arguments: &'a SendArguments,
     console: &'a Console,
 }
@@ -267,14 +268,14 @@ impl Sender<'_> {
         if let Some(code) = self.code.take() {
             let (_socket, connection) = self.reach(&addresses, &Trust::Anyone, PAIRING)?;
             let key = connection.peer();
-            let asked = pairing::ask(&self.name, self.identity.public(), &code, connection);
-            asked.map_err(|error| match error {
+            let paired = pairing::prove(&self.name, self.identity.public(), &code, connection);
+            paired.map_err(|error| match error {
                 Error::Failed(why) => Stopped::untrusted(why),
                 Error::Lost(why) => Stopped::unreachable(why),
                 error => error.into(),
             })?;
             self.receivers.remember(&self.name, key)?;
-            self.console.say(&format!("Paired. From now on {} is known by the key {key}", self.name));
+            self.console.inform(&format!("Paired. From now on {} is known by the key {key}", self.name));
         }
         let (socket, connection) = self.reach(&addresses, &self.trust()?, SERVICE)?;
         self.know(&connection)?;
@@ -300,14 +301,14 @@ impl Sender<'_> {
                 Connect { remote, trust: trust.clone(), service: service.to_owned(), scheme, recorder };
             match reach(&socket, connect, &self.stop) {
                 Ok(connection) => return Ok((socket, connection)),
-                Err(Unreached::Net(error)) => why = self.explain(&error),
-                Err(Unreached::Refused) => {
+                Err(ConnectFailure::Net(error)) => why = self.explain(&error),
+                Err(ConnectFailure::Refused) => {
                     why = Stopped::unreachable(format!(
                         "{}: nobody answered; nothing listens there",
                         self.name
                     ));
                 }
-                Err(Unreached::Stopped) => {
+                Err(ConnectFailure::Stopped) => {
                     return Err(Error::Lost("interrupted before there was a connection".to_owned()).into());
                 }
             }
@@ -332,7 +333,7 @@ impl Sender<'_> {
         if let Some(key) = self.receivers.key_of(&self.name) {
             return Ok(Trust::only(key));
         }
-        if self.arguments.trust.contains(&Trusted::New) || peers::may_ask(self.console) {
+        if self.arguments.trust.contains(&Trusted::New) || peers::may_prompt(self.console) {
             return Ok(Trust::Anyone);
         }
         Err(Stopped::untrusted(format!(
@@ -349,7 +350,7 @@ impl Sender<'_> {
         if self.arguments.trust.contains(&Trusted::Key(key)) {
             if let Some(other) = known.filter(|known| *known != key) {
                 let (name, path) = (&self.name, self.receivers.path().display());
-                self.console.say(&format!(
+                self.console.inform(&format!(
                     "note: {name} has the key that --trust gives, not {other}, by which {path} knows it"
                 ));
             }
@@ -361,14 +362,14 @@ impl Sender<'_> {
         if !self.arguments.trust.contains(&Trusted::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
             let begun = Instant::now();
-            let is_trusted = peers::ask(&question);
-            self.asked += begun.elapsed();
+            let is_trusted = peers::confirm(&question);
+            self.approval_time += begun.elapsed();
             if !is_trusted {
                 return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));
             }
         }
         self.receivers.remember(&self.name, key)?;
-        self.console.say(&format!("From now on {} is known by the key {key}", self.name));
+        self.console.inform(&format!("From now on {} is known by the key {key}", self.name));
         Ok(())
     }
 

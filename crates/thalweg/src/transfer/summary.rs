@@ -48,7 +48,7 @@ pub struct Summary {
     /// Zero bytes that are not stored (sparse files).
     hole_bytes: u64,
     seconds: f64,
-    /// Of these, time in which the receiver held the transfer back for more urgent ones.
+    /// Part of these spent paused by the receiver in favour of transfers of higher priority.
     queued_seconds: f64,
     /// Of these, time waiting for the receiver's approval; excluded from the rate.
     approval_seconds: f64,
@@ -138,7 +138,7 @@ pub fn add(report: &mut Report, earlier: &Report) {
     // Data from an earlier connection of this call does not count as resumed.
     report.resumed -= earlier.moved;
     report.held += earlier.held;
-    report.asked += earlier.asked;
+    report.approval_time += earlier.approval_time;
 }
 
 /// Corrects the outcome: a connection that ended because a user requested a `stop` was not lost.
@@ -158,7 +158,7 @@ impl Summary {
         let Outcome { report, result } = outcome;
         let accepted = accepts_loss && report.failed + report.omitted == 0;
         let (result, reason) = match result {
-            Ok(()) => (if report.is_whole() || accepted { COMPLETE } else { FAILURES }, None),
+            Ok(()) => (if report.is_complete() || accepted { COMPLETE } else { FAILURES }, None),
             Err(error) => (name(&error), Some(error.to_string())),
         };
         let named = |failures: Vec<transfer::Failure>| {
@@ -180,7 +180,7 @@ impl Summary {
             },
             peer,
             key: key.map(|key| key.to_string()),
-            ended: crate::wall::now(),
+            ended: crate::wall_clock::now(),
             files: report.files,
             replaced: report.replaced,
             folders: report.folders,
@@ -202,8 +202,8 @@ impl Summary {
             skipped_bytes: report.skipped.get(),
             seconds: span.as_secs_f64(),
             queued_seconds: report.held.as_secs_f64(),
-            approval_seconds: report.asked.as_secs_f64(),
-            rate_bps: rate(report.moved.get(), span.saturating_sub(report.asked)).as_bits_per_sec(),
+            approval_seconds: report.approval_time.as_secs_f64(),
+            rate_bps: rate(report.moved.get(), span.saturating_sub(report.approval_time)).as_bits_per_sec(),
             connections,
             advice,
             path: stats.map(|stats| Path::new(&stats, scheme)),
@@ -221,7 +221,7 @@ impl Summary {
     }
 
     /// Returns the failures with reasons, for display; beyond a limit only their number.
-    pub fn troubles(&self) -> Vec<String> {
+    pub fn failure_lines(&self) -> Vec<String> {
         let failed = self.failures.iter().take(SHOWN);
         let mut all: Vec<String> =
             failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
@@ -229,7 +229,7 @@ impl Summary {
         let what = if more == 1 { "file or folder" } else { "files or folders" };
         all.extend((more > 0).then(|| format!("and {more} more {what} did not come through")));
         let passed = self.not_sent.iter().take(SHOWN);
-        all.extend(passed.map(|thing| format!("{} is not sent: {}", thing.name, thing.message)));
+        all.extend(passed.map(|entry| format!("{} is not sent: {}", entry.name, entry.message)));
         let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);
         all.extend(lost.map(|lost| format!("{lost}; see --strict and --accept-loss")));
         all
@@ -237,18 +237,18 @@ impl Summary {
 
     /// Shows the summary, as JSON on standard output if requested, and returns the command's result.
     pub fn report(&self, console: &Console, json: bool) -> Done {
-        self.troubles().iter().for_each(|trouble| console.complain(trouble));
+        self.failure_lines().iter().for_each(|line| console.complain(line));
         // The user accepted the loss.
         self.lost_words.iter().filter(|_| self.result == COMPLETE).for_each(|lost| console.note(lost));
         if json {
             let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
             console.print(&text)?;
         }
-        console.say(&self.sentence());
-        self.advice.iter().for_each(|advice| console.say(&format!("note: {advice}")));
+        console.inform(&self.sentence());
+        self.advice.iter().for_each(|advice| console.inform(&format!("note: {advice}")));
         let again = self.again();
         if self.result != "interrupted" {
-            again.iter().for_each(|again| console.say(&format!("note: {again}")));
+            again.iter().for_each(|again| console.inform(&format!("note: {again}")));
         }
         match self.result {
             "complete" => Ok(()),
@@ -256,7 +256,8 @@ impl Summary {
                 let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
                 let failed =
                     (self.failed > 0).then(|| format!("{} {what} did not come through", self.failed));
-                let omitted = (self.omitted > 0).then(|| format!("{} not sent", things(self.omitted)));
+                let omitted =
+                    (self.omitted > 0).then(|| format!("{} not sent", omitted_entries(self.omitted)));
                 let why = failed.into_iter().chain(omitted).chain(self.lost_words.clone());
                 Err(Error::Failed(why.collect::<Vec<_>>().join("; ")))
             }
@@ -341,7 +342,7 @@ impl Summary {
             text.push_str("; the path loses what may be marked (ECN), which was left off");
         }
         if self.omitted > 0 {
-            text.push_str(&format!("; {} not sent", things(self.omitted)));
+            text.push_str(&format!("; {} not sent", omitted_entries(self.omitted)));
         }
         text
     }
@@ -369,7 +370,7 @@ impl Path {
 }
 
 /// Formats a number of entries that are not files.
-pub fn things(count: u64) -> String {
+pub fn omitted_entries(count: u64) -> String {
     if count == 1 {
         "1 thing that is no whole file is".to_owned()
     } else {
@@ -377,7 +378,7 @@ pub fn things(count: u64) -> String {
     }
 }
 
-/// Describes what was not carried, if anything.
+/// Describes the metadata that was not carried, if any.
 pub fn lost(lost: &transfer::messages::Lost) -> Option<String> {
     let counts = lost.counts().into_iter().filter(|(count, ..)| *count > 0);
     let named = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
@@ -394,7 +395,7 @@ pub const RESULTS: [&str; 5] = [COMPLETE, FAILURES, "interrupted", "refused", "b
 /// Returns the result of a transfer without accepted losses.
 pub fn result(outcome: &Outcome) -> &'static str {
     match &outcome.result {
-        Ok(()) if outcome.report.is_whole() => COMPLETE,
+        Ok(()) if outcome.report.is_complete() => COMPLETE,
         Ok(()) => FAILURES,
         Err(error) => name(error),
     }
@@ -418,10 +419,10 @@ pub fn rate(bytes: u64, span: Duration) -> Rate {
 mod tests {
     use super::*;
 
-    /// Megabytes that wait in buffers and on the path gave rates above that of the path.
+    /// Bytes in buffers and in flight must not raise the rate above the path's.
     #[test]
-    fn a_sender_whose_transfer_broke_off_tells_no_rate() {
-        let told = |command, result| {
+    fn an_interrupted_sender_reports_no_rate() {
+        let sentence_of = |command, result| {
             let mut report = Report::default();
             report.moved = Bytes::new(8_000_000);
             let facts = SummaryInputs {
@@ -439,10 +440,10 @@ mod tests {
         };
         let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));
         assert_eq!(
-            told("send", interrupted()),
+            sentence_of("send", interrupted()),
             "Sent 0 files, 8.00 MB in 2.0 s, with what was still on its way"
         );
-        assert_eq!(told("recv", interrupted()), "Received 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
-        assert_eq!(told("send", Ok(())), "Sent 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
+        assert_eq!(sentence_of("recv", interrupted()), "Received 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
+        assert_eq!(sentence_of("send", Ok(())), "Sent 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
     }
 }

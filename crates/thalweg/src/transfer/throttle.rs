@@ -11,7 +11,7 @@ use thalweg_proto::units::{Bytes, Rate};
 pub struct Throttle<W> {
     stream: W,
     rate: Option<Rate>,
-    /// Time at which the rate covers all bytes written so far.
+    /// Time at which the bytes written so far conform to the rate.
     paid: Instant,
     pace: Pace,
 }
@@ -76,7 +76,7 @@ mod tests {
         let mut stream = Throttle::new(io::sink(), Some("8 Mbit/s".parse().unwrap()), pace.clone());
         stream.write_all(&[0; 300_000]).unwrap();
         assert!(pace.holds());
-        // 0.3 s at a megabyte a second, less the burst that is ahead and the last piece; never faster.
+        // 0.3 s at 1 MB/s, less the initial burst and the last piece; never faster.
         assert!(begun.elapsed() >= Duration::from_millis(190), "{:?}", begun.elapsed());
         let begun = Instant::now();
         let pace = Pace::default();

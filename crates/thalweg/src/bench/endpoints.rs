@@ -1,4 +1,4 @@
-//! The parts that both ends share: their socket, and what they count.
+//! Code shared by both endpoints: socket and counters.
 
 use super::arguments::BenchSocket;
 use crate::console::Error;
@@ -14,17 +14,17 @@ use thalweg_net::live::{NetError, Offload, Socket, SocketConfig};
 use thalweg_net::session::{COUNTERS, SessionConfig, SessionStats};
 use thalweg_proto::transport::Limit;
 
-/// The name under which servers are asked for.
+/// Service name that clients request.
 pub const SERVICE: &str = "bench";
 
-/// The processor time that this process has used.
+/// Returns the CPU time used by this process.
 pub fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    // Neither is negative.
+    // Neither value is negative.
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A socket that listens if there is a registry of what clients may choose.
+/// Opens a socket. With a registry of the schemes that clients may choose, it listens.
 pub fn socket(
     bind: SocketAddr,
     arguments: &BenchSocket,

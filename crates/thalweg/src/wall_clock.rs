@@ -1,14 +1,14 @@
-//! The time of day, for people and logs.
+//! Wall-clock time, for people and logs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The time now in UTC, as RFC 3339 writes it, in seconds.
+/// Returns the current time in UTC (RFC 3339), in seconds.
 pub fn now() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     written(now.map_or(0, |now| now.as_secs()))
 }
 
-/// Nanoseconds since 1970.
+/// Returns the nanoseconds since 1970.
 pub fn nanos() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
@@ -16,7 +16,7 @@ pub fn nanos() -> u64 {
 
 const DAY: u64 = 86_400;
 
-/// So many seconds since 1970, in RFC 3339.
+/// Formats seconds since 1970 (RFC 3339).
 fn written(seconds: u64) -> String {
     let (days, time) = (seconds / DAY, seconds % DAY);
     let (year, month, day) = civil(days);
@@ -24,11 +24,11 @@ fn written(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The date that comes so many days after 1970-01-01 (Gregorian calendar).
+/// Returns the date this number of days after 1970-01-01 (Gregorian calendar).
 fn civil(mut days: u64) -> (u64, u64, u64) {
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    // Every 400 years are alike.
+    // The calendar repeats every 400 years.
     let mut year = 1970 + days / 146_097 * 400;
     days %= 146_097;
     loop {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // As `date -u` has them.
+        // Expected values from `date -u`.
         for (seconds, expected) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),

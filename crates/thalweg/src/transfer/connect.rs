@@ -15,44 +15,45 @@ use thalweg_net::live::{Connection, NetError, Socket};
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
-const DOUBT: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Number of refusals after which to give up. Anybody can forge a refusal: this limits the effect, and a live receiver
-/// has answered by then.
+/// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
+/// answered
+/// by then.
 const REFUSALS: u32 = 2;
-const PATIENCE: Duration = Duration::from_secs(3);
+const MIN_CONNECT_TIME: Duration = Duration::from_secs(3);
 
 /// Reason for a failed connection attempt.
 #[derive(Debug)]
-pub enum Unreached {
+pub enum ConnectFailure {
     /// The error of the handshake.
     Net(NetError),
-    /// The host reports a closed port, and nobody answered.
+    /// The host reports a closed port, and there was no answer.
     Refused,
     /// The user cancelled.
     Stopped,
 }
 
 /// Connects, and waits until the handshake is over, the host has refused or `stop` is set.
-pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Connection, Unreached> {
+pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Connection, ConnectFailure> {
     let (begun, remote) = (Instant::now(), connect.remote);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut asked = pin!(socket.connect_async(connect));
+    let mut connecting = pin!(socket.connect_async(connect));
     let mut probe = None;
     loop {
-        if let Poll::Ready(connected) = asked.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return connected.map_err(Unreached::Net);
+        if let Poll::Ready(connected) = connecting.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return connected.map_err(ConnectFailure::Net);
         }
         if stop.load(Ordering::Relaxed) {
-            return Err(Unreached::Stopped);
+            return Err(ConnectFailure::Stopped);
         }
-        if begun.elapsed() >= DOUBT {
+        if begun.elapsed() >= PROBE_INTERVAL {
             // Without a probe there are no refusals.
             let probe = probe.get_or_insert_with(|| Probe::new(remote).ok());
             let refusals = probe.as_mut().map_or(0, Probe::refusals);
-            if refusals >= REFUSALS && begun.elapsed() >= PATIENCE {
-                return Err(Unreached::Refused);
+            if refusals >= REFUSALS && begun.elapsed() >= MIN_CONNECT_TIME {
+                return Err(ConnectFailure::Refused);
             }
         }
         thread::park_timeout(TICK);

@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole: whoever reads one, after a crash or on a full disk too, finds the old or the new contents.
+//! Atomic file replacement: a reader sees the old or the new contents, even after a crash or with a full disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,10 +6,10 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes `contents` to a draft beside `path`, on the disk and with the permissions of the file that is there, else `mode`; gives the
-/// draft's path. Nothing is left of one that cannot be written.
+/// Writes `contents` to a temporary file beside `path` and syncs it, with the permissions of the existing file or else
+/// `mode`. Returns its path; removes it on failure.
 pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
-    // Two threads may write one at once.
+    // Threads may write the same file concurrently.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
@@ -18,7 +18,7 @@ pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
     let mode = fs::metadata(path).map_or(mode, |there| there.permissions().mode() & 0o777);
     let written =
         OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft).and_then(|mut file| {
-            // The mask of this process is no matter here.
+            // Override the umask.
             file.set_permissions(fs::Permissions::from_mode(mode))?;
             file.write_all(contents)?;
             file.sync_all()
@@ -32,15 +32,15 @@ pub fn draft(path: &Path, mode: u32, contents: &[u8]) -> io::Result<PathBuf> {
     }
 }
 
-/// Replaces the contents of `path`, or makes a file there with the permissions `mode`. A symbolic link stays one.
+/// Replaces the contents of `path`, or creates it with the permissions `mode`. Follows a symbolic link.
 pub fn replace(path: &Path, mode: u32, contents: &[u8]) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let draft = draft(path, mode, contents)?;
     fs::rename(&draft, path).inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
-/// Adds a line to the file `path`, or makes one of it with the permissions `mode`. A last line that does not end is ended first. Lines
-/// of several processes all come to be.
+/// Appends a line to the file `path`, or creates it with the permissions `mode`. Terminates an incomplete last line
+/// first. Concurrent processes lose no lines.
 pub fn add_line(path: &Path, mode: u32, line: &str) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let lock = File::open(folder)?;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_added_whole_and_by_many_at_once() {
+    fn concurrent_appends_keep_lines_intact() {
         let folder = folder("lines");
         let path = folder.join("list");
         add_line(&path, 0o600, "first").unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_leaves_what_was_there() {
+    fn a_failed_write_keeps_the_old_file() {
         let folder = folder("full");
         let path = folder.join("list");
         fs::write(&path, "old\n").unwrap();
@@ -108,7 +108,7 @@ mod tests {
         std::os::unix::fs::symlink(&target, &path).unwrap();
         replace(&path, 0o600, b"new\n").unwrap();
         assert!(path.is_symlink() && fs::read_to_string(&target).unwrap() == "new\n");
-        // Nothing can be made where there is no folder.
+        // Creation fails in a missing folder.
         let gone = folder.join("none/list");
         assert!(replace(&gone, 0o600, b"x").is_err() && add_line(&gone, 0o600, "x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);

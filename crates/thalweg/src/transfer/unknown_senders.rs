@@ -19,7 +19,7 @@ impl UnknownSenders {
     }
 
     /// Returns true if one more may be admitted when `known` of them are known.
-    pub fn have_room(&self, known: usize) -> bool {
+    pub fn has_capacity(&self, known: usize) -> bool {
         known + self.here.len() < self.most
     }
 
@@ -50,17 +50,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_for_keys_and_come_back_with_their_last_transfer() {
-        let mut strangers = UnknownSenders::new(3);
+    fn places_are_per_key_and_freed_with_the_last_transfer() {
+        let mut senders = UnknownSenders::new(3);
         let [a, b] = [1, 2].map(|byte| PublicKey([byte; 32]));
-        assert!(strangers.have_room(2) && !strangers.have_room(3));
+        assert!(senders.has_capacity(2) && !senders.has_capacity(3));
         for key in [a, a, b] {
-            strangers.begin(key);
+            senders.begin(key);
         }
-        assert!(strangers.have_room(0) && !strangers.have_room(1), "two are here");
-        assert!(!strangers.end(&a) && strangers.contains(&a));
-        assert!(strangers.end(&a) && !strangers.contains(&a));
-        assert!(!strangers.end(&a), "nobody has it");
-        assert!(strangers.have_room(1));
+        assert!(senders.has_capacity(0) && !senders.has_capacity(1), "two are here");
+        assert!(!senders.end(&a) && senders.contains(&a));
+        assert!(senders.end(&a) && !senders.contains(&a));
+        assert!(!senders.end(&a), "nobody has it");
+        assert!(senders.has_capacity(1));
     }
 }

@@ -1,4 +1,4 @@
-//! The words for what a bench measured.
+//! Text output of benchmark results.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -6,33 +6,33 @@ use std::time::Duration;
 use thalweg_proto::units::Bytes;
 use thalweg_report::output;
 
-/// A client that takes longer than asked for by more than this says so.
+/// Excess duration of a client beyond which it is reported.
 const LATE: Duration = Duration::from_millis(500);
 
-/// Datagrams above this are larger than any usual network's: those of Ethernet's jumbo frames have 9000 B.
+/// Datagram size above which a network is unusual: Ethernet jumbo frames have 9000 B.
 const JUMBO: f64 = 9000.0;
 
-/// A share of segments sent again that says more than that a host was busy.
-const MUCH: f64 = 0.005;
+/// Share of retransmitted segments above which a busy host is not the only explanation.
+const NOTABLE_LOSS: f64 = 0.005;
 
-/// The results of a client.
-pub struct Told<'a> {
-    /// Its own counts.
+/// Results of a client.
+pub struct ClientResults<'a> {
+    /// The client's own results.
     pub here: &'a Value,
-    /// Those of the server for each connection; null where it did not answer in time.
+    /// The server's results per connection; null if it did not answer in time.
     pub there: &'a [Value],
-    /// The time beyond that asked for.
+    /// Time beyond the requested duration.
     pub more: Duration,
-    /// A proposal of what would be faster.
+    /// Advice for a higher rate.
     pub advice: Option<&'a str>,
 }
 
-impl Told<'_> {
-    /// The text, in lines of any length.
+impl ClientResults<'_> {
+    /// Returns the text, in lines of any length.
     pub fn text(&self) -> String {
         let missing = self.here["not_arrived_bytes"].as_u64().filter(|missing| *missing > 0);
         let client = match missing {
-            // What was written is no measure of what arrived.
+            // Written bytes do not show how many arrived.
             Some(_) => format!("client: {}\n", written(self.here)),
             None => format!("client: {}\n", line(self.here)),
         };
@@ -64,7 +64,8 @@ impl Told<'_> {
         if let Some(advice) = self.advice {
             let _ = writeln!(text, "Note: {advice}.");
         }
-        let loses = |end: &Value| sends(end) && lost(end) > MUCH && number(end, "datagram_bytes") > JUMBO;
+        let loses =
+            |end: &Value| sends(end) && lost(end) > NOTABLE_LOSS && number(end, "datagram_bytes") > JUMBO;
         if self.advice.is_none() && (loses(self.here) || self.there.iter().any(loses)) {
             text.push_str(
                 "Note: datagrams as large as the loopback's are lost as a whole, and hardly any other network carries them: \
@@ -79,27 +80,28 @@ fn number(result: &Value, key: &str) -> f64 {
     result[key].as_f64().unwrap_or(0.0)
 }
 
-/// The share of its segments that a sender had to send again.
+/// Returns the share of segments that a sender retransmitted.
 fn lost(result: &Value) -> f64 {
     number(result, "retransmissions") / number(result, "segments_sent").max(1.0)
 }
 
-/// True for the end whose data is measured; what the other one sends is a request or a result.
+/// Returns true for the endpoint that sends the measured data; the other one sends only a request or results.
 fn sends(result: &Value) -> bool {
     result["sends"] == true
 }
 
-/// The result of a server in a line. One that sends does not know when all has arrived, so it has no rate.
+/// Returns a server's result as one line. A sending server does not know when all data has arrived, and therefore
+/// reports no rate.
 pub fn server_line(result: &Value) -> String {
     if sends(result) { written(result) } else { line(result) }
 }
 
-/// The bytes of a sender, and their cost.
+/// Returns the bytes written by a sender, and their cost.
 fn written(result: &Value) -> String {
     format!("{} written{}", Bytes::new(number(result, "bytes") as u64), effort(result))
 }
 
-/// A result in a line.
+/// Returns a result as one line.
 fn line(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
     let rate = output::rate(number("bits_per_second"));
@@ -107,7 +109,7 @@ fn line(result: &Value) -> String {
     format!("{rate} ({bytes} in {:.2} s){}", number("seconds"), effort(result))
 }
 
-/// The cost of a result.
+/// Returns the cost of a result.
 fn effort(result: &Value) -> String {
     let number = |key: &str| result[key].as_f64().unwrap_or(0.0);
     let mut text = format!(
@@ -140,34 +142,34 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn datagrams_of_the_loopback_that_are_lost_are_told() {
+    fn lost_loopback_datagrams_are_reported() {
         let end = |datagram: u32, again: u32| json!({"sends": true, "datagram_bytes": datagram, "retransmissions": again, "segments_sent": 1000});
-        let said = |here: &Value, there: Value| {
-            let told = Told { here, there: &[there], more: Duration::ZERO, advice: None };
-            told.text().contains("`--datagram \"1472 B\"`")
+        let outcome = |here: &Value, there: Value| {
+            let client_results = ClientResults { here, there: &[there], more: Duration::ZERO, advice: None };
+            client_results.text().contains("`--datagram \"1472 B\"`")
         };
-        assert!(said(&end(65_507, 100), end(1200, 0)) && said(&end(1200, 0), end(65_507, 100)));
-        assert!(!said(&end(65_507, 1), Value::Null) && !said(&end(1472, 100), end(1472, 0)));
+        assert!(outcome(&end(65_507, 100), end(1200, 0)) && outcome(&end(1200, 0), end(65_507, 100)));
+        assert!(!outcome(&end(65_507, 1), Value::Null) && !outcome(&end(1472, 100), end(1472, 0)));
     }
 
-    /// The segments of a receiver are its request or its result, and what a server has written it has not seen arrive.
+    /// A receiver's segments carry only its request or result, and a server does not know how much of its data arrived.
     #[test]
-    fn a_receiver_tells_no_losses_and_a_server_that_sends_no_rate() {
+    fn receivers_report_no_losses_and_sending_servers_no_rate() {
         let end = |sends: bool, segments: u32, seconds: f64| {
             json!({
                 "sends": sends, "bytes": 10_000_000, "seconds": seconds, "bits_per_second": 8e7 / seconds,
                 "datagram_bytes": 1472, "retransmissions": 1, "segments_sent": segments,
             })
         };
-        let said = |here: &Value, there: Value| {
-            Told { here, there: &[there], more: Duration::ZERO, advice: None }.text()
+        let outcome = |here: &Value, there: Value| {
+            ClientResults { here, there: &[there], more: Duration::ZERO, advice: None }.text()
         };
-        let forward = said(&end(true, 400, 4.0), end(false, 2, 4.0));
+        let forward = outcome(&end(true, 400, 4.0), end(false, 2, 4.0));
         let (client, server) = forward.split_once('\n').unwrap();
         assert!(client.ends_with("1 of 400 segments sent again (0.25 %)"), "{client}");
         assert!(client.starts_with("client: 20.00 Mbit/s"), "{client}");
         assert_eq!(server, "server: 20.00 Mbit/s (10 MB in 4.00 s), 0.000 CPU s/GB, datagrams of 1472 B\n");
-        let reverse = said(&end(false, 2, 4.0), end(true, 400, 3.0));
+        let reverse = outcome(&end(false, 2, 4.0), end(true, 400, 3.0));
         let (client, server) = reverse.split_once('\n').unwrap();
         assert!(client.starts_with("client: 20.00 Mbit/s") && !client.contains("sent again"), "{client}");
         assert!(server.starts_with("server: 10 MB written, "), "{server}");

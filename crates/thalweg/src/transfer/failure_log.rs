@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Burst size of individual reports.
 const BURST: u32 = 20;
 /// Interval at which the burst allowance refills by one.
-const EACH: Duration = Duration::from_secs(1);
+const REFILL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum line length, in bytes; longer lines are cut in the middle.
 const LONGEST: usize = 400;
 
@@ -25,14 +25,14 @@ impl FailureLog {
     }
 
     /// Returns the log lines for the failures of a transfer of `peer`.
-    pub fn lines(&mut self, now: Instant, peer: &str, troubles: &[String]) -> Vec<String> {
-        let turns = now.saturating_duration_since(self.since).as_millis() / EACH.as_millis();
+    pub fn lines(&mut self, now: Instant, peer: &str, failures: &[String]) -> Vec<String> {
+        let turns = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
         self.left = BURST.min(self.left.saturating_add(u32::try_from(turns).unwrap_or(BURST)));
         if turns > 0 {
             self.since = now;
         }
         let mut lines = Vec::new();
-        for trouble in troubles {
+        for failure in failures {
             if self.left == 0 {
                 self.unreported += 1;
                 continue;
@@ -41,7 +41,7 @@ impl FailureLog {
             if self.unreported > 0 {
                 lines.push(format!("{} more failures are not told", std::mem::take(&mut self.unreported)));
             }
-            lines.push(format!("{peer}: {}", shortened(trouble)));
+            lines.push(format!("{peer}: {}", shortened(failure)));
         }
         lines
     }
@@ -66,14 +66,15 @@ mod tests {
     #[test]
     fn a_sender_cannot_fill_the_log() {
         let begun = Instant::now();
-        let mut troubles = FailureLog::new(begun);
+        let mut failures = FailureLog::new(begun);
         let long = vec!["\u{e9}".repeat(2048); 20];
-        let told: Vec<String> = (0..1000).flat_map(|_| troubles.lines(begun, "192.0.2.1:9", &long)).collect();
-        assert_eq!((told.len(), troubles.unreported), (20, 19_980));
-        assert!(told.iter().map(String::len).sum::<usize>() < 10_000, "{told:?}");
+        let written: Vec<String> =
+            (0..1000).flat_map(|_| failures.lines(begun, "192.0.2.1:9", &long)).collect();
+        assert_eq!((written.len(), failures.unreported), (20, 19_980));
+        assert!(written.iter().map(String::len).sum::<usize>() < 10_000, "{written:?}");
         // Five seconds refill the allowance by five, and the first line reports the number of suppressed ones.
-        let later = troubles.lines(begun + 5 * EACH, "192.0.2.1:9", &long);
-        assert_eq!((later.len(), troubles.unreported), (6, 15));
+        let later = failures.lines(begun + 5 * REFILL_INTERVAL, "192.0.2.1:9", &long);
+        assert_eq!((later.len(), failures.unreported), (6, 15));
         assert_eq!(later[0], "19980 more failures are not told");
         let few = FailureLog::new(begun).lines(begun, "a", &["b: no room".to_owned()]);
         assert_eq!(few, ["a: b: no room"]);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use thalweg_net::endpoint::Host;
 
 /// Maximum number of waiting items.
-const MOST: usize = 4;
+const MAX_ITEMS: usize = 4;
 /// Maximum number of remembered addresses; with more, fairness by address is lost anyway.
 const MAX_REMEMBERED: usize = 1024;
 
@@ -30,8 +30,8 @@ impl<T> Default for FairQueue<T> {
 impl<T> FairQueue<T> {
     /// Makes room for an item of this address. If the queue is full, evicts and returns the newest item of the address
     /// with the most places; unsuccessful turns of an address count as places.
-    pub fn make_room(&mut self, host: Host) -> Result<Option<T>, Full> {
-        if self.waiting.len() < MOST {
+    pub fn evict(&mut self, host: Host) -> Result<Option<T>, Full> {
+        if self.waiting.len() < MAX_ITEMS {
             return Ok(None);
         }
         let is_first_shown = usize::from(self.shown.is_some());
@@ -125,12 +125,12 @@ mod tests {
         Host::of(SocketAddr::from(([192, 0, 2, number], 1)))
     }
 
-    fn come(
+    fn enqueue(
         turns: &mut FairQueue<&'static str>,
         number: u8,
         name: &'static str,
     ) -> Result<Option<&'static str>, Full> {
-        let gone = turns.make_room(host(number))?;
+        let gone = turns.evict(host(number))?;
         turns.add(host(number), name);
         Ok(gone)
     }
@@ -143,35 +143,35 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_most_makes_room_but_for_what_is_shown() {
+    fn the_address_with_most_places_loses_its_newest_item_unless_shown() {
         let mut turns = FairQueue::default();
         for name in ["a1", "a2", "a3", "a4"] {
-            assert_eq!(come(&mut turns, 1, name), Ok(None));
+            assert_eq!(enqueue(&mut turns, 1, name), Ok(None));
         }
-        assert_eq!(come(&mut turns, 1, "a5"), Err(Full), "nobody makes room for himself");
+        assert_eq!(enqueue(&mut turns, 1, "a5"), Err(Full), "nobody makes room for himself");
         assert_eq!(show(&mut turns), "a1");
-        assert_eq!(come(&mut turns, 2, "b1"), Ok(Some("a4")), "the newest");
-        assert_eq!(come(&mut turns, 3, "c1"), Ok(Some("a3")));
-        assert_eq!(come(&mut turns, 1, "a6"), Err(Full));
+        assert_eq!(enqueue(&mut turns, 2, "b1"), Ok(Some("a4")), "the newest");
+        assert_eq!(enqueue(&mut turns, 3, "c1"), Ok(Some("a3")));
+        assert_eq!(enqueue(&mut turns, 1, "a6"), Err(Full));
         // One of the first two is in service; the other gives its address as many places as each other address has.
-        assert_eq!(come(&mut turns, 4, "d1"), Ok(Some("a2")));
-        assert_eq!(come(&mut turns, 5, "e1"), Err(Full), "one each, and one has it on the screen");
+        assert_eq!(enqueue(&mut turns, 4, "d1"), Ok(Some("a2")));
+        assert_eq!(enqueue(&mut turns, 5, "e1"), Err(Full), "one each, and one has it on the screen");
         assert_eq!(turns.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
     }
 
     #[test]
-    fn an_address_whose_turn_was_in_vain_comes_after_others() {
+    fn an_address_after_an_unsuccessful_turn_follows_others() {
         let mut turns = FairQueue::default();
         for (number, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1")] {
-            assert_eq!(come(&mut turns, number, name), Ok(None));
+            assert_eq!(enqueue(&mut turns, number, name), Ok(None));
         }
         assert_eq!(show(&mut turns), "a1");
         assert_eq!(show(&mut turns), "a1", "it stays until it is decided");
         assert_eq!(turns.remove(0), Some("a1"));
-        assert_eq!(come(&mut turns, 1, "a4"), Ok(None));
+        assert_eq!(enqueue(&mut turns, 1, "a4"), Ok(None));
         assert_eq!(show(&mut turns), "b1");
         assert_eq!(turns.take(), Some("b1"));
-        assert_eq!(come(&mut turns, 2, "b2"), Ok(None));
+        assert_eq!(enqueue(&mut turns, 2, "b2"), Ok(None));
         assert_eq!(show(&mut turns), "b2", "it was let in, which does not count");
         turns.remove(0);
         // Both addresses had one unsuccessful turn: order of arrival decides.
@@ -179,11 +179,11 @@ mod tests {
         // An unsuccessful turn also counts when places are scarce.
         turns.remove(0);
         for (number, name) in [(3, "c1"), (4, "d1")] {
-            assert_eq!(come(&mut turns, number, name), Ok(None));
+            assert_eq!(enqueue(&mut turns, number, name), Ok(None));
         }
-        assert_eq!(come(&mut turns, 5, "e1"), Ok(Some("a4")));
-        assert_eq!(come(&mut turns, 6, "f1"), Ok(Some("a3")));
-        assert_eq!(come(&mut turns, 7, "g1"), Err(Full));
+        assert_eq!(enqueue(&mut turns, 5, "e1"), Ok(Some("a4")));
+        assert_eq!(enqueue(&mut turns, 6, "f1"), Ok(Some("a3")));
+        assert_eq!(enqueue(&mut turns, 7, "g1"), Err(Full));
     }
 
     #[test]

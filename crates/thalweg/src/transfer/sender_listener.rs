@@ -1,17 +1,17 @@
 //! Admission of senders.
 
 use super::SERVICE;
+use super::admitted_sender::AdmittedSender;
+use super::approval_queue::{Answer, ApprovalQueue};
 use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
 use super::confine::confine;
-use super::crowd::REMOVED;
 use super::denials::{Denial, Denials};
-use super::guest::AdmittedSender;
 use super::metrics::Metrics;
 use super::pairing::{PAIRING, PairingEvent, PairingOffer};
 use super::peers::{self, Keys, Peers, name_for};
-use super::questions::{Answer, ApprovalQueue};
-use super::strangers::UnknownSenders;
+use super::transfer_slots::REMOVED;
+use super::unknown_senders::UnknownSenders;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use std::collections::HashSet;
@@ -52,11 +52,11 @@ pub struct SenderListener<'a> {
     /// Senders admitted for one transfer.
     once: HashSet<PublicKey>,
     /// Senders admitted by `--trust new`.
-    strangers: UnknownSenders,
+    unknown_senders: UnknownSenders,
     denials: Denials,
     /// Unknown keys pass the handshake and are decided here; otherwise the socket rejects them.
     is_open: bool,
-    looked: Instant,
+    reloaded_at: Instant,
     /// A sender may have been removed from the list.
     is_changed: bool,
     /// Set to request a re-read of the known senders.
@@ -87,7 +87,7 @@ impl<'a> SenderListener<'a> {
         // are the only protection.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
         confine(&folders);
-        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::may_ask(console);
+        let is_open = arguments.pair || arguments.trust.contains(&Trusted::New) || peers::may_prompt(console);
         // Reject unknown keys in the handshake, where they are cheap, unless they may be admitted later.
         let trust = if is_open { Trust::Anyone } else { known(&arguments.trust, &senders) };
         if trust == Trust::Keys([].into()) {
@@ -122,11 +122,11 @@ impl<'a> SenderListener<'a> {
                 })?
             }
         };
-        console.say(&format!("Listening on {}, key {}", socket.local(), identity.public()));
+        console.inform(&format!("Listening on {}, key {}", socket.local(), identity.public()));
         let invitation = arguments.pair.then(|| PairingOffer::new(Instant::now(), identity.public()));
         if let Some(invitation) = &invitation {
             let code = invitation.code();
-            console.say(&format!(
+            console.inform(&format!(
                 "The code is {code}, for ten minutes: thalweg send --pair FILES... HOST asks for it"
             ));
         }
@@ -140,10 +140,12 @@ impl<'a> SenderListener<'a> {
             owner: None,
             questions: ApprovalQueue::default(),
             once: HashSet::new(),
-            strangers: UnknownSenders::new(usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX)),
+            unknown_senders: UnknownSenders::new(
+                usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX),
+            ),
             denials: Denials::new(Instant::now()),
             is_open,
-            looked: Instant::now(),
+            reloaded_at: Instant::now(),
             is_changed: false,
             reload,
             metrics: Metrics::begin(arguments.metrics, console)?,
@@ -158,7 +160,7 @@ impl<'a> SenderListener<'a> {
             std::thread::sleep(TICK);
             return Ok(None);
         }
-        self.look_at_invitation()?;
+        self.poll_pairing_offer()?;
         self.reload_known_senders();
         let now = Instant::now();
         let (refused, more) = self.socket.refused();
@@ -171,18 +173,18 @@ impl<'a> SenderListener<'a> {
             metrics.endpoint(self.socket.stats().0);
             metrics.denied(self.denials.all());
         }
-        if let Some((guest, answer)) = self.questions.look(now, self.console) {
+        if let Some((sender, answer)) = self.questions.poll(now, self.console) {
             match answer {
                 Answer::Always => {
                     // A full disk must not stop the other senders.
-                    if let Err(error) = self.senders.remember(&name_for(&guest.key), guest.key) {
+                    if let Err(error) = self.senders.remember(&name_for(&sender.key), sender.key) {
                         self.console.complain(&format!("{error}; the sender is let in this once"));
-                        self.once.insert(guest.key);
+                        self.once.insert(sender.key);
                     }
                 }
-                Answer::Once => drop(self.once.insert(guest.key)),
+                Answer::Once => drop(self.once.insert(sender.key)),
             }
-            return Ok(Some(guest));
+            return Ok(Some(sender));
         }
         let arrived = self.socket.accept_within(TICK);
         let Some(connection) = arrived.map_err(|error| Error::Failed(error.to_string()))? else {
@@ -206,17 +208,17 @@ impl<'a> SenderListener<'a> {
             && begun.elapsed() < PAIRING_TIMEOUT
         {
             std::thread::sleep(Duration::from_millis(2));
-            self.look_at_invitation()?;
+            self.poll_pairing_offer()?;
         }
         if self.is_admitted(&key) {
             return Ok(Some(AdmittedSender::new(connection)));
         }
         if self.trust.contains(&Trusted::New) {
-            let guest = AdmittedSender::new(connection);
-            return Ok(self.has_capacity_for(&guest).then_some(guest));
+            let sender = AdmittedSender::new(connection);
+            return Ok(self.has_capacity_for(&sender).then_some(sender));
         }
-        if !self.pairs && peers::may_ask(self.console) {
-            self.questions.ask(now, &connection);
+        if !self.pairs && peers::may_prompt(self.console) {
+            self.questions.enqueue(now, &connection);
             return Ok(None);
         }
         let why = "the receiver does not take files from this key";
@@ -228,7 +230,7 @@ impl<'a> SenderListener<'a> {
     /// Returns true if the sender with this key is admitted.
     pub fn is_admitted(&self, key: &PublicKey) -> bool {
         let is_known = self.trust.contains(&Trusted::Key(*key)) || self.senders.name_of(key).is_some();
-        is_known || self.once.contains(key) || self.strangers.contains(key)
+        is_known || self.once.contains(key) || self.unknown_senders.contains(key)
     }
 
     /// Returns true if the user named or approved this sender, as opposed to admission by `--trust new`.
@@ -237,35 +239,35 @@ impl<'a> SenderListener<'a> {
     }
 
     /// Returns true if `--trust new` has room for this sender; rejects the sender otherwise.
-    fn has_capacity_for(&mut self, guest: &AdmittedSender) -> bool {
-        let has_room = self.strangers.have_room(self.senders.unnamed());
-        if !has_room {
-            let connection = &guest.connection;
-            self.deny(Instant::now(), connection.remote(), &guest.key, UNNAMED_LIMIT_REACHED);
+    fn has_capacity_for(&mut self, sender: &AdmittedSender) -> bool {
+        let has_capacity = self.unknown_senders.has_capacity(self.senders.unnamed());
+        if !has_capacity {
+            let connection = &sender.connection;
+            self.deny(Instant::now(), connection.remote(), &sender.key, UNNAMED_LIMIT_REACHED);
             connection.close(code::UNAUTHORIZED, "the receiver takes no more senders that it does not know");
         }
-        has_room
+        has_capacity
     }
 
     /// Registers the start of a transfer. Returns false if the sender was rejected: since its admission it may have
     /// been removed from the list, or other unknown senders may have used up the limit.
-    pub fn begin(&mut self, guest: &AdmittedSender) -> bool {
-        let key = guest.key;
-        if !self.strangers.contains(&key) {
+    pub fn begin(&mut self, sender: &AdmittedSender) -> bool {
+        let key = sender.key;
+        if !self.unknown_senders.contains(&key) {
             if self.is_admitted(&key) {
                 return true;
             }
             if !self.trust.contains(&Trusted::New) {
-                guest.connection.close(code::UNAUTHORIZED, REMOVED);
+                sender.connection.close(code::UNAUTHORIZED, REMOVED);
                 return false;
             }
-            if !self.has_capacity_for(guest) {
+            if !self.has_capacity_for(sender) {
                 return false;
             }
-            let remote = guest.connection.remote();
-            self.console.say(&format!("{} at {remote} is new; its key is {key}", name_for(&key)));
+            let remote = sender.connection.remote();
+            self.console.inform(&format!("{} at {remote} is new; its key is {key}", name_for(&key)));
         }
-        self.strangers.begin(key);
+        self.unknown_senders.begin(key);
         true
     }
 
@@ -275,7 +277,7 @@ impl<'a> SenderListener<'a> {
         if is_final {
             self.once.remove(key);
         }
-        if self.strangers.end(key)
+        if self.unknown_senders.end(key)
             && self.senders.name_of(key).is_none()
             && something()
             && let Err(error) = self.senders.remember_unconfirmed(*key)
@@ -290,7 +292,7 @@ impl<'a> SenderListener<'a> {
     }
 
     /// Restricts admission to this sender; `None` lifts the restriction.
-    pub fn own(&mut self, key: Option<PublicKey>) {
+    pub fn set_owner(&mut self, key: Option<PublicKey>) {
         self.owner = key;
         if key.is_some() {
             self.questions.withdraw(self.console, BUSY_WITH_OTHER);
@@ -309,16 +311,16 @@ impl<'a> SenderListener<'a> {
     /// Re-reads the known senders when the file has changed or on request.
     fn reload_known_senders(&mut self) {
         let is_wanted = self.reload.swap(false, Ordering::Relaxed);
-        if !is_wanted && self.looked.elapsed() < KNOWN_SENDERS_INTERVAL {
+        if !is_wanted && self.reloaded_at.elapsed() < KNOWN_SENDERS_INTERVAL {
             return;
         }
-        self.looked = Instant::now();
+        self.reloaded_at = Instant::now();
         match self.senders.reload(is_wanted) {
             Ok(false) => {}
             Ok(true) => {
                 self.senders.complain(self.console);
                 let (count, path) = (self.senders.keys().count(), self.senders.path().display());
-                self.console.say(&format!("{path} was read again: {}", counted(count as u64, "sender")));
+                self.console.inform(&format!("{path} was read again: {}", counted(count as u64, "sender")));
                 self.is_changed = true;
                 if !self.is_open {
                     self.socket.set_trust(&known(self.trust, &self.senders));
@@ -328,12 +330,12 @@ impl<'a> SenderListener<'a> {
         }
     }
 
-    fn look_at_invitation(&mut self) -> Done {
+    fn poll_pairing_offer(&mut self) -> Done {
         let Some(invitation) = &mut self.invitation else { return Ok(()) };
-        match invitation.look(Instant::now()) {
+        match invitation.poll(Instant::now()) {
             PairingEvent::None => {}
             PairingEvent::Wrong(remote, left) => {
-                self.console.say(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
+                self.console.inform(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
             }
             PairingEvent::Paired(key, remote) => {
                 let name = name_for(&key);
@@ -344,14 +346,14 @@ impl<'a> SenderListener<'a> {
                     self.console.complain(&format!("{error}; the sender is let in this once"));
                     self.once.insert(key);
                 }
-                self.console.say(&format!(
+                self.console.inform(&format!(
                     "{name} at {remote} knows the code; from now on it is known by the key {key}"
                 ));
             }
             PairingEvent::Over(why) => {
                 self.invitation = None;
                 self.close_reason = Some(why);
-                self.console.say(why);
+                self.console.inform(why);
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ impl AdmittedSender {
     }
 
     /// Creates a sender that was approved at the terminal.
-    pub fn asked(connection: Connection, begun: OpenedStreams) -> Self {
+    pub fn approved(connection: Connection, begun: OpenedStreams) -> Self {
         Self { key: connection.peer(), connection, begun: Some(begun) }
     }
 
@@ -31,7 +31,7 @@ impl AdmittedSender {
     pub fn enter(self) -> (SendStream, Chain<Cursor<Vec<u8>>, RecvStream>) {
         let (to_peer, from_peer, kept) = match self.begun {
             Some(begun) => {
-                self.connection.admit();
+                self.connection.authorise();
                 begun
             }
             None => {

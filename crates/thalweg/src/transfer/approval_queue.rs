@@ -1,8 +1,8 @@
 //! Approval prompt for unknown senders: asks the user at the terminal about one at a time, without blocking anything
 //! else.
 
-use super::guest::{AdmittedSender, OpenedStreams};
-use super::turns::{FairQueue, Full};
+use super::admitted_sender::{AdmittedSender, OpenedStreams};
+use super::fair_queue::{FairQueue, Full};
 use crate::console::{Console, one_line, prompt};
 use indicatif::DecimalBytes;
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use thalweg_net::endpoint::Host;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, RecvStream};
 use thalweg_net::session::code;
-use thalweg_net::transfer::{Preview, ThingKind, preview};
+use thalweg_net::transfer::{Preview, PreviewItemKind, preview};
 use thalweg_report::output::counted;
 
 /// Timeout for an answer.
@@ -62,7 +62,7 @@ struct Question {
 
 impl ApprovalQueue {
     /// Queues an undecided sender for approval.
-    pub fn ask(&mut self, now: Instant, connection: &Connection) {
+    pub fn enqueue(&mut self, now: Instant, connection: &Connection) {
         let key = connection.peer();
         if self.denied.contains(&key) {
             return deny(connection);
@@ -71,7 +71,7 @@ impl ApprovalQueue {
             return connection.close(code::BUSY, "the same sender waits for approval already");
         }
         let host = Host::of(connection.remote());
-        match self.turns.make_room(host) {
+        match self.turns.evict(host) {
             Ok(None) => {}
             Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
             Err(Full) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
@@ -91,7 +91,7 @@ impl ApprovalQueue {
     }
 
     /// Prompts for the next sender, and returns a decided one.
-    pub fn look(&mut self, now: Instant, console: &Console) -> Option<(AdmittedSender, Answer)> {
+    pub fn poll(&mut self, now: Instant, console: &Console) -> Option<(AdmittedSender, Answer)> {
         self.tidy(now, console);
         let (at, next) = self.turns.next()?;
         if self.turns.shown().is_none() {
@@ -138,9 +138,9 @@ impl ApprovalQueue {
         };
         let question = self.turns.take()?;
         question.is_decided.store(true, Ordering::Relaxed);
-        // The reader polls the decision often, so that this wait is short.
+        // The reader polls the decision often; this wait is short.
         let begun = question.begun.recv().ok()?.ok()?;
-        Some((AdmittedSender::asked(question.connection, begun), answer))
+        Some((AdmittedSender::approved(question.connection, begun), answer))
     }
 
     /// Removes senders that disconnected or timed out.
@@ -173,7 +173,7 @@ impl ApprovalQueue {
     fn hide(&self, console: &Console, why: &str) {
         if self.turns.shown().is_some() {
             prompt("\n");
-            console.say(&format!("Not answered: {why}"));
+            console.inform(&format!("Not answered: {why}"));
         }
     }
 }
@@ -182,7 +182,7 @@ impl Question {
     fn begin(now: Instant, connection: &Connection) -> io::Result<Self> {
         let seen = Arc::new(Mutex::new(Preview::default()));
         let is_decided = Arc::new(AtomicBool::new(false));
-        let (told, begun) = channel();
+        let (result_sender, begun) = channel();
         let (shared, decided) = (Arc::clone(&seen), Arc::clone(&is_decided));
         let streams = connection.another();
         thread::Builder::new().name("transfer-asked".to_owned()).spawn(move || {
@@ -200,7 +200,7 @@ impl Question {
                     Ok((to_peer, from_peer, kept))
                 }
             };
-            let _ = told.send(result);
+            let _ = result_sender.send(result);
         })?;
         let (connection, key) = (connection.another(), connection.peer());
         Ok(Self { connection, key, since: now, seen, is_decided, begun })
@@ -251,13 +251,13 @@ fn question(connection: &Connection, seen: &Preview) -> String {
 
 /// Describes the offered transfer.
 fn words(seen: &Preview) -> String {
-    let named = seen.things.iter().map(|thing| {
+    let named = seen.items.iter().map(|item| {
         // A line break in a name could forge a prompt.
-        let name = one_line(&thing.name);
-        match thing.kind {
-            ThingKind::File(size) => format!("{name} ({})", DecimalBytes(size)),
-            ThingKind::Folder => format!("{name}/"),
-            ThingKind::Stream => format!("a stream called {name}"),
+        let name = one_line(&item.name);
+        match item.kind {
+            PreviewItemKind::File(size) => format!("{name} ({})", DecimalBytes(size)),
+            PreviewItemKind::Folder => format!("{name}/"),
+            PreviewItemKind::Stream => format!("a stream called {name}"),
         }
     });
     let mut named: Vec<_> = named.collect();
@@ -296,7 +296,7 @@ impl Read for UndecidedStream<'_> {
     }
 }
 
-/// Returns true after a decision, or when the prompt was dropped: then nobody else holds the flag.
+/// Returns true after a decision, or when the prompt was dropped: then no other thread holds the flag.
 fn is_over(is_decided: &Arc<AtomicBool>) -> bool {
     is_decided.load(Ordering::Relaxed) || Arc::strong_count(is_decided) == 1
 }
@@ -304,7 +304,7 @@ fn is_over(is_decided: &Arc<AtomicBool>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_net::transfer::{Thing, Total};
+    use thalweg_net::transfer::{PreviewItem, Total};
     use thalweg_proto::units::Bytes;
 
     #[test]
@@ -324,31 +324,33 @@ mod tests {
     /// A file name from a sender cannot add lines or reverse the direction of text.
     #[test]
     fn a_name_that_is_offered_stays_a_name() {
-        let thing = Thing { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: ThingKind::Folder };
-        let seen = Preview { named: 1, things: vec![thing], total: None, is_complete: true };
+        let item =
+            PreviewItem { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: PreviewItemKind::Folder };
+        let seen = Preview { named: 1, items: vec![item], total: None, is_complete: true };
         let words = words(&seen);
         assert!(words.contains("a Trust it? \\u202e\\u009b2J/"), "{words}");
     }
 
     #[test]
-    fn what_is_offered_is_named_and_counted() {
-        let thing = |name: &str, kind| Thing { name: name.to_owned(), kind };
-        let things = vec![thing("photos", ThingKind::Folder), thing("notes.txt", ThingKind::File(1200))];
+    fn offered_items_are_named_and_counted() {
+        let item = |name: &str, kind| PreviewItem { name: name.to_owned(), kind };
+        let items =
+            vec![item("photos", PreviewItemKind::Folder), item("notes.txt", PreviewItemKind::File(1200))];
         let total = Some(Total { files: 2001, bytes: Bytes::new(30_000_000) });
-        let mut seen = Preview { named: 2, things, total, is_complete: true };
+        let mut seen = Preview { named: 2, items, total, is_complete: true };
         assert_eq!(words(&seen), "2001 files, 30.00 MB: photos/, notes.txt (1.20 kB)");
         seen.named = 12;
         assert!(words(&seen).ends_with(", 10 more"));
         seen = Preview { total: None, is_complete: false, ..seen };
         assert!(words(&seen).ends_with("10 more (it is still counting)"));
-        let things = vec![thing("stdin", ThingKind::Stream)];
-        let stream = Preview { named: 1, things, total: None, is_complete: true };
+        let items = vec![item("stdin", PreviewItemKind::Stream)];
+        let stream = Preview { named: 1, items, total: None, is_complete: true };
         assert_eq!(words(&stream), "a stream called stdin");
         assert_eq!(words(&Preview::default()), "something");
     }
 
     #[test]
-    fn a_line_is_heard_and_the_end_of_them_too() {
+    fn lines_and_the_end_of_input_are_received() {
         let lines = lines(io::Cursor::new("yes\nno\n"));
         assert_eq!((lines.recv(), lines.recv()), (Ok("yes".to_owned()), Ok("no".to_owned())));
         assert!(lines.recv().is_err());

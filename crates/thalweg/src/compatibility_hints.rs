@@ -82,8 +82,8 @@ const RECEIVE: [(&[&str], &str); 5] = [
 
 const COMMANDS: [(&[&str], &str); 4] = [
     (
-        &["completions", "completion", "complete"],
-        "there are no completions for shells; `thalweg help COMMAND` lists the options of a command",
+        &["completion", "complete"],
+        "completions are printed by `thalweg completions SHELL`, where SHELL is bash, zsh, fish, elvish or powershell",
     ),
     (&["receive", "get", "pull", "download"], "files are received by `thalweg recv DIR`"),
     (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
@@ -144,7 +144,7 @@ mod tests {
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
-            (&["completions", "bash"], "no completions"),
+            (&["completion", "bash"], "thalweg completions SHELL"),
             (&["receive", "d"], "thalweg recv DIR"),
         ] {
             let text = read(words);

@@ -2,9 +2,9 @@
 //! are taken, transfers admitted only by `--trust new` are ended in favour of the senders that the user wants, the
 //! slowest first. A finished transfer frees its slot even if its connection stays open.
 
+use super::admitted_sender::AdmittedSender;
 use super::arguments::ServeArguments;
-use super::guest::AdmittedSender;
-use super::newcomer::{DuplicateSender, Turn};
+use super::duplicate_sender::{DuplicateSender, Turn};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
@@ -34,7 +34,7 @@ pub struct TransferSlots {
     transfers: Vec<Transfer>,
     /// Finished transfers without a slot, until their threads end; at most as many as there are slots.
     lingering: Vec<Lingering>,
-    newcomers: Vec<DuplicateSender>,
+    waiting: Vec<DuplicateSender>,
     /// A sender that may be admitted.
     free: Option<AdmittedSender>,
 }
@@ -46,7 +46,7 @@ struct Transfer {
     is_wanted: bool,
     /// Progress, until the transfer has ended.
     progress: Weak<Progress>,
-    heard: u64,
+    received: u64,
     since: Instant,
     pace: Pace,
 }
@@ -90,7 +90,7 @@ impl Pace {
         }
     }
 
-    /// Excludes time in which the sender is throttled.
+    /// Excludes the time during throttling.
     fn hold(&mut self, now: Instant) {
         (self.mark.0, self.progress.0) = (now, now);
     }
@@ -114,60 +114,60 @@ impl TransferSlots {
             idle: arguments.idle,
             transfers: Vec::new(),
             lingering: Vec::new(),
-            newcomers: Vec::new(),
+            waiting: Vec::new(),
             free: None,
         }
     }
 
     /// Admits or queues an incoming sender. Senders that the user wants have precedence over those admitted only by
     /// `--trust new`.
-    pub fn meet(&mut self, now: Instant, guest: AdmittedSender, is_wanted: bool) {
-        let key = guest.key;
-        self.look(now);
+    pub fn meet(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
+        let key = sender.key;
+        self.poll(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);
         if of_one.clone().count() >= MAX_OF_ONE
             && let Some(oldest) = of_one.next()
         {
-            let is_waiting = self.newcomers.iter().any(|newcomer| newcomer.key() == key);
-            let is_full = self.newcomers.len() >= MAX_WAITING;
+            let is_waiting = self.waiting.iter().any(|entry| entry.key() == key);
+            let is_full = self.waiting.len() >= MAX_WAITING;
             if is_full && !is_waiting && is_wanted {
-                // Dropping the newcomer asks the sender to retry later.
-                let unwanted = self.newcomers.iter().rposition(|newcomer| !self.wants(&newcomer.key()));
-                unwanted.map(|at| self.newcomers.remove(at));
+                // Dropping the entry asks the sender to retry later.
+                let unwanted = self.waiting.iter().rposition(|entry| !self.wants(&entry.key()));
+                unwanted.map(|at| self.waiting.remove(at));
             }
-            if is_waiting || self.newcomers.len() >= MAX_WAITING {
-                guest
+            if is_waiting || self.waiting.len() >= MAX_WAITING {
+                sender
                     .connection
                     .close(code::BUSY, "transfers of the same sender are going on; try again later");
                 return;
             }
             let earlier = oldest.connection.another();
-            self.newcomers.push(DuplicateSender::new(now, guest, earlier));
+            self.waiting.push(DuplicateSender::new(now, sender, earlier));
             return;
         }
-        if self.transfers.len() >= self.most && !self.make_room(now, is_wanted) {
-            guest.connection.close(code::BUSY, "there are too many transfers; try again later");
+        if self.transfers.len() >= self.most && !self.evict_for(now, is_wanted) {
+            sender.connection.close(code::BUSY, "there are too many transfers; try again later");
             return;
         }
-        self.free = Some(guest);
+        self.free = Some(sender);
     }
 
     /// Returns the next sender that may begin a transfer.
     pub fn next(&mut self, now: Instant) -> Option<AdmittedSender> {
-        self.look(now);
+        self.poll(now);
         if let Some(free) = self.free.take() {
             return Some(free);
         }
-        for at in 0..self.newcomers.len() {
-            match self.newcomers[at].look(now) {
+        for at in 0..self.waiting.len() {
+            match self.waiting[at].poll(now) {
                 Turn::Wait => {}
                 Turn::Gone => {
-                    self.newcomers.remove(at);
+                    self.waiting.remove(at);
                     return None;
                 }
-                Turn::Enter(guest) => {
-                    self.newcomers.remove(at);
-                    return Some(guest);
+                Turn::Enter(sender) => {
+                    self.waiting.remove(at);
+                    return Some(sender);
                 }
             }
         }
@@ -184,7 +184,7 @@ impl TransferSlots {
     ) {
         let progress = Arc::downgrade(progress);
         let pace = Pace::new(now, self.idle);
-        self.transfers.push(Transfer { connection, key, is_wanted, progress, heard: 0, since: now, pace });
+        self.transfers.push(Transfer { connection, key, is_wanted, progress, received: 0, since: now, pace });
     }
 
     /// Returns true if this sender has an active transfer that the user wants.
@@ -207,7 +207,7 @@ impl TransferSlots {
     }
 
     /// Removes ended transfers and updates the progress of the others.
-    fn look(&mut self, now: Instant) {
+    fn poll(&mut self, now: Instant) {
         let Self { transfers, lingering, most, .. } = self;
         lingering.retain(|lingering| {
             if now.saturating_duration_since(lingering.since) >= LINGER_TIMEOUT {
@@ -220,20 +220,20 @@ impl TransferSlots {
             // Bound the number of threads to twice the number of slots: beyond that, close the connection that has
             // lingered longest, and wait for closed ones, which may still have data to store.
             let is_over = progress.is_over() || transfer.connection.closed().is_some();
-            let has_room = |lingering: &[Lingering]| {
+            let frees_slot = |lingering: &[Lingering]| {
                 let open = lingering.iter().find(|lingering| lingering.connection.closed().is_none());
                 open.inspect(|oldest| oldest.connection.close(code::DONE, "")).is_some()
             };
-            if is_over && (lingering.len() < *most || has_room(lingering)) {
+            if is_over && (lingering.len() < *most || frees_slot(lingering)) {
                 let (connection, progress) = (transfer.connection.another(), transfer.progress.clone());
                 lingering.push(Lingering { connection, progress, since: now });
                 return false;
             }
-            let heard = progress.heard();
+            let received = progress.received_chunks();
             transfer.pace.see(now, progress.proved().get());
             // A throttled transfer cannot send anything.
-            if heard != transfer.heard || progress.is_held() {
-                (transfer.heard, transfer.since) = (heard, now);
+            if received != transfer.received || progress.is_held() {
+                (transfer.received, transfer.since) = (received, now);
             }
             if progress.is_held() {
                 transfer.pace.hold(now);
@@ -242,9 +242,10 @@ impl TransferSlots {
         });
     }
 
-    /// Ends a transfer to free a slot, if one qualifies: for a sender that the user wants, the slowest of the unwanted
-    /// ones; else the one that has been idle longest.
-    fn make_room(&mut self, now: Instant, is_wanted: bool) -> bool {
+    /// Ends a transfer to free a slot, if one qualifies: for a sender that the user wants, the slowest unwanted
+    /// transfer;
+    /// else the transfer with the longest idle time.
+    fn evict_for(&mut self, now: Instant, is_wanted: bool) -> bool {
         let candidates = self.transfers.iter().map(|transfer| Candidate {
             is_wanted: transfer.is_wanted,
             rate: transfer.pace.rate(now, transfer.progress.upgrade().map_or(0, |it| it.proved().get())),
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn wanted_ones_make_room_for_each_other_when_they_are_idle_alone() {
+    fn wanted_senders_replace_each_other_only_when_idle() {
         let (now, mut transfers) = run(Instant::now(), 10, &[(true, 1_000_000), (true, 1_000_000)]);
         assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), None);
         assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None);

@@ -4,7 +4,7 @@
 //! the old transfer's slot. The old connection shows which: a live peer acknowledges the receiver's messages at least
 //! twice a second.
 
-use super::guest::AdmittedSender;
+use super::admitted_sender::AdmittedSender;
 use std::time::{Duration, Instant};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
@@ -13,19 +13,19 @@ use thalweg_net::session::code;
 /// Time after which packets in flight from a dead sender have arrived, on most paths.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 /// Silence after which an earlier sender counts as gone.
-const SILENCE_TIMEOUT: Duration = Duration::from_millis(2500);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// A sender that waits for a transfer slot.
 pub struct DuplicateSender {
-    guest: Option<AdmittedSender>,
+    sender: Option<AdmittedSender>,
     key: PublicKey,
     earlier: Connection,
     since: Instant,
     /// Packets received on the earlier connection when [`DRAIN_TIME`] had passed.
-    heard: Option<u64>,
+    received: Option<u64>,
 }
 
-/// The decision about a newcomer.
+/// Decision about a waiting sender.
 pub enum Turn {
     /// Keep waiting.
     Wait,
@@ -37,8 +37,8 @@ pub enum Turn {
 
 impl DuplicateSender {
     /// Creates an entry at `now` for a sender that arrived during the transfer of `earlier`.
-    pub fn new(now: Instant, guest: AdmittedSender, earlier: Connection) -> Self {
-        Self { key: guest.key, guest: Some(guest), earlier, since: now, heard: None }
+    pub fn new(now: Instant, sender: AdmittedSender, earlier: Connection) -> Self {
+        Self { key: sender.key, sender: Some(sender), earlier, since: now, received: None }
     }
 
     /// Returns the sender's key.
@@ -47,10 +47,10 @@ impl DuplicateSender {
     }
 
     /// Returns the decision at `now`.
-    pub fn look(&mut self, now: Instant) -> Turn {
-        let Some(guest) = &self.guest else { return Turn::Gone };
-        if guest.connection.closed().is_some() {
-            self.guest = None;
+    pub fn poll(&mut self, now: Instant) -> Turn {
+        let Some(sender) = &self.sender else { return Turn::Gone };
+        if sender.connection.closed().is_some() {
+            self.sender = None;
             return Turn::Gone;
         }
         let packets = self.earlier.stats().packets_received;
@@ -58,23 +58,23 @@ impl DuplicateSender {
             if now.saturating_duration_since(self.since) < DRAIN_TIME {
                 return Turn::Wait;
             }
-            if packets > *self.heard.get_or_insert(packets) {
-                // Dropping the guest notifies the sender.
+            if packets > *self.received.get_or_insert(packets) {
+                // Dropping the connection notifies the sender.
                 return Turn::Gone;
             }
-            if now.saturating_duration_since(self.since) < SILENCE_TIMEOUT {
+            if now.saturating_duration_since(self.since) < IDLE_TIMEOUT {
                 return Turn::Wait;
             }
             self.earlier.close(super::ENDED, "the same sender has begun another transfer");
         }
-        self.guest.take().map_or(Turn::Gone, Turn::Enter)
+        self.sender.take().map_or(Turn::Gone, Turn::Enter)
     }
 }
 
 impl Drop for DuplicateSender {
     fn drop(&mut self) {
-        if let Some(guest) = &self.guest {
-            guest.connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
+        if let Some(sender) = &self.sender {
+            sender.connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
         }
     }
 }
