@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes slips in controllers and loss repair on purpose, one at a time, and tells which of them tests name.
+"""Introduces deviations in controllers and loss repair, one at a time, and reports which of them tests detect.
 
     deviations.py                       every deviation, then the score (some minutes)
     deviations.py reno-bytes idle-late  some of them
@@ -27,8 +27,8 @@ COPY = ROOT / "target" / "deviations"
 CRATES = ("thalweg-units", "thalweg-proto")
 SOURCE = "crates/thalweg-proto/src"
 # A run of the tests takes a few seconds.
-PATIENCE = 300
-# The tests that are to name a slip, by the file that it is in: those of its mechanism, so that a run is short.
+TIMEOUT = 300
+# Tests expected to detect a deviation, by its file: the tests of its mechanism, to keep a run short.
 TESTS = {
     "congestion/bbr": ["--lib", "--test", "delivery"],
     "congestion/delivery": ["--lib", "--test", "delivery"],
@@ -372,25 +372,25 @@ DEVIATIONS = {
     "pipe-repaired": ("own: what was sent again is not taken off", "window/sender/validation.rs",
                       "let share = (1.0 - again / cut.most.max(1.0)).max(0.0);", "let share = if again < 0.0 { 0.0 } else { 1.0 };"),
     # The scheme thalweg (docs/design/thalweg-scheme.md).
-    "thalweg-cut-kept": ("own: a cut that did not help is not taken back", "congestion/thalweg/trial.rs",
+    "thalweg-cut-kept": ("own: a cut that did not help is not taken back", "congestion/thalweg/loss_probe.rs",
                          "            self.window = self.window.max(trial.window);\n", ""),
-    "thalweg-blind": ("own: losses are the path's, whatever the lower rate shows", "congestion/thalweg/trial.rs",
+    "thalweg-blind": ("own: losses are the path's, whatever the lower rate shows", "congestion/thalweg/loss_probe.rs",
                       "|| trial.low.is_fewer_than(expected) {", "|| false && trial.low.is_fewer_than(expected) {"),
     "thalweg-creep": ("own: what the path loses is learned without a cut", "congestion/thalweg/loss.rs",
                       "if sum.rate() <= CREEP * self.confirmed + UNCONFIRMED {", "if sum.rate() <= 1.0 {"),
     "thalweg-events": ("own: packets count, not events", "congestion/thalweg/mod.rs",
                        "if sample.sequence == self.lost_until { 0.0 } else { 1.0 }", "1.0"),
-    "thalweg-no-dip": ("own: an empty queue is never looked for", "congestion/thalweg/hold.rs",
+    "thalweg-no-dip": ("own: an empty queue is never looked for", "congestion/thalweg/steady_state.rs",
                        "if self.delay.age(now) < REFRESH {", "if true || self.delay.age(now) < REFRESH {"),
-    "thalweg-dip-stays": ("own: the window stays small after that", "congestion/thalweg/hold.rs", "        self.dip = 0.0;\n", ""),
-    "thalweg-useful": ("own: a window may be any multiple of what arrives", "congestion/thalweg/hold.rs", "const USEFUL: f64 = 2.0",
+    "thalweg-dip-stays": ("own: the window stays small after that", "congestion/thalweg/steady_state.rs", "        self.dip = 0.0;\n", ""),
+    "thalweg-useful": ("own: a window may be any multiple of what arrives", "congestion/thalweg/steady_state.rs", "const USEFUL: f64 = 2.0",
                        "const USEFUL: f64 = 1e9"),
-    "thalweg-unused": ("own: a window grows that is not used", "congestion/thalweg/hold.rs",
+    "thalweg-unused": ("own: a window grows that is not used", "congestion/thalweg/steady_state.rs",
                        "last.in_flight + self.segment > USED * self.window", "true"),
-    "thalweg-gift": ("own: the whole way to the fair rate at once", "congestion/thalweg/give.rs", "PART: f64 = 0.5", "PART: f64 = 1.0"),
-    "thalweg-pause": ("own: what was given never comes back, as growth waits for ever", "congestion/thalweg/give.rs",
+    "thalweg-gift": ("own: the whole way to the fair rate at once", "congestion/thalweg/yield_share.rs", "PART: f64 = 0.5", "PART: f64 = 1.0"),
+    "thalweg-pause": ("own: what was given never comes back, as growth waits for ever", "congestion/thalweg/yield_share.rs",
                       "self.pause = self.pause.saturating_sub(1);", ""),
-    "thalweg-patience": ("own: who is alone gives as soon as others", "congestion/thalweg/give.rs",
+    "thalweg-patience": ("own: who is alone gives as soon as others", "congestion/thalweg/yield_share.rs",
                          "if is_alone { (2 * self.patience).min(PATIENCE.1) } else { PATIENCE.0 }",
                          "if is_alone && false { self.patience } else { PATIENCE.0 }"),
     "thalweg-target": ("own: the target does not fall with the rate", "congestion/thalweg/target.rs",
@@ -400,15 +400,15 @@ DEVIATIONS = {
                          "{ self.waited.saturating_add(1) } else { 0 }", "{ self.waited.saturating_add(1) } else { self.waited }"),
     "thalweg-spread": ("own: the spread of delays is not subtracted", "congestion/thalweg/delay.rs",
                        "(shortest - base - self.doubt())", "(shortest - base)"),
-    "thalweg-crowd": ("own: all losses are believed beside a queue that stays", "congestion/thalweg/crowd.rs",
+    "thalweg-crowd": ("own: all losses are believed beside a queue that stays", "congestion/thalweg/many_flows.rs",
                       "if self.is_there() { MAX_PATH_LOSS } else { f64::INFINITY }", "f64::INFINITY"),
     "thalweg-timeout": ("own: a time-out leaves the phase", "congestion/thalweg/mod.rs",
                         "            self.phase = Phase::Start { until };\n", ""),
-    "thalweg-told-often": ("own: every message of a round trip is answered", "congestion/thalweg/told.rs",
+    "thalweg-told-often": ("own: every message of a round trip is answered", "congestion/thalweg/router_feedback.rs",
                            "self.told.until = now + path.smoothed_rtt;", "self.told.until = now;\n        self.told.answer = None;"),
     "thalweg-told-path": ("own: a packet that a router names is a loss of the path", "congestion/thalweg/mod.rs",
                           "if sample.named {", "if false && sample.named {"),
-    "thalweg-told-others": ("own: warnings that others do not heed are answered", "congestion/thalweg/told.rs",
+    "thalweg-told-others": ("own: warnings that others do not heed are answered", "congestion/thalweg/router_feedback.rs",
                             "const MIN_RESPONSE_RATIO: f64 = 0.3;", "const MIN_RESPONSE_RATIO: f64 = -1.0;"),
     # The retransmission timer and duplicates (RFC 6298, RFC 5681, RFC 3042).
     "rto-variance": ("own: the smoothed time is updated first", "window/rtt.rs",
@@ -436,7 +436,7 @@ def prepare():
     """A workspace of two crates, as they are."""
     for crate in CRATES:
         shutil.rmtree(copied(crate), ignore_errors=True)
-        # With new times: what was built last may be a deviation, and newer than the source.
+        # With new times: the last build may be of a deviation, and newer than the source.
         shutil.copytree(ROOT / "crates" / crate, copied(crate), copy_function=shutil.copy)
     # Of the members that are built by default most are not there.
     manifest = re.sub(r"default-members = \[[^]]*\]\n", "", (ROOT / "Cargo.toml").read_text())
@@ -463,7 +463,7 @@ def tested(tests):
     command = ["cargo", "test", "--offline", "-p", "thalweg-proto", *tests, "--no-fail-fast"]
     environment = {**os.environ, "RUST_BACKTRACE": "0", "CARGO_TARGET_DIR": str(COPY / "target")}
     try:
-        done = subprocess.run(command, cwd=COPY, capture_output=True, text=True, timeout=PATIENCE,
+        done = subprocess.run(command, cwd=COPY, capture_output=True, text=True, timeout=TIMEOUT,
                               env=environment)
     except subprocess.TimeoutExpired:
         return ["no end"]

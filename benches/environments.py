@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures environments and the judge of candidates: steps and resets a second, candidate-runs an hour.
+"""Measures environments and the scoring of candidates: steps and resets a second, candidate-runs an hour.
 
     scripts/python -k nothing; target/python/bin/python benches/environments.py [--jobs N]
 

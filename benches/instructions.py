@@ -48,7 +48,7 @@ def runs(thalweg, folder):
         "validate 1000 lines": ["validate", str(long)],
     }
     commands = {name: [thalweg, *given] for name, given in arguments.items()}
-    # Two endpoints without sockets, of which one sends to the other: what sending over a network costs here.
+    # Two endpoints without sockets, one sends to the other: the cost of sending over a network.
     subprocess.run(["cargo", "build", "--release", "--locked", "--quiet", *EXAMPLE], cwd=ROOT, check=True)
     return commands | {ENDPOINTS: [str(ROOT / "target/release/examples/in_memory")]}
 

@@ -6,7 +6,7 @@
     judge.py train --schemes cubic,bbr                  128 random networks, to tune on: scores, and the worst
     judge.py train --schemes cubic --only 8 --keep DIR  one of them, and its scenario file
     judge.py judge --schemes cubic,bbr                  128 others, that nothing was tuned on
-    judge.py shown --schemes bbr,cubic --picture FILE   what nobody asks a figure for, as a table and a page of plots
+    judge.py shown --schemes bbr,cubic --picture FILE   behaviour without a numeric goal, as a table and a page of plots
 
 Schemes are simulated as they are live: with the options that are usual there, packets of the same sizes, and between hosts that
 were measured (`host = "linux-server"`). Build first: cargo build --release -p thalweg. Only the standard library is used.
@@ -69,7 +69,7 @@ def main():
         else:
             scores.judge(options)
     except RuntimeError as error:
-        # Those of `shown` are not kept.
+        # Scenarios of `shown` are not kept.
         sys.exit(str(error) if options.what == "shown" else simulate.with_place(str(error), options.keep))
 
 

@@ -7,7 +7,7 @@
     benches/many.py --idle 0 --period 0 --buffer 64 # the same, with room in the server's sockets for some packets of each
     benches/many.py --idle 20000 --active 2000 --threads 2
 
-Both ends are on this machine, each a process; a connection takes no descriptor, so that no limit of those matters. Idle connections
+Both ends are on this machine, each a process; a connection takes no descriptor; their limit does not matter. Idle connections
 are asked every ten seconds whether they are there, by either end."""
 
 import argparse
@@ -99,8 +99,8 @@ def idle(given):
     time.sleep(12)
     each = (server.resident() - empty) / given.idle
     cpu, wakes = watched(server, given.seconds)
-    told = json.loads(server.ask())
-    print(f"{told['connections']} idle connections, {given.threads} threads, opened in {took:.0f} s:")
+    stats = json.loads(server.ask())
+    print(f"{stats['connections']} idle connections, {given.threads} threads, opened in {took:.0f} s:")
     print(f"  server: {each / 1000:.2f} kB and {cost / given.idle * 1e6:.0f} us of CPU time to open each")
     print(f"  then {100 * cpu:.1f} % of a core, {cpu / given.idle * 1e6:.1f} us a second each, {wakes:.0f} wake-ups a second")
     client.end()
@@ -119,16 +119,16 @@ def active(given):
     server.ask()
     begun = time.monotonic()
     cpu, wakes = watched(server, given.seconds)
-    told = json.loads(server.ask())
+    stats = json.loads(server.ask())
     span = time.monotonic() - begun
-    rate = told["bytes"] / span
-    print(f"{told['active']} active connections, {given.threads} threads, of {given.active}, of which the last had begun after {began:.0f} s:")
+    rate = stats["bytes"] / span
+    print(f"{stats['active']} active connections, {given.threads} threads, of {given.active}, of which the last had begun after {began:.0f} s:")
     print(f"  {rate * 8e-9:.2f} Gbit/s, server: {100 * cpu:.0f} % of a core, {cpu / rate * 1e9:.2f} CPU s/GB, {server.resident() / 1e6:.0f} MB, {wakes:.0f} wake-ups a second")
     print(
-        f"  bytes of a connection in {span:.0f} s: least {told['least']}, a twentieth below {told['twentieth']}, median {told['median']}, "
-        f"most {told['most']}; Jain's index {told['jain']:.3f}"
+        f"  bytes of a connection in {span:.0f} s: least {stats['least']}, a twentieth below {stats['twentieth']}, median {stats['median']}, "
+        f"most {stats['most']}; Jain's index {stats['jain']:.3f}"
     )
-    print(f"  datagrams of each thread: {told['datagrams_of_threads']}, passed on: {told['strays']}")
+    print(f"  datagrams of each thread: {stats['datagrams_of_threads']}, passed on: {stats['strays']}")
     client.end()
     server.end()
 

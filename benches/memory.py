@@ -48,15 +48,15 @@ def mesh():
 
 def estimate(thalweg, scenario):
     """Bytes, as `validate` says."""
-    said = subprocess.run([thalweg, "validate", scenario], check=True, stdout=subprocess.PIPE,
+    predicted = subprocess.run([thalweg, "validate", scenario], check=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True).stdout
-    number, unit = re.search(r"Memory: about ([\d.]+) (\w+)", said).groups()
+    number, unit = re.search(r"Memory: about ([\d.]+) (\w+)", predicted).groups()
     return float(number) * UNITS[unit]
 
 
 def measured(thalweg, scenario):
-    """The largest resident size of a run, in bytes. It only grows, so that what was read last is missing little; what the kernel
-    tells of a child that has ended includes the size of this program before it became another."""
+    """The largest resident size of a run, in bytes. It only grows: the last reading is close to the maximum; what the kernel
+    reports for an ended child includes the size of this program before it became another."""
     child = subprocess.Popen([thalweg, "run", scenario, "--quiet", "--threads", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     most = 0
     while child.poll() is None:
@@ -86,10 +86,10 @@ def compare(thalweg, scenarios):
     """Prints a line for each scenario; gives the number of those whose estimate is not within the factor."""
     bad = 0
     for scenario in scenarios:
-        said, took = estimate(thalweg, scenario), measured(thalweg, scenario)
-        within = 1 / FACTOR <= said / took <= FACTOR
+        predicted, took = estimate(thalweg, scenario), measured(thalweg, scenario)
+        within = 1 / FACTOR <= predicted / took <= FACTOR
         bad += not within
-        print(f"{Path(scenario).stem:24} {said / 1e6:7.1f} MB {took / 1e6:7.1f} MB {said / took:6.2f}{'' if within else '  not within a factor of 2'}", flush=True)
+        print(f"{Path(scenario).stem:24} {predicted / 1e6:7.1f} MB {took / 1e6:7.1f} MB {predicted / took:6.2f}{'' if within else '  not within a factor of 2'}", flush=True)
     return bad
 
 

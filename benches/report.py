@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLAIN = ["run", "dumbbell", "--quiet", "--set", "measure.interval=off"]
 SERIES = ["run", "dumbbell", "--quiet"]
 MILLION = [*SERIES, "--set", "measure.interval=3 ms", "--set", "measure.points=100000"]
-# What is asked for: seconds of a report of a million samples; the share of a run's time that writing series may take.
+# Goals: seconds for a report of a million samples; maximum share of a run's time for writing series.
 MAX_SECONDS, MAX_SHARE = 2.0, 0.10
 
 

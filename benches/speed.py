@@ -39,7 +39,7 @@ WAIT_NAMES = {"start": "start-up: `run` of one flow for 1 ms", "read": "`validat
               "build": "build 100000 flows that start later",
               "begin": "the same, but all start at 0"}
 BYTES_A_FLOW = 2048
-# Ten flows like those of C10000, each with its share of the link: the size of the program itself.
+# Ten flows as in C10000, each with its share of the link: the size of the program itself.
 FEW = (10, "10 Mbit/s", "62 pkt", "10 s")
 
 
@@ -118,8 +118,8 @@ def print_waits(results):
         if name not in results:
             continue
         wall = [result["wall"] * 1e3 for result in results[name]]
-        asked = f"{limit * 1e3:.0f}" if limit else ""
-        print(f"| {WAIT_NAMES[name]:36} | {min(wall):8.1f} | {statistics.median(wall):8.1f} | {asked:>9} |")
+        limit_text = f"{limit * 1e3:.0f}" if limit else ""
+        print(f"| {WAIT_NAMES[name]:36} | {min(wall):8.1f} | {statistics.median(wall):8.1f} | {limit_text:>9} |")
 
 
 def main():

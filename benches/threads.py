@@ -10,7 +10,7 @@
     threads.py --same FILE ...      these scenarios
     threads.py --same --records ... the same of runs that record packets: verified, with a capture and a log, which are compared too
 
-A row tells the least wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
+A row shows the minimum wall time of a number of threads, the speed-up over one thread, the CPU time, and packet-hops a second of wall
 time; beside them what `thalweg validate` expects on 4 and 16 threads. "Apart" is what this machine has to give: how many times the work
 of one run as many runs at once do, on one thread each, that know nothing of each other. Processors that share caches, memory or the
 halves of a core have less than their number. The results of all numbers of threads are compared: one byte of difference ends the
@@ -123,8 +123,8 @@ def same(thalweg, scenarios, threads, records):
     print("| scenario | hops | on 16 threads, as `validate` expects | equal |\n| --- | ---: | --- | --- |")
     different = 0
     for file in files:
-        told = subprocess.run([thalweg, "validate", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if told.returncode != 0 and not scenarios:
+        validated = subprocess.run([thalweg, "validate", str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if validated.returncode != 0 and not scenarios:
             continue  # Sweeps and plans stand among the scenarios.
         documents = []
         for number in threads:
@@ -134,7 +134,7 @@ def same(thalweg, scenarios, threads, records):
         equal = len(set(documents)) == 1 and documents[0][0] != b"" and len(documents[0]) == (3 if records else 1)
         different += not equal
         hops = json.loads(documents[0][0])["runs"][0]["hops"] if documents[0][0] else 0
-        gain = re.search(r"([0-9.]+) times as fast on 16", " ".join(told.stdout.split()))
+        gain = re.search(r"([0-9.]+) times as fast on 16", " ".join(validated.stdout.split()))
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
         print(f"| {name} | {hops} | {gain[1] + ' times' if gain else 'one'} | {'yes' if equal else 'NO'} |", flush=True)
     if different:
@@ -149,7 +149,7 @@ def measure(command):
     return wall, cpu, done.stdout
 
 
-def apart(command, number):
+def run_beside(command, number):
     """The wall time of so many runs at once on one thread each."""
     began = time.monotonic()
     for running in [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(number)]:
@@ -179,8 +179,8 @@ def main():
         if unknown:
             sys.exit(f"no row is called {unknown[0]}: there are {', '.join(known)}")
         for name in arguments.rows or known:
-            told = subprocess.run([arguments.thalweg, "validate"] + known[name], stdout=subprocess.PIPE, text=True, check=True)
-            expected = re.search(r"^Threads[^:]*: (.*(?:\n  .*)*)", told.stdout, re.M)
+            validated = subprocess.run([arguments.thalweg, "validate"] + known[name], stdout=subprocess.PIPE, text=True, check=True)
+            expected = re.search(r"^Threads[^:]*: (.*(?:\n  .*)*)", validated.stdout, re.M)
             print(f"{name}: validate says \"{' '.join(expected[1].split()) if expected else 'nothing'}\"")
             print("| threads | wall s | speed-up | apart | CPU s | M hops/s |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
             document, single = None, None
@@ -189,7 +189,7 @@ def main():
                 runs = [measure(command + [str(number)]) for _ in range(arguments.repeat)]
                 # Not timed: a document of a hundred thousand flows takes two seconds to be written.
                 *_, text = measure(command + [str(number), "--json"])
-                beside = min(apart(command + ["1"], number) for _ in range(arguments.repeat))
+                beside = min(run_beside(command + ["1"], number) for _ in range(arguments.repeat))
                 document = document or text
                 if text != document:
                     sys.exit(f"{name}: {number} threads give other results")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What messages of routers bring the scheme `thalweg`: behind a SEIF router, behind one that says nothing, and the scheme `seif`.
+"""Benefit of router feedback for the scheme `thalweg`: behind a SEIF router, behind one without feedback, and the scheme `seif`.
 
     told.py                        every row with target/release/thalweg, five seeds, as a table in Markdown
     told.py --seeds 3 alone beside  three seeds, some of the parts
     told.py --thalweg PROGRAM      another program
 
-One line of 100 Mbit/s and a round trip of 50 ms unless said, packets of 1500 bytes, flows that always have something to send and
+One line of 100 Mbit/s and a round trip of 50 ms by default, packets of 1500 bytes, flows that always have something to send and
 start within a second, 20 s of which the first 7 are not counted (`beside` 60 and 20). Each cell: Mbit/s that arrive, the mean
 queue in ms, drops as a share of what was sent, Jain's index. Of `beside`, one flow beside one of CUBIC: its share of what
 arrives, and the rest as before. Only the standard library is used. Results are deterministic.

@@ -24,7 +24,7 @@ PATHS = {
     "R2": ((100, 100, 0, 1), None, {"jitter": "20 ms", "reorder": {"probability": "5 %", "delay": "10 ms"}}),
     "S1": ((100, 100, 0, 1), None, {"queue": "64 kB"}),
 }
-# Seconds before what is counted; elsewhere that begins when the first byte could have come, as live goodput does.
+# Warm-up in seconds; elsewhere counting starts when the first byte could have arrived, as for live goodput.
 SETTLED = {"A1-60": 40}
 P1 = PATHS["P1"][0]
 # The least goodput in Mbit/s; the most that the median round trip of a probe is longer in ms; the most that is sent again.
@@ -94,8 +94,8 @@ def measure(task, options):
     return [alone(run, path, not seconds) for run in runs(made)]
 
 
-def by_name(things):
-    return {thing["name"]: thing for thing in things}
+def by_name(items):
+    return {item["name"]: item for item in items}
 
 
 def alone(run, path, file):
@@ -134,11 +134,11 @@ def beside(row, spec, host, runs):
 
 def four(spec, host, runs):
     flows = [hosted({"name": "all", "count": 4, "scheme": simulate.scheme(spec, *P1[:2])}, host)]
-    whole = runs(scenario(f"{FOUR}, {spec}", 20, P1, {}, flows, P1[1] / 2e3))
-    # The same runs, of which the last ten seconds count.
+    full = runs(scenario(f"{FOUR}, {spec}", 20, P1, {}, flows, P1[1] / 2e3))
+    # The same runs, measured over the last ten seconds.
     later = runs(scenario(f"{FOUR}, {spec}", 10, P1, {}, flows, 10), "-later")
     found = []
-    for run, end in zip(whole, later):
+    for run, end in zip(full, later):
         of = next(each for each in run["links"] if each["from"] == "here")
         found.append({"goodput": by_name(run["groups"])["all"]["goodput_bps"] / 1e6,
                       "jain": by_name(end["groups"])["all"]["jain"],
@@ -146,7 +146,7 @@ def four(spec, host, runs):
     return found
 
 
-# What is shown.
+# Output.
 
 def goal(row):
     if row in BESIDE:

@@ -1,6 +1,6 @@
-"""Random networks: what schemes are tuned on, and what they are judged by.
+"""Random networks for tuning and for scoring schemes.
 
-A set is drawn by its seed, each network by the set's seed and its number, so that all are the same wherever they are drawn. The
+A set is drawn by its seed, each network by the set's seed and its number, and is the same on every host. The
 seeds were written down before any scheme was tuned. A theme takes its turn in every network of sixteen.
 """
 
@@ -32,11 +32,11 @@ class Draw(random.Random):
         """Every factor as likely, to three digits."""
         return float(f"{math.exp(self.between(math.log(low), math.log(high))):.3g}")
 
-    def whole(self, low, high):
+    def integer(self, low, high):
         return min(high, round(self.log(low - 0.4, high + 0.4)))
 
-    def one(self, things):
-        return things[int(self.random() * len(things))]
+    def one(self, items):
+        return items[int(self.random() * len(items))]
 
     def chance(self, probability):
         return self.random() < probability
@@ -73,7 +73,7 @@ class Network:
                 return
 
     @property
-    def rivals(self):
+    def competitors(self):
         """The names of others that send the same way."""
         return {other["name"] for other in self.others if other["from"] == "here"}
 
@@ -89,8 +89,8 @@ class Network:
     def most_flows(self, most):
         """So many that each sends a few hundred packets, and has room for some on its way."""
         by_time = self.rate * 1e6 / PACKET * self.seconds / 300
-        by_room = (self.bdp + self.queue_bytes) / 1500 / 2
-        return max(2, min(most, int(by_time), int(by_room)))
+        by_buffer = (self.bdp + self.queue_bytes) / 1500 / 2
+        return max(2, min(most, int(by_time), int(by_buffer)))
 
     def scenario(self, spec):
         """With that scheme for the flows that are judged."""
@@ -131,7 +131,7 @@ def little(network, draw):
     if draw.chance(0.3):
         network.loss = draw.log(1e-5, 0.01)
     if draw.chance(0.25):
-        network.own[0]["count"] = network.most_flows(draw.whole(2, 8))
+        network.own[0]["count"] = network.most_flows(draw.integer(2, 8))
 
 
 def plain(network, draw):
@@ -148,7 +148,7 @@ def bursty(network, draw):
     little(network, draw)
     network.loss = draw.log(1e-3, 0.1)
     if draw.chance(0.5):
-        network.burst = draw.whole(2, 10)
+        network.burst = draw.integer(2, 10)
         return
     length = draw.log(1, 50) / 1e3
     at, gone, changes = 0.0, 0.0, []
@@ -176,7 +176,7 @@ def trace(network, draw):
     network.about = f"capacity changes every {step:.3g} s, {mean:.2f} of it in the mean"
     network.possible = network.rate * mean
     if network.rate <= 100 and draw.chance(0.5):
-        # Opportunities in milliseconds; what is left of one is carried on.
+        # Opportunities in milliseconds; the remainder of one is carried over.
         times, due = [], 0.0
         for at in range(int(network.seconds * 1e3)):
             due += network.rate * 1e3 * rates[int(at / 1e3 / step)] / PACKET
@@ -193,11 +193,11 @@ def trace(network, draw):
 def many(network, draw):
     if draw.chance(0.3):
         network.loss = draw.log(1e-5, 0.01)
-    network.own = [{"count": network.most_flows(draw.whole(2, 100)), "spread": f"{network.seconds / 20:.3g} s"}]
+    network.own = [{"count": network.most_flows(draw.integer(2, 100)), "spread": f"{network.seconds / 20:.3g} s"}]
 
 
 def staggered(network, draw):
-    count = network.most_flows(draw.whole(2, 8))
+    count = network.most_flows(draw.integer(2, 8))
     network.own = [{"count": count, "stagger": f"{network.seconds / 2 / count:.3g} s"}]
     network.about = "each starts later"
 
@@ -206,7 +206,7 @@ def unequal(network, draw):
     """Round trips up to ten times as long as the shortest."""
     network.own = []
     times = []
-    for _ in range(draw.whole(2, 4)):
+    for _ in range(draw.integer(2, 4)):
         longer = draw.log(1, 10)
         extra = min(longer * network.rtt, 600) - network.rtt
         times.append(f"{network.rtt + max(extra, 0):.3g}")
@@ -245,7 +245,7 @@ def short(network, draw):
 
 def reverse(network, draw):
     little(network, draw)
-    network.other("back", "cubic", count=draw.whole(1, 4))
+    network.other("back", "cubic", count=draw.integer(1, 4))
     network.others[-1].update({"from": "there", "to": "here"})
     # Acknowledgements of what goes the other way, one for two packets.
     network.possible *= 1 - 52 / 3000
@@ -281,7 +281,7 @@ def jitter(network, draw):
     if kind == "in order":
         most = min(100, network.rtt * draw.log(0.05, 1))
         network.link, network.about = {"jitter": f"{most:.3g} ms"}, f"jitter of {most:.3g} ms in order"
-        # A packet waits for the slowest of those that are on the wire.
+        # A packet waits for the slowest packet on the wire.
         network.held = most
     elif kind == "wifi":
         average = network.held = draw.between(1, 7)

@@ -12,7 +12,7 @@ from . import networks, simulate
 
 # Of one run no more than this, in seconds.
 LIMIT = 300
-# Name: what it says, and what is worst: the smallest, the largest, or the furthest from 1.
+# Name: meaning, and the worst value: the smallest, the largest, or the furthest from 1.
 SCORES = {
     "goodput": ("of what is possible", min),
     "delay": ("median round trip, in those of an empty path", max),
@@ -44,23 +44,23 @@ def measure(network, spec, options):
     own = [group for group in run["groups"] if group["name"].startswith("own-")]
     flows = [flow for flow in run["flows"] if flow["group"].startswith("own-")]
     goodput = sum(group["goodput_bps"] for group in own)
-    ahead = next(link for link in run["links"] if link["from"] == "here" and link["name"] == "path")
+    forward = next(link for link in run["links"] if link["from"] == "here" and link["name"] == "path")
     found = {}
     possible = network.possible * 1e6 * networks.SHARE * (1 - network.loss)
     # What comes the same way beside those judged.
-    others = sum(group["goodput_bps"] for group in run["groups"] if group["name"] in network.rivals)
+    others = sum(group["goodput_bps"] for group in run["groups"] if group["name"] in network.competitors)
     if network.fair:
         both = max(goodput + others, 1)
         found["beside"] = goodput / both / network.fair
-        # What of the path nobody uses is lost to both.
+        # Unused capacity of the path is lost to both.
         found["goodput"] = both / possible
     else:
         found["goodput"] = goodput / max(possible - others, 1)
     found.update(delays(network, own))
     sent, again = (sum(group[name] for group in own) for name in ("sent_packets", "retransmissions"))
     # What the wire lost of these had to go again; where others send, too, their part of it is theirs.
-    part = sent / max(ahead["packets"], sent, 1)
-    lost = part * (ahead["losses"] + ahead["corrupted"])
+    part = sent / max(forward["packets"], sent, 1)
+    lost = part * (forward["losses"] + forward["corrupted"])
     found["again"] = 1 + max(again - lost, 0) / max(sent - again, 1)
     if several:
         shares = [late.get(flow["name"], 0.0) for flow in flows]
@@ -86,7 +86,7 @@ def delays(network, own):
     return {name: value / weights for name, value in total.items()} if weights else {}
 
 
-# What was measured so far, a JSON record a line.
+# Measurements so far, a JSON record a line.
 
 def version(thalweg):
     """What tells builds apart."""

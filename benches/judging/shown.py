@@ -1,4 +1,4 @@
-"""What a scheme does where nobody asks for a figure: beside others, in short and long queues, when the path changes."""
+"""Behaviour of a scheme without a numeric goal: beside others, in short and long queues, when the path changes."""
 
 import itertools
 import statistics
@@ -82,7 +82,7 @@ def smooth(series, points=8):
             for place, (at, _) in enumerate(series)]
 
 
-# Experiments: each returns values by what they are, and what is drawn of it.
+# Experiments: each returns values by name, and the series to plot.
 
 def convergence(spec, options, seed):
     flows = [own(spec, start=f"{start} s") | {"name": f"flow {number}"} for number, start in enumerate(STARTS, 1)]

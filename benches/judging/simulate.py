@@ -19,7 +19,7 @@ FILE = "scenario.toml"
 OURS = {"segment": "1430 B", "header": "70 B"}
 KERNEL = {"segment": "1448 B", "header": "52 B"}
 
-# What live schemes do unless they are told otherwise (docs/reference/live.md), and simulated ones only if they are told.
+# Defaults of live schemes (docs/reference/live.md); simulated ones need these options.
 WINDOW = {"delayed-ack.delay": "25 ms", "delayed-ack.every": "2", "rack": "true", "f-rto": "true"}
 COUNTED = {**WINDOW, "byte-counting": "unlimited", "prr": "true", "recovery": "sack"}
 LIVE = {
@@ -87,7 +87,7 @@ def run(scenario, seed=1, seeds=1, thalweg=THALWEG, limit=None, series=None):
         words += ["--out", f"{scratch}/out"] if series else ["--json"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=limit, check=False)
         if done.returncode:
-            # The folder is gone when somebody reads this.
+            # The folder no longer exists when this is read.
             raise RuntimeError(f"{scenario['title']}: {done.stderr.strip().replace(f'{scratch}/', '')}")
         if not series:
             return json.loads(done.stdout)["runs"]
@@ -110,8 +110,8 @@ def side_by_side(work, tasks, jobs):
 
 
 def late(share, milliseconds):
-    """Delays of which that share is so long and the rest none, in no order. Between neighbours of the list there are straight
-    lines, so that of a thousand one is in between."""
+    """Delays: this share has the given length, the others are zero, in random order. Between neighbours of the list there are straight
+    lines: one of a thousand is in between."""
     whole = 1000
     count = round(share * whole)
     times = ["0 s"] * (whole + 1 - count) + [f"{milliseconds} ms"] * count

@@ -59,20 +59,20 @@ def measure(threads, given):
                     given.parallel, *options, *direction, "--json", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
             )
-        told = [json.loads(client.communicate()[0]) for client in clients]
+        documents = [json.loads(client.communicate()[0]) for client in clients]
         took = cpu(server.pid) - before
     finally:
         server.terminate()
         server.wait()
-    rate = sum(document["received_bits_per_second"] for document in told)
-    seconds = max(document["client"]["seconds"] for document in told)
+    rate = sum(document["received_bits_per_second"] for document in documents)
+    seconds = max(document["client"]["seconds"] for document in documents)
     gigabytes = rate * seconds / 8e9
     return rate, took / gigabytes, took / seconds / threads
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", default="1,2", help="counts of threads, of which the first is compared with")
+    parser.add_argument("--threads", default="1,2", help="counts of threads; the first is the reference")
     parser.add_argument("--clients", type=int, default=2)
     parser.add_argument("--parallel", type=int, default=4, help="connections of each client")
     parser.add_argument("--rounds", type=int, default=5)

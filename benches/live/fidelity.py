@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Tells how far the simulator is from real hosts: the same scheme on the same path, live and simulated, seed by seed.
+"""Measures the difference between the simulator and real hosts: the same scheme on the same path, live and simulated, seed by seed.
 
     fidelity.py run                     seven paths, every scheme of `paths.py` and BBR, five seeds, live and simulated (two hours)
     fidelity.py run --paths clean,long-1 --schemes cubic,bbr:headroom=10% --seeds 3 --parallel 2
     fidelity.py again                   simulates what was measured live once more, by the simulator as it is now
     fidelity.py twin --paths long-1 --schemes cubic --seed 2       the command that simulates a row (| sh runs it)
-    fidelity.py table                   how far apart both are
+    fidelity.py table                   their difference
     fidelity.py plot --paths long-1 --schemes cubic,bbr            windows over each other, as SVG
 
 The path is that of `rig.py`; the n-th data packet meets the same fate live and simulated. Simulated hosts are those that
 `thalweg doctor` measures right before each transfer, at the same priority, or `--host`. The scheme's options are those of the live
 transfer, as `thalweg infer` reads them from its recording. Results are added to `--results FILE`, one JSON record a line; what is there
-already is not measured again. `fidelity.md` says what came out. Needs root.
+already is not measured again. `fidelity.md` has the results. Needs root.
 
     cargo build --release -p thalweg && cargo build --release -p thalweg-net --example tun_path
 
@@ -36,7 +36,7 @@ import paths
 import rig
 
 SCHEMES = [*paths.SCHEMES, "bbr"]
-# These have no window that says how much they send: pictures show what is under way, which both count in ways of their own.
+# These have no congestion window: pictures show the data in flight, which live and simulated runs count differently.
 WITHOUT_WINDOW = ("adaptive-ack", "sscop", "sscop-rate", "sstp", "udp")
 GOALS = {"goodput": 0.05, "p95": 0.10}
 # The standard normal distribution's quantile of 99 %.
@@ -153,16 +153,16 @@ def once_more(row, options):
     return [simulated(row, row["seed"], options)]
 
 
-def several(options, todo, measure, said):
+def several(options, todo, measure, summary_line):
     with open(options.results, "a", encoding="utf-8") as results:
         for found in rig.several(measure, [(*each, options) for each in todo], options.parallel):
             for record in found:
                 results.write(json.dumps(record) + "\n")
                 results.flush()
-                print(said(record), flush=True)
+                print(summary_line(record), flush=True)
 
 
-def said(record):
+def summary_line(record):
     return f"{record['path']:11}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['rate'] / 1e6:8.2f} Mbit/s{record['p50'] or 0:8.2f}{record['p95'] or 0:8.2f} ms  "
                                 f"{record['resent']:6} of {record['sent']:7} again")
@@ -172,13 +172,13 @@ def run(options):
     there = {(record["path"], record["who"], record["seed"]) for record in rig.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
     several(options, [(name, who, seed) for name in options.paths for seed in seeds for who in options.schemes
-                      if (name, who, seed) not in there], both, said)
+                      if (name, who, seed) not in there], both, summary_line)
 
 
 def again(options):
     """The newest simulated record counts."""
     chosen = [row for rows in measured(options).values() for row in rows["live"]]
-    several(options, [(row,) for row in chosen], once_more, said)
+    several(options, [(row,) for row in chosen], once_more, summary_line)
 
 
 def measured(options):
@@ -214,7 +214,7 @@ def distance(one, other):
     return sum(abs(a - b) for a, b in zip(one, other)) / max(sum(one), 1e-9)
 
 
-def apart(rows, value):
+def differences(rows, value):
     """How much more the simulated mean is than the live one, as a share, and half of its 95 % interval over seeds: of the mean of
     differences of the same seed, which has met the same losses."""
     pairs = [(value(a), value(b)) for a, b in zip(rows["live"], rows["simulated"])]
@@ -239,7 +239,7 @@ def cell(value, half, digits=1):
     return f"{100 * value:+.{digits}f}" + ("" if half is None else f" ± {100 * half:.{digits}f}")
 
 
-def windows_apart(rows):
+def window_differences(rows):
     """The distances of windows of the same seed, and of live windows of neighbouring seeds."""
     seconds = rows["live"][0]["seconds"]
     ours, others = ([sampled(record["windows"], seconds) for record in rows[kind]] for kind in ("live", "simulated"))
@@ -263,10 +263,10 @@ def table(options):
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
     counts = {}
     for (name, who), rows in measured(options).items():
-        found = {key: apart(rows, value) for key, value in VALUES.items()}
+        found = {key: differences(rows, value) for key, value in VALUES.items()}
         shares = [[record["resent"] / max(record["sent"], 1) for record in rows[kind]] for kind in ("live", "simulated")]
         resent = [b - a for a, b in zip(*shares)]
-        pairs, chance = windows_apart(rows)
+        pairs, chance = window_differences(rows)
         if who.partition(":")[0] in WITHOUT_WINDOW:
             count, pairs, chance = len(pairs), "", ""
         else:

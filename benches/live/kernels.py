@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts CUBIC and BBR beside the kernel's own on the same paths, live and in the simulator: goodput, what is sent again, windows.
+"""Compares CUBIC and BBR with the kernel's on the same paths, live and in the simulator: goodput, retransmissions, windows.
 
     kernels.py run                      five seeds of every path (40 minutes), the table, and the picture
     kernels.py run --paths clean --seeds 2 --who tcp-cubic,cubic
@@ -7,8 +7,8 @@
     kernels.py plot --seed 2            windows over time, as SVG
 
 Paths are those of `paths.py` and two more clean ones. Results are added to `--results FILE`, one JSON record a line. Of each
-transfer's receiver counts what came from the first byte to the last; a sender's buffer is kept short (TCP_NOTSENT_LOWAT), so that
-all end soon after their time. Windows are sampled by TCP_INFO and taken from recordings. `kernels.md` says what came out.
+transfer's receiver counts the bytes from the first to the last; a sender's buffer is kept short (TCP_NOTSENT_LOWAT), so that
+all end soon after their time. Windows are sampled by TCP_INFO and taken from recordings. `kernels.md` has the results.
 Needs root, as it makes two network namespaces and a TUN device in each for every transfer.
 
     cargo build --release -p thalweg && cargo build --release -p thalweg-net --example tun_path
@@ -51,12 +51,12 @@ SIMULATED = {"cubic": {"preset": "linux"}, "bbr": {"delayed-ack": "true"}}
 # Kernel TCP.
 
 def kernel(names, controller, options):
-    server = rig.inside(names[1], rig.own("tcp-server"))
+    server = rig.inside(names[1], rig.program("tcp-server"))
     time.sleep(0.3)
-    client = rig.inside(names[0], rig.own("tcp-client", "--controller", controller, "--time", options.time))
+    client = rig.inside(names[0], rig.program("tcp-client", "--controller", controller, "--time", options.time))
     sent = json.loads(rig.finish(client, 3 * options.time + 20))
-    came = json.loads(rig.finish(server, 5))
-    return 8 * came["bytes"] / came["seconds"], sent["sent"], sent["resent"], sent["windows"]
+    received = json.loads(rig.finish(server, 5))
+    return 8 * received["bytes"] / received["seconds"], sent["sent"], sent["resent"], sent["windows"]
 
 
 # Ours.
@@ -91,7 +91,7 @@ def simulated(path, scheme, seed, options):
     return flow["goodput_bps"], flow["sent_packets"], flow["retransmissions"], windows
 
 
-# What is done.
+# Actions.
 
 def transfer(name, who, seed, options):
     path = PATHS[name]
@@ -118,7 +118,7 @@ def alone(name, who, seed, options):
 
 def run(options):
     seeds = range(options.seed, options.seed + options.seeds)
-    # Those that are compared stand beside each other in time, too: a slow minute of the machine falls on all of them.
+    # Compared transfers are also adjacent in time: a slow minute of the machine affects all of them.
     todo = [(name, who, seed, options) for name in options.paths for seed in seeds for who in options.who]
     with open(options.results, "a", encoding="utf-8") as results:
         for record in rig.several(alone, todo, options.parallel):

@@ -7,7 +7,7 @@
 
 Each row is what the flows of a class had together in kbit/s: simulated, live by the kernel's TCP, and for SEIF live by this project's
 transport, as gates see no losses of datagrams.
-`README.md` says what differs from the papers. Needs what `thalweg shell` needs, and no root. Only the standard library is used.
+`README.md` lists the differences from the papers. Needs what `thalweg shell` needs, and no root. Only the standard library is used.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import rig
 
 PAPERS = rig.ROOT / "scenarios" / "papers"
 
-# The smallest packets that carry this project's transport, of which SEIF's chain takes one in 0.16 s.
+# The smallest packets that carry this project's transport; SEIF's chain forwards one in 0.16 s.
 OURS = ("--mtu", "1250B")
 
 # Gates of both sources, as `scenarios/papers/yang01/experiments.toml` has them.
@@ -146,8 +146,8 @@ def main():
     parser.add_argument("--first", action="store_true", help="before all else that the machine does, where others work on it; needs root")
     parser.add_argument("--thalweg", default=rig.THALWEG)
     options = parser.parse_args()
-    study, usual = papers[options.paper]
-    options.time = options.time or usual
+    study, default_time = papers[options.paper]
+    options.time = options.time or default_time
     with tempfile.TemporaryDirectory() as scratch:
         study(options, Path(scratch) / f"{options.paper}.toml")
 

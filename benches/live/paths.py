@@ -11,7 +11,7 @@
     paths.py table                      the tables of what was measured so far
 
 `--schemes` takes any scheme that `bench` takes. Results are added to `--results FILE`, one JSON record a line; tables show the
-medians. `paths.md` says what is measured and what came out. Needs root, as it makes two network namespaces and a TUN device in each
+medians. `paths.md` has the method and the results. Needs root, as it makes two network namespaces and a TUN device in each
 (`rig.py`). Build first:
 
     cargo build --release -p thalweg && cargo build --release -p thalweg-net --example tun_path
@@ -53,7 +53,7 @@ PATHS = {
     "jitter-reordered": route(100, 100, jitter=20, reorder=0.05, reorder_delay=10, seconds=80, file=50),
     "shallow": route(100, 100, buffer=64_000, seconds=80, file=50),
 }
-# What two transfers share: no losses but those that they cause.
+# Path of two transfers: no losses except self-inflicted ones.
 SHARED = route(50, 50)
 BUFFERS = (0.25, 1, 4)
 # Several transfers begin within so many seconds, once their clients have had so many to start.
@@ -61,7 +61,7 @@ SPREAD, LEAD = 1, 0.3
 # Memory for what may wait to be read, from here on: the usual bound holds no product of such paths.
 LONG = 16 << 20
 
-# Schemes as a user would call them who knows rate and round trip of the path: {bdp:FACTOR} is so many times their product
+# Schemes as configured by a user with known rate and round trip of the path: {bdp:FACTOR} is that multiple of their product
 # in packets, {rate} the rate in Mbit/s, {poll} half a round trip in ms, but at least 20 and at most 750.
 SCHEMES = {
     "cubic": "cubic",
@@ -73,7 +73,7 @@ SCHEMES = {
     "sscop-rate": "sscop-rate",
     "sstp": "sstp:rate={rate}Mbit/s",
 }
-# What live schemes do unless they are told otherwise, and simulated ones only if they are told; those that are not named here do as
+# Defaults of live schemes; simulated ones need these options. Schemes that are not named here behave as
 # window schemes.
 WINDOW = "rack=true,f-rto=true,delayed-ack.delay=25 ms,delayed-ack.every=2,segment=1430 B,header=70 B"
 LIVE = {
@@ -86,7 +86,7 @@ LIVE = {
 }
 PEERS = ("tcp-cubic", "tcp-bbr", "quic-cubic")
 
-# Of a packet's bytes, those that are not headers.
+# Share of payload in a packet's bytes.
 PAYLOAD = 0.93
 # The same of a full packet of ours, and of kernel TCP's.
 FULL = {False: 1430 / 1500, True: 1448 / 1500}
@@ -111,8 +111,8 @@ def spoken(who, path):
     return on_path(SCHEMES.get(who, who), path)
 
 
-# Transfers. Each gives its server, which runs, a function that starts its client at a time of the monotonic clock, and one of what
-# both say: the goodput at the receiver, from the first byte to the end of the stream, in bit/s, and notes.
+# Transfers. Each returns its running server, a function that starts its client at a time of the monotonic clock, and a function of
+# both outputs: the goodput at the receiver, from the first byte to the end of the stream, in bit/s, and notes.
 
 def memory(path):
     product = 4 * bdp_bytes(path.rate, path.rtt)
@@ -142,9 +142,9 @@ def our_result(server, client):
 
 
 def tcp(names, controller, _, seconds, options, port=PORT, size=None):
-    server = inside(names[1], rig.own("tcp-server", "--port", port))
-    words = rig.own("tcp-client", "--controller", controller, "--time", seconds, "--port", port, *(["--bytes", size] if size else []))
-    # It waits by itself, as an interpreter takes some time to start.
+    server = inside(names[1], rig.program("tcp-server", "--port", port))
+    words = rig.program("tcp-client", "--controller", controller, "--time", seconds, "--port", port, *(["--bytes", size] if size else []))
+    # The client itself waits for the start time, as an interpreter takes some time to start.
     return server, lambda at=0: inside(names[0], [*words, "--at", str(at)]), peer_result
 
 
@@ -173,7 +173,7 @@ def starter(who):
 
 
 def starts(seed, count):
-    """When flows on one path begin, in seconds: who comes first has more for long, so that the order must not be always the same."""
+    """Start times of flows on one path, in seconds: the first flow has more for long, therefore the order must vary."""
     draw = random.Random(seed)
     return [round(draw.uniform(0, SPREAD), 3) for _ in range(count)]
 
@@ -195,7 +195,7 @@ def begin(names, everyone, path, seconds, options, after=None):
 
 def end(transfer, seconds):
     server, client, result = transfer
-    # What is still in buffers and queues when the time is over goes through, and is counted with the time that it takes.
+    # Data left in buffers and queues at the end still arrives, and is counted with the time that it takes.
     client_text = finish(client, 2 * seconds + 20)
     return result(finish(server, 5 if client_text or client.returncode == 0 else 0.1), client_text)
 
@@ -216,7 +216,7 @@ def of_file(names, who, path, options):
         with tempfile.TemporaryDirectory() as scratch:
             scheme = spoken(who, path)
             Path(f"{scratch}/file").write_bytes(bytes(size))
-            # Keys and known peers are those of a home of their own.
+            # Keys and known peers are in a separate home folder.
             home = {"env": {**os.environ, "HOME": scratch, "XDG_CONFIG_HOME": scratch}, "stderr": subprocess.DEVNULL}
             server = inside(names[1], [options.thalweg, "recv", f"{scratch}/in", "--listen", f"{FAR}:{PORT}", "--quiet", "--trust", "new",
                                        "--allow-scheme", "any"], **home)
@@ -241,7 +241,7 @@ def sent_by(text):
     return {key: value for key, value in found.items() if value is not None}
 
 
-# What is done.
+# Actions.
 
 def record(options, **fields):
     with open(options.results, "a") as results:
@@ -261,7 +261,7 @@ def once(name, who, seed, options):
             on_wire = 8 * rig.received(names[1]) / seconds
             rate, notes = end(transfer, seconds)
             if "failed" in notes:
-                # It went on for too long with what was in its buffers: what came in time, less its headers.
+                # Draining its buffers took too long: count the bytes that arrived in time, less headers.
                 rate, notes = on_wire * PAYLOAD, {"from_wire": True}
     return {"kind": "live", "path": name, "who": who, "seed": seed, "share": rate / (path.rate * 1e6), **notes}
 
@@ -306,10 +306,10 @@ def four(options):
 def quartet(who, seed, options):
     path, seconds, after = PATHS["clean"], max(options.time or 0, 30), starts(seed, 4)
     with network(path, seed) as (names, relay):
-        echo = inside(names[1], rig.own("echo", "--port", PORT - 1))
+        echo = inside(names[1], rig.program("echo", "--port", PORT - 1))
         flows = begin(names, 4 * [who], path, seconds, options, after)
         # While all of them send: each has a time of its own, and what it gets when others are done is more than its part.
-        probe = inside(names[0], rig.own("probe", "--port", PORT - 1, "--time", seconds - 3))
+        probe = inside(names[0], rig.program("probe", "--port", PORT - 1, "--time", seconds - 3))
         before, since = rig.received(names[1]), time.monotonic()
         time.sleep(seconds - 3)
         together = 8 * (rig.received(names[1]) - before) / (time.monotonic() - since)

@@ -1,5 +1,5 @@
 """The test rig that the scripts of this folder share: paths between two namespaces, what crosses them, its recordings, its simulated
-twin, and how results are told.
+twin, and the presentation of results.
 
 Two network namespaces have a TUN device each; between the devices stands the example `tun_path` of thalweg-net. That needs root.
 `rig.py tcp-server`, `tcp-client`, `echo` and `probe` are the programs that run inside. Only the standard library is used.
@@ -110,14 +110,14 @@ def emulated(words, first=False):
     programs (as root)."""
     words = [*SECOND, *map(str, words)] if first else [*map(str, words)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        # A live network has a thread for each group of links that nothing connects: all start at once, and then say what they want.
+        # A live network has a thread for each group of connected links: all start at once, and then set their priorities.
         left = 10 if first else 0
         while left and running.poll() is None:
             time.sleep(0.05)
             left -= network_first(running.pid)
-        printed, said = running.communicate()
+        printed, error_text = running.communicate()
     if running.returncode:
-        raise SystemExit(f"{' '.join(words)}: {said}")
+        raise SystemExit(f"{' '.join(words)}: {error_text}")
     return printed
 
 
@@ -158,7 +158,7 @@ def network(path, seed, twin=False):
     try:
         for name, address, device in zip(names, (NEAR, FAR), ("near", "far")):
             ip("netns", "add", name)
-            # The names of devices are those of namespaces, until they are moved.
+            # Devices have the names of namespaces until they are moved.
             device = f"{device}{os.getpid()}"[:15]
             devices.append(tun(device))
             ip("link", "set", device, "netns", name)
@@ -180,8 +180,8 @@ def network(path, seed, twin=False):
             for device in devices:
                 os.close(device)
             devices = []
-            # It ends with its devices, and says what it counted.
-            relay.told = finish(relay, 2, of="stderr")
+            # It ends with its devices, and prints its counters.
+            relay.output = finish(relay, 2, of="stderr")
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name])
@@ -190,15 +190,15 @@ def network(path, seed, twin=False):
 
 
 def inside(netns, words, **options):
-    # Others may be busy on the machine; what is measured here is the path.
+    # The machine may have other load; only the path is measured.
     words = ["ip", "netns", "exec", netns, *SECOND, *words]
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **options)
 
 
 def finish(process, seconds, of="stdout"):
     try:
-        told = dict(zip(("stdout", "stderr"), process.communicate(timeout=seconds)))
-        return told[of]
+        outputs = dict(zip(("stdout", "stderr"), process.communicate(timeout=seconds)))
+        return outputs[of]
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
@@ -207,7 +207,7 @@ def finish(process, seconds, of="stdout"):
 
 def lateness(relay):
     """The median and the 99 % quantile of the times by which packets left a relay late, in us, once it has ended."""
-    found = re.search(r"late: (\d+) (\d+) ns", relay.told)
+    found = re.search(r"late: (\d+) (\d+) ns", relay.output)
     return [int(each) / 1e3 for each in found.groups()] if found else [0, 0]
 
 
@@ -246,7 +246,7 @@ def call(measure, arguments):
 
 # Programs that run inside.
 
-def own(what, *words):
+def program(what, *words):
     return [sys.executable, __file__, what, *map(str, words)]
 
 
@@ -272,7 +272,7 @@ def tcp_server(options):
 
 
 def tcp_client(options):
-    """Sends for a time, or so many bytes, from a time of the monotonic clock on; a short buffer, so that all ends soon after."""
+    """Sends for a time, or a number of bytes, from a time of the monotonic clock on; with a short buffer, all ends soon after."""
     piece = bytes(1 << 16)
     left = options.bytes or math.inf
     with socket.socket() as connection:
@@ -345,7 +345,7 @@ class Recording:
         self.acknowledged, self.longest, self.last = 0, 1, 0.0
         self.trips, self.windows, self.in_flight = [], [], []
         sent, seen, first, due, lost_at, sampled = {}, set(), None, 0.0, None, 0
-        # The data of packets by the number of its first copy, and what was acknowledged of it.
+        # The data of packets by the number of its first copy, and the acknowledged part.
         originals, lost, arrived, sizes = {}, None, set(), {}
         with open(file, encoding="utf-8") as lines:
             for line in lines:
@@ -432,7 +432,7 @@ def sets(changes):
     return [word for change in changes for word in ("--set", change)]
 
 
-# How results are told.
+# Presentation of results.
 
 # Half of the 95 % interval of a mean of so many, in standard errors (Student's t).
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
@@ -463,7 +463,7 @@ def records(file):
 
 
 def schemes_listed(text):
-    """Schemes, each of which may have options: those begin with a name and `=`, after a comma or a colon."""
+    """Schemes with optional options: an option begins with a name and `=`, after a comma or a colon."""
     found = []
     for word in listed(text):
         if found and "=" in word.split(":")[0]:
@@ -548,6 +548,6 @@ def main():
 
 
 if __name__ == "__main__":
-    # Whoever stops the script that has started this stops both, and the script says so.
+    # An interrupt of the calling script stops both, and the script reports it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     main()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tells how exactly `thalweg shell` keeps rates and times, by itself and beside mahimahi.
+"""Measures the accuracy of rates and times in `thalweg shell`, alone and compared with mahimahi.
 
     shell.py goals                       one link of 100 Mbit/s, 1 and 3 Gbit/s, and 32 of 30 Mbit/s at once, on two cores
     shell.py goals --only 3G --time 20 --repeat 3
@@ -150,7 +150,7 @@ def receive(_):
         if not times or now - times[-1] >= 0.01:
             times.append(now)
             counts.append(total)
-    print(json.dumps({"rate": steady(times, counts), "cpu_s": own()}), flush=True)
+    print(json.dumps({"rate": steady(times, counts), "cpu_s": cpu_seconds()}), flush=True)
 
 
 def send(options):
@@ -160,7 +160,7 @@ def send(options):
     while time.monotonic() < ends:
         stream.sendall(piece)
     stream.close()
-    print(json.dumps({"cpu_s": own()}), flush=True)
+    print(json.dumps({"cpu_s": cpu_seconds()}), flush=True)
 
 
 def stamps(_):
@@ -203,7 +203,7 @@ def answer(_):
 
 
 def ask(options):
-    """Ten times a second a connection of TCP for 1 to 40 kB, and five datagrams from a port of their own; says what came of them."""
+    """Ten times a second a connection of TCP for 1 to 40 kB, and five datagrams from a separate port; reports the outcome."""
     began, number, connections, failed, answers = time.monotonic(), 0, 0, 0, 0
     while (now := time.monotonic() - began) < options.time:
         time.sleep(max(0, number / 10 - now))
@@ -229,7 +229,7 @@ def ask(options):
     print(json.dumps({"connections": connections, "failed": failed, "sent": 5 * number, "answers": answers}), flush=True)
 
 
-def own():
+def cpu_seconds():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -275,10 +275,10 @@ def memory(process):
 def hour(options):
     """A line for each minute, as it comes, and what came of all connections at the end."""
     with tempfile.TemporaryDirectory() as scratch:
-        file, said = Path(scratch) / "hour.toml", Path(scratch) / "said.json"
+        file, replies = Path(scratch) / "hour.toml", Path(scratch) / "replies.json"
         file.write_text(HOUR)
         words = [options.thalweg, "shell", file, "--quiet", "--out", f"{scratch}/out", "--run", f"server={me()} answer", "--", "sh", "-c",
-                 f"{me()} ask --time {options.time} --host server > {said}"]
+                 f"{me()} ask --time {options.time} --host server > {replies}"]
         print("| minute | outside, kB | within, kB | files | load |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
         running, began, minute = subprocess.Popen([*map(str, words)]), time.monotonic(), 0
         while running.poll() is None:
@@ -287,7 +287,7 @@ def hour(options):
                 print(f"| {minute} | {' | '.join(map(str, kept))} | {files} | {os.getloadavg()[0]:.1f} |", flush=True)
                 minute += 1
             time.sleep(0.5)
-        print(f"\nexit code {running.returncode}; {said.read_text().strip()}")
+        print(f"\nexit code {running.returncode}; {replies.read_text().strip()}")
         print(json.dumps(json.loads(Path(f"{scratch}/out/fidelity.json").read_text())))
 
 
@@ -306,12 +306,12 @@ def children():
 def by_thalweg(options, rate, queue, server, client):
     """The output of both programs."""
     with tempfile.TemporaryDirectory() as scratch:
-        file, said = Path(scratch) / "line.toml", Path(scratch) / "said.json"
+        file, replies = Path(scratch) / "line.toml", Path(scratch) / "replies.json"
         file.write_text(re.sub('queue = ".*"', f'queue = "{queue} pkt"', scenario(rate, 1, options.time, f"{ONE_WAY} ms")))
-        words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={me()} {server} > {said}", "--", "sh", "-c",
+        words = [options.thalweg, "shell", file, "--quiet", "--run", f"s1={me()} {server} > {replies}", "--", "sh", "-c",
                  f"{me()} {client} s1; sleep 0.5"]
         printed = rig.emulated(words, options.first)
-        return said.read_text(), printed
+        return replies.read_text(), printed
 
 
 def by_mahimahi(options, rate, queue, server, client):
@@ -353,10 +353,10 @@ def beside(options):
             received, sent = json.loads(outer), json.loads(inner.strip().splitlines()[-1])
             used = children() - before - received["cpu_s"] - sent["cpu_s"]
             error = 100 * (received["rate"] / bits(rate) - 1)
-            stamped, _ = run(options, rate, queue, "stamps", f"probe --time {options.time} --host")
+            stamps_text, _ = run(options, rate, queue, "stamps", f"probe --time {options.time} --host")
             # 28 B of headers and 72 of data.
             nominal = ONE_WAY * 1e6 + 100 * 8 / bits(rate) * 1e9
-            late = sorted((took - nominal) / 1e3 for took in json.loads(stamped)["took_ns"])
+            late = sorted((took - nominal) / 1e3 for took in json.loads(stamps_text)["took_ns"])
             columns = [statistics.median(late), late[int(0.99 * len(late))], late[-1]]
             print(f"| {rate} | {name} | {error:+.2f} | {100 * used / options.time:.0f} % | {' | '.join(f'{each:.0f} us' for each in columns)} |", flush=True)
 

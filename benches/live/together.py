@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Tells how far the simulator is from real hosts where several flows share a path: the rows of `paths.py beside` and `paths.py four`, live
-and simulated, seed by seed.
+"""Measures the difference between the simulator and real hosts where several flows share a path: the rows of
+`paths.py beside` and `paths.py four`, live and simulated, seed by seed.
 
     together.py run --schemes thalweg,cubic,bbr,tcp-cubic --parallel 2       five seeds of each row, live and simulated (half an hour)
     together.py run --rows four,beside-1 --schemes thalweg --seeds 3
     together.py again                          simulates what was measured live once more, by the simulator as it is now
     together.py twin --rows beside-1 --schemes thalweg --seed 2 > twin.toml       the scenario that simulates a row
-    together.py table                          how far apart both are
+    together.py table                          their difference
 
 When flows begin is drawn by the seed, within a second, and is the same live and simulated. Simulated hosts are those that `thalweg doctor`
-measures right before, or `--host`; the relay's lateness is jitter of the line. `tcp-cubic` is simulated as CUBIC with what Linux has for
-usual. Results are added to `--results FILE`, one JSON record a line; what is there already is not measured again. Needs root.
+measures right before, or `--host`; the relay's lateness is jitter of the line. `tcp-cubic` is simulated as CUBIC with the defaults of
+Linux. Results are added to `--results FILE`, one JSON record a line; what is there already is not measured again. Needs root.
 
     cargo build --release -p thalweg && cargo build --release -p thalweg-net --example tun_path
 
@@ -30,7 +30,7 @@ from judging import goals, simulate
 
 KERNEL = "tcp-cubic"
 ROWS = {"four": None, **{f"beside-{buffer:g}": buffer for buffer in paths.BUFFERS}}
-# Seconds after the last start in which what is on its way arrives.
+# Seconds after the last start for data in flight to arrive.
 REST = 3
 
 
@@ -93,10 +93,10 @@ def run(options):
     there = {(record["row"], record["who"], record["seed"]) for record in rig.records(options.results) if "failed" not in record}
     seeds = range(options.seed, options.seed + options.seeds)
     fidelity.several(options, [(row, who, seed) for seed in seeds for row in options.rows for who in options.schemes
-                               if (row, who, seed) not in there], both, said)
+                               if (row, who, seed) not in there], both, summary_line)
 
 
-def said(record):
+def summary_line(record):
     rates = " ".join(f"{100 * rate:5.1f}" for rate in record.get("rates", []))
     return f"{record['row']:12}{record['who']:20}{record['seed']:3} {record['kind']:10}" + (
         record.get("failed") or f"{record['value']:6.3f}   {rates} Mbit/s")
@@ -104,7 +104,7 @@ def said(record):
 
 def again(options):
     """The newest simulated record counts."""
-    fidelity.several(options, [(record,) for kinds in measured(options).values() for record in kinds["live"]], once_more, said)
+    fidelity.several(options, [(record,) for kinds in measured(options).values() for record in kinds["live"]], once_more, summary_line)
 
 
 def measured(options):

@@ -41,7 +41,7 @@ IN_NS2 = {
 }
 
 # What each is in ns-3 (its class and attributes) and here. A packet takes up to 12 ms on this line, so times are longer
-# than on those that the RFCs have in mind. ns-3 lets CoDel drop when the backlog is no less than MinBytes, RFC 8289 when it is
+# than on the links that the RFCs assume. ns-3 lets CoDel drop when the backlog is no less than MinBytes, RFC 8289 when it is
 # more than the largest packet: hence the byte less.
 IN_NS3 = {
     "codel": ("CoDelQueueDisc", {"MaxSize": "1000p", "MinBytes": 1500, "Interval": "300ms", "Target": "30ms"},
@@ -79,14 +79,14 @@ def run_ns2(packets, discipline, folder, seed):
     command = ["ns", str(HERE / "queues.tcl"), f"arrivals={source}", f"trace={trace}", f"queue={kind}", f"limit={limit}",
                f"flows={len(FLOWS)}", f"seed={seed}"]
     subprocess.run(command + [f"{name}={value}" for name, value in variables.items()], check=True)
-    came, waits = {}, [[] for _ in FLOWS]
+    arrived_at, waits = {}, [[] for _ in FLOWS]
     for line in trace.read_text().splitlines():
         words = line.split()
         event, at, flow, packet = words[0], float(words[1]), int(words[7]), words[11]
         if event == "+":
-            came[packet] = at
+            arrived_at[packet] = at
         elif event == "-":
-            waits[flow].append(at - came.pop(packet))
+            waits[flow].append(at - arrived_at.pop(packet))
     return summary(waits)
 
 

@@ -242,8 +242,8 @@ def main():
         peers = find_peers(args, folder)
         if not peers:
             parser.error("no peer is installed (see install.sh)")
-        # The repetitions are the outer loop, so that a slow minute of the
-        # machine falls on every peer alike.
+        # The repetitions are the outer loop: a slow minute of the
+        # machine affects every peer alike.
         for _ in range(args.repeat):
             for name in names:
                 scenario = scenario_of(name, args)

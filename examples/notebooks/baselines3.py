@@ -72,8 +72,8 @@ def main() -> None:
     options = parser.parse_args()
     policy, steps = learned(options.minutes, options.threads)
     print(f"{steps} steps in {options.minutes} minutes on {options.threads} threads")
-    own = {"learned": thalweg.envs.controller(policy), "aimd": Aimd}
-    compared = thalweg.compare(PATH, ["learned", "aimd", "cubic"], seed=1000, reps=5, controllers=own)
+    controllers = {"learned": thalweg.envs.controller(policy), "aimd": Aimd}
+    compared = thalweg.compare(PATH, ["learned", "aimd", "cubic"], seed=1000, reps=5, controllers=controllers)
     print(compared)
     for of in compared.document["schemes"]:
         all_powers = [power(run) for run in of["runs"]]

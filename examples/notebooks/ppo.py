@@ -54,9 +54,9 @@ def train(
     passes: int = 4,
     parts: int = 4,
     rate: float = 3e-3,
-    told: Callable[[int, float], None] | None = None,
+    report: Callable[[int, float], None] | None = None,
 ) -> Callable[[Array], float]:
-    """Learns a policy: the logarithm of the factor of the window, from an observation. `told` hears the mean reward of each update."""
+    """Learns a policy: the logarithm of the factor of the window, from an observation. `report` is called with the mean reward of each update."""
     rng = numpy.random.default_rng(seed)
     inputs = envs.single_observation_space.shape[0]
     actor, critic = Network(rng, inputs, 32, 0.01), Network(rng, inputs, 32, 1.0)
@@ -88,20 +88,20 @@ def train(
             gains[step] = last
         kept = numpy.flatnonzero(counts.reshape(-1))
         flat = [of.reshape(-1)[kept] for of in (acted, odds, gains, gains + values[:length])]
-        looked = seen[:length].reshape(-1, inputs)[kept]
+        observed = seen[:length].reshape(-1, inputs)[kept]
         for _ in range(passes):
             for part in numpy.array_split(rng.permutation(len(kept)), parts):
                 act, before, gain, goal = (of[part] for of in flat)
-                inner, mean = actor(looked[part])
+                inner, mean = actor(observed[part])
                 ratio = numpy.exp(-((act - mean) ** 2) / (2 * spread**2) - before)
                 gain = (gain - gain.mean()) / (gain.std() + 1e-8)
                 is_free = numpy.where(gain > 0, ratio < 1 + clip, ratio > 1 - clip)
                 slope = -gain * ratio * is_free * (act - mean) / spread**2 / len(part)
-                actor.learn(looked[part], inner, slope, rate)
-                inner, value = critic(looked[part])
-                critic.learn(looked[part], inner, (value - goal) / len(part), rate)
-        if told is not None:
-            told(update, float(gained[counts > 0].mean()))
+                actor.learn(observed[part], inner, slope, rate)
+                inner, value = critic(observed[part])
+                critic.learn(observed[part], inner, (value - goal) / len(part), rate)
+        if report is not None:
+            report(update, float(gained[counts > 0].mean()))
 
     def policy(observation: Array) -> float:
         return float(numpy.clip(actor(numpy.asarray(observation, dtype=float)[None])[1][0], -1, 1))

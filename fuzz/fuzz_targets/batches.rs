@@ -1,4 +1,4 @@
-//! Any octets as a batch of runs or what came of one.
+//! Fuzz target: the input is a batch of runs or the results of one.
 
 #![no_main]
 

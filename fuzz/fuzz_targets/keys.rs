@@ -1,4 +1,4 @@
-//! Any octets as a file of keys or a code.
+//! Fuzz target: the input is a key file or a pairing code.
 
 #![no_main]
 

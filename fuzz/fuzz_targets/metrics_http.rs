@@ -1,4 +1,4 @@
-//! Any octets as a request to `--metrics` or to a bench.
+//! Fuzz target: the input is a request to `--metrics` or to a bench.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any octets as a file of a network.
+//! Fuzz target: the input is a network file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any octets as a packet in a live network.
+//! Fuzz target: the input is a packet in a live network.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Any octets as a script: what the other end of a pairing says.
+//! Fuzz target: the input scripts the peer of a pairing.
 
 #![no_main]
 
-#[path = "../../crates/thalweg-net/tests/octets/mod.rs"]
+#[path = "../../crates/thalweg-net/tests/it/octets/mod.rs"]
 mod octets;
 
 libfuzzer_sys::fuzz_target!(|script: &[u8]| octets::pairing::run(script));

@@ -1,4 +1,4 @@
-//! Any octets as a recording for `infer`.
+//! Fuzz target: the input is a recording for `infer`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any octets as a file of results.
+//! Fuzz target: the input is a results file.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any octets as a scenario, a specification, a sweep or an assessment.
+//! Fuzz target: the input is a scenario, a specification, a sweep or an assessment.
 
 #![no_main]
 

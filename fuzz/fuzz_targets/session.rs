@@ -1,8 +1,8 @@
-//! Any octets as a script: frames of a peer that was let in.
+//! Fuzz target: the input scripts the frames of an authorised peer.
 
 #![no_main]
 
-#[path = "../../crates/thalweg-net/tests/octets/mod.rs"]
+#[path = "../../crates/thalweg-net/tests/it/octets/mod.rs"]
 mod octets;
 
 libfuzzer_sys::fuzz_target!(|script: &[u8]| octets::session::run(script));

@@ -1,8 +1,8 @@
-//! Any octets as a script for one end of SSCOP.
+//! Fuzz target: the input scripts one end of SSCOP.
 
 #![no_main]
 
-#[path = "../../crates/thalweg-proto/tests/sscop_octets/mod.rs"]
+#[path = "../../crates/thalweg-proto/tests/it/sscop_octets/mod.rs"]
 mod sscop_octets;
 
 libfuzzer_sys::fuzz_target!(|script: &[u8]| sscop_octets::run(script));

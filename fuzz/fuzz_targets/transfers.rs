@@ -1,4 +1,4 @@
-//! Any octets as a file of traffic.
+//! Fuzz target: the input is a traffic file.
 
 #![no_main]
 

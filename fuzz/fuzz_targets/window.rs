@@ -1,8 +1,8 @@
-//! Any octets as a PDU of the window transport.
+//! Fuzz target: the input is a PDU of the window transport.
 
 #![no_main]
 
-#[path = "../../crates/thalweg-proto/tests/codec_octets/mod.rs"]
+#[path = "../../crates/thalweg-proto/tests/it/codec_octets/mod.rs"]
 mod codec_octets;
 
 libfuzzer_sys::fuzz_target!(|octets: &[u8]| codec_octets::window(octets));

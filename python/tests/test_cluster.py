@@ -24,7 +24,7 @@ SWEEP = {
     "reps": 10,
     "grid": {"duration": ["8 s", "9 s", "10 s"], "link.left-right.rate": ["20 Mbit/s", "40 Mbit/s"]},
 }
-OTHER = "import thalweg._thalweg as own; own.build = 'another'; from distributed.cli.dask_worker import main; main()"
+OTHER = "import thalweg._thalweg as factories; factories.build = 'another'; from distributed.cli.dask_worker import main; main()"
 
 
 def dask(kind: str, place: Path, *words: str, program: str = "") -> subprocess.Popen[str]:
@@ -48,8 +48,8 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        told: str = json.loads(self.file.read_text(encoding="utf-8"))["address"]
-        return told
+        scheduler_address: str = json.loads(self.file.read_text(encoding="utf-8"))["address"]
+        return scheduler_address
 
     def end(self) -> None:
         for process in [*self.workers, self.scheduler]:
@@ -88,7 +88,7 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     with Client(cluster.address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
-    # On a host that hardly runs this test a short sweep may be over before the worker is killed.
+    # On an overloaded host a short sweep may end before the worker is killed.
     for reps in (10, 50, 250):
         away = Path(f"away-{reps}")
         sweep = {**SWEEP, "reps": reps}
@@ -100,9 +100,9 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
             break
     assert child.poll() is None, "it was over too soon for a worker to be killed"
     cluster.workers[0].kill()
-    printed, said = child.communicate(timeout=300)
-    assert child.returncode == 0, said
-    assert f"{12 * reps} runs in" in said and "0 were there" in said
+    printed, output = child.communicate(timeout=300)
+    assert child.returncode == 0, output
+    assert f"{12 * reps} runs in" in output and "0 were there" in output
     here = thalweg.sweep(sweep, "here")
     assert str(here) == printed.replace("s.toml", "sweep.toml")
     for name in WRITTEN[1:]:
@@ -111,13 +111,13 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
     assert len(files) == 12 * reps and all((away / of).read_bytes() == (Path("here") / of).read_bytes() for of in files)
 
 
-def test_controllers_of_ones_own_go_to_the_workers(cluster: Cluster, tmp_path: Path) -> None:
+def test_python_controllers_are_sent_to_the_workers(cluster: Cluster, tmp_path: Path) -> None:
     sweep = {**SWEEP, "schemes": ["timid", "cubic"], "reps": 1, "grid": {"duration": ["1 s", "2 s"]}}
-    own = {"timid": Timid}
-    away = thalweg.sweep(sweep, tmp_path / "away", controllers=own, cluster=cluster.file)
-    here = thalweg.sweep(sweep, tmp_path / "here", controllers=own)
+    factories = {"timid": Timid}
+    away = thalweg.sweep(sweep, tmp_path / "away", controllers=factories, cluster=cluster.file)
+    here = thalweg.sweep(sweep, tmp_path / "here", controllers=factories)
     assert away.document == here.document and len(away.points) == 4 and away.failed == []
-    failing = thalweg.sweep({**sweep, "grid": {"duration": ["1 s", "400 ms"]}}, tmp_path / "failing", controllers=own, cluster=cluster.file)
+    failing = thalweg.sweep({**sweep, "grid": {"duration": ["1 s", "400 ms"]}}, tmp_path / "failing", controllers=factories, cluster=cluster.file)
     assert [point["point"] for point in failing.failed] == [3, 4]
 
 
@@ -126,7 +126,7 @@ class Broken(Timid):
         raise RuntimeError("by design")
 
 
-def test_the_cause_of_a_failure_comes_from_the_workers(cluster: Cluster, tmp_path: Path) -> None:
+def test_worker_exceptions_are_the_cause_of_failures(cluster: Cluster, tmp_path: Path) -> None:
     sweep = {**SWEEP, "schemes": ["broken"], "reps": 1, "grid": {"duration": ["1 s"]}}
     makes: list[Callable[[], thalweg.Controller]] = [Broken, functools.partial(Broken)]
     for number, make in enumerate(makes):
@@ -142,8 +142,8 @@ def test_an_assessment_is_the_same_on_the_workers(cluster: Cluster, tmp_path: Pa
         assert done.returncode in (0, 1), done.stderr
         return done.stdout, done.stderr
 
-    away, said = assessed("--out", "away", "--cluster", str(cluster.file))
-    assert "0 were there" in said and json.loads(away)["complete"] is True
+    away, output = assessed("--out", "away", "--cluster", str(cluster.file))
+    assert "0 were there" in output and json.loads(away)["complete"] is True
     assert away == assessed("--out", "here")[0]
 
 
@@ -165,14 +165,14 @@ def test_a_worker_with_another_build_is_refused(cluster: Cluster, tmp_path: Path
     assert not list(Path("none").glob("points/*/*.json"))
 
 
-def test_an_address_where_nobody_answers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_address_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(thalweg.RunError, match="no Dask scheduler answers at tcp://127.0.0.1:1: .*refused"):
         thalweg.sweep(SWEEP, "none", cluster="127.0.0.1:1")
     Path("s.toml").write_text(_toml.document(SWEEP), encoding="utf-8")
     Path("half.json").write_text('{"address": "tc', encoding="utf-8")
-    monkeypatch.setattr(_cluster, "FILE_PATIENCE", 0.1)
-    monkeypatch.setattr(_cluster, "LOOK", 0.1)
+    monkeypatch.setattr(_cluster, "FILE_TIMEOUT", 0.1)
+    monkeypatch.setattr(_cluster, "POLL_INTERVAL", 0.1)
     for address, words in [
         ("here", "has the form tcp://HOST:PORT"),
         ("s.toml", "`s.toml` is no scheduler's file"),

@@ -56,7 +56,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first == once(3) and len(set(first)) == 3
 
 
-def test_each_flow_has_an_instance_and_samples_come_once_a_round_trip_or_once_a_packet() -> None:
+def test_each_flow_has_an_instance_sampled_per_round_trip_or_packet() -> None:
     calls: dict[int, list[float]] = {}
 
     class Counting(Controller):
@@ -78,15 +78,15 @@ def test_each_flow_has_an_instance_and_samples_come_once_a_round_trip_or_once_a_
         result = thalweg.run({**scenario, "flow": [{**flow, "scheme": "mine"}]}, controllers={"mine": kind})
         assert len(calls) == 2
         packets = sum(result.flows["sent_packets"])
-        told = sum(map(len, calls.values()))
+        reported = sum(map(len, calls.values()))
         if kind is Eager:
-            assert packets - 20 <= told <= packets
+            assert packets - 20 <= reported <= packets
         else:
-            # Twenty packets of 1.2 ms and acknowledgements are a round trip of 24.04 ms.
-            assert 380 <= told / 2 <= 420
+            # Twenty packets of 1.2 ms and acknowledgements: a round trip of 24.04 ms.
+            assert 380 <= reported / 2 <= 420
 
 
-def test_samples_tell_the_path() -> None:
+def test_samples_describe_the_path() -> None:
     samples: list[Sample] = []
 
     class Watching(Controller):
@@ -130,13 +130,13 @@ def test_an_exception_ends_the_run_with_its_traceback_and_the_time() -> None:
         thalweg.run(PATH, seed=1, controllers={"aimd": Late})
     cause = caught.value.__cause__
     assert isinstance(cause, ZeroDivisionError)
-    told = "".join(traceback.format_exception(caught.value))
-    assert 'raise ZeroDivisionError("nobody expected that")' in told and "in on_ack" in told
-    # The next run is none the worse.
+    reported = "".join(traceback.format_exception(caught.value))
+    assert 'raise ZeroDivisionError("nobody expected that")' in reported and "in on_ack" in reported
+    # The next run is unaffected.
     assert thalweg.run(PATH, seed=1, controllers={"aimd": Aimd}).fingerprint
 
 
-def test_ctrl_c_ends_a_controller_that_never_comes_back() -> None:
+def test_ctrl_c_ends_a_controller_that_never_returns() -> None:
     program = (
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -156,8 +156,8 @@ def test_ctrl_c_ends_a_controller_that_never_comes_back() -> None:
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None and child.stdout.readline() == "begun\n"
     child.send_signal(signal.SIGINT)
-    said, _ = child.communicate(timeout=60)
-    assert said.endswith("interrupted\n") and child.returncode == 0
+    output, _ = child.communicate(timeout=60)
+    assert output.endswith("interrupted\n") and child.returncode == 0
 
 
 def answer(act: Callable[[Any], None]) -> type[Controller]:
@@ -172,7 +172,7 @@ def answer(act: Callable[[Any], None]) -> type[Controller]:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "kind", "told"),
+    ("name", "value", "kind", "reported"),
     [
         ("window", math.nan, ValueError, "window must lie from 1 to 1073741824 segments, and NaN does not"),
         ("window", -3.0, ValueError, "-3 does not"),
@@ -186,14 +186,14 @@ def answer(act: Callable[[Any], None]) -> type[Controller]:
         ("pacing_rate", "fast", TypeError, "pacing_rate is a number of bit/s, or None, and not of type str"),
     ],
 )
-def test_wrong_answers_are_told_where_they_are_given(name: str, value: object, kind: type[Exception], told: str) -> None:
+def test_invalid_return_values_are_reported_at_the_call(name: str, value: object, kind: type[Exception], reported: str) -> None:
     wrong = answer(lambda controller: setattr(controller, name, value))
     with pytest.raises(thalweg.RunError, match="raised an exception") as caught:
         thalweg.run(PATH, controllers={"aimd": wrong})
-    assert isinstance(caught.value.__cause__, kind) and told in str(caught.value.__cause__)
+    assert isinstance(caught.value.__cause__, kind) and reported in str(caught.value.__cause__)
 
 
-def test_controllers_without_what_they_need_are_told() -> None:
+def test_incomplete_controllers_are_rejected() -> None:
     class Half(Controller):
         def on_ack(self, sample: Sample) -> None:
             self.window += 10
@@ -294,25 +294,25 @@ def test_random_numbers_of_controllers_follow_from_the_seed() -> None:
     assert first == thalweg.run(scenario, seed=1, reps=2, controllers={"aimd": factory}).fingerprints
     Random.drawn.clear()
     thalweg.run(scenario, seed=1, controllers={"aimd": Random})
-    # Each flow draws its own.
+    # Each flow draws other numbers.
     assert len({numbers[0] for numbers in Random.drawn.values()}) == len(Random.drawn) == 3
 
 
 def test_partial_is_a_controller_like_any_other(tmp_path: Path) -> None:
-    own = {"slow": functools.partial(Aimd, 0.1), "fast": functools.partial(Aimd, increase=4.0)}
+    factories = {"slow": functools.partial(Aimd, 0.1), "fast": functools.partial(Aimd, increase=4.0)}
     path = {**PATH, "flow": [{**PATH["flow"][0], "scheme": "cubic"}]}  # type: ignore[dict-item]
-    compared = thalweg.compare(path, ["slow", "fast"], seed=1, controllers=own)
+    compared = thalweg.compare(path, ["slow", "fast"], seed=1, controllers=factories)
     slow, fast = compared.flows["goodput_bps"]
     assert fast > slow
     sweep = {"scenario": "two-flows", "set": ["duration=6 s"], "schemes": ["slow", "fast"]}
-    swept = thalweg.sweep(sweep, tmp_path, controllers=own)
+    swept = thalweg.sweep(sweep, tmp_path, controllers=factories)
     assert swept.failed == [] and swept.means["goodput_bps"][0] != swept.means["goodput_bps"][1]
 
 
 def test_a_controller_moves_real_bytes() -> None:
-    told = thalweg.bench(Aimd, time="500 ms")
-    assert told["scheme"].startswith("aimd") and told["received_bits_per_second"] > 1e6
-    assert told["client"]["bytes"] > 100_000
+    reported = thalweg.bench(Aimd, time="500 ms")
+    assert reported["scheme"].startswith("aimd") and reported["received_bits_per_second"] > 1e6
+    assert reported["client"]["bytes"] > 100_000
 
     class Late(Aimd):
         def on_ack(self, sample: Sample) -> None:
@@ -353,7 +353,7 @@ def test_a_controller_is_assessed_like_any_other(tmp_path: Path) -> None:
 
 def test_an_exception_at_some_points_of_an_assessment_loses_no_others(tmp_path: Path) -> None:
     class Patient(Stubborn):
-        # 40 s of 2 Mbit/s are 6800 packets at most, those of 10 Mbit/s five times as many.
+        # 40 s of 2 Mbit/s carry at most 6800 packets; 40 s of 10 Mbit/s carry five times as many.
         enough = 10_000.0
 
     found = thalweg.assess("patient", tmp_path, only=["7.2"], quick=True, reps=2, controllers={"patient": Patient})
@@ -368,7 +368,7 @@ def test_the_worst_is_hunted_for(tmp_path: Path) -> None:
     assert found["goal"] == "queue" and 0 < found["score"] <= 1 and 'scheme = "aimd"' in found["scenario"], found
 
 
-def test_a_point_whose_controller_fails_says_how_to_run_it_again(tmp_path: Path) -> None:
+def test_a_failed_point_shows_the_command_to_rerun_it(tmp_path: Path) -> None:
     class Broken(thalweg.Controller):
         def on_ack(self, sample: thalweg.Sample) -> None:
             raise RuntimeError("by design")
@@ -391,8 +391,8 @@ def test_what_is_no_controller_no_seed_and_no_sweep_is_refused(tmp_path: Path) -
     not_one: Any = int
     with pytest.raises(TypeError, match="class `int` does not derive from `thalweg.Controller`"):
         thalweg.compare("two-flows", [not_one])
-    for seed, reps, told in ((-1, 1, "seed=-1"), (2**64, 1, "seed="), (1, 0, "reps=0")):
-        with pytest.raises(thalweg.ScenarioError, match=told):
+    for seed, reps, reported in ((-1, 1, "seed=-1"), (2**64, 1, "seed="), (1, 0, "reps=0")):
+        with pytest.raises(thalweg.ScenarioError, match=reported):
             thalweg.run("two-flows", seed=seed, reps=reps)
     with pytest.raises(thalweg.ScenarioError, match="--> sweep:"):
         thalweg.sweep({"scenario": "two-flows", "grid": {"link.left-right.dely": ["5 ms"]}}, tmp_path)

@@ -25,12 +25,12 @@ def play(envs: VectorEnv, steps: int, seed: int = 1) -> list[numpy.ndarray[Any, 
     """What happens under actions that are always the same."""
     actions = numpy.random.default_rng(9).uniform(-0.3, 0.35, (steps, envs.num_envs, 1))
     observations, infos = envs.reset(seed=seed)
-    told = [observations, infos["acked"]]
+    reported = [observations, infos["acked"]]
     for action in actions:
         observations, rewards, terminations, truncations, infos = envs.step(action)
         assert observations.dtype == numpy.float32 and envs.observation_space.contains(observations)
-        told += [observations, rewards, terminations, truncations, infos["acked"], infos["now"]]
-    return told
+        reported += [observations, rewards, terminations, truncations, infos["acked"], infos["now"]]
+    return reported
 
 
 def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
@@ -38,7 +38,7 @@ def test_the_same_seeds_give_the_same_steps_on_any_number_of_threads() -> None:
     assert all(numpy.array_equal(one, other, equal_nan=True) for one, other in zip(*runs))
     other = play(VectorEnv(PATH, 5), 40, seed=2)
     assert not all(numpy.array_equal(one, two, equal_nan=True) for one, two in zip(runs[0], other))
-    # The first simulations are those of fewer, and of one.
+    # The first simulations are the same as with fewer simulations, or with one.
     fewer = play(VectorEnv(PATH, 2), 1)
     assert numpy.array_equal(fewer[0], runs[0][0][:2])
     observation, _ = Env(PATH).reset(seed=1)
@@ -58,10 +58,10 @@ def test_environments_share_no_streams() -> None:
         assert len(found) == 5 * count
         return found
 
-    whole = [seeds(seed) for seed in (0, 1, 2, 3, 7)]
-    whole += [seeds([10, 11, 12, 13]), seeds(14, 1)]
-    assert len(set.union(*whole)) == sum(map(len, whole))
-    assert seeds(7) == whole[4] and seeds([14], 1) == whole[6]
+    streams = [seeds(seed) for seed in (0, 1, 2, 3, 7)]
+    streams += [seeds([10, 11, 12, 13]), seeds(14, 1)]
+    assert len(set.union(*streams)) == sum(map(len, streams))
+    assert seeds(7) == streams[4] and seeds([14], 1) == streams[6]
     drawn = []
     for number in (1, 2):
         envs = VectorEnv(PATH, 4, vary={"link.core.delay": lambda rng: f"{rng.uniform(5, 50):.6f} ms"})
@@ -75,15 +75,15 @@ def test_one_environment_does_what_the_first_of_many_does() -> None:
     for extra in (options, {**options, "pace": False, "interval": 0.02, "delay": 0.01}):
         one, many = Env(PATH, **extra), VectorEnv(PATH, 1, **extra)
         observation, infos = one.reset(seed=5)
-        others, told = many.reset(seed=5)
+        others, reported = many.reset(seed=5)
         actions = numpy.random.default_rng(2).uniform(-0.4, 0.5, 40)
         for action in actions:
             assert observation == pytest.approx(others[0], abs=1e-6)
             for name in COLUMNS:
-                known = float(told[name][0])
+                known = float(reported[name][0])
                 assert infos[name] is None if numpy.isnan(known) else infos[name] == pytest.approx(known), name
             observation, reward, terminated, truncated, infos = one.step([action])
-            others, rewards, terminations, truncations, told = many.step([[action]])
+            others, rewards, terminations, truncations, reported = many.step([[action]])
             assert (terminated, truncated) == (terminations[0], truncations[0]) and reward == pytest.approx(rewards[0])
             if truncated:
                 break
@@ -111,14 +111,14 @@ def test_an_episode_is_truncated_and_the_step_after_resets_it() -> None:
         assert not terminations.any()
         assert truncations.all() == (number % 6 == 5)
         if number % 6 == 0:
-            # The reset: the action counts for nothing, and another seed begins.
+            # Reset step: the action is ignored, and the next seed starts.
             assert (rewards == 0).all() and (infos["seed"] != before).all() and (infos["now"] < 0.05).all()
             assert (infos["window"] == 10).all()
         else:
             assert (infos["seed"] == before).all() and (rewards > 0).all()
 
 
-def test_episodes_are_reset_in_their_last_step_or_by_hand_as_the_mode_says() -> None:
+def test_episodes_are_reset_according_to_the_autoreset_mode() -> None:
     same = VectorEnv(PATH, 2, steps=5, autoreset_mode=AutoresetMode.SAME_STEP)
     later = VectorEnv(PATH, 2, steps=5)
     hand = VectorEnv(PATH, 2, steps=5, autoreset_mode=AutoresetMode.DISABLED)
@@ -133,7 +133,7 @@ def test_episodes_are_reset_in_their_last_step_or_by_hand_as_the_mode_says() -> 
         if number % 5:
             assert (seen == other).all() and "final_obs" not in infos
             continue
-        # What ended, and what began in its place: the same as a step later.
+        # The ended episode, and its successor: the same as a step later.
         assert (numpy.stack(infos["final_obs"]) == other).all() and (infos["final_info"]["now"] == final["now"]).all()
         begun, *_, started = later.step(action)
         assert (seen == begun).all() and (infos["seed"] == started["seed"]).all() and (infos["now"] < 0.05).all()
@@ -175,7 +175,7 @@ def test_a_step_is_a_round_trip_or_an_interval() -> None:
         envs.reset(seed=1)
         return numpy.array([envs.step([[STAY]])[4]["interval"][0] for _ in range(20)])
 
-    # 30 ms, the times of a packet of 1500 bytes and of an acknowledgement of 52.
+    # 30 ms, plus the transmission times of a packet of 1500 bytes and of an acknowledgement of 52 bytes.
     assert spans() == pytest.approx(numpy.full(20, 0.0306208), abs=1e-4)
     assert spans(interval=0.010) == pytest.approx(numpy.full(20, 0.010))
     stalled = VectorEnv(PATH, 1, set={"link.core.loss": 1.0}, longest=0.25)
@@ -219,13 +219,13 @@ def test_baselines_meet_the_episodes_of_the_environment() -> None:
     for row in flows:
         assert row["goodput_bps"] <= infos["path_rate"][row["episode"]] and row["seed"] == infos["seed"][row["episode"]]
     for number, result in enumerate(compared):
-        (told,) = re.findall(r'(?m)^duration = "([0-9.]+) ([a-z]*s)"', result.scenario)
-        seconds = float(told[0]) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}[told[1]]
-        assert seconds == pytest.approx(min(5, 101 * infos["path_rtt"][number]), rel=1e-3), told
+        (reported,) = re.findall(r'(?m)^duration = "([0-9.]+) ([a-z]*s)"', result.scenario)
+        seconds = float(reported[0]) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}[reported[1]]
+        assert seconds == pytest.approx(min(5, 101 * infos["path_rtt"][number]), rel=1e-3), reported
     assert "cubic" in str(compared) and "Means of 4 episodes" in str(compared)
     by_interval = VectorEnv(PATH, 1, steps=9, interval=0.05, set={"duration": "60 s", "warmup": "20 s"}).baselines(["cubic"], seed=1)
     assert 'duration = "500 ms"' in by_interval.results[0].scenario and by_interval.totals["goodput_bps"][0] > 0
-    # Schemes stand in for the agent, and not for whom it competes with.
+    # Schemes replace the agent, and not its competitors.
     both = [*PATH["flow"], {"name": "other", "from": "a", "to": "b", "scheme": "newreno"}]
     beside = VectorEnv({**PATH, "flow": both}, 1).baselines(["cubic", "vegas"], seed=1)
     assert beside.flows["scheme"] == ["cubic", "newreno", "vegas", "newreno"]
@@ -264,8 +264,8 @@ def test_marks_reach_controllers_and_agents(queue: str) -> None:
         Marked.seen.clear()
         result = thalweg.run(path, controllers={"mine": Marked})
         marks, kinds = sum(marks for _, marks in Marked.seen), {kind for kind, _ in Marked.seen}
-        told = result.flows["marked_packets"][0] or 0
-        assert (marks > 0) == (told > 0) == (ecn is not None), (ecn, marks, told)
+        reported = result.flows["marked_packets"][0] or 0
+        assert (marks > 0) == (reported > 0) == (ecn is not None), (ecn, marks, reported)
         assert ("mark" in kinds) == (ecn == "classic"), kinds
         agents = {**path, "flow": PATH["flow"]}
         agents["duration"] = "100 s"
@@ -283,8 +283,8 @@ def test_marks_reach_controllers_and_agents(queue: str) -> None:
 
 def test_a_policy_is_marked_as_its_environment_is() -> None:
     path = {**PATH, "link": [{**PATH["link"][0], "loss": 0, "queue": QUEUES["step"]}]}
-    own = thalweg.envs.controller(lambda observation: 0.3 if observation[3] == 0 else -0.5, ecn="l4s")
-    result = thalweg.compare(path, ["policy"], controllers={"policy": own})
+    custom = thalweg.envs.controller(lambda observation: 0.3 if observation[3] == 0 else -0.5, ecn="l4s")
+    result = thalweg.compare(path, ["policy"], controllers={"policy": custom})
     assert result.flows["marked_packets"][0] > 0 and result.flows["lost_packets"][0] == 0
     for wrong in ("ect1", 1, True):
         with pytest.raises(thalweg.ScenarioError, match='ecn is None, "classic"'):
@@ -295,7 +295,7 @@ def test_a_policy_is_marked_as_its_environment_is() -> None:
         assert 'ecn is None, "classic"' in str(caught.value.__cause__)
 
 
-def test_environments_are_registered_and_tell_what_they_do() -> None:
+def test_environments_are_registered_and_documented() -> None:
     env = gymnasium.make("thalweg/Scenario-v0", scenario=PATH, steps=5, render_mode="ansi")
     env.reset(seed=1)
     env.step(numpy.zeros(1))
@@ -332,7 +332,7 @@ def test_the_path_may_differ_in_each_episode() -> None:
     rates = ["5 Mbit/s", "40 Mbit/s"]
     vary: thalweg.envs.Vary = {"link.core.rate": rates, "link.core.delay": lambda rng: f"{rng.uniform(5, 50):.3f} ms"}
 
-    def met() -> list[tuple[float, float]]:
+    def observed() -> list[tuple[float, float]]:
         envs = VectorEnv(PATH, 4, steps=2, vary=vary)
         envs.reset(seed=3)
         found = []
@@ -341,22 +341,22 @@ def test_the_path_may_differ_in_each_episode() -> None:
             found += list(zip(infos["path_rate"].tolist(), infos["path_rtt"].tolist()))
         return found
 
-    first = met()
+    first = observed()
     assert {rate for rate, _ in first} == {5e6, 40e6} and len({rtt for _, rtt in first}) == 16
     assert all(0.01 < rtt < 0.11 for _, rtt in first)
-    assert met() == first
+    assert observed() == first
 
 
-def test_the_reward_is_power_or_ones_own() -> None:
+def test_the_reward_is_power_or_a_custom_function() -> None:
     envs = VectorEnv(PATH, 2, set={"link.core.loss": 0.0})
     envs.reset(seed=1)
     for _ in range(10):
-        # Ten packets of a path that takes 52 (76,000 bytes) in a round trip.
+        # Ten packets on a path of 52 packets (76,000 bytes) per round trip.
         rewards = envs.step(numpy.zeros((2, 1)))[1]
     assert rewards == pytest.approx(numpy.full(2, 10 * 1448 * 8 / 0.0306 / 20e6), rel=0.02)
-    own = VectorEnv(PATH, 2, reward=lambda seen: -seen["window"])
-    own.reset(seed=1)
-    assert list(own.step(numpy.zeros((2, 1)))[1]) == [-10, -10]
+    custom = VectorEnv(PATH, 2, reward=lambda seen: -seen["window"])
+    custom.reset(seed=1)
+    assert list(custom.step(numpy.zeros((2, 1)))[1]) == [-10, -10]
 
 
 def test_many_resets_hang_never() -> None:
@@ -374,8 +374,8 @@ def test_a_policy_runs_as_a_controller() -> None:
         """Aims at a queue of a quarter of a round trip."""
         return float(0.3 * (0.25 - observation[0]))
 
-    own = thalweg.envs.controller(policy)
-    compared = thalweg.compare(PATH, ["policy", "cubic"], controllers={"policy": own}, seed=1)
+    custom = thalweg.envs.controller(policy)
+    compared = thalweg.compare(PATH, ["policy", "cubic"], controllers={"policy": custom}, seed=1)
     goodput, delay = compared.flows["goodput_bps"], compared.flows["delay_mean_s"]
     assert goodput[0] > 0.9 * goodput[1] and delay[0] < 0.030
     # The same steps as in the environment.
@@ -388,7 +388,7 @@ def test_a_policy_runs_as_a_controller() -> None:
     assert delivered * 8 / 5 == pytest.approx(goodput[0], rel=0.03)
 
 
-def test_mistakes_are_told() -> None:
+def test_errors_are_reported() -> None:
     with pytest.raises(thalweg.ScenarioError, match="no flow has the scheme `agent`"):
         VectorEnv("two-flows", 2)
     with pytest.raises(thalweg.ScenarioError, match="several flows"):

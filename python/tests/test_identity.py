@@ -165,9 +165,9 @@ def derived_of(gain: float) -> type[Controller]:
 
 
 def test_globals_that_code_uses_count_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = sys.modules[__name__]
+    this_module = sys.modules[__name__]
     before = {make: digest(make) for make in (by_global, by_table, Base)}
-    monkeypatch.setattr(own, "GAIN", 2.0)
+    monkeypatch.setattr(this_module, "GAIN", 2.0)
     assert digest(by_global) != before[by_global] and digest(Base) == before[Base]
     monkeypatch.setitem(TABLE, "gain", [3.0])
     assert digest(by_table) != before[by_table]
@@ -179,14 +179,14 @@ def module(place: Path, name: str, text: str) -> ModuleType:
     (place / f"{name}.py").write_text(text, encoding="utf-8")
     importlib.invalidate_caches()
     if name in sys.modules:
-        # The time of the file may be the same.
+        # The modification time may be the same.
         del sys.modules[name]
         for file in place.glob(f"__pycache__/{name}.*"):
             file.unlink()
     return importlib.import_module(name)
 
 
-def test_modules_of_the_users_own_count_by_what_is_in_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_modules_are_identified_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     text = "import thalweg\nimport helpers\nBETA = 0.5\n" + (
         "class Base(thalweg.Controller):\n"
@@ -202,10 +202,10 @@ def test_modules_of_the_users_own_count_by_what_is_in_them(tmp_path: Path, monke
     makes = ("Mine", "late", "named")
     before = {name: digest(getattr(mine, name)) for name in makes}
     assert before == {name: digest(getattr(mine, name)) for name in makes}
-    # A constant that is set while the program runs.
+    # A constant set at run time.
     monkeypatch.setattr(sys.modules["helpers"], "STEP", 2.0)
     assert all(digest(getattr(mine, name)) != before[name] for name in makes)
-    # Files that differ: of a constant, of a base class, of what a function of another module does.
+    # Different files: a constant, a base class, a function of another module.
     for name, old, new in (("mine", "BETA = 0.5", "BETA = 0.7"), ("mine", "max(2", "max(4"), ("helpers", "return STEP", "return 2 * STEP")):
         module(tmp_path, "helpers", helpers.replace(old, new) if name == "helpers" else helpers)
         changed = module(tmp_path, "mine", text.replace(old, new) if name == "mine" else text)
@@ -250,16 +250,16 @@ print(Identity("p", thalweg.envs.controller(lambda of: float(numpy.tanh(of[0])),
 
 def test_another_process_finds_the_same_controllers(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
-    told = [
+    reprs = [
         subprocess.run(
             [sys.executable, "program.py"], cwd=tmp_path, env={"PYTHONHASHSEED": seed, "PATH": ""}, capture_output=True, text=True, check=True
         ).stdout
         for seed in ("1", "2")
     ]
-    assert told[0] == told[1] and len(told[0].split()) == 2
+    assert reprs[0] == reprs[1] and len(reprs[0].split()) == 2
 
 
-def test_what_nobody_can_know_again_is_refused(tmp_path: Path) -> None:
+def test_unidentifiable_objects_are_rejected(tmp_path: Path) -> None:
     numbers = (number for number in range(3))
     lock = threading.Lock()
 
@@ -287,7 +287,7 @@ def test_what_nobody_can_know_again_is_refused(tmp_path: Path) -> None:
         thalweg.assess("mine", tmp_path / "none", only=["7.2"], quick=True, controllers={"mine": generates})
     with pytest.raises(thalweg.ScenarioError, match="known again by all"):
         thalweg.hunt("mine", "queue", tmp_path / "none", controllers={"mine": generates})
-    # What keeps nothing needs not to know.
+    # Calls without saved runs need no identity.
     assert thalweg.run("two-flows", set={"duration": "6 s"}, controllers={"mine": Locked}).fingerprint
 
 

@@ -15,10 +15,10 @@ import thalweg.aio
 @pytest.fixture(autouse=True)
 def keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "keys"))
-    # Several threads may be the first that want a key.
+    # Several threads may request the first key at once.
     with ThreadPoolExecutor(4) as pool:
-        own = set(pool.map(lambda _: thalweg.key(), range(4)))
-    assert len(own) == 1 and len(own.pop()) > 20
+        public_keys = set(pool.map(lambda _: thalweg.key(), range(4)))
+    assert len(public_keys) == 1 and len(public_keys.pop()) > 20
 
 
 def free() -> str:
@@ -37,15 +37,15 @@ class Aimd(thalweg.Controller):
 
 def test_files_go_from_one_thread_to_another(tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(bytes(range(256)) * 1000)
-    address, told = free(), []
+    address, received = free(), []
     receiver = threading.Thread(
-        target=lambda: told.append(thalweg.recv(tmp_path / "inbox", listen=address, trust="new", controllers={"aimd": Aimd}, allow_scheme="aimd"))
+        target=lambda: received.append(thalweg.recv(tmp_path / "inbox", listen=address, trust="new", controllers={"aimd": Aimd}, allow_scheme="aimd"))
     )
     receiver.start()
     sent = thalweg.send([tmp_path / "data"], address, Aimd, trust="new", keep_trying=True)
     receiver.join(timeout=60)
     assert (tmp_path / "inbox/data").read_bytes() == (tmp_path / "data").read_bytes()
-    assert sent["command"] == "send" and told[0]["command"] == "recv"
+    assert sent["command"] == "send" and received[0]["command"] == "recv"
 
 
 def test_asyncio_runs_and_ends_runs() -> None:

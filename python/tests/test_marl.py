@@ -47,12 +47,12 @@ def test_agents_share_as_they_decide_and_seeds_repeat() -> None:
         return acked
 
     first = play(1)
-    # Windows of 10 / sqrt(2) and 10 * sqrt(2), whole segments of which count: 7 and 14.
+    # Windows of 10 / sqrt(2) and 10 * sqrt(2), in whole segments: 7 and 14.
     assert first["other"] / first["one"] == pytest.approx(2, rel=0.1)
     assert play(1) == first
 
 
-def test_an_agent_whose_flow_is_over_leaves() -> None:
+def test_an_agent_leaves_when_its_flow_ends() -> None:
     flows = [{**PATH["flow"][0], "workload": "100 kB"}, *PATH["flow"][1:]]
     env = ParallelEnv({**PATH, "flow": flows}, interval=0.1)
     env.reset(seed=1)

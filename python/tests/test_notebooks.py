@@ -25,7 +25,7 @@ def printed(outputs: list[Any]) -> str:
 
 def test_controllers_are_compared_over_loss_and_round_trip(tmp_path: Path) -> None:
     outputs = ran("controllers.ipynb", tmp_path)
-    # Of the progress, if it took long enough to be shown, nothing is left.
+    # The progress bar, if it was shown, has been removed.
     shown = [output["data"] for output in outputs if any(output.get("data", {}).values())]
     assert "<progress" not in str(outputs)
     assert shown[0]["image/svg+xml"].count('class="heat"') == 4, "a map for each scheme"

@@ -44,7 +44,7 @@ def test_python_and_the_command_give_the_same() -> None:
     words = ["--schemes", "cubic,vegas", "--reps", "2", "--seed", "3"]
     assert compared.document == json.loads(command("compare", "two-flows", *words, "--json", "--quiet", *sets))
     assert len(compared.fingerprints) == 4
-    assert command("--version").strip() == f"thalweg {thalweg.__version__}"
+    assert command("--version").splitlines()[0] == f"thalweg {thalweg.__version__}"
     module = subprocess.run([sys.executable, "-m", "thalweg", "--version"], capture_output=True, text=True, check=True)
     assert module.stdout.strip() == f"thalweg {thalweg.__version__}"
 
@@ -82,7 +82,7 @@ def test_tables_are_taken_by_other_programs_without_a_copy() -> None:
         flows["x"]
 
 
-def test_results_are_pickled_and_copied_whole() -> None:
+def test_results_are_pickled_and_copied_completely() -> None:
     for result in (thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT), thalweg.run("dumbbell", set=SHORT)):
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), pickle.loads(pickle.dumps(copy.copy(result)))):
             assert again.document == result.document and str(again) == str(result) and again.scenario == result.scenario
@@ -103,7 +103,7 @@ def run_short(seed: int) -> thalweg.Result:
     return thalweg.run("two-flows", seed=seed, set=SHORT)
 
 
-def test_tables_have_counts_as_whole_numbers_and_no_column_without_values() -> None:
+def test_tables_have_integer_counts_and_no_empty_columns() -> None:
     result = thalweg.compare("two-flows", ["cubic", "vegas"], reps=2, set=SHORT)
     flows, links = pyarrow.table(result.flows), pyarrow.table(result.links)
     for table in (flows, links, pyarrow.table(result.groups), pyarrow.table(result.totals)):
@@ -133,8 +133,8 @@ def test_numbers_without_a_unit_are_bits_a_second_seconds_and_bytes() -> None:
         "link": [{"name": "core", "between": ["a", "b"], "rate": 1e7 / 3, "delay": 0.1 + 0.2, "queue": "50 pkt"}],
         "flow": [{"from": "a", "to": "b", "scheme": {"base": "cubic", "segment": 1000}}],
     }
-    told = thalweg.run(path, set={"link.core.rate": numpy.float32(2e6), "link.core.delay": numpy.float64(0.025)}).scenario
-    assert 'rate = "2 Mbit/s"' in told and 'delay = "25 ms"' in told and 'duration = "2 s"' in told and 'segment = "1 kB"' in told
+    reported = thalweg.run(path, set={"link.core.rate": numpy.float32(2e6), "link.core.delay": numpy.float64(0.025)}).scenario
+    assert 'rate = "2 Mbit/s"' in reported and 'delay = "25 ms"' in reported and 'duration = "2 s"' in reported and 'segment = "1 kB"' in reported
     rounded = {"link.core.rate": "3333333 bit/s", "link.core.delay": "300 ms"}
     assert thalweg.run(path).fingerprint == thalweg.run(path, set=rounded).fingerprint
     with pytest.raises(thalweg.ScenarioError, match="queue"):
@@ -143,7 +143,7 @@ def test_numbers_without_a_unit_are_bits_a_second_seconds_and_bytes() -> None:
     assert done.returncode == 2 and 'did you mean "10e6 bit/s"?' in done.stderr
 
 
-def test_what_there_is_is_told(tmp_path: Path) -> None:
+def test_catalogs_are_listed(tmp_path: Path) -> None:
     assert "RFC 9438" in thalweg.schemes()["cubic"] and "dumbbell" in thalweg.scenarios()
     named = {(of["of"], of["name"]): of for of in thalweg.metrics()}
     flows = thalweg.run("two-flows", set=SHORT).flows
@@ -235,9 +235,9 @@ def test_a_sweep_takes_what_runs_take(tmp_path: Path, monkeypatch: pytest.Monkey
         eval(failed["command"], {"thalweg": thalweg, "scenario": scenario})
 
 
-def test_help_tells_what_the_stubs_tell() -> None:
+def test_help_matches_the_stubs() -> None:
     stub = ast.parse((Path(thalweg.__file__).parent / "_thalweg.pyi").read_text(encoding="utf-8"))
-    told = 0
+    reported = 0
     for of in (node for node in stub.body if isinstance(node, ast.ClassDef)):
         owner = getattr(_thalweg, of.name)
         if ast.get_docstring(of):
@@ -246,14 +246,14 @@ def test_help_tells_what_the_stubs_tell() -> None:
         for node in of.body:
             if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)):
                 assert inspect.getdoc(getattr(owner, node.name)) == text, f"{of.name}.{node.name}"
-                told += 1
+                reported += 1
             if isinstance(node, ast.Expr) and isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name):
                 found = inspect.getattr_static(owner, above.target.id)
                 if inspect.isdatadescriptor(found):
                     assert isinstance(node.value, ast.Constant) and inspect.getdoc(found) == inspect.cleandoc(str(node.value.value)), above.target.id
-                    told += 1
+                    reported += 1
             above = node
-    assert told > 20
+    assert reported > 20
 
 
 def test_a_scenario_may_be_a_dictionary() -> None:
@@ -336,7 +336,7 @@ def test_other_threads_go_on_while_it_runs() -> None:
 
 def test_ctrl_c_ends_a_run() -> None:
     program = (
-        # Programs of background jobs begin with the signal ignored.
+        # Background jobs start with the signal ignored.
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import thalweg\n"
@@ -350,8 +350,8 @@ def test_ctrl_c_ends_a_run() -> None:
     assert child.stdout is not None and child.stdout.readline() == "begun\n"
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
-    said, _ = child.communicate(timeout=60)
-    assert said.startswith("interrupted ") and child.returncode == 0
+    output, _ = child.communicate(timeout=60)
+    assert output.startswith("interrupted ") and child.returncode == 0
 
 
 def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +370,7 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     flows = pandas.read_parquet(done.flows)
     known = done.flows.to_pandas()
     assert flows[list(known.columns)].equals(known) and pyarrow.table(done.flows).num_rows == len(flows)
-    # As in the tables of runs, no column is without values; otherwise they have the same metrics.
+    # As in the tables of runs, columns without values are left out; otherwise they have the same metrics.
     run = pyarrow.table(thalweg.compare("two-flows", ["cubic", "vegas"], set=SHORT).flows).column_names
     assert not known.isna().all().any() and "jitter_s" in flows.columns and "jitter_s" not in known.columns
     assert set(run) - {"compared"} == set(known.columns) - {"point", "link.left-right.rate", "link.left-right.rate_bps"}
@@ -378,7 +378,7 @@ def test_a_sweep_is_kept_and_read_back(tmp_path: Path, monkeypatch: pytest.Monke
     means = pandas.DataFrame(done.means)
     assert list(means["scheme"]) == ["cubic", "vegas"] * 2 and means["goodput_bps"].min() > 1e6
     maps = done.plot("goodput_bps").svg
-    # One map, of rates and schemes.
+    # A single map, over rates and schemes.
     assert maps.count('class="heat"') == 1 and maps.count("<rect") == 4 and "20 Mbit/s" in maps
     assert done.plot(across="scheme").svg.count("<rect") == 4
     for wrong in ({"metric": "godput"}, {"across": "link.core.rate"}):
@@ -401,23 +401,23 @@ def test_analyses_are_dictionaries() -> None:
     mathis = thalweg.models("mathis", p="1e-3", rtt="50 ms")
     assert mathis["results"][0]["goodput_bps"] > 1e6
     study = thalweg.paper("gong92", experiments=["figure-14"], quick=True)
-    assert study["paper"] == "gong92" and any(claim["holds"] for claim in study["claims"])
+    assert study["paper"] == "gong92" and any(claim["verdict"] == "holds" for claim in study["claims"])
     found = thalweg.explore("adaptive-ack", window=2, losses=1)
     assert found
 
 
-def test_a_closed_folder_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
     with pytest.raises(thalweg.ScenarioError, match="holds something else"):
         thalweg.sweep({"scenario": "two-flows"}, tmp_path)
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
-def test_a_call_tells_how_far_it_is_and_ends_when_that_raises() -> None:
-    told: list[tuple[float | None, str]] = []
+def test_progress_is_reported_and_its_exceptions_end_the_call() -> None:
+    reported: list[tuple[float | None, str]] = []
 
     def show(share: float | None, words: str) -> None:
-        told.append((share, words))
+        reported.append((share, words))
         if share:
             raise InterruptedError("enough")
 
@@ -425,11 +425,11 @@ def test_a_call_tells_how_far_it_is_and_ends_when_that_raises() -> None:
     try:
         with pytest.raises(InterruptedError, match="enough"):
             thalweg.run("dumbbell", set={"duration": "100000 s"})
-        assert 0 < (told[-1][0] or 0) < 1 and "of 100000.0 s" in told[-1][1]
-        told.clear()
+        assert 0 < (reported[-1][0] or 0) < 1 and "of 100000.0 s" in reported[-1][1]
+        reported.clear()
         thalweg.show_progress(False)
         thalweg.run("dumbbell", set=SHORT)
-        assert told == []
+        assert reported == []
     finally:
         thalweg.show_progress()
 
@@ -441,7 +441,7 @@ def test_notebooks_and_terminals_show_what_takes_long(monkeypatch: pytest.Monkey
     monkeypatch.setattr(IPython, "get_ipython", lambda: type("Shell", (), {"kernel": 1}))
     monkeypatch.setattr("IPython.display.display", lambda data, **_: put.append(("first", data["text/html"])))
     monkeypatch.setattr("IPython.display.update_display", lambda data, **_: put.append(("then", data["text/html"])))
-    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(_progress, "FIRST_DELAY", 0.0)
     monkeypatch.setattr(_progress, "INTERVAL", 0.0)
     times = iter([0.0, 1.0, 3.0, 90.0, 4000.0])
     monkeypatch.setattr("thalweg._progress.time.monotonic", lambda: next(times))

@@ -80,7 +80,7 @@ def test_it_is_an_environment_of_stable_baselines(monkeypatch: pytest.MonkeyPatc
         assert observations.shape == (3, 7) and rewards.dtype == numpy.float32 and len(infos) == 3
         assert over.all() == (number % 4 == 0)
         assert all(("terminal_observation" in info) == (info.get("TimeLimit.truncated") is True) == bool(ended) for info, ended in zip(infos, over))
-    # A seed counts once.
+    # A seed is used once.
     before = envs.envs._seeds.tolist()
     envs.reset()
     assert not set(before) & set(envs.envs._seeds.tolist())

@@ -1,4 +1,4 @@
-"""The judge of candidates."""
+"""Scoring of candidates."""
 
 import gc
 import math
@@ -43,11 +43,11 @@ def test_a_score_is_a_number_with_its_interval_and_parts() -> None:
     assert score.parts["shared"].jain is not None and score.parts["plain" if "plain" in score.parts else "slow"].jain is None
     assert "lossy: power" in str(score)
     assert thalweg.score(Aimd, reps=2, seed=4) == score
-    # The reference is as good as itself, and one that hardly sends is worse.
+    # The reference scores 1, and a controller that hardly sends scores less.
     assert thalweg.score(Timid, ONE, seed=1).value < 0.5
 
 
-def test_seeds_are_drawn_and_told() -> None:
+def test_seeds_are_drawn_and_reported() -> None:
     one, other = (thalweg.score(Aimd, ONE) for _ in range(2))
     assert one.seed != other.seed
     assert thalweg.score(Aimd, ONE, seed=one.seed) == one
@@ -92,7 +92,7 @@ CHEATS: list[Callable[[], Any]] = [
 
 
 @pytest.mark.parametrize("number", range(len(CHEATS)))
-def test_a_candidate_that_looks_at_the_future_finds_nothing(number: int) -> None:
+def test_a_candidate_cannot_see_the_future(number: int) -> None:
     import os
     import socket
 
@@ -120,7 +120,7 @@ def test_a_candidate_is_handed_numbers_alone() -> None:
     assert kinds <= {bool, int, float, str, type(None), random.Random}
 
 
-def test_a_candidate_that_never_comes_back_is_interrupted() -> None:
+def test_a_candidate_that_never_returns_is_interrupted() -> None:
     class Stuck(Aimd):
         def on_ack(self, sample: Sample) -> None:
             while sample.now > 1:

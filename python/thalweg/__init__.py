@@ -5,10 +5,10 @@
 >>> result.flows["goodput_bps"]
 >>> thalweg.compare("dumbbell", ["cubic", "vegas"], reps=5).plot()
 
-Controllers of one's own derive from `thalweg.Controller`; environments for learning are in `thalweg.envs`.
+Python controllers derive from `thalweg.Controller`; environments for reinforcement learning are in `thalweg.envs`.
 
-Everything is the command `thalweg` of the same version, with the same fingerprints. What takes time runs on all cores without
-Python's lock, and ends at Ctrl-C.
+Results and fingerprints are the same as with the command `thalweg` of the same version. Long calls run on all cores without
+Python's lock, and end at Ctrl-C.
 """
 
 import functools
@@ -29,7 +29,7 @@ from ._errors import Error, RunError, ScenarioError, ScenarioWarning, error, in_
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
-from ._score import BATTERY, Score, ScorePart, judge
+from ._score import BATTERY, Score, ScorePart, evaluate
 from ._thalweg import Controller, Sample
 from ._toml import Scenario, changes, document
 
@@ -77,16 +77,16 @@ __all__ = [
 Controllers = Mapping[str, Callable[[], Controller]]
 
 
-def _fail(code: int, said: str, cause: BaseException | None) -> NoReturn:
+def _fail(code: int, messages: str, cause: BaseException | None) -> NoReturn:
     if cause is not None:
-        raise RunError(in_pythons_words(said)) from cause
-    raise error(code, said)
+        raise RunError(in_pythons_words(messages)) from cause
+    raise error(code, messages)
 
 
-def _own(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
-    """A copy of controllers by name, which scenarios and schemes add to."""
-    own = dict(controllers or {})
-    for name, make in own.items():
+def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
+    """Returns a copy of the controllers by name; scenarios and schemes add to it."""
+    factories = dict(controllers or {})
+    for name, make in factories.items():
         if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9-]+", name):
             raise ScenarioError(f"a controller's name has small letters, digits and `-`, and {name!r} has not")
         if isinstance(make, type) and not issubclass(make, Controller):
@@ -96,7 +96,7 @@ def _own(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]
             raise ScenarioError(f"the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}")
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already: name the controller otherwise")
-    return own
+    return factories
 
 
 @functools.cache
@@ -105,16 +105,16 @@ def _known_schemes() -> frozenset[str]:
 
 
 _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
-"""Ends the calls of this context, where somebody may want to."""
+"""Ends the calls of this context on request."""
 
 
 def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
-    own = list(_own(controllers).items())
+    factories = list(_factories(controllers).items())
     with shown() as show:
-        code, printed, said, cause = _thalweg.call(list(arguments), own, "", _stop.get(), show)
+        code, printed, messages, cause = _thalweg.call(list(arguments), factories, "", _stop.get(), show)
     if code != 0:
-        _fail(code, said, cause)
-    return printed, said
+        _fail(code, messages, cause)
+    return printed, messages
 
 
 def _json(arguments: Sequence[str], controllers: Controllers | None = None) -> dict[str, Any]:
@@ -122,23 +122,23 @@ def _json(arguments: Sequence[str], controllers: Controllers | None = None) -> d
     return answer
 
 
-def _text(scenario: Scenario, own: dict[str, Callable[[], Controller]] | None = None) -> tuple[str, str | None]:
-    """The name of a scenario, and its text where it is no file. Classes of controllers in it are put among `own`."""
+def _text(scenario: Scenario, factories: dict[str, Callable[[], Controller]] | None = None) -> tuple[str, str | None]:
+    """Returns the name of a scenario, and its text unless it is a file. Adds controller classes in it to `factories`."""
     if isinstance(scenario, Mapping):
-        return "scenario", document(_with_names(scenario, own) if own is not None else scenario)
+        return "scenario", document(_with_names(scenario, factories) if factories is not None else scenario)
     if not isinstance(scenario, (str, os.PathLike)):
         raise ScenarioError(f"a scenario is a file, the name of a built-in one, or a dictionary, and not of type {type(scenario).__name__}")
     return os.fspath(scenario), None
 
 
-def _with_names(of: Any, own: dict[str, Callable[[], Controller]]) -> Any:
-    """A value in which the names of controllers stand for their classes."""
+def _with_names(of: Any, factories: dict[str, Callable[[], Controller]]) -> Any:
+    """Returns a value with controller classes replaced by their names."""
     if isinstance(of, type):
-        return _named(of, own)
+        return _named(of, factories)
     if isinstance(of, Mapping):
-        return {name: _with_names(item, own) for name, item in of.items()}
+        return {name: _with_names(item, factories) for name, item in of.items()}
     if isinstance(of, (list, tuple)):
-        return [_with_names(item, own) for item in of]
+        return [_with_names(item, factories) for item in of]
     return of
 
 
@@ -150,28 +150,28 @@ def _measured(
     reps: int,
     jobs: int | None,
     controllers: Controllers | None,
-    judged: bool = False,
+    is_candidate: bool = False,
     limit: float | None = None,
     flows: Sequence[str] = (),
 ) -> Result:
-    own = _own(controllers)
-    names = [_named(scheme, own) for scheme in schemes]
-    name, text = _text(scenario, own)
-    words = changes(_with_names(set, own))
-    first = None if seed is None else _whole("seed", seed, 0, 2**64 - 1)
-    times, workers = _whole("reps", reps, 1, 2**32 - 1), None if jobs is None else _whole("jobs", jobs, 1, 2**16)
+    factories = _factories(controllers)
+    names = [_named(scheme, factories) for scheme in schemes]
+    name, text = _text(scenario, factories)
+    words = changes(_with_names(set, factories))
+    first = None if seed is None else _integer("seed", seed, 0, 2**64 - 1)
+    times, workers = _integer("reps", reps, 1, 2**32 - 1), None if jobs is None else _integer("jobs", jobs, 1, 2**16)
     with shown() as show:
-        measured, code, said, cause = _thalweg.run(
-            name, text, words, names, list(flows), first, times, workers, list(own.items()), judged, limit, _stop.get(), show
+        measured, code, messages, cause = _thalweg.run(
+            name, text, words, names, list(flows), first, times, workers, list(factories.items()), is_candidate, limit, _stop.get(), show
         )
     if measured is None:
-        _fail(code, said, cause)
-    warn(measured.said(), 3)
+        _fail(code, messages, cause)
+    warn(measured.messages(), 3)
     return Result(measured)
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    """An argument that is a whole number; those of numpy are."""
+def _integer(name: str, value: Any, least: int, most: int) -> int:
+    """Checks an integer argument; numpy's integers are accepted."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -190,8 +190,8 @@ def run(
     jobs: int | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
-    """Runs a scenario: a file, the name of a built-in one, or a dictionary. With `reps` it runs under so many seeds. `controllers` are
-    classes that derive from `Controller`, by the names that they have as schemes; each flow has an instance of its own."""
+    """Runs a scenario: a file, the name of a built-in one, or a dictionary. `reps` is the number of replications, with consecutive seeds.
+    `controllers` maps scheme names to classes that derive from `Controller`; each flow has its instance."""
     return _measured(scenario, [], seed, set, reps, jobs, controllers)
 
 
@@ -206,9 +206,9 @@ def compare(
     jobs: int | None = None,
     controllers: Controllers | None = None,
 ) -> Result:
-    """Runs a scenario with each of several schemes, which meet the same traffic and losses. A class that derives from `Controller` may
-    stand among them, under its name in small letters. With `flows` the groups of flows of these names alone use the schemes: texts and
-    pictures are of them, and `document["compared"]` has their metrics, their share, and what the others got beside them."""
+    """Runs a scenario with each of several schemes, with the same traffic and losses. Schemes may be classes that derive from
+    `Controller`, named in lower case. With `flows` only the groups of flows with these names use the schemes: texts and pictures cover
+    these groups, and `document["compared"]` has their metrics, their share, and the other groups' results."""
     if isinstance(flows, str):
         raise ScenarioError('flows is a list of groups of flows, such as ["web"]')
     if isinstance(schemes, str) or not isinstance(schemes, Iterable):
@@ -220,7 +220,7 @@ def compare(
 
 
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
-    """The name of a scheme; a class is put among the controllers."""
+    """Returns the name of a scheme; adds a class to the controllers."""
     if isinstance(scheme, str):
         return scheme
     if not isinstance(scheme, type):
@@ -228,12 +228,12 @@ def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], C
     name = scheme.__name__.lower().replace("_", "-")
     if controllers.get(name, scheme) is not scheme:
         raise ScenarioError(f"there are two controllers of the name `{name}`: name them in controllers")
-    controllers |= _own({name: scheme})
+    controllers |= _factories({name: scheme})
     return name
 
 
 def _identities(controllers: Controllers) -> dict[str, Identity]:
-    """What controllers are, by which kept runs are known again."""
+    """Returns the identities of controllers, the keys of saved runs."""
     try:
         return identities(controllers)
     except UnknownError as unknown:
@@ -244,7 +244,7 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
 
 
 def _stamp(identified: Mapping[str, Identity]) -> str:
-    """A text that differs where controllers do."""
+    """Returns a text that is different for different controllers."""
     return ", ".join(f"{name} {of.digest[:16]}" for name, of in identified.items())
 
 
@@ -258,18 +258,18 @@ def score(
     jobs: int | None = None,
     limit: float = 60.0,
 ) -> Score:
-    """Judges a controller that sees samples and nothing else, on each scenario of a battery beside a reference that meets the same traffic
-    and losses, under so many seeds. Without `seed` they are drawn, so that nobody can know what comes; the score tells them. A
-    candidate that raises an exception ends it, as it ends a run; one that takes more than `limit` seconds for a scenario is
-    interrupted, with a `TimeoutError`."""
+    """Scores a controller that sees samples and nothing else, on each scenario of a battery, beside a reference with the same traffic and
+    losses. `reps` is the number of replications. Without `seed` the seeds are drawn at random, unknown to the candidate; the score states
+    them. An exception of the candidate ends the score, as it ends a run; a scenario that takes more than `limit` seconds is interrupted
+    with a `TimeoutError`."""
     if not battery:
         raise ScenarioError("a battery has at least one scenario")
 
     def compared(scenario: Scenario, first: int) -> dict[str, Any]:
-        schemes, own = ["candidate", reference], {"candidate": controller}
-        return _measured(scenario, schemes, first, None, reps, jobs, own, judged=True, limit=limit).document
+        schemes, factories = ["candidate", reference], {"candidate": controller}
+        return _measured(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
 
-    return judge(compared, battery, seed)
+    return evaluate(compared, battery, seed)
 
 
 def sweep(
@@ -282,22 +282,24 @@ def sweep(
     controllers: Controllers | None = None,
     cluster: Any = None,
 ) -> SweepResult:
-    """Runs a sweep: a file, or a dictionary with the same keys, which needs a folder `out`; its scenario may be a dictionary, its `set` too,
-    its schemes may be classes, and its values arrays. Each run is kept there at once: the same call goes on where it was interrupted. Points that fail are in `failed` of the result. Runs with `controllers` are known again by all that
-    these consist of: classes, base classes, closures, arguments, the globals that they use. Whatever differs runs anew. With `cluster` the workers of a Dask scheduler make the
-    runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this package."""
-    own = _own(controllers)
+    """Runs a sweep: a file, or a dictionary with the same keys and a folder `out`. In a dictionary the scenario and `set` may be
+    dictionaries, schemes may be classes, and values may be arrays. Runs are saved in the folder at once: the same call resumes an
+    interrupted sweep. Failed points are in `failed` of the result. Saved runs with `controllers` are reused if everything that the
+    controllers consist of is unchanged: classes, base classes, closures, arguments, the globals that they use. With `cluster` the workers
+    of a Dask scheduler execute the runs: its address, its file, a client, or one of Dask's clusters. They need the same build of this
+    package."""
+    factories = _factories(controllers)
     with tempfile.TemporaryDirectory(prefix="thalweg-") as place:
         if isinstance(file, Mapping):
             if out is None:
                 raise ScenarioError("a sweep that is a dictionary needs a folder for its results: out=...")
-            keys = dict(_with_names(file, own))
+            keys = dict(_with_names(file, factories))
             scenario = keys.get("scenario")
             if isinstance(scenario, Mapping):
                 keys["scenario"] = "scenario.toml"
                 (Path(place) / "scenario.toml").write_text(document(_with_paths(scenario)), encoding="utf-8")
             elif isinstance(scenario, (str, os.PathLike)) and Path(scenario).exists():
-                # It is found from where the program is, not from the file that is written here.
+                # Relative to the working directory, not to the file written here.
                 keys["scenario"] = str(Path(scenario).absolute())
             if isinstance(keys.get("set"), Mapping):
                 keys["set"] = changes(keys["set"])
@@ -305,7 +307,7 @@ def sweep(
             path.write_text(document(keys), encoding="utf-8")
         else:
             path = Path(file)
-        identified = _identities(own)
+        identified = _identities(factories)
         folder = Path(out) if out is not None else Path(path.stem)
         arguments = ["sweep", str(path), "--out", str(folder), "--quiet"]
         if jobs is not None:
@@ -314,20 +316,20 @@ def sweep(
             arguments += ["--shard", f"{shard[0]}/{shard[1]}"]
         if report:
             arguments.append("--report")
-        with _engine(cluster, own, identified, Path(place)) as (engine, causes), shown() as show:
-            code, printed, said, cause = _thalweg.call(
-                [*arguments, *engine], list(own.items()), _stamp(identified), _stop.get(), show
+        with _engine(cluster, factories, identified, Path(place)) as (engine, causes), shown() as show:
+            code, printed, messages, cause = _thalweg.call(
+                [*arguments, *engine], list(factories.items()), _stamp(identified), _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
-            # Nobody has seen the files of a dictionary.
-            raise error(code, said.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else said)
-        warn(said, 2)
+            # The user has not seen the files written for a dictionary.
+            raise error(code, messages.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else messages)
+        warn(messages, 2)
         whole = shard is None
-        return SweepResult(folder, _answer(folder, own, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+        return SweepResult(folder, _answer(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
-    """The results of a sweep that is in a folder, as its last call left them; nothing is run."""
+    """Returns the results of a sweep in a folder, as of its last call; runs nothing."""
     path = Path(folder)
     try:
         answer = _answer(path, {}, False)
@@ -338,7 +340,7 @@ def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
 
 
 def _answer(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
-    """The document of a sweep, with calls that run failed points again."""
+    """Returns the document of a sweep, with calls that rerun failed points."""
     answer: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for failed in answer.get("failed", []):
         is_file = not is_dictionary or not any(word.endswith("/scenario.toml") for word in shlex.split(failed["command"]))
@@ -347,7 +349,7 @@ def _answer(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict
 
 
 def _with_paths(of: Any) -> Any:
-    """A scenario in which names of files that are there are found from anywhere."""
+    """Returns a scenario with absolute paths of existing files."""
     if isinstance(of, Mapping):
         return {name: _with_paths(item) for name, item in of.items()}
     if isinstance(of, (list, tuple)):
@@ -361,7 +363,7 @@ def _with_paths(of: Any) -> Any:
 def _engine(
     cluster: Any, controllers: Controllers, identified: Mapping[str, Identity], place: Path
 ) -> Iterator[tuple[list[str], list[BaseException]]]:
-    """What tells the command of a cluster, for as long as it is spoken to, and what controllers raise there."""
+    """Yields the command's arguments for a cluster while the connection lasts, and the exceptions of controllers there."""
     if cluster is None:
         yield [], []
         return
@@ -383,15 +385,15 @@ def assess(
     controllers: Controllers | None = None,
     **options: int | str | bool,
 ) -> dict[str, Any]:
-    """Asks of a scheme, or of a class, what RFC 9743 asks of a new congestion control; gives all of it as `SCHEME.json` in the folder `out`
-    has it, where the reports are. Options are those of the command: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
-    and points at which a controller raises an exception, are no error here: they are in what is given back, the latter under `failed`.
-    Runs are known again as those of a sweep are."""
-    own = _own(controllers)
-    words = ["assess", _named(scheme, own), "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
+    folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
+    and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
+    Runs are saved and reused as in a sweep."""
+    factories = _factories(controllers)
+    words = ["assess", _named(scheme, factories), "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
     if only:
         words += ["--only", ",".join(only)]
-    return _judged(words, own)
+    return _verdict_of(words, factories)
 
 
 def hunt(
@@ -403,22 +405,22 @@ def hunt(
     controllers: Controllers | None = None,
     **options: int | str | bool,
 ) -> dict[str, Any]:
-    """Looks for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
-    "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are its own: `candidates=4096`,
+    """Searches for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
+    "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
     `against="cubic"`, `seed=2`."""
-    own = _own(controllers)
-    words = ["hunt", _named(scheme, own), "--goal", goal, "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    factories = _factories(controllers)
+    words = ["hunt", _named(scheme, factories), "--goal", goal, "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
     if kinds:
         words += ["--with", ",".join(kinds)]
-    return _judged(words, own)
+    return _verdict_of(words, factories)
 
 
-def _judged(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
-    """The document of a command that ends with 1 where what it says is no good news."""
+def _verdict_of(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
+    """Returns the document of a command that exits with 1 for an unfavourable result."""
     stamp = _stamp(_identities(controllers))
-    code, printed, said, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
+    code, printed, messages, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
     if code == 2 or not printed:
-        _fail(code or 1, said, cause)
+        _fail(code or 1, messages, cause)
     answer: dict[str, Any] = json.loads(printed)
     return answer
 
@@ -430,11 +432,11 @@ def bench(
     controllers: Controllers | None = None,
     **options: int | str | bool,
 ) -> dict[str, Any]:
-    """Measures how fast real sockets are, as `thalweg bench` does: to a server, which must know the scheme, or over the loopback of this
-    host. A controller of one's own moves real bytes here."""
-    own = _own(controllers)
+    """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
+    A Python controller sends real data here."""
+    factories = _factories(controllers)
     end = [] if server is None else ["client", server]
-    return _json(["bench", *end, "--scheme", _named(scheme, own), *_options(options)], own)
+    return _json(["bench", *end, "--scheme", _named(scheme, factories), *_options(options)], factories)
 
 
 def send(
@@ -446,9 +448,9 @@ def send(
     **options: int | str | bool,
 ) -> dict[str, Any]:
     """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
-    own = _own(controllers)
+    factories = _factories(controllers)
     files = [os.fspath(path) for path in paths]
-    return _json(["send", "--scheme", _named(scheme, own), *_options(options), *files, receiver], own)
+    return _json(["send", "--scheme", _named(scheme, factories), *_options(options), *files, receiver], factories)
 
 
 def recv(
@@ -457,27 +459,28 @@ def recv(
     controllers: Controllers | None = None,
     **options: int | str | bool,
 ) -> dict[str, Any]:
-    """Receives files into a folder from one sender, as `thalweg recv` does, and tells what came: `recv("inbox", trust=key)`."""
+    """Receives files into a folder from one sender, as `thalweg recv` does, and returns the received files: `recv("inbox",
+    trust=key)`."""
     return _json(["recv", *_options(options), os.fspath(folder)], controllers)
 
 
 def key() -> str:
-    """The key by which peers know this user: what a receiver trusts, and a sender."""
+    """Returns this user's public key, which peers trust as sender or receiver."""
     return _call(["key"])[0].strip()
 
 
 def schemes() -> dict[str, str]:
-    """The schemes that scenarios can use, each with what it is."""
+    """Returns the schemes for scenarios, with their descriptions."""
     return dict(_thalweg.listed()[0])
 
 
 def scenarios() -> dict[str, str]:
-    """The scenarios that are built in, by name, with their titles."""
+    """Returns the built-in scenarios by name, with their titles."""
     return dict(_thalweg.listed()[1])
 
 
 def metrics() -> list[dict[str, str]]:
-    """The metrics of results: name, unit, meaning, and what they are of ("flow", "group", "network", "link" or "size class")."""
+    """Returns the metrics of results: name, unit, meaning, and kind of subject ("flow", "group", "network", "link" or "size class")."""
     names = ("name", "unit", "about", "of")
     return [dict(zip(names, metric)) for metric in _thalweg.listed()[2]]
 
@@ -488,31 +491,31 @@ def validate(
     set: Mapping[str, Any] | Sequence[str] | None = None,
     controllers: Controllers | None = None,
 ) -> str:
-    """Checks a scenario and explains it in words: paths, round trips, queues, memory. What is wrong is a `ScenarioError`, what is
-    probably not meant a `ScenarioWarning`."""
-    own = _own(controllers)
-    name, text = _text(scenario, own)
-    words = changes(_with_names(set, own))
-    code, explained, said = _thalweg.validate(name, text, words, list(own.items()))
+    """Checks a scenario and describes it: paths, round trips, queues, memory. Errors are a `ScenarioError`, probable mistakes a
+    `ScenarioWarning`."""
+    factories = _factories(controllers)
+    name, text = _text(scenario, factories)
+    words = changes(_with_names(set, factories))
+    code, explained, messages = _thalweg.validate(name, text, words, list(factories.items()))
     if code != 0:
-        _fail(code, said, None)
-    warn(said, 2)
+        _fail(code, messages, None)
+    warn(messages, 2)
     return explained
 
 
 def paper(name: str, *, experiments: Sequence[str] = (), quick: bool = False) -> dict[str, Any]:
-    """Runs the experiments of a published study; gives its values beside ours, and its claims."""
+    """Runs the experiments of a published study; returns its values beside ours, and its claims."""
     named = [word for experiment in experiments for word in ("--experiment", experiment)]
     return _json(["paper", name, *named, *(["--quick"] if quick else [])])
 
 
 def explore(protocol: str, **options: int | str | bool) -> dict[str, Any]:
-    """Visits every state of a protocol over a channel that misbehaves within bounds: `explore("sscop", losses=1)`."""
+    """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
     return _json(["explore", protocol, *_options(options)])
 
 
 def infer(recording: str | os.PathLike[str], **options: int | str | bool) -> dict[str, Any]:
-    """Tells the path from a recording of a real transfer, and simulates the same transfer on it."""
+    """Infers the path from a recording of a real transfer, and simulates the same transfer on it."""
     return _json(["infer", os.fspath(recording), *_options(options)])
 
 
@@ -523,10 +526,10 @@ def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
 
 
 def _options(options: Mapping[str, int | float | str | bool]) -> list[str]:
-    """Options of the command: `max_reps=3` is `--max-reps 3`, True an option without a value, False none."""
+    """Formats options of the command: `max_reps=3` is `--max-reps 3`, True an option without a value, False no option."""
     words = []
     for name, value in options.items():
         if value is not False:
-            # A value that begins with `-` is one all the same.
+            # A value may begin with `-`.
             words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
     return words

@@ -1,4 +1,4 @@
-"""Sweeps whose runs are made by the workers of a Dask scheduler.
+"""Sweeps executed by the workers of a Dask scheduler.
 
 `python -m thalweg._cluster ADDRESS` is the process that `thalweg sweep --cluster ADDRESS` starts. The lines that it reads and writes are
 described in `crates/thalweg-sweep/src/engine.rs`.
@@ -27,42 +27,42 @@ from . import _thalweg
 _Controllers = Sequence[tuple[str, Callable[[], _thalweg.Controller]]]
 
 NEEDED = "Dask is not installed in this Python: `pip install 'thalweg[cluster]'`"
-"""What is said where there is no Dask."""
+"""Message if Dask is missing."""
 
-PATIENCE = 15.0
-"""The time in seconds that a scheduler has to answer."""
+CONNECT_TIMEOUT = 15.0
+"""Timeout for a scheduler to answer, in seconds."""
 
-FILE_PATIENCE = 120.0
-"""The time in seconds that a scheduler which has just been started has to write its file."""
+FILE_TIMEOUT = 120.0
+"""Timeout for a newly started scheduler to write its file, in seconds."""
 
-LOOK = 1.0
-"""The time in seconds between two looks at the workers."""
+POLL_INTERVAL = 1.0
+"""Polling interval for the workers, in seconds."""
 
 
 class OtherBuildError(Exception):
-    """A worker has another build of thalweg than the program that asks."""
+    """A worker has another build of thalweg than the program that sends the batch."""
 
 
 class GoneError(Exception):
-    """The cluster cannot go on."""
+    """The cluster cannot continue."""
 
 
 def work(batch: bytes, build: str, controllers: bytes) -> tuple[float, bytes, bytes]:
-    """Makes the runs of a batch, on a worker: the seconds that it took, what goes back, and the exception of a controller, pickled."""
+    """Executes a batch of runs, on a worker; returns the duration in seconds, the results, and the pickled exception of a controller."""
     if build != _thalweg.build:
         raise OtherBuildError
     from distributed import get_worker
 
     begun = time.perf_counter()
-    own: _Controllers = pickle.loads(controllers) if controllers else []
-    answer, cause = _thalweg.work(batch, own, get_worker().state.nthreads)
+    factories: _Controllers = pickle.loads(controllers) if controllers else []
+    answer, cause = _thalweg.work(batch, factories, get_worker().state.nthreads)
     return time.perf_counter() - begun, answer, b"" if cause is None else _carried(cause)
 
 
 def _carried(cause: BaseException) -> bytes:
-    """An exception as bytes, with its traceback as a note, as that is left behind."""
-    told = "".join(traceback.format_exception(cause))
-    note = f"On a worker of the cluster:\n{told}"
+    """Pickles an exception, with its traceback as a note, as pickling drops it."""
+    content = "".join(traceback.format_exception(cause))
+    note = f"On a worker of the cluster:\n{content}"
     try:
         cause.add_note(note)
         pickled = pickle.dumps(cause)
@@ -74,12 +74,12 @@ def _carried(cause: BaseException) -> bytes:
     return pickled
 
 
-# A worker that has no thalweg, or an older one, can say so, as it needs nothing of it.
-_ASK = "(lambda package: (package.version, getattr(package, 'build', '')))(__import__('thalweg._thalweg')._thalweg)"
+# Needs no thalweg on the worker, so it works without one, and with an older one.
+_VERSION_QUERY = "(lambda package: (package.version, getattr(package, 'build', '')))(__import__('thalweg._thalweg')._thalweg)"
 
 
 class WorkerPool:
-    """The workers of a scheduler, for one sweep."""
+    """Workers of a scheduler, for one sweep."""
 
     def __init__(self, client: Any, write: BinaryIO, version: str, build: str, controllers: bytes) -> None:
         self._client = client
@@ -93,16 +93,16 @@ class WorkerPool:
         self._is_over = threading.Event()
         self._batches: dict[int, Any] = {}
         self.cause: BaseException | None = None
-        """The first exception of a controller that arrived."""
+        """First exception of a controller that arrived."""
 
-    def _tell(self, head: Mapping[str, Any], body: bytes = b"") -> None:
-        # Who asked may have gone.
+    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
+        # The sweep may have ended.
         with self._writing, suppress(OSError, ValueError):
             self._write.write(json.dumps({**head, "bytes": len(body)}).encode() + b"\n" + body)
             self._write.flush()
 
     def serve(self, read: BinaryIO) -> None:
-        """Hands out what comes, until nothing more does."""
+        """Distributes batches until the end of the stream."""
         watch = threading.Thread(target=self._watch, daemon=True)
         watch.start()
         try:
@@ -124,7 +124,7 @@ class WorkerPool:
         future.add_done_callback(lambda future: self._done(number, body, refused, future))
 
     def _done(self, number: int, body: bytes, refused: Sequence[str], future: Any) -> None:
-        """What came of a batch; called on a thread of the client's."""
+        """Handles the result of a batch; called on a thread of the client."""
         if self._is_over.is_set():
             return
         try:
@@ -135,7 +135,7 @@ class WorkerPool:
             self._batches.pop(number, None)
             if cause and self.cause is None:
                 self.cause = _arrived(cause)
-            self._tell({"batch": number, "seconds": seconds}, answer)
+            self._send({"batch": number, "seconds": seconds}, answer)
 
     def _failed(self, number: int, body: bytes, refused: Sequence[str], error: Exception) -> None:
         name = type(error).__name__
@@ -143,12 +143,12 @@ class WorkerPool:
             self._lose(f"the scheduler at {_place(self._client)} is gone")
         elif name == "KilledWorker":
             words = "the workers that made it ended without a word, each time: perhaps they have too little memory"
-            self._tell({"batch": number, "failed": words})
+            self._send({"batch": number, "failed": words})
         else:
-            # A worker that is new may be the reason.
-            self._look(again=True)
+            # A new worker may be the cause.
+            self._update_workers(again=True)
             if self._refused() == refused and not isinstance(error, OtherBuildError):
-                self._tell({"batch": number, "failed": f"a worker failed: {name}: {error}"})
+                self._send({"batch": number, "failed": f"a worker failed: {name}: {error}"})
             elif not self._is_over.is_set():
                 self._submit(number, body)
 
@@ -157,46 +157,46 @@ class WorkerPool:
 
     def _lose(self, why: str) -> None:
         self._is_over.set()
-        self._tell({"lost": why})
+        self._send({"lost": why})
 
     def _watch(self) -> None:
         waits = False
         while not self._is_over.is_set():
             try:
-                self._look()
+                self._update_workers()
             except Exception as error:
                 if not self._is_over.is_set():
                     self._lose(f"the scheduler at {_place(self._client)} is gone: {type(error).__name__}: {error}")
                 return
             if self._slots == 0 and not waits and not self._is_over.is_set():
                 waits = True
-                self._tell({"note": f"the scheduler at {_place(self._client)} has no workers yet: waiting for them"})
-            self._is_over.wait(LOOK)
+                self._send({"note": f"the scheduler at {_place(self._client)} has no workers yet: waiting for them"})
+            self._is_over.wait(POLL_INTERVAL)
 
-    def _look(self, again: bool = False) -> None:
-        """Finds out which workers there are, and refuses those of another build."""
+    def _update_workers(self, again: bool = False) -> None:
+        """Updates the list of workers, and refuses workers of another build."""
         with self._looking:
             threads: dict[str, int] = self._client.nthreads()
             for gone in set(self._fits) - set(threads):
                 del self._fits[gone]
-            asked = [address for address in threads if again or address not in self._fits]
-            if asked:
-                self._ask(asked)
+            unchecked = [address for address in threads if again or address not in self._fits]
+            if unchecked:
+                self._query_versions(unchecked)
             slots = sum(count for address, count in threads.items() if self._fits.get(address))
             if slots != self._slots:
                 self._slots = slots
-                self._tell({"slots": slots})
+                self._send({"slots": slots})
             if threads and not any(self._fits.values()):
                 self._lose(
                     f"no worker of {_place(self._client)} has this build of thalweg: install the same one "
                     f"({self._version}, build {self._build[:8]}) where they run"
                 )
 
-    def _ask(self, asked: Sequence[str]) -> None:
-        answers = self._client.run(eval, _ASK, workers=list(asked), on_error="return")
+    def _query_versions(self, unchecked: Sequence[str]) -> None:
+        answers = self._client.run(eval, _VERSION_QUERY, workers=list(unchecked), on_error="return")
         for address, answer in answers.items():
             if isinstance(answer, OSError):
-                # It is gone, or will be asked again.
+                # It is gone, or will be queried again.
                 continue
             is_known = address in self._fits
             self._fits[address] = isinstance(answer, tuple) and answer[1] == self._build
@@ -206,13 +206,13 @@ class WorkerPool:
                 has = f"thalweg {answer[0]}, build {answer[1][:8] or 'unknown'}"
             else:
                 has = f"no thalweg ({type(answer).__name__}: {answer})"
-            self._tell(
+            self._send(
                 {"note": f"the worker {address} is refused: it has {has}; this is {self._version}, build {self._build[:8]}"}
             )
 
 
 def _arrived(cause: bytes) -> BaseException | None:
-    """The exception of a worker; one of a class that this process has not is told in words."""
+    """Unpickles the exception of a worker; if its class is missing here, returns one with its description."""
     try:
         error: BaseException = pickle.loads(cause)
     except Exception as why:
@@ -226,15 +226,15 @@ def _place(client: Any) -> str:
 
 @contextmanager
 def connected(cluster: Any, note: Callable[[str], None]) -> Iterator[Any]:
-    """A client of a cluster: an address, the file of a scheduler, a client, or one of Dask's clusters."""
+    """Yields a client of a cluster: an address, the file of a scheduler, a client, or one of Dask's clusters."""
     named: dict[str, Any] = {"address": cluster}
     if isinstance(cluster, (str, os.PathLike)):
         name = os.fspath(cluster)
         if Path(name).is_file() or name.endswith(".json"):
-            _knock(_told(Path(name), note))
+            _reachable_url(_scheduler_address(Path(name), note))
             named = {"scheduler_file": name}
         else:
-            named["address"] = _knock(name)
+            named["address"] = _reachable_url(name)
     try:
         from distributed import Client
     except ImportError as error:
@@ -243,40 +243,40 @@ def connected(cluster: Any, note: Callable[[str], None]) -> Iterator[Any]:
         yield cluster
         return
     try:
-        client = Client(**named, timeout=PATIENCE, set_as_default=False, name="thalweg-sweep")
+        client = Client(**named, timeout=CONNECT_TIMEOUT, set_as_default=False, name="thalweg-sweep")
     except (OSError, ValueError, TypeError) as error:
         raise GoneError(f"no Dask scheduler answers at `{cluster}`: {error}") from error
     with client:
         yield client
 
 
-def _told(file: Path, note: Callable[[str], None]) -> str:
-    """The address in a scheduler's file, which a scheduler that was started at the same time writes a moment later, and not at once."""
+def _scheduler_address(file: Path, note: Callable[[str], None]) -> str:
+    """Returns the address in a scheduler's file; waits for a scheduler started at the same time, which writes the file a moment later."""
     begun = time.monotonic()
     waits = False
     while True:
         try:
-            told = json.loads(file.read_text(encoding="utf-8"))["address"]
+            content = json.loads(file.read_text(encoding="utf-8"))["address"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             is_there = file.is_file()
-            if file.suffix != ".json" or time.monotonic() - begun > (LOOK if is_there else FILE_PATIENCE):
+            if file.suffix != ".json" or time.monotonic() - begun > (POLL_INTERVAL if is_there else FILE_TIMEOUT):
                 if not is_there:
-                    raise GoneError(f"no scheduler has written `{file}` in {FILE_PATIENCE:.0f} s: is it up, and does this host see the file?") from error
+                    raise GoneError(f"no scheduler has written `{file}` in {FILE_TIMEOUT:.0f} s: is it up, and does this host see the file?") from error
                 raise GoneError(f"`{file}` is no scheduler's file: {type(error).__name__}: {error}") from error
             if not is_there and not waits:
                 waits = True
                 note(f"waiting for `{file}`, which a scheduler writes when it begins")
             time.sleep(0.05)
         else:
-            return str(told)
+            return str(content)
 
 
-def _knock(address: str) -> str:
-    """An address with its scheme, once somebody listens there: where nobody does Dask would try for long."""
-    whole = address if "://" in address else f"tcp://{address}"
-    parts = urlsplit(whole)
+def _reachable_url(address: str) -> str:
+    """Returns an address with its scheme, after a successful connection: Dask retries an unreachable address for long."""
+    url = address if "://" in address else f"tcp://{address}"
+    parts = urlsplit(url)
     if parts.scheme not in ("tcp", "tls"):
-        return whole
+        return url
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
@@ -284,16 +284,17 @@ def _knock(address: str) -> str:
     if not host or not port:
         raise GoneError(f"`{address}` is no address of a scheduler: it has the form tcp://HOST:PORT, or is a scheduler's file")
     try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
+        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:
         raise GoneError(
-            f"no Dask scheduler answers at {whole}: {error.strerror or error}; `dask scheduler` starts one, and tells its address"
+            f"no Dask scheduler answers at {url}: {error.strerror or error}; `dask scheduler` starts one, and tells its address"
         ) from error
-    return whole
+    return url
 
 
 def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"") -> BaseException | None:
-    """Is the engine of a sweep, which asks on one stream and is answered on the other; gives the first exception of a controller."""
+    """Serves as the engine of a sweep: requests arrive on one stream, answers leave on the other; returns the first exception of a
+    controller."""
     try:
         hello = json.loads(read.readline() or b"{}")
         if hello.get("hello") != "thalweg-sweep":
@@ -304,9 +305,9 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
             write.flush()
 
         with connected(cluster, note) as client:
-            crew = WorkerPool(client, write, hello["version"], hello["build"], controllers)
-            crew.serve(read)
-            return crew.cause
+            pool = WorkerPool(client, write, hello["version"], hello["build"], controllers)
+            pool.serve(read)
+            return pool.cause
     except GoneError as error:
         with suppress(OSError, ValueError):
             write.write(json.dumps({"lost": str(error)}).encode() + b"\n")
@@ -318,8 +319,8 @@ def serve(read: BinaryIO, write: BinaryIO, cluster: Any, controllers: bytes = b"
 def served(
     cluster: Any, controllers: _Controllers, modules: Collection[ModuleType], place: Path
 ) -> Iterator[tuple[str, list[BaseException]]]:
-    """An engine of this process: its address, whose socket is in the folder, and what controllers will have raised. `modules` are those
-    that workers need not have."""
+    """Yields an engine in this process: its address, a socket in the folder, and the exceptions that controllers raise. `modules` are
+    pickled by value, as workers need not have them."""
     pickled = _pickled(controllers, modules) if controllers else b""
     causes: list[BaseException] = []
     path = place / "engine"
@@ -342,14 +343,14 @@ def served(
         try:
             yield f"unix:{path}", causes
         finally:
-            # Where the sweep ended before it asked.
+            # The sweep ended before its first request.
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
-            thread.join(timeout=PATIENCE)
+            thread.join(timeout=CONNECT_TIMEOUT)
 
 
 def _pickled(controllers: _Controllers, modules: Collection[ModuleType]) -> bytes:
-    """Controllers as bytes, with what they have of these modules."""
+    """Pickles controllers, with the content of these modules."""
     try:
         import cloudpickle
     except ImportError as error:
@@ -365,18 +366,18 @@ def _pickled(controllers: _Controllers, modules: Collection[ModuleType]) -> byte
 
 
 def main() -> None:
-    """The process that the command starts."""
-    # Ctrl-C ends the command, and with it this.
+    """Entry point of the process that the command starts."""
+    # Ctrl-C ends the command, and then this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    # What anything else prints is none of the command's lines.
+    # Other output must not mix with the protocol on standard output.
     write = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, write, sys.argv[1])
-    # Threads of a client whose scheduler is gone would be waited for.
+    # Exit would wait for the threads of a client without a scheduler.
     os._exit(0)
 
 
 if __name__ == "__main__":
-    # Workers know the module by its name.
+    # Workers import the module by its name.
     importlib.import_module("thalweg._cluster").main()

@@ -1,4 +1,4 @@
-"""What is raised, and what is warned of, in Python's words."""
+"""Exceptions and warnings, in Python's terms."""
 
 import re
 import warnings
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 
 class Error(Exception):
-    """What the command says when it fails."""
+    """Failure reported by the command."""
 
 
 class ScenarioError(Error, ValueError, TypeError):
-    """An argument of a call or the scenario is wrong."""
+    """Invalid argument or scenario."""
 
 
 class RunError(Error):
-    """A run, a check or a file failed."""
+    """Failure of a run, a check or a file."""
 
 
 class ScenarioWarning(UserWarning):
-    """A scenario can run, and is probably not meant as it is."""
+    """Warning about a scenario that can run, but probably not as intended."""
 
 
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
@@ -26,22 +26,22 @@ _GOES_ON = re.compile(r"\s|\d+ \|")
 _OF_THE_COMMAND = re.compile(r"(?m)^(?:Usage: .*|For more information, try .*)\n?")
 
 
-def in_pythons_words(said: str) -> str:
-    """The message of the command with the names that arguments have in Python."""
-    text = _OF_THE_COMMAND.sub("", said.strip().removeprefix("error: "))
+def in_pythons_words(messages: str) -> str:
+    """Returns the command's message with Python's argument names."""
+    text = _OF_THE_COMMAND.sub("", messages.strip().removeprefix("error: "))
     return _OPTION.sub(lambda found: found[1].replace("-", "_"), text).strip()
 
 
-def error(code: int, said: str) -> Error:
-    """The exception for a command that ended with this code."""
-    text = in_pythons_words(said)
+def error(code: int, messages: str) -> Error:
+    """Returns the exception for a command with this exit code."""
+    text = in_pythons_words(messages)
     return ScenarioError(text) if code == 2 else RunError(text)
 
 
-def _warnings(said: str) -> Iterator[str]:
-    """The warnings among the messages of the command, each with its lines."""
+def _warnings(messages: str) -> Iterator[str]:
+    """Yields the warnings among the command's messages, each with all of its lines."""
     found: list[str] = []
-    for line in said.splitlines():
+    for line in messages.splitlines():
         if found and not _GOES_ON.match(line):
             yield "\n".join(found)
             found = []
@@ -51,9 +51,9 @@ def _warnings(said: str) -> Iterator[str]:
         yield "\n".join(found)
 
 
-def warn(said: str, level: int) -> None:
-    """Warns of what the command warns of, at the place of the call that is `level` calls above."""
-    for text in _warnings(said):
-        # That of a build for tests is no concern of scenarios.
+def warn(messages: str, level: int) -> None:
+    """Issues the command's warnings, at the call `level` frames up."""
+    for text in _warnings(messages):
+        # The warning of a debug build does not concern scenarios.
         if not text.startswith("warning: this program was built"):
             warnings.warn(in_pythons_words(text.rstrip()), ScenarioWarning, stacklevel=level + 1)

@@ -1,10 +1,10 @@
-"""Hashes of what controllers are, by which kept runs are known again.
+"""Hashes of controllers, the keys of saved runs.
 
 A hash covers a class or a factory with all that its code can reach: base classes, methods, closures, arguments of `functools.partial`, the
-globals that functions name and their values, instances with their state, and the content of files whose names are among these values. What
-comes of the standard library is known by the version of Python, what is installed by the record of its distribution, and thalweg by its
-own files. Two hashes that differ may still mean the same. What cannot be followed is refused. What a controller asks of its surroundings
-while it runs (environment variables, clocks, names of files that it puts together) is not covered.
+globals that functions name and their values, instances with their state, and the content of files whose names are among these values. The
+standard library is identified by the version of Python, installed packages by the record of their distribution, and thalweg by its files.
+Different hashes may belong to equivalent controllers. Objects that cannot be followed are rejected. Inputs read at run time (environment
+variables, clocks, composed file names) are not covered.
 """
 
 import copyreg
@@ -26,7 +26,7 @@ from . import _thalweg
 
 
 class UnknownError(Exception):
-    """An object of which nobody can tell whether it is the same as another."""
+    """An object without a reproducible identity."""
 
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
@@ -43,7 +43,7 @@ _NOT_OF_A_CLASS = frozenset({
 })  # fmt: skip
 _GLOBAL_STEPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _NAMES_ANYTHING = frozenset({"eval", "exec", "globals"})
-"""Functions with which code may use what none of its names tells."""
+"""Functions through which code may use objects that none of its names refers to."""
 
 _LONGEST_NAME = 4096
 _PACKAGE = Path(__file__).parent
@@ -79,7 +79,7 @@ def _is_standard(module: types.ModuleType) -> bool:
 
 
 def is_users(module: types.ModuleType) -> bool:
-    """True for a module that is of neither Python, an installed distribution nor thalweg: its content may differ from call to call."""
+    """True for a module that is of neither Python, an installed distribution nor thalweg: its content may change between calls."""
     path = _file_of(module)
     return not (_is_of_thalweg(module.__name__) or _is_standard(module) or (path is not None and _is_installed(path)))
 
@@ -91,22 +91,23 @@ def _distributions() -> Mapping[str, list[str]]:
 
 @functools.cache
 def _distribution(top: str) -> str:
-    """The record of an installed distribution, which has a hash of each of its files; else the sizes and times of its files."""
-    told = hashlib.sha256()
+    """Returns the record of an installed distribution, with a hash of each of its files; without one, the sizes and times of its
+    files."""
+    hasher = hashlib.sha256()
     for name in sorted(set(_distributions().get(top, []))):
         record = importlib.metadata.distribution(name).read_text("RECORD")
         if record:
-            told.update(f"{name}\n{record}\n".encode())
+            hasher.update(f"{name}\n{record}\n".encode())
             continue
         for file in importlib.metadata.files(name) or []:
-            told.update(f"{file} {_stamp_of(Path(str(file.locate())))}\n".encode())
+            hasher.update(f"{file} {_stamp_of(Path(str(file.locate())))}\n".encode())
     place = _file_of(sys.modules[top]) if top in sys.modules else None
     if place is not None:
         folder = sorted(place.parent.rglob("*.*")) if place.name == "__init__.py" else [place]
         for path in folder:
             if "__pycache__" not in path.parts:
-                told.update(f"{path.name} {_stamp_of(path)}\n".encode())
-    return told.hexdigest()
+                hasher.update(f"{path.name} {_stamp_of(path)}\n".encode())
+    return hasher.hexdigest()
 
 
 def _stamp_of(path: Path) -> str:
@@ -119,19 +120,19 @@ def _stamp_of(path: Path) -> str:
 
 @functools.cache
 def _thalweg_itself() -> str:
-    told = hashlib.sha256(_thalweg.build.encode())
+    hasher = hashlib.sha256(_thalweg.build.encode())
     for path in sorted(_PACKAGE.glob("*.py")):
-        told.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return told.hexdigest()
+        hasher.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return hasher.hexdigest()
 
 
 class Identity:
-    """The hash of an object, and the modules of the user's that it has something of."""
+    """Hash of an object, and the user's modules that it depends on."""
 
     def __init__(self, name: str, of: object) -> None:
         self.modules: set[types.ModuleType] = set()
         self._hash = hashlib.sha256()
-        # Objects stay alive for as long as their addresses mean something.
+        # Keeps objects alive while their addresses identify them.
         self._known: dict[int, tuple[int, object]] = {}
         self._seen: set[tuple[int, frozenset[str]]] = set()
         self._path = [f"`{name}`"]
@@ -143,7 +144,7 @@ class Identity:
 
     @property
     def digest(self) -> str:
-        """The hash, in hexadecimal digits."""
+        """Returns the hash, in hexadecimal digits."""
         return self._hash.hexdigest()
 
     def _put(self, *words: str | bytes) -> None:
@@ -160,7 +161,7 @@ class Identity:
         self._path.pop()
 
     def _is_known(self, of: object) -> bool:
-        """True, with its number put, for an object that was met before."""
+        """Returns true, and hashes its number, for an object that was visited before."""
         known = self._known.get(id(of))
         if known is not None:
             self._put("again", str(known[0]))
@@ -183,7 +184,7 @@ class Identity:
         elif isinstance(of, types.ModuleType):
             self._module(of, frozenset())
         elif kind is frozenset:
-            # Of equal constants of code one may be several objects.
+            # Equal constants of code may be distinct objects.
             self._set(of, kind)
         elif not self._is_known(of):
             self._compound(of, kind)
@@ -204,7 +205,7 @@ class Identity:
                 self._put(repr(of))
 
     def _file(self, name: str) -> None:
-        """The content of a file of that name, which a controller may read."""
+        """Hashes the content of a file of that name, which a controller may read."""
         if not 0 < len(name) < _LONGEST_NAME or "\0" in name:
             return
         try:
@@ -263,17 +264,17 @@ class Identity:
         self._walk(content)
 
     def _set(self, of: Any, kind: type) -> None:
-        """Its order differs from process to process: the hashes of its items are sorted."""
-        whole, parts = self._hash, []
+        """Hashes a set. Its order differs between processes: the hashes of its items are sorted."""
+        outer, parts = self._hash, []
         for item in of:
             self._hash = hashlib.sha256()
             self._walk(item)
             parts.append(self._hash.digest())
-        self._hash = whole
+        self._hash = outer
         self._put(kind.__name__, *sorted(parts))
 
     def _instance(self, of: Any, kind: type) -> None:
-        """Any other object, as it would be pickled."""
+        """Hashes any other object, as it would be pickled."""
         try:
             reduced = copyreg.dispatch_table[kind](of) if kind in copyreg.dispatch_table else of.__reduce_ex__(4)
         except RecursionError:
@@ -303,7 +304,7 @@ class Identity:
             self._walk((of.window, of.pacing_rate))
 
     def _home(self, name: object) -> bool:
-        """Puts where a module is from; true where that alone says what is in it."""
+        """Hashes the origin of a module; returns true if the origin determines its content."""
         module = sys.modules.get(name) if isinstance(name, str) else None
         if module is None:
             self._put("nowhere", str(name))
@@ -318,7 +319,7 @@ class Identity:
         return False
 
     def _is_named(self, of: Any) -> bool:
-        """True, with its name put, for what is found again by its name in a module that says all by its own."""
+        """Returns true, and hashes its name, for an object that is found by its name in a module identified by its origin."""
         module = sys.modules.get(getattr(of, "__module__", None) or "")
         found: Any = module
         for part in of.__qualname__.split("."):
@@ -381,15 +382,15 @@ class Identity:
         self._module(module, words)
 
     def _module(self, of: types.ModuleType, words: frozenset[str]) -> None:
-        """A module that code with these words uses: what it says of itself, and the values of its names among them."""
+        """Hashes a module used by code with these names: its origin, and the values of its globals among the names."""
         self._put("of module")
-        says_all = self._home(of.__name__)
+        is_identified = self._home(of.__name__)
         key = (id(of), words)
-        if says_all and (_is_standard(of) or _is_of_thalweg(of.__name__)) or key in self._seen:
+        if is_identified and (_is_standard(of) or _is_of_thalweg(of.__name__)) or key in self._seen:
             return
         self._seen.add(key)
         path = _file_of(of)
-        if not says_all and path is not None:
+        if not is_identified and path is not None:
             try:
                 self._put(path.read_bytes())
             except OSError as error:
@@ -399,7 +400,7 @@ class Identity:
             self._put(name)
             if isinstance(value, types.ModuleType):
                 self._module(value, words)
-            elif not says_all or isinstance(value, (*_ATOMS, tuple, list, dict)):
+            elif not is_identified or isinstance(value, (*_ATOMS, tuple, list, dict)):
                 self._at(f"`{of.__name__}.{name}`", value)
 
     def _code(self, of: types.CodeType) -> None:
@@ -409,7 +410,7 @@ class Identity:
 
 
 def _codes(of: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object and those within it."""
+    """Returns a code object and the ones within it."""
     yield of
     for constant in of.co_consts:
         if isinstance(constant, types.CodeType):
@@ -417,20 +418,20 @@ def _codes(of: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _globals(of: types.CodeType) -> set[str]:
-    """The globals that code uses by name."""
+    """Returns the globals that code uses by name."""
     steps = (step for code in _codes(of) for step in dis.get_instructions(code))
     return {str(step.argval) for step in steps if step.opname in _GLOBAL_STEPS}
 
 
 def _words(of: types.CodeType) -> Iterator[str]:
-    """All names in code, and texts that may be one."""
+    """Returns all names in code, and texts that may be names."""
     for code in _codes(of):
         yield from code.co_names
         yield from (constant for constant in code.co_consts if isinstance(constant, str) and constant.isidentifier())
 
 
 def _imports(of: types.FunctionType) -> list[str]:
-    """The modules that a function imports when it is called."""
+    """Returns the modules that a function imports when called."""
     names = []
     for code in _codes(of.__code__):
         before: list[Any] = [None, None]
@@ -444,5 +445,5 @@ def _imports(of: types.FunctionType) -> list[str]:
 
 
 def identities(controllers: Mapping[str, Callable[[], _thalweg.Controller]]) -> dict[str, Identity]:
-    """The identity of each controller, by name."""
+    """Returns the identity of each controller, by name."""
     return {name: Identity(name, make) for name, make in sorted(controllers.items())}

@@ -1,4 +1,4 @@
-"""Shows how far a call is: a bar in notebooks, a line on terminals."""
+"""Progress of calls: a bar in notebooks, a line on terminals."""
 
 import html
 import shutil
@@ -10,26 +10,26 @@ from contextlib import contextmanager
 from typing import Any
 
 Show = Callable[[float | None, str], object]
-"""Hears the share that is done, from 0 to 1 or None where nobody knows, and the same in words."""
+"""Receives the completed share, from 0 to 1 or None if unknown, and its description."""
 
-PATIENCE = 0.5
-"""The time in seconds after which something is shown."""
+FIRST_DELAY = 0.5
+"""Time until progress is first shown, in seconds."""
 INTERVAL = 0.1
-"""The time in seconds from one showing to the next."""
+"""Interval between updates, in seconds."""
 
 _how: bool | Show = True
 
 
 def show_progress(how: bool | Show = True) -> None:
-    """Calls that take longer than half a second show how far they are: in notebooks as a bar, on a terminal as a line on standard error,
-    and elsewhere not at all. False turns that off, True on again. A function is called in its place, several times a second, with
-    the share that is done (from 0 to 1; None where nobody knows) and the same in words; an exception that it raises ends the call."""
+    """Sets how calls of more than half a second show their progress: by default as a bar in notebooks, as a line on standard error on a
+    terminal, and not at all elsewhere. False disables it, True enables it again. A function is called instead, several times a second,
+    with the completed share (from 0 to 1; None if unknown) and its description; an exception that it raises ends the call."""
     global _how
     _how = how
 
 
 class _Notebook:
-    """A bar in the output of a cell."""
+    """Bar in the output of a notebook cell."""
 
     def __init__(self) -> None:
         self._name = uuid.uuid4().hex
@@ -52,7 +52,7 @@ class _Notebook:
 
 
 class _Terminal:
-    """A line on standard error."""
+    """Line on standard error."""
 
     def show(self, share: float | None, words: str) -> None:
         done = "" if share is None else f"{share:4.0%}  "
@@ -63,26 +63,26 @@ class _Terminal:
 
 
 def _place() -> _Notebook | _Terminal | None:
-    """The place where whoever calls would see something."""
+    """Returns the display visible to the caller, if any."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _Notebook()
-    # Standard error is None in programs without one.
+    # Programs without standard error have None.
     return _Terminal() if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 def _left(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s left"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02} min left"
-    return f"{whole // 3600}:{whole // 60 % 60:02} h left"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s left"
+    if total < 3600:
+        return f"{total // 60}:{total % 60:02} min left"
+    return f"{total // 3600}:{total // 60 % 60:02} h left"
 
 
 @contextmanager
 def shown() -> Iterator[Show | None]:
-    """What is to be called while something is under way, if anything; at the end it is gone."""
+    """Yields the function to call during an operation, if any; clears the display at the end."""
     if _how is False:
         yield None
         return
@@ -100,11 +100,11 @@ def shown() -> Iterator[Show | None]:
     def show(share: float | None, words: str) -> None:
         nonlocal last, first, is_there
         now = time.monotonic()
-        if now < begun + PATIENCE or is_there and now < last + INTERVAL:
+        if now < begun + FIRST_DELAY or is_there and now < last + INTERVAL:
             return
         last, is_there = now, True
         if share is not None:
-            # What was there before says nothing of how fast it goes.
+            # Saved runs do not count towards the speed.
             first = first or (now, share)
             if share > first[1] and now > first[0]:
                 words += f", {_left((1 - share) * (now - first[0]) / (share - first[1]))}"

@@ -1,4 +1,4 @@
-"""Results as Python sees them."""
+"""Results, as Python objects."""
 
 import html
 import json
@@ -15,11 +15,11 @@ from ._errors import ScenarioError
 
 
 class Table:
-    """A table that pandas, polars, pyarrow and DuckDB take without a copy (`pandas.DataFrame.from_arrow(table)`, `polars.DataFrame(table)`,
+    """Table that pandas, polars, pyarrow and DuckDB read without a copy (`pandas.DataFrame.from_arrow(table)`, `polars.DataFrame(table)`,
     `pyarrow.table(table)`)."""
 
     def __init__(self, native: _thalweg.Table) -> None:
-        # Columns without any value are none, but may still be asked for.
+        # Columns without values are not listed, but can be read by name.
         self._native, self._missing = native.without_missing()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -27,20 +27,20 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self._native.column_names
 
     def __len__(self) -> int:
         return len(self._native)
 
     def __getitem__(self, name: str) -> list[Any]:
-        """The values of a column; None where there is none."""
+        """Returns the values of a column; None for missing ones."""
         if name in self._missing:
             return [None] * len(self)
         return self._native.column(name)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, as dictionaries."""
+        """Iterates over the rows, as dictionaries."""
         columns = {name: self[name] for name in self.columns}
         return (dict(zip(columns, row)) for row in zip(*columns.values()))
 
@@ -48,13 +48,13 @@ class Table:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
-        """The table as one of pyarrow."""
+        """Returns the table as a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
+        """Returns the table as a pandas data frame."""
         import pandas
 
         if hasattr(pandas.DataFrame, "from_arrow"):
@@ -62,7 +62,7 @@ class Table:
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """The table as a data frame of polars."""
+        """Returns the table as a polars data frame."""
         import polars
 
         return polars.DataFrame(self)
@@ -72,21 +72,21 @@ class Table:
 
 
 def _table(parts: Sequence[tuple[str, str, Sequence[Any]]], missing: list[str]) -> Table:
-    """A table of what was pickled."""
+    """Recreates a pickled table."""
     table = Table(_thalweg.Table.of(parts))
     table._missing = missing
     return table
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of dictionaries: counts are whole numbers, all else is a number, a text or a truth value."""
+    """Creates a table of dictionaries: counts are integers, everything else is a number, a text or a boolean."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
     return Table(_thalweg.Table.of([(name, *_typed(name, cells)) for name, cells in columns.items()]))
 
 
 def joined(name: str, tables: Sequence[Table]) -> Table:
-    """The rows of tables, with the number of their table, from 0, in a first column of this name."""
+    """Joins the rows of tables, with the number of their table, from 0, in a first column of this name."""
     return _of_rows([{name: number, **row} for number, table in enumerate(tables) for row in table])
 
 
@@ -102,10 +102,10 @@ def _typed(name: str, cells: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 class _Copy:
-    """What a result has without the simulations that it is of: what is pickled."""
+    """Content of a result without its simulations, for pickling."""
 
     def __init__(self, of: "_thalweg.Measured | _Copy") -> None:
-        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), of.said())
+        self._texts = (of.document(), of.summary(), of.figure(), of.scenario(), of.messages())
         self._quantities = of.quantities()
         self._tables = tuple(table.parts() for table in (of.flows(), of.links(), of.series()))
 
@@ -123,7 +123,7 @@ class _Copy:
     def scenario(self) -> str:
         return self._texts[3]
 
-    def said(self) -> str:
+    def messages(self) -> str:
         return self._texts[4]
 
     def quantities(self) -> list[str]:
@@ -145,7 +145,7 @@ class _Copy:
 
 
 class Figure:
-    """A picture, which notebooks show."""
+    """Picture, displayed by notebooks."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
@@ -165,7 +165,7 @@ class Figure:
 
 
 class Result:
-    """The results of a run, of several runs, or of a comparison."""
+    """Results of a run, of several runs, or of a comparison."""
 
     def __init__(self, measured: _thalweg.Measured | _Copy) -> None:
         self._measured = measured
@@ -175,7 +175,7 @@ class Result:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The document that `--json` prints."""
+        """Document, as printed by `--json`."""
         document: dict[str, Any] = json.loads(self._measured.document())
         return document
 
@@ -190,7 +190,7 @@ class Result:
         return Table(self._measured.links())
 
     def _runs(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        """The runs, each with the columns by which it is known."""
+        """Returns the runs, each with the columns that identify it."""
         is_comparison = self.document["kind"] == "comparison"
         for of in self.document["schemes"] if is_comparison else [self.document]:
             for run in of["runs"]:
@@ -203,12 +203,12 @@ class Result:
 
     @cached_property
     def totals(self) -> Table:
-        """A row for each run, with the values of the whole network."""
+        """A row for each run, with the values of the network."""
         return _of_rows([{**known, **_plain(run["totals"])} for known, run in self._runs()])
 
     @cached_property
     def transfers(self) -> Table:
-        """A row for each group with transfers of each run, by classes of sizes: how many ended and how long they took."""
+        """A row for each group with transfers of each run, by size class: number of completed transfers and completion times."""
         return _of_rows([
             {**known, "group": group["name"], **_plain(size)}
             for known, run in self._runs()
@@ -218,11 +218,11 @@ class Result:
 
     @property
     def quantities(self) -> list[str]:
-        """The names of the series that were recorded."""
+        """Names of the recorded series."""
         return self._measured.quantities()
 
     def series(self, quantity: str | None = None) -> Table:
-        """The points of the series of a quantity, or of all."""
+        """Returns the points of the series of a quantity, or of all."""
         if quantity is not None and quantity not in self.quantities:
             known = ", ".join(self.quantities)
             raise KeyError(f"there is no series `{quantity}`; there are {known}")
@@ -230,30 +230,29 @@ class Result:
 
     @property
     def fingerprints(self) -> list[str]:
-        """A hash over all that happened, for each run."""
+        """Hash of all events, for each run."""
         document = self.document
         parts = document["schemes"] if document["kind"] == "comparison" else [document]
         return [run["fingerprint"] for part in parts for run in part["runs"]]
 
     @property
     def fingerprint(self) -> str:
-        """The hash of the first run."""
+        """Hash of the first run."""
         return self.fingerprints[0]
 
     @property
     def scenario(self) -> str:
-        """The scenario with everything written out."""
+        """Scenario with all defaults written out."""
         return self._measured.scenario()
 
     @property
     def notes(self) -> str:
-        """The warnings and notes of the command."""
-        return self._measured.said()
+        """Warnings and notes of the command."""
+        return self._measured.messages()
 
     def plot(self, *plots: str, time: tuple[float, float] | None = None) -> Figure:
-        """The picture that `--svg` writes: goodput, queues, round trips and windows, of several seeds each with their mean, or bars of
-        schemes. With names of `plots`, as `thalweg report --plots` takes them, it has those: `plot("rtt-cdf")`. `time` is the part of the
-        run that is shown, in seconds."""
+        """Returns the picture of `--svg`: goodput, queues, round trips and windows, with the mean over several seeds, or bars of schemes.
+        `plots` selects plots by name, as in `thalweg report --plots`: `plot("rtt-cdf")`. `time` is the interval shown, in seconds."""
         if time is not None and not 0 <= time[0] < time[1]:
             raise ScenarioError(f"a time is a pair of seconds, the second later than the first: {time!r}")
         try:
@@ -272,7 +271,7 @@ class Result:
 
 
 def _plain(of: Mapping[str, Any], name: str = "", called: str = "") -> dict[str, Any]:
-    """What of an object is a number, a text or a truth value; those of objects in it have both names."""
+    """Returns the numbers, texts and booleans of an object; nested ones have both names."""
     row: dict[str, Any] = {}
     for key, value in of.items():
         if isinstance(value, Mapping):
@@ -286,8 +285,8 @@ _NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def in_python(command: str, controllers: Collection[str], is_file: bool = True) -> str:
-    """The command that runs a point again, as a call where the command would not do: where it names one of these controllers or a number
-    without a unit, and where its scenario is no file."""
+    """Returns the command that reruns a point, as a Python call if the command is not enough: if it names one of these controllers or a
+    number without a unit, or if its scenario is not a file."""
     words = shlex.split(command)
     schemes = words[words.index("--schemes") + 1] if "--schemes" in words else ""
     named = [name for name in controllers if name in schemes.split(",") or any(word.endswith((f'"{name}"', f"={name}")) for word in words)]
@@ -308,8 +307,8 @@ def in_python(command: str, controllers: Collection[str], is_file: bool = True) 
 
 
 class StoredTable(os.PathLike[str]):
-    """A table in a Parquet file, whose path it is to all that takes one (`pandas.read_parquet(table)`). The file has a column for every
-    metric; read by the methods here, those without any value are left out, as in the tables of `Result`."""
+    """Table in a Parquet file, usable as its path (`pandas.read_parquet(table)`). The file has a column for every metric; the methods
+    here leave out columns without values, as do the tables of `Result`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -318,7 +317,7 @@ class StoredTable(os.PathLike[str]):
         return str(self.path)
 
     def to_arrow(self) -> Any:
-        """The table as one of pyarrow."""
+        """Returns the table as a pyarrow table."""
         import pyarrow.parquet
 
         table = pyarrow.parquet.read_table(self.path)
@@ -328,14 +327,14 @@ class StoredTable(os.PathLike[str]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
+        """Returns the table as a pandas data frame."""
         import pandas
 
         frame = pandas.read_parquet(self.path)
         return frame if frame.empty else frame.dropna(axis="columns", how="all")
 
     def to_polars(self) -> Any:
-        """The table as a data frame of polars."""
+        """Returns the table as a polars data frame."""
         import polars
 
         frame = polars.read_parquet(self.path)
@@ -346,7 +345,7 @@ class StoredTable(os.PathLike[str]):
 
 
 class ReportPage:
-    """A page for the browser, which notebooks show in a frame of its own."""
+    """Report page for the browser, displayed by notebooks in a frame."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -362,11 +361,11 @@ class ReportPage:
 _SIZE = re.compile(r'<svg[^>]* width="(\d+)" height="(\d+)"')
 _WIDTH = 1000
 _MOST_CELLS = 40
-_MOST_TOLD = 3
+_MAX_FAILURES_SHOWN = 3
 
 
 def _side_by_side(pictures: Sequence[str]) -> str:
-    """Pictures in rows of one."""
+    """Places pictures side by side in rows."""
     x = y = high = wide = 0
     placed = []
     for picture in pictures:
@@ -377,18 +376,18 @@ def _side_by_side(pictures: Sequence[str]) -> str:
         placed.append(picture.replace("<svg", f'<svg x="{x}" y="{y}"', 1))
         x, high = x + width + 16, max(high, height)
         wide = max(wide, x)
-    whole = f'width="{wide}" height="{y + high}" viewBox="0 0 {wide} {y + high}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {whole} font-family="sans-serif">{"".join(placed)}</svg>'
+    attributes = f'width="{wide}" height="{y + high}" viewBox="0 0 {wide} {y + high}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {attributes} font-family="sans-serif">{"".join(placed)}</svg>'
 
 
 class SweepResult:
-    """The results of a sweep, which are in a folder."""
+    """Results of a sweep, stored in a folder."""
 
     def __init__(self, folder: Path, document: dict[str, Any], summary: str, cause: BaseException | None = None) -> None:
         self.folder = folder
         self.document = document
         self.cause = cause
-        """The exception of a controller for which a point failed, where one raised any here."""
+        """Exception of a controller that made a point fail, if one was raised in this call."""
         self._summary = summary
 
     @property
@@ -399,7 +398,7 @@ class SweepResult:
 
     @property
     def failed(self) -> list[dict[str, Any]]:
-        """The points that failed, with the reason and the command that runs each again: a call, where it has a controller in Python."""
+        """Failed points, with the reason and the command that reruns each: a call, if it has a Python controller."""
         failed: list[dict[str, Any]] = self.document["failed"]
         return failed
 
@@ -433,8 +432,8 @@ class SweepResult:
         return columns
 
     def plot(self, metric: str = "goodput_bps", across: str | None = None, down: str | None = None) -> Figure:
-        """Maps of a metric over two factors: without names over those that explain most of it. There is a map for each scheme, or else
-        for each value of the factor that explains most of what is left; points that differ in nothing of that are averaged."""
+        """Returns maps of a metric over two factors, by default the two that explain most of it. There is a map for each scheme, or else
+        for each value of the factor that explains most of the remainder; points that differ only in other factors are averaged."""
         factors = {of["name"]: of["values"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
@@ -474,18 +473,18 @@ class SweepResult:
 
     @property
     def report(self) -> ReportPage:
-        """The page that `report=True` writes."""
+        """Page written by `report=True`."""
         path = self.folder / "report.html"
         if not path.exists():
             raise FileNotFoundError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")
         return ReportPage(path)
 
     def __str__(self) -> str:
-        # One shard of several has no document.
+        # A single shard of several has no document.
         failed = self.document.get("failed", [])
-        told = "".join(f"\nPoint {of['point']} failed: {of['why']}\n  {of['command']}\n" for of in failed[:_MOST_TOLD])
-        more = f"\n{len(failed) - _MOST_TOLD} more failed\n" if len(failed) > _MOST_TOLD else ""
-        return f"{self._summary}{told}{more}"
+        failures = "".join(f"\nPoint {of['point']} failed: {of['why']}\n  {of['command']}\n" for of in failed[:_MAX_FAILURES_SHOWN])
+        more = f"\n{len(failed) - _MAX_FAILURES_SHOWN} more failed\n" if len(failed) > _MAX_FAILURES_SHOWN else ""
+        return f"{self._summary}{failures}{more}"
 
     def __repr__(self) -> str:
         what = f"{len(self.points)} points" if self.document else "a shard"

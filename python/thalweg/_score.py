@@ -1,8 +1,8 @@
-"""The judge of candidates: one number for a controller, over a battery of paths.
+"""Scoring of candidates: one number for a controller, over a battery of paths.
 
-A candidate is called with samples and nothing else, on a thread of its own without Python frames above it. While it is called it may not
-open files, start threads or processes, use the network, import modules, look at frames or at the garbage collector, or simulate: an audit hook
-(PEP 578) says no. That keeps a search honest. It is no wall against code that means harm, which belongs into a container.
+A candidate is called with samples and nothing else, on a separate thread without Python frames above it. During the call an audit hook
+(PEP 578) refuses to open files, start threads or processes, use the network, import modules, inspect frames or the garbage collector, and
+simulate. This prevents accidental cheating in a search. It is no sandbox for malicious code: run that in a container.
 """
 
 import _thread
@@ -35,10 +35,10 @@ BATTERY: dict[str, Scenario] = {
     "slow": _path("1 Mbit/s", "25 ms", "2 bdp"),
     "shared": _path("10 Mbit/s", "20 ms", "1 bdp", flows=4),
 }
-"""Seven paths for runs of ten seconds: plain, with buffers too large and too small, with losses, long, slow, and shared by four."""
+"""Seven paths for runs of ten seconds: plain, with buffers too large and too small, with losses, long, slow, and shared by four flows."""
 
 _LEAST = 1e-3
-# Student's t for an interval of 95 %, by degrees of freedom from 1 on.
+# Student's t of a 95 % interval, by degrees of freedom from 1 on.
 _STUDENT = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
@@ -47,31 +47,32 @@ _STUDENT = (
 
 @dataclass(frozen=True)
 class ScorePart:
-    """What a candidate did on one path, as ratios to the reference (1 is as much): geometric means over seeds."""
+    """Results of a candidate on one path, as ratios to the reference (1 is equal): geometric means over seeds."""
 
     power: float
     goodput: float
     delay: float
     retransmissions: float
-    """The share of the candidate's packets that were sent again, of which there is no ratio."""
+    """Share of the candidate's packets that were retransmitted, not a ratio to the reference."""
     jain: float | None
-    """Jain's index of the candidate's flows, where there are several."""
+    """Jain's index of the candidate's flows, if there are several."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """One number: power (goodput over one-way delay, Kleinrock 1979) in that of the reference, as the geometric mean over all paths."""
+    """Score of a candidate: its power (goodput over one-way delay, Kleinrock 1979) relative to the reference, as the geometric mean over
+    all paths."""
 
     value: float
     low: float
     high: float
-    """The interval of 95 % over seeds."""
+    """95 % interval over seeds."""
     parts: dict[str, ScorePart]
-    """By path."""
+    """Results by path."""
     seed: int
-    """The first seed of all paths, which gives the same score again."""
+    """First seed of all paths; it reproduces the score."""
     runs: int
-    """Runs of the candidate."""
+    """Number of the candidate's runs."""
 
     def __float__(self) -> float:
         return self.value
@@ -83,8 +84,8 @@ class Score:
 
 
 def mean_and_interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """The mean of the means of groups, each of which counts the same, and half of its interval of 95 % from the variances within them; of
-    groups with one value each nothing is known, and it is infinite."""
+    """Returns the equally weighted mean of the means of groups, and half of its 95 % interval from the variances within the groups;
+    infinite for groups of one value."""
     means = [sum(group) / len(group) for group in groups]
     freedom = sum(len(group) - 1 for group in groups)
     mean = sum(means) / len(means)
@@ -103,19 +104,19 @@ _hooked = False
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if event.startswith(_NOT_ALLOWED) and _thalweg.is_judged():
+    if event.startswith(_NOT_ALLOWED) and _thalweg.in_candidate():
         raise PermissionError(f"a candidate sees samples and nothing else: {event} is not for it")
 
 
 def watch() -> None:
-    """Puts the hook in force, which stays for the rest of the process, and says no to candidates alone."""
+    """Installs the audit hook, which stays for the rest of the process and refuses candidates only."""
     global _hooked
     if _hooked:
         return
     _hooked = True
     sys.addaudithook(_hook)
     if sys.version_info < (3, 12):
-        # Threads have no event of their own before.
+        # Earlier versions raise no audit event for threads.
         start = _thread.start_new_thread
 
         def start_new_thread(*arguments: Any) -> int:
@@ -126,10 +127,10 @@ def watch() -> None:
             setattr(place, name, start_new_thread)
 
 
-def judge(
+def evaluate(
     compare: Callable[[Scenario, int], dict[str, Any]], battery: Mapping[str, Scenario], seed: int | None
 ) -> Score:
-    """The score of the candidate, which `compare` runs on a scenario beside the reference; it gives the document."""
+    """Returns the score of the candidate; `compare` runs it on a scenario beside the reference and returns the document."""
     first = secrets.randbits(48) if seed is None else seed
     watch()
     parts: dict[str, ScorePart] = {}
@@ -137,13 +138,13 @@ def judge(
     runs = 0
     for name, scenario in battery.items():
         document = compare(scenario, first)
-        own, other = ([run["totals"] for run in of["runs"]] for of in document["schemes"])
-        goodput = [_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(own, other)]
-        # What delivers nothing has no delay, and no merit for that.
-        delay = [_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(own, other)]
+        candidate_runs, other = ([run["totals"] for run in of["runs"]] for of in document["schemes"])
+        goodput = [_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(candidate_runs, other)]
+        # A candidate that delivers nothing has no delay, and gains nothing by that.
+        delay = [_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(candidate_runs, other)]
         powers.append([much - late for much, late in zip(goodput, delay)])
-        again = sum(of["retransmissions"] or 0 for of in own) / max(sum(of["sent_packets"] or 0 for of in own), 1)
-        jain = [of["jain"] for of in own if of.get("jain") is not None]
+        again = sum(of["retransmissions"] or 0 for of in candidate_runs) / max(sum(of["sent_packets"] or 0 for of in candidate_runs), 1)
+        jain = [of["jain"] for of in candidate_runs if of.get("jain") is not None]
         parts[name] = ScorePart(
             power=_mean(powers[-1]),
             goodput=_mean(goodput),
@@ -151,14 +152,14 @@ def judge(
             retransmissions=again,
             jain=sum(jain) / len(jain) if jain else None,
         )
-        runs += len(own)
+        runs += len(candidate_runs)
     mean, half = mean_and_interval(powers)
     low, high = math.exp(mean - half), math.exp(mean + half) if half < 700 else math.inf
     return Score(math.exp(mean), low, high, parts, first, runs)
 
 
 def _ratio(mine: float | None, its: float | None) -> float:
-    """The logarithm of a ratio, of which nothing counts for less than a thousandth."""
+    """Returns the logarithm of a ratio; values below a thousandth count as a thousandth."""
     if not its:
         return 0.0
     return math.log(max((mine or 0.0) / its, _LEAST))

@@ -1,4 +1,4 @@
-"""Scenarios and sweeps that are built of dictionaries, as TOML."""
+"""Scenarios and sweeps built of dictionaries, as TOML."""
 
 import json
 import math
@@ -13,7 +13,7 @@ Scenario: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 def key(name: object) -> str:
-    """A key, with quotes where it needs them."""
+    """Formats a key, quoted if necessary."""
     if not isinstance(name, str):
         raise ScenarioError(f"a key is a text, not {name!r}")
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
@@ -21,11 +21,11 @@ def key(name: object) -> str:
 
 
 def value(of: object) -> str:
-    """A value within a line."""
+    """Formats a value on one line."""
     if isinstance(of, bool):
         return "true" if of else "false"
     if isinstance(of, str):
-        # TOML's escapes are those of JSON, but for the delete character, which JSON leaves as it is.
+        # TOML has the escapes of JSON, and escapes the delete character too.
         return json.dumps(of, ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(of, Mapping):
         return "{ " + ", ".join(f"{key(name)} = {value(item)}" for name, item in of.items()) + " }"
@@ -37,7 +37,7 @@ def value(of: object) -> str:
         return str(int(of))
     if isinstance(of, float) and math.isfinite(of):
         return repr(float(of))
-    # What numpy, pandas and others have is a list or a number then.
+    # Values of numpy, pandas and others are a list or a number now.
     plain = getattr(of, "tolist", None)
     if callable(plain):
         return value(plain())
@@ -46,12 +46,12 @@ def value(of: object) -> str:
 
 
 def document(of: Mapping[str, Any]) -> str:
-    """A whole file: each key of the outermost dictionary in a line of its own."""
+    """Formats a file: one line for each key of the outermost dictionary."""
     return "".join(f"{key(name)} = {value(item)}\n" for name, item in of.items())
 
 
 def changes(sets: Mapping[str, Any] | Sequence[str] | None) -> list[str]:
-    """Changes of a scenario, as `--set` takes them."""
+    """Formats changes of a scenario, as for `--set`."""
     if sets is None:
         return []
     if isinstance(sets, Mapping):

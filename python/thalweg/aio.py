@@ -1,9 +1,9 @@
-"""Calls that take long, for asyncio: others go on meanwhile.
+"""Long calls for asyncio: other tasks continue meanwhile.
 
 >>> result = await thalweg.aio.run("dumbbell", seed=7)
 >>> received, sent = await asyncio.gather(thalweg.aio.recv("inbox", trust=key), thalweg.aio.send(["data"], "host"))
 
-A call that is cancelled ends its runs or its transfer: they are over when `CancelledError` comes.
+Cancelling a call ends its runs or its transfer, before `CancelledError` is raised.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ async def _awaited(call: Callable[[], _T]) -> _T:
     stop = _thalweg.Stop()
     before = _stop.set(stop)
     try:
-        # The thread has the context of this moment.
+        # The thread gets the current context.
         work = asyncio.ensure_future(asyncio.to_thread(call))
         await asyncio.sleep(0)
     finally:

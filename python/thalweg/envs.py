@@ -1,4 +1,4 @@
-"""Environments for learning: an agent sets the window of a flow, and sees what its sender sees.
+"""Environments for reinforcement learning: an agent sets the window of a flow, and observes its sender's samples.
 
 >>> import thalweg.envs
 >>> envs = thalweg.envs.VectorEnv("two-flows", 64, set={"flow.1.scheme": "agent"})
@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, _whole, compare
+from . import Controller, Controllers, Result, Sample, ScenarioError, Table, _text, _thalweg, _integer, compare
 from ._errors import error
 from ._results import joined
 from ._toml import Scenario, changes
@@ -31,15 +31,15 @@ __all__ = ["COLUMNS", "FEATURES", "FRAME_STEPS", "Baselines", "Env", "VectorEnv"
 
 Array: TypeAlias = NDArray[Any]
 Samples: TypeAlias = Mapping[str, Array]
-"""What agents saw in a step, an array for each column of `COLUMNS`."""
+"""Samples of agents for a step: an array for each column of `COLUMNS`."""
 Vary: TypeAlias = Mapping[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]
 
 COLUMNS: tuple[str, ...] = tuple(_thalweg.Environments.columns)
-"""The columns of samples: those of `thalweg.Sample`, with `path_rate` and `path_rtt` of the empty path, and `over`."""
+"""Columns of samples: the fields of `thalweg.Sample`, with `path_rate` and `path_rtt` of the empty path, and `over`."""
 
 FEATURES = ("queueing", "trend", "loss", "marks", "delivered", "window", "base")
-"""What an observation has: the queueing delay and its change, in shortest round trips; the shares of packets lost and marked; packets
-acknowledged, in windows; the logarithm of the window (2^10 is 1), and that of the shortest round trip (100 ms is 1, 10 ms 0)."""
+"""Features of an observation: the queueing delay and its change, in minimum round trips; the shares of packets lost and marked; packets
+acknowledged, in windows; the logarithm of the window (2^10 is 1), and of the minimum round trip (100 ms is 1, 10 ms 0)."""
 
 _BOUNDS = ((0.0, 10.0), (-10.0, 10.0), (0.0, 1.0), (0.0, 1.0), (0.0, 10.0), (0.0, 3.0), (-4.0, 4.0))
 _LOW = numpy.array([low for low, _ in _BOUNDS], dtype=numpy.float32)
@@ -49,7 +49,7 @@ _PACE = 1.25
 
 
 def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
-    """The observations, and the round-trip times that the next step compares with. `last` are those of the step before."""
+    """Returns the observations, and the round-trip times for comparison in the next step. `last` are those of the previous step."""
     base = seen["min_rtt"]
     known = base > 0
     base = numpy.where(known, base, 1.0)
@@ -63,7 +63,7 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
         seen["lost"] / numpy.maximum(acked + seen["lost"], 1),
         seen["marks"] / numpy.maximum(acked, 1),
         acked / numpy.maximum(seen["window"], 1),
-        # Of a flow that has not begun there is none.
+        # There is none before the flow starts.
         numpy.log2(numpy.maximum(seen["window"], 1)) / 10,
         numpy.where(known, numpy.log10(base) + 2, 0.0),
     )
@@ -72,25 +72,25 @@ def _features(seen: Samples, last: Array) -> tuple[Array, Array]:
 
 
 def _decide(seen: Samples, actions: Array, pace: bool) -> tuple[Array, Array]:
-    """The windows and the pacing rates of actions."""
+    """Returns the windows and the pacing rates of actions."""
     windows = numpy.clip(seen["window"] * numpy.exp2(actions), 1.0, _MOST_WINDOW)
     if not pace:
         return windows, numpy.full_like(windows, numpy.nan)
-    # Before the first round trip is measured there is nothing to spread over.
+    # No pacing before the first round-trip sample.
     rates = _PACE * windows * seen["segment"] * 8 / seen["smoothed_rtt"]
     return windows, numpy.maximum(rates, 1.0)
 
 
 def power(seen: Samples) -> Array:
-    """The reward without another: goodput as a share of the path's rate, times the empty path's round trip as a share of that measured,
-    less the share of packets lost. From -1 to 1."""
+    """Default reward: goodput as a share of the path's rate, times the ratio of the empty path's round trip to the measured one, less the
+    share of packets lost. From -1 to 1."""
     throughput = seen["acked_bytes"] * 8 / numpy.maximum(seen["interval"], 1e-9) / seen["path_rate"]
     delay = numpy.where(numpy.isnan(seen["rtt"]), 0.0, seen["path_rtt"] / seen["rtt"])
     lost = seen["lost"] / numpy.maximum(seen["acked"] + seen["lost"], 1)
     return numpy.asarray(numpy.clip(numpy.nan_to_num(throughput), 0.0, 1.0) * numpy.clip(delay, 0.0, 1.0) - lost)
 
 
-# The same for one simulation, whose samples are numbers: arrays of one cost a hundred times what they hold.
+# The same for one simulation, with plain numbers: arrays of length one cost a hundred times as much.
 
 _One: TypeAlias = Mapping[str, Any]
 
@@ -131,25 +131,25 @@ def _power_of_one(seen: _One) -> float:
 
 
 def _known(cells: Sequence[float]) -> dict[str, Any]:
-    """Samples of one agent, by name; None where nothing is known, as in `thalweg.Sample`."""
+    """Returns the samples of one agent, by name; None if unknown, as in `thalweg.Sample`."""
     return {name: None if cell != cell else cell for name, cell in zip(COLUMNS, cells)}
 
 
 def generators(seed: int | None, count: int) -> list[numpy.random.Generator]:
-    """Generators for so many environments, of which no two share anything, whatever their seeds."""
-    whole = None if seed is None else _whole("seed", seed, 0, 2**128)
-    return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(whole).spawn(count)]
+    """Returns independent generators for `count` environments, for any seeds."""
+    checked_seed = None if seed is None else _integer("seed", seed, 0, 2**128)
+    return [numpy.random.default_rng(of) for of in numpy.random.SeedSequence(checked_seed).spawn(count)]
 
 
 def episode(generator: numpy.random.Generator, vary: Vary) -> tuple[int, list[str]]:
-    """The seed of the next episode, and its changes of the scenario."""
+    """Returns the seed of the next episode, and its changes of the scenario."""
     seed = int(generator.integers(1 << 53))
     chosen = {key: of(generator) if callable(of) else of[int(generator.integers(len(of)))] for key, of in vary.items()}
     return seed, changes(chosen)
 
 
 def checked(vary: Vary | None) -> dict[str, Sequence[Any] | Callable[[numpy.random.Generator], Any]]:
-    """What is varied, by key."""
+    """Checks the varied keys; returns them with their choices."""
     for key, of in (vary or {}).items():
         if not callable(of) and (isinstance(of, str) or not hasattr(of, "__getitem__") or len(of) == 0):
             raise ScenarioError(f"vary: `{key}` has a list of values or a function of a random generator, and not {of!r}")
@@ -179,10 +179,10 @@ class _Simulations:
         if ecn not in (None, "classic", "l4s"):
             raise ScenarioError(f'ecn is None, "classic" (ECT(0), RFC 3168) or "l4s" (ECT(1), RFC 9331), and not {ecn!r}')
         name, text = _text(scenario)
-        threads = None if jobs is None else _whole("jobs", jobs, 1, 2**16)
-        native, code, said = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
+        threads = None if jobs is None else _integer("jobs", jobs, 1, 2**16)
+        native, code, messages = _thalweg.Environments.new(name, text, changes(set), count, interval, longest, delay, threads, ecn)
         if native is None:
-            raise error(code, said)
+            raise error(code, messages)
         self._native, self._interval = native, interval
         self.names = native.names
         self.agents = len(self.names)
@@ -195,57 +195,58 @@ class _Simulations:
         contiguous = [numpy.ascontiguousarray(array, dtype=numpy.float64) for array in (windows, rates)]
         self._check(self._native.step(contiguous[0], contiguous[1], self._cells))
 
-    def _check(self, said: tuple[int, str]) -> None:
-        if said[0] != 0:
-            raise error(*said)
+    def _check(self, messages: tuple[int, str]) -> None:
+        if messages[0] != 0:
+            raise error(*messages)
 
     def reset_one(self, seed: int, varied: list[str]) -> dict[str, Any]:
-        """Begins a new episode of the only simulation, which has one agent; gives what that sees."""
-        cells, code, said = self._native.reset_one(seed, varied)
-        self._check((code, said))
+        """Begins a new episode of the only simulation, which has one agent; returns its sample."""
+        cells, code, messages = self._native.reset_one(seed, varied)
+        self._check((code, messages))
         return _known(cells)
 
     def step_one(self, window: float, rate: float) -> dict[str, Any]:
-        """Takes the decision of the only agent; gives what it sees."""
-        cells, code, said = self._native.step_one(window, rate)
-        self._check((code, said))
+        """Takes the decision of the only agent; returns its next sample."""
+        cells, code, messages = self._native.step_one(window, rate)
+        self._check((code, messages))
         return _known(cells)
 
     def length(self, varied: list[str], steps: int | None) -> tuple[float, float]:
-        """The duration of an episode and the warm-up of its measurements. A step of a round trip is one of the empty path."""
-        told, code, said = self._native.length(varied)
-        if told is None:
-            raise error(code, said)
-        duration, warmup, rtt = told
+        """Returns the duration of an episode and the warm-up of its measurements. A step of a round trip counts as a round trip of the
+        empty path."""
+        lengths, code, messages = self._native.length(varied)
+        if lengths is None:
+            raise error(code, messages)
+        duration, warmup, rtt = lengths
         if steps is not None and (step := self._interval or rtt) is not None:
-            # The time before the first decision is no step.
+            # The time before the first decision is not a step.
             duration = min(duration, (steps + 1) * step)
         return duration, warmup if warmup < duration else 0.0
 
     def seen(self, agent: int) -> dict[str, Array]:
-        """What an agent of each simulation saw last."""
+        """Returns the last samples of one agent in each simulation."""
         cells = self._cells[:, agent].T.copy()
         return dict(zip(COLUMNS, cells))
 
     def seen_by_agents(self) -> dict[str, Array]:
-        """What each agent of the first simulation saw last."""
+        """Returns the last samples of each agent of the first simulation."""
         return dict(zip(COLUMNS, self._cells[0].T.copy()))
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Simulations of a scenario in which one flow has the scheme `agent`, each with random numbers of its own.
+    """Simulations of a scenario in which one flow has the scheme `agent`, each with an independent random stream.
 
-    An action from -1 to 1 is by how many powers of two the window changes; with `pace` packets are spread at 1.25 windows a round trip.
+    An action from -1 to 1 is the base-2 logarithm of the window's change; with `pace` packets are paced at 1.25 windows a round trip.
     An observation has `FEATURES`. A step is a round trip of the flow, but no longer than `longest`, or the `interval` in seconds; an
-    action holds `delay` seconds after it was taken. An episode is truncated after `steps`, or else when the scenario's duration is
-    over, and terminates when the flow has delivered all that it had to. By `autoreset_mode` the step after that resets it
-    (`AutoresetMode.NEXT_STEP`), or the same one does, whose infos then hold `final_obs` and `final_info` (`SAME_STEP`), or nobody but
+    action takes effect `delay` seconds later. An episode is truncated after `steps`, or else at the end of the scenario's
+    duration, and terminates when the flow has delivered all of its data. By `autoreset_mode` the step after that resets it
+    (`AutoresetMode.NEXT_STEP`), or the same one does, whose infos then hold `final_obs` and `final_info` (`SAME_STEP`), or only
     `reset(options={"reset_mask": mask})` (`DISABLED`).
 
     `vary` changes the scenario in each episode: for a key, as `set` takes them, a list to choose from, or a function of a random
     generator. `reward` is a function of the samples of all simulations (`COLUMNS`). Infos hold these samples and the seeds. With
-    `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, it is as the scenario says. `render_mode`
-    "ansi" has `render` tell in a line of each what it does, "rgb_array" draw its last `FRAME_STEPS` steps."""
+    `ecn="classic"` or "l4s" queues may mark the agent's packets (ECT(0) or ECT(1)); without, the scenario decides. With `render_mode`
+    "ansi" `render` returns a line for each, with "rgb_array" a picture of its last `FRAME_STEPS` steps."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
@@ -267,7 +268,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         ecn: str | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.num_envs = num_envs = _whole("num_envs", num_envs, 1, 2**24)
+        self.num_envs = num_envs = _integer("num_envs", num_envs, 1, 2**24)
         self.render_mode = _render_mode(render_mode)
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self._mode}
@@ -276,7 +277,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._scenario, self._set, self._vary = scenario, set, checked(vary)
-        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
         self._pace, self._reward = pace, reward
         self._simulations = _Simulations(scenario, set, num_envs, interval, longest, delay, jobs, ecn)
         if self._simulations.agents != 1:
@@ -293,8 +294,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begins new episodes. Simulation i draws its seeds, and what varies, from stream i of `seed`, or of the one at place i of a list its
-        first: no two have anything in common. With a `reset_mask` among the options the others go on where they are."""
+        """Begins new episodes. Simulation i draws its seeds and varied values from stream i of `seed`, or from the first stream of item i
+        of a list: all are independent. With a `reset_mask` among the options the other simulations continue."""
         mask = numpy.asarray((options or {}).get("reset_mask", numpy.ones(self.num_envs, dtype=bool)))
         if mask.shape != (self.num_envs,) or mask.dtype != bool:
             raise ScenarioError(f"a reset_mask has a truth value for each of {self.num_envs} environments")
@@ -316,7 +317,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._observations, self._infos()
 
     def _renew(self, mask: Array) -> None:
-        """Begins new episodes where the mask says so."""
+        """Begins new episodes where the mask is true."""
         self._begin(numpy.flatnonzero(mask).tolist())
         self._seen = self._simulations.seen(0)
         self._remember()
@@ -337,7 +338,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._last[which] = numpy.nan
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Takes an action for each simulation, and goes on to the next decision of each. Of one that was over this is a reset."""
+        """Takes an action for each simulation, and advances each to its next decision. A simulation that was over is reset."""
         if not self._seen:
             raise gymnasium.error.ResetNeeded("reset the environments before the first step")
         taken = numpy.asarray(actions, dtype=numpy.float64).reshape(self.num_envs)
@@ -373,7 +374,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return {**self._seen, "seed": self._seeds.copy()}
 
     def render(self) -> tuple[str, ...] | tuple[Array, ...] | None:
-        """A line of each simulation, in the render mode "ansi"; in "rgb_array" a picture of each."""
+        """Returns a line for each simulation, in the render mode "ansi"; in "rgb_array" a picture of each."""
         if self.render_mode is None or not self._seen:
             return None
         if self.render_mode == "rgb_array":
@@ -397,12 +398,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         reps: int = 1,
         controllers: Controllers | None = None,
     ) -> "Baselines":
-        """Runs schemes in the place of the agent through the first episodes of so many simulations under this seed: the same paths, traffic,
-        losses and, where `steps` bounds them, lengths. A step of a round trip counts as one of the empty path there."""
+        """Runs schemes in place of the agent through the first episodes of this many simulations with this seed: the same paths, traffic,
+        losses and, if `steps` bounds them, lengths. A step of a round trip counts as a round trip of the empty path."""
         results = []
-        for generator in generators(seed, _whole("reps", reps, 1, 2**24)):
+        for generator in generators(seed, _integer("reps", reps, 1, 2**24)):
             first, varied = episode(generator, self._vary)
-            # Later changes of a key count.
+            # Later changes of a key take precedence.
             sets = [*changes(self._set), *varied]
             duration, warmup = self._simulations.length(varied, self._steps)
             sets += [f"duration={duration!r}", f"warmup={warmup!r}", *changes(set)]
@@ -411,7 +412,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 
 class Baselines:
-    """What schemes did in the episodes of an environment."""
+    """Results of schemes in the episodes of an environment."""
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = list(results)
@@ -424,7 +425,7 @@ class Baselines:
 
     @cached_property
     def totals(self) -> Table:
-        """A row for each scheme in each episode, with the values of the whole network."""
+        """A row for each scheme in each episode, with the values of the network."""
         return joined("episode", [result.totals for result in self.results])
 
     def __iter__(self) -> Iterator[Result]:
@@ -458,11 +459,11 @@ def _render_mode(mode: str | None) -> str | None:
 
 
 FRAME_STEPS = 512
-"""The steps that a picture of an environment shows."""
+"""Number of steps in the picture of an environment."""
 
 
 class _Past:
-    """The last steps of a simulation, for pictures."""
+    """Last steps of a simulation, for pictures."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, float, float, float]] = deque(maxlen=FRAME_STEPS)
@@ -472,7 +473,7 @@ class _Past:
         self._steps.clear()
 
     def add(self, seen: _One) -> None:
-        """Adds a step, unless it is the last one still: of an episode that is over."""
+        """Adds a step, unless it repeats the last one, as after the end of an episode."""
         now = _or_nan(seen["now"])
         if self._steps and now <= self._steps[-1][0]:
             return
@@ -480,7 +481,7 @@ class _Past:
         self._steps.append((now, _or_nan(seen["window"]), _or_nan(seen["rtt"]) * 1e3, rate))
 
     def frame(self) -> Array:
-        """The picture: rows of pixels of red, green and blue."""
+        """Returns the picture: rows of RGB pixels."""
         times, windows, rtts, rates = zip(*self._steps)
         titles = ("Window, segments", "Round-trip time, ms", "Delivery rate, Mbit/s")
         past = [(title, list(values)) for title, values in zip(titles, (windows, rtts, rates))]
@@ -493,14 +494,14 @@ def _or_nan(cell: float | None) -> float:
 
 
 def _line(seen: _One) -> str:
-    """What a simulation does, in a line."""
+    """Describes a simulation in a line."""
     rtt = "      -" if seen["rtt"] is None else f"{seen['rtt'] * 1e3:7.2f}"
     rate = seen["acked_bytes"] * 8e-6 / max(seen["interval"], 1e-9)
     return f"{seen['now']:9.3f} s  window {seen['window']:8.1f}  rtt {rtt} ms  {rate:9.3f} Mbit/s  lost {seen['lost']:.0f}  marked {seen['marks']:.0f}"
 
 
 class Env(gymnasium.Env[Any, Any]):
-    """One simulation, as `VectorEnv` has many, with the same arguments. In infos what is not known is None."""
+    """One simulation, with the arguments of `VectorEnv`. In infos unknown values are None."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20}
 
@@ -523,7 +524,7 @@ class Env(gymnasium.Env[Any, Any]):
         self.action_space = Box(-1.0, 1.0, (1,))
         self.render_mode = _render_mode(render_mode)
         self._vary, self._pace, self._reward = checked(vary), pace, reward
-        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
         self._simulations = _Simulations(scenario, set, 1, interval, longest, delay, 1, ecn)
         if self._simulations.agents != 1:
             raise ScenarioError(f"one flow has the scheme `agent` in an Env, and {self._simulations.agents} have")
@@ -547,7 +548,7 @@ class Env(gymnasium.Env[Any, Any]):
         return numpy.array(observation, dtype=numpy.float32), {**self._seen, "seed": self._seed}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Takes an action, and goes on to the next decision."""
+        """Takes an action, and advances to the next decision."""
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: reset the environment")
         taken = min(max(_number(action), -1.0), 1.0)
@@ -569,14 +570,14 @@ class Env(gymnasium.Env[Any, Any]):
         return float(self._reward(arrays)[0])
 
     def render(self) -> str | Array | None:
-        """A line that tells what the flow does, in the render mode "ansi"; in "rgb_array" a picture of its last steps."""
+        """Returns a line that describes the flow, in the render mode "ansi"; in "rgb_array" a picture of its last steps."""
         if self.render_mode is None or not self._seen:
             return None
         return _line(self._seen) if self._past is None else self._past.frame()
 
 
 def _number(action: Any) -> float:
-    """An action as a number: one, or an array or a list of one."""
+    """Returns an action as a number: a number, or an array or a list of one."""
     while not isinstance(action, (int, float)):
         item = getattr(action, "item", None)
         action = item() if callable(item) else action[0]
@@ -586,8 +587,8 @@ def _number(action: Any) -> float:
 
 
 def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | None = None) -> type[Controller]:
-    """A controller that does what a policy says: a function from an observation to an action, as an environment with a step of a round
-    trip has them. `ecn` is that of controllers."""
+    """Returns a controller that follows a policy: a function from an observation to an action, as in an environment with a step of a
+    round trip. `ecn` is as for controllers."""
     codepoint = ecn
 
     class Policy(Controller):
@@ -605,10 +606,10 @@ def controller(policy: Callable[[Array], Any], *, pace: bool = True, ecn: str | 
             self.pacing_rate = None if math.isnan(rate) else rate
 
         def on_loss(self, sample: Sample) -> None:
-            """The policy sees losses with the round trip."""
+            """Does nothing: the policy sees losses in the next sample."""
 
         def on_undo(self, window: float) -> None:
-            """Who decides has decided."""
+            """Does nothing: decisions are not undone."""
 
     return Policy
 

@@ -7,7 +7,7 @@ import numpy
 import pettingzoo
 from gymnasium.spaces import Box, Space
 
-from . import _whole
+from . import _integer
 from ._toml import Scenario
 from .envs import _HIGH, _LOW, Array, Samples, Vary, _decide, _features, _known, _Simulations, checked, episode, generators, power
 
@@ -17,8 +17,8 @@ __all__ = ["ParallelEnv"]
 class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """A scenario in which several flows have the scheme `agent`; agents have the flows' names.
 
-    All decide at the same times, every `interval` seconds. Observations, actions, rewards and the other arguments are those of
-    `thalweg.envs.VectorEnv`; in infos what is not known is None."""
+    All decide at the same times, every `interval` seconds. Observations, actions, rewards and the other arguments are as in
+    `thalweg.envs.VectorEnv`; in infos unknown values are None."""
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "thalweg"}
 
@@ -42,18 +42,18 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.action_spaces = {name: Box(-1.0, 1.0, (1,)) for name in self.possible_agents}
         self.render_mode = None
         self._vary, self._pace, self._reward = checked(vary), pace, reward
-        self._steps = None if steps is None else _whole("steps", steps, 1, 2**63 - 1)
+        self._steps = None if steps is None else _integer("steps", steps, 1, 2**63 - 1)
         self._generator = generators(None, 1)[0]
         self._taken = 0
         self._last: Array = numpy.array([])
         self._seen: dict[str, Array] = {}
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """The space of an agent's observations."""
+        """Returns the space of an agent's observations."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Space[Any]:
-        """The space of an agent's actions."""
+        """Returns the space of an agent's actions."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -79,7 +79,7 @@ class ParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     def step(
         self, actions: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """Takes an action of each agent that is left, and goes on to the next decision."""
+        """Takes an action of each remaining agent, and advances to the next decision."""
         taken = numpy.zeros(len(self.possible_agents))
         for row, name in enumerate(self.possible_agents):
             if name in self.agents:

@@ -1,4 +1,4 @@
-"""`thalweg.envs.VectorEnv` as stable-baselines3 takes environments: `pip install thalweg[envs] stable-baselines3`.
+"""`thalweg.envs.VectorEnv` for stable-baselines3: `pip install thalweg[envs] stable-baselines3`.
 
 >>> model = stable_baselines3.PPO("MlpPolicy", thalweg.sb3.VecEnv(scenario, 64, steps=150))
 """
@@ -17,8 +17,8 @@ __all__ = ["VecEnv"]
 
 
 class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
-    """Simulations of a scenario, with the arguments of `thalweg.envs.VectorEnv`, which is `envs`. All are one object: attributes are those of
-    all, and methods are called once."""
+    """Simulations of a scenario, with the arguments of `thalweg.envs.VectorEnv`, available as `envs`. All simulations are one object:
+    attributes are shared, and methods are called once."""
 
     def __init__(self, scenario: Scenario, num_envs: int = 1, **options: Any) -> None:
         self.envs = VectorEnv(scenario, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
@@ -27,12 +27,12 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
         super().__init__(num_envs, self.envs.single_observation_space, self.envs.single_action_space)
 
     def reset(self) -> Array:
-        """Begins new episodes: those of the seed that `seed` was called with, or else the next."""
+        """Begins new episodes: with the seed set by `seed`, or else the next ones."""
         seeds = getattr(self, "_seeds", None)
         seed = seeds[0] if seeds else None
         observations, infos = self.envs.reset(seed=seed)
         self.reset_infos = _rows(infos, self.num_envs)
-        # A seed counts once.
+        # A seed is used once.
         self._reset_seeds()
         self._reset_options()
         return observations
@@ -42,21 +42,21 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
         self._actions = actions
 
     def step_wait(self) -> tuple[Array, Array, Array, list[dict[str, Any]]]:
-        """Goes on to the next decisions; of an episode that is over the last observation is in its infos."""
+        """Advances to the next decisions; the last observation of a finished episode is in its infos."""
         observations, rewards, ended, cut, infos = self.envs.step(self._actions)
         over = ended | cut
-        told = _rows(infos, self.num_envs)
+        env_infos = _rows(infos, self.num_envs)
         for number in numpy.flatnonzero(over):
-            told[number]["terminal_observation"] = infos["final_obs"][number]
-            told[number]["TimeLimit.truncated"] = bool(cut[number] and not ended[number])
-        return observations, rewards.astype(numpy.float32), over, told
+            env_infos[number]["terminal_observation"] = infos["final_obs"][number]
+            env_infos[number]["TimeLimit.truncated"] = bool(cut[number] and not ended[number])
+        return observations, rewards.astype(numpy.float32), over, env_infos
 
     def close(self) -> None:
         """Ends the simulations."""
         self.envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the simulations, for each of them."""
+        """Returns an attribute of the simulations, for each of them."""
         return [getattr(self.envs, attr_name)] * len(self._named(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -84,6 +84,6 @@ class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
 
 
 def _rows(infos: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """Infos of each simulation."""
+    """Returns the infos of each simulation."""
     plain = {name: of for name, of in infos.items() if isinstance(of, numpy.ndarray) and not name.startswith(("final_", "_final"))}
     return [{name: of[number] for name, of in plain.items()} for number in range(count)]

@@ -1,4 +1,4 @@
-//! The command `thalweg` with a congestion controller of one's own: `compare dumbbell --schemes cubic,aimd:decrease=0.7`.
+//! The command `thalweg` with a custom congestion controller: `compare dumbbell --schemes cubic,aimd:decrease=0.7`.
 
 use std::process::ExitCode;
 use thalweg::Registry;

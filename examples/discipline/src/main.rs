@@ -1,4 +1,4 @@
-//! The command `thalweg` with a queue discipline of one's own, `newest-first`: `queue = { discipline = "newest-first" }`.
+//! The command `thalweg` with a custom queue discipline, `newest-first`: `queue = { discipline = "newest-first" }`.
 
 use std::collections::VecDeque;
 use std::process::ExitCode;
@@ -8,20 +8,20 @@ use thalweg_catalog::{DisciplineDescription, Key, Keys, Kind, Range, bind};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Limit, Streams, Traits};
 
-/// The configuration of [`NewestFirst`].
+/// Configuration of [`NewestFirst`].
 #[derive(Clone, Debug, Default, PartialEq)]
 struct NewestFirstConfig {
-    /// Packets that have waited longer are dropped.
-    patience: Duration,
+    /// Maximum queueing delay; packets that have waited longer are dropped.
+    max_delay: Duration,
 }
 
-/// The packet that came last leaves first, and one that has waited too long does not leave at all.
+/// LIFO queue that drops packets after a maximum queueing delay.
 #[derive(Debug)]
 struct NewestFirst {
     queue: VecDeque<(Time, Entry)>,
     bytes: u64,
     limit: Limit,
-    patience: Duration,
+    max_delay: Duration,
 }
 
 impl NewestFirst {
@@ -51,7 +51,7 @@ impl Discipline for NewestFirst {
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        while self.queue.front().is_some_and(|(since, _)| now.since(*since) > self.patience) {
+        while self.queue.front().is_some_and(|(since, _)| now.since(*since) > self.max_delay) {
             self.drop_oldest(DropReason::Early, dropped);
         }
         let (_, entry) = self.queue.pop_back()?;
@@ -73,7 +73,7 @@ impl Configure for NewestFirstConfig {
     const NAME: &'static str = "newest-first";
 
     fn make(&self, limit: Limit, _streams: Streams<'_>) -> NewestFirst {
-        NewestFirst { queue: VecDeque::new(), bytes: 0, limit, patience: self.patience }
+        NewestFirst { queue: VecDeque::new(), bytes: 0, limit, max_delay: self.max_delay }
     }
 
     fn traits(&self) -> Traits {
@@ -88,7 +88,7 @@ impl Configure for NewestFirstConfig {
     }
 
     fn words(&self) -> String {
-        format!("newest first, with a patience of {}", self.patience)
+        format!("newest first, with a patience of {}", self.max_delay)
     }
 }
 
@@ -100,7 +100,7 @@ const KEYS: &[Key] = &[key(
 )
 .within(Range::POSITIVE, "")];
 
-bind!(NewestFirstConfig { patience: "patience" });
+bind!(NewestFirstConfig { max_delay: "patience" });
 
 static NEWEST_FIRST: DisciplineDescription = DisciplineDescription::new::<NewestFirstConfig>(
     "The packet that came last leaves first; those that have waited too long are dropped.",

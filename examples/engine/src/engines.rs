@@ -1,4 +1,4 @@
-//! The engines of stop-and-wait: what they are told, and what they want done next.
+//! Stop-and-wait engines.
 
 use crate::Config;
 use crate::pdu::Pdu;
@@ -9,12 +9,12 @@ use thalweg_proto::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, 
 use thalweg_proto::units::Time;
 use thalweg_proto::{Engine, Output};
 
-/// The sender.
+/// Sender of stop-and-wait.
 #[derive(Debug)]
 pub struct Sender<P: Payload> {
     config: Config,
     queue: P::Queue,
-    /// The packet under way, and when it leaves again.
+    /// Packet in flight, and the time of its retransmission.
     outstanding: Option<(P, Time)>,
     next: u64,
     is_writable: bool,
@@ -26,7 +26,7 @@ pub struct Sender<P: Payload> {
 }
 
 impl<P: Payload> Sender<P> {
-    /// A sender with nothing to send yet.
+    /// Creates a sender without data.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -122,7 +122,7 @@ impl<P: Payload> End for Sender<P> {
     }
 }
 
-/// The receiver.
+/// Receiver of stop-and-wait.
 #[derive(Debug)]
 pub struct Receiver<P> {
     next: u64,
@@ -150,7 +150,7 @@ impl<P: Payload> Engine for Receiver<P> {
         if number > self.next {
             return; // No sender of this protocol sends it.
         }
-        // Whatever comes again is answered once.
+        // Duplicates are acknowledged too.
         self.answer = Some(number);
         if number < self.next {
             self.duplicates += 1;

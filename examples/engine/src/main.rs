@@ -1,6 +1,7 @@
-//! The command `thalweg` with an engine family of one's own: stop-and-wait, `thalweg compare wire.toml --schemes stop-and-wait,sscop`.
+//! The command `thalweg` with a custom engine family: stop-and-wait, `thalweg compare wire.toml --schemes
+//! stop-and-wait,sscop`.
 //!
-//! One packet at a time: the sender waits for its acknowledgement, and sends it again after a time-out.
+//! One packet is in flight at a time: the sender waits for its acknowledgement, and retransmits it after a time-out.
 
 mod engines;
 mod pdu;
@@ -15,12 +16,12 @@ use thalweg_catalog::{Family, Kind, Properties, Range, SchemeDescription, Scheme
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Duration;
 
-/// The configuration of both ends.
+/// Configuration of both ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Config {
-    /// The largest payload of a packet in bytes.
+    /// Maximum payload of a packet, in bytes.
     segment: u32,
-    /// A packet that has not been acknowledged after this time is sent again.
+    /// Retransmission timeout of an unacknowledged packet.
     timeout: Duration,
 }
 
@@ -74,7 +75,12 @@ bind!(Config { segment: "segment", timeout: "timeout" });
 
 static STOP_AND_WAIT: SchemeDescription = SchemeDescription::of_family::<Config>(
     "Stop-and-wait: one packet at a time.",
-    Keys { own: KEYS, shared: &[SIZES], usual: &[("segment", "1000 B"), ("header", "36 B")], presets: &[] },
+    Keys {
+        own: KEYS,
+        shared: &[SIZES],
+        defaults: &[("segment", "1000 B"), ("header", "36 B")],
+        presets: &[],
+    },
     SchemeTraits::RELIABLE,
 );
 

@@ -1,19 +1,19 @@
-//! The PDUs of stop-and-wait, and their bytes: a kind, the number of a packet (8, big-endian), and in data the payload.
+//! PDUs of stop-and-wait and their encoding: a kind, a packet number (8 bytes, big-endian), and the payload of data.
 
 use core::ops::Range;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, Wire};
 
-/// A PDU.
+/// PDU of stop-and-wait.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pdu<P> {
-    /// A packet, by its number from 0.
+    /// Data packet with its number, from 0.
     Data(u64, P),
-    /// The packet of that number has arrived.
+    /// Acknowledgement of the packet with this number.
     Ack(u64),
 }
 
-/// Bytes before the payload.
+/// Header size, in bytes.
 pub const HEADER: u32 = 9;
 
 const DATA: u8 = 1;

@@ -95,7 +95,7 @@ impl Meter {
     }
 }
 
-/// Says that the receiver may be called now.
+/// Signals that the receiver may be called.
 pub fn ready() {
     eprintln!("ready");
 }

@@ -1,5 +1,5 @@
-//! Datagrams of the same size with nothing above them: no encryption, no acknowledgement, no order. What is lost for
-//! want of room at the receiver is not counted. This is a ceiling and no transport.
+//! UDP datagrams of the same size without encryption, acknowledgements or ordering. Datagrams dropped by a full receive
+//! buffer are not counted. The result is an upper bound, not a transport.
 
 use live_peers::{Arguments, Meter, ready};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
