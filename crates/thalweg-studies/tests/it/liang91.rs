@@ -1,6 +1,7 @@
-//! Complete reproduction of Liang (1991): all numbers as recorded, and the page consistent with them.
+//! Complete reproduction of Liang (1991): all numbers as recorded, and the pages consistent with them.
 //!
-//! `THALWEG_BLESS=1 cargo test --release --workspace --test it liang91::` rewrites both.
+//! `THALWEG_BLESS=1 cargo test --release --workspace --test it liang91::` rewrites the record and the tables of
+//! `docs/papers/liang91-values.md`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -158,11 +159,11 @@ fn messages_are_counted_within_one() {
 
 const MARK: &str = "<!-- tables -->\n\n";
 
-/// The page contains the tables as the command prints them with lines of any length. It explains every difference above
-/// 10 %, or states that it cannot: a line of its list names the table, scheme and metric.
+/// The page of values contains the tables as the command prints them with lines of any length. Above them it explains
+/// every difference above 10 %, or states that it cannot: a line of its list names the table, scheme and metric.
 #[test]
 fn the_page_is_true() {
-    let path = root().join("docs/papers/liang91.md");
+    let path = root().join("docs/papers/liang91-values.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (text, shown) = page.split_once(MARK).unwrap();
     let style = Style { columns: usize::MAX, ..Style::PLAIN };
