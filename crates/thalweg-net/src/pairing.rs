@@ -140,7 +140,7 @@ pub fn initiate(
 /// Runs the client side with caller-supplied random bytes.
 ///
 /// # Errors
-/// Returns the errors of [`ask`].
+/// Returns the errors of [`initiate`].
 pub fn initiate_with(
     entropy: &mut dyn Entropy,
     code: &Code,
