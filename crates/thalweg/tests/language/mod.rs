@@ -20,8 +20,8 @@ pub enum Place {
 /// A word or phrase, and the term to use.
 #[derive(Debug)]
 pub struct Rule {
-    /// For names a word of an identifier, or with `_` at its end the beginning of one; for prose one or several words, of which
-    /// `..` stands for any others of the sentence; for text a literal.
+    /// For names a word of an identifier, in capitals a word of a constant; for prose one or several words, with `..` for any
+    /// others of the sentence; for text a literal.
     pub banned: &'static str,
     pub better: &'static str,
     pub place: Place,
@@ -48,8 +48,8 @@ const fn rule(banned: &'static str, better: &'static str, place: Place) -> Rule 
 
 /// All rules. A word belongs here if it has one meaning in this project and none in the field.
 pub const RULES: &[Rule] = &[
-    rule("MOST_", "MAX_", Place::Names),
-    rule("LEAST_", "MIN_", Place::Names),
+    rule("MOST", "MAX", Place::Names),
+    rule("LEAST", "MIN", Place::Names),
     rule("--most-", "--max-", Place::Text),
     rule("--least-", "--min-", Place::Text),
     // Machines.
@@ -169,8 +169,8 @@ fn in_names(code: &str) -> Vec<Finding> {
     for (at, line) in code.lines().enumerate() {
         for name in line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
             let words = words_of(name);
-            let is_banned = |rule: &&&Rule| match rule.banned.ends_with('_') {
-                true => name.starts_with(rule.banned),
+            let is_banned = |rule: &&&Rule| match rule.banned.starts_with(char::is_uppercase) {
+                true => words.contains(&rule.banned),
                 false => words.iter().any(|word| word.eq_ignore_ascii_case(rule.banned)),
             };
             if let Some(rule) = rules.iter().find(is_banned) {
@@ -339,10 +339,7 @@ fn piece(rest: &str, first: char) -> (usize, Kind) {
 fn each_rule_finds_its_word() {
     for rule in RULES {
         let phrase = rule.banned.replace("..", "the packets of a link");
-        let name = match rule.banned.ends_with('_') {
-            true => format!("const {}PACKETS: u32 = 1;\n", rule.banned),
-            false => format!("let last_{}_at = 1;\n", rule.banned),
-        };
+        let name = format!("let last_{}_at = 1;\n", rule.banned);
         let is_found = |found: &[Finding]| found.iter().any(|one| one.line == 1 && one.better == rule.better);
         let names = matches!(rule.place, Place::Names | Place::Both);
         assert!(!names || is_found(&in_rust(&name)), "{rule:?}");
@@ -370,7 +367,7 @@ fn words_are_found_where_they_belong() {
         "let text = \"it was told\n    of a guest\";\nlet raw = r#\"a \"guest\" told\"#;\nlet quote = '\"'; // Quoted.\n",
         "/// `told`, and [a link](told.md).\n///\n/// ```\n/// // It was told.\n/// ```\nfn f<'a>(x: &'a str) {}\n",
         "fn bellman(deskew: u8, foretold: u8) {} // Bellman's bellows, foretold.\n",
-        "/// It waits, so that others go first. Those which go are sent.\nfn at_most_one() {}\n",
+        "/// It waits, so that others go first. Those which go are sent.\nfn at_most_one() -> AtMost {}\n",
     ] {
         let found = in_rust(source);
         assert!(found.is_empty(), "{source}: {found:?}");
