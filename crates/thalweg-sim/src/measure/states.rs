@@ -69,7 +69,7 @@ mod tests {
     fn seen(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
         let mut visits = Visits::default();
         for (millis, name, value) in of {
-            let mut known = [("", 0.0); CongestionState::MAX_KNOWN];
+            let mut known = [("", 0.0); CongestionState::MAX_VARIABLES];
             known[0] = ("bandwidth_bps", *value);
             let state = CongestionState { name, known };
             visits.see(
