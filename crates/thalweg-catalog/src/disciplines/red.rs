@@ -41,7 +41,7 @@ const KEYS: &[Key] = &[
         Kind::Switch,
         "true",
         "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them \
-         unless `harddrop` is set: `false` is its default.",
+         unless it is told `harddrop`: `false` is its default.",
     ),
     key(
         "mean-packet",
