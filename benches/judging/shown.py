@@ -213,7 +213,7 @@ def shown(options):
             found.setdefault(name, {}).setdefault(spec, []).append(value)
         if seed == options.seed:
             drawn[experiment.__name__, spec] = picture
-    print(f"| 100 Mbit/s, 100 ms, 1 BDP unless said | {' | '.join(options.schemes)} |")
+    print(f"| 100 Mbit/s, 100 ms, 1 BDP unless stated | {' | '.join(options.schemes)} |")
     print("| --- |" + " ---: |" * len(options.schemes))
     for name, of in found.items():
         print(f"| {name} | {' | '.join(text(of[spec]) for spec in options.schemes)} |")

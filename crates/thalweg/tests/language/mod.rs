@@ -100,6 +100,7 @@ pub const RULES: &[Rule] = &[
     rule("onset", "service-start delay", Place::Names),
     rule("stamped", "timestamped", Place::Names),
     rule("station", "port or queue", Place::Names),
+    rule("stations", "ports or queues", Place::Names),
     rule("forks", "ECMP groups", Place::Names),
     rule("fate", "impairment outcome", Place::Names),
     rule("parcel", "delayed datagram, or batch codec", Place::Both),
