@@ -146,7 +146,7 @@ pub fn in_document(document: &str) -> Vec<Finding> {
     found
 }
 
-/// Returns the literals that occur nowhere.
+/// Returns the banned literals in a text.
 pub fn in_text(text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for rule in RULES.iter().filter(|rule| rule.place == Place::Text) {
