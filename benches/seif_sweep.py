@@ -109,7 +109,7 @@ def table(rows):
 
 
 def colour(share):
-    """From orange for nothing to blue for all: told apart by everybody."""
+    """A colour from orange (0) to blue (1), distinguishable with any colour vision."""
     nothing, everything = (230, 140, 40), (60, 140, 210)
     return "rgb({},{},{})".format(*(round(low + (high - low) * share) for low, high in zip(nothing, everything)))
 

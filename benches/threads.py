@@ -116,7 +116,7 @@ def recorded(command):
 
 
 def same(thalweg, scenarios, threads, records):
-    """Whether all results are equal; a scenario whose network is not cut runs on one thread whatever it is told."""
+    """Whether all results are equal. A scenario whose network cannot be partitioned runs on one thread."""
     files = [Path(name) for name in scenarios] or sorted((ROOT / "scenarios").rglob("*.toml"))
     if missing := [str(file) for file in files if not file.is_file()]:
         sys.exit(f"there is no file {', '.join(missing)}: expected scenario files, as in scenarios/")

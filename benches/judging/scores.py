@@ -17,7 +17,7 @@ SCORES = {
     "goodput": ("of what is possible", min),
     "delay": ("median round trip, in those of an empty path", max),
     "delay95": ("95th percentile of round trips", max),
-    "again": ("sent for nothing: packets, in those that had to be", max),
+    "again": ("packets sent / packets necessary", max),
     "jain": ("Jain's index", min),
     "beside": ("share beside others, in fair ones", None),
 }

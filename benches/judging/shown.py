@@ -11,10 +11,10 @@ RATE, RTT = 100, 100
 STARTS, END = (0, 10, 40, 45, 60), 90
 STEP = 0.25  # s, of series
 OUTAGE, DROP, BACK = 10, 10, 25
-# Long ways that lose, from a few seconds after the start on: Mbit/s, ms, the loss of packets, the queue in products of rate and round trip.
+# Lossy long fat networks, measured from LONG_WARMUP to LONG_END: Mbit/s, ms, loss rate, queue in BDP.
 LONG = ((5, 50, 200), (300, 600, 1000), (0.001, 0.02, 0.1), (0.25, 2))
 LONG_WARMUP, LONG_END = 10, 60
-# A newcomer has arrived, and a flow has come back, at so much of what it is to have, for so many seconds.
+# A new or recovering flow counts as converged at this fraction of its target, held for this time in seconds.
 NEAR, FOR = 0.8, 2
 
 
@@ -90,10 +90,10 @@ def convergence(spec, options, seed):
     lines = [smooth(run.goodput(flow["name"])) for flow in flows]
     most = possible(RATE)
     second = [point for point in lines[1] if point[0] <= STARTS[2]]
-    return {"second flow at 80 % of its share after, s": reached(second, STARTS[1], NEAR * most / 2),
-            "its share in the end, half a minute later, %": 100 * second[-1][1] / (most / 2),
+    return {"second flow reaches 80 % of its share after, s": reached(second, STARTS[1], NEAR * most / 2),
+            "its final share, half a minute later, %": 100 * second[-1][1] / (most / 2),
             "fifth flow, s": reached(lines[4], STARTS[4], NEAR * most / 5),
-            "its share in the end, %": 100 * lines[4][-1][1] / (most / 5)}, lines
+            "its final share, %": 100 * lines[4][-1][1] / (most / 5)}, lines
 
 
 def trips(spec, options, seed):
@@ -102,8 +102,8 @@ def trips(spec, options, seed):
     flows = [own(spec) | {"name": "near"}, own(spec) | {"name": "far", "access": access}]
     run = Run(f"round trips, {spec}", 60, {"delay": "5 ms"}, flows, options, seed, 20)
     near, far = (run.flows[name]["goodput_bps"] for name in ("near", "far"))
-    return {"10 beside 100 ms: Jain": (near + far) ** 2 / (2 * (near * near + far * far) or 1),
-            "share of the near, %": 100 * near / ((near + far) or 1)}, None
+    return {"RTTs of 10 and 100 ms: Jain's index": (near + far) ** 2 / (2 * (near * near + far * far) or 1),
+            "share of the short RTT, %": 100 * near / ((near + far) or 1)}, None
 
 
 def beside(spec, options, seed):
@@ -124,7 +124,7 @@ def buffers(spec, options, seed):
         flow = run.flows["own"]
         found[f"buffer of {products} BDP: Mbit/s"] = flow["goodput_bps"] / 1e6
         found[f"{products} BDP: queue, 95th percentile, ms"] = 1e3 * (flow["delay_p95_s"] - flow["delay_min_s"])
-        found[f"{products} BDP: sent again, %"] = 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)
+        found[f"{products} BDP: retransmitted, %"] = 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)
     return found, None
 
 
@@ -133,8 +133,8 @@ def outage(spec, options, seed):
     run = Run(f"an outage of 2 s, {spec}", 30, link, [own(spec)], options, seed)
     line = smooth(run.goodput("own"), 2)
     before = statistics.mean(value for at, value in line if OUTAGE - 5 < at <= OUTAGE)
-    return {"outage of 2 s: back at 80 % after, s": reached(line, OUTAGE + 2, NEAR * before),
-            "outage: sent again, %": 100 * run.flows["own"]["retransmissions"] / max(run.flows["own"]["sent_packets"], 1)}, line
+    return {"outage of 2 s: 80 % reached after, s": reached(line, OUTAGE + 2, NEAR * before),
+            "outage: retransmitted, %": 100 * run.flows["own"]["retransmissions"] / max(run.flows["own"]["sent_packets"], 1)}, line
 
 
 def tenth(spec, options, seed):
@@ -145,8 +145,8 @@ def tenth(spec, options, seed):
     queue = run.queue(lambda at: RATE / 10 if DROP < at <= BACK else RATE)
     during = [value for at, value in queue if DROP < at <= BACK]
     before = statistics.mean(value for at, value in line if DROP - 5 < at <= DROP)
-    return {"capacity to a tenth: mean queue, ms": statistics.mean(during),
-            "back to all: 80 % after, s": reached(line, BACK, NEAR * before)}, (line, queue)
+    return {"capacity reduced to a tenth: mean queue, ms": statistics.mean(during),
+            "capacity restored: 80 % reached after, s": reached(line, BACK, NEAR * before)}, (line, queue)
 
 
 def policer(spec, options, seed):
@@ -154,7 +154,7 @@ def policer(spec, options, seed):
     run = Run(f"a policer, {spec}", 30, {"queue": queue}, [own(spec)], options, seed)
     flow = run.flows["own"]
     return {"policer of 20 Mbit/s: Mbit/s": flow["goodput_bps"] / 1e6,
-            "policer: sent again, %": 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)}, None
+            "policer: retransmitted, %": 100 * flow["retransmissions"] / max(flow["sent_packets"], 1)}, None
 
 
 def thousand(spec, options, seed):
@@ -162,9 +162,9 @@ def thousand(spec, options, seed):
     flows = [{**own(spec, 50), "count": 1000, "spread": "5 s"}]
     run = Run(f"1000 flows, {spec}", 20, link, flows, options, seed, 10)
     group = run.groups["own"]
-    return {"1000 flows on 1 Gbit/s, 50 ms: Mbit/s": group["goodput_bps"] / 1e6, "1000 flows: Jain": group["jain"],
+    return {"1000 flows on 1 Gbit/s, 50 ms: Mbit/s": group["goodput_bps"] / 1e6, "1000 flows: Jain's index": group["jain"],
             "1000 flows: queue, median, ms": 1e3 * (group["delay_p50_s"] - 0.025),
-            "1000 flows: sent again, %": 100 * group["retransmissions"] / max(group["sent_packets"], 1)}, None
+            "1000 flows: retransmitted, %": 100 * group["retransmissions"] / max(group["sent_packets"], 1)}, None
 
 
 def short(spec, options, seed):
@@ -172,22 +172,22 @@ def short(spec, options, seed):
         "kind": "poisson", "load": "20 %", "size": {"distribution": "exponential", "mean": "100 kB"}}}
     run = Run(f"short flows, {spec}", 60, {}, [own(spec), files], options, seed)
     group = run.groups["short"]
-    return {"short flows beside it: mean, ms": 1e3 * group["completion_mean_s"],
+    return {"competing short flows: mean completion, ms": 1e3 * group["completion_mean_s"],
             "short flows: 95th percentile, ms": 1e3 * group["completion_p95_s"],
-            "its own, of 80 left, Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
+            "its goodput beside them, of 80 available, Mbit/s": run.flows["own"]["goodput_bps"] / 1e6}, None
 
 
 def long(spec, options, seed):
-    """Each of the long ways, by what is possible there."""
+    """Goodput on each long fat network, relative to the possible."""
     shares = []
     for rate, rtt, loss, products in itertools.product(*LONG):
         link = {"rate": f"{rate} Mbit/s", "delay": f"{rtt / 2} ms", "loss": loss,
                 "queue": buffer(products, rate, rtt)}
-        run = Run(f"a long way that loses, {spec}", LONG_END, link, [own(spec, rtt, rate)], options, seed, LONG_WARMUP)
+        run = Run(f"a lossy long fat network, {spec}", LONG_END, link, [own(spec, rtt, rate)], options, seed, LONG_WARMUP)
         share = run.flows["own"]["goodput_bps"] / 1e6 / (possible(rate) * (1 - loss))
         shares.append(max(share, 1e-3))
-    return {"long ways that lose: of what is possible, geometric mean, %": 100 * statistics.geometric_mean(shares),
-            "the worst of them, %": 100 * min(shares)}, None
+    return {"lossy long fat networks: goodput / possible, geometric mean, %": 100 * statistics.geometric_mean(shares),
+            "the worst of these, %": 100 * min(shares)}, None
 
 
 EXPERIMENTS = [convergence, trips, beside, buffers, outage, tenth, policer, thousand, short, long]
@@ -213,7 +213,7 @@ def shown(options):
             found.setdefault(name, {}).setdefault(spec, []).append(value)
         if seed == options.seed:
             drawn[experiment.__name__, spec] = picture
-    print(f"| 100 Mbit/s, 100 ms, 1 BDP unless said | {' | '.join(options.schemes)} |")
+    print(f"| 100 Mbit/s, 100 ms, 1 BDP unless stated | {' | '.join(options.schemes)} |")
     print("| --- |" + " ---: |" * len(options.schemes))
     for name, of in found.items():
         print(f"| {name} | {' | '.join(text(of[spec]) for spec in options.schemes)} |")

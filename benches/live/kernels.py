@@ -141,7 +141,7 @@ def measured(options):
 
 def table(options):
     found = measured(options)
-    print("| path | | goodput, % of the rate: mean | median | best | sent again, % of packets: mean | median |")
+    print("| path | | goodput, % of the rate: mean | median | best | retransmitted, % of packets: mean | median |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for name, of in found.items():
         for who in [who for who in WHO if who in of] + [who for who in of if who not in WHO]:
@@ -149,7 +149,7 @@ def table(options):
             again = [100 * record["resent"] / record["sent"] for record in of[who] if record["sent"]]
             print(f"| {name} | {who} | {rig.with_interval(shares)} | {statistics.median(shares):.1f} | {max(shares):.1f} | "
                   f"{rig.with_interval(again, 2)} | {statistics.median(again):.2f} |")
-    print("\n| beside the kernel's | path | goodput, median | best | sent again, median |")
+    print("\n| beside the kernel's | path | goodput, median | best | retransmitted, median |")
     print("| --- | --- | ---: | ---: | ---: |")
     for family in FAMILIES.values():
         for who in family[1:]:

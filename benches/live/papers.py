@@ -134,7 +134,7 @@ def liang91(options, file):
                live(options, file, [], "kernel:reno", *small, "--hold-acks", "500ms"),
                live(options, file, [], "kernel:reno", *small)]
     print("\nSEIF's routers, kbit/s\n")
-    table(["SEIF, simulated", "SEIF, live", "kernel:reno, told by marks", "told by held acknowledgements", "not told"], ["forward", "reverse"], columns)
+    table(["SEIF, simulated", "SEIF, live", "kernel:reno, feedback by marks", "feedback by delayed acknowledgements", "no feedback"], ["forward", "reverse"], columns)
 
 
 def main():

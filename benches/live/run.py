@@ -132,7 +132,7 @@ def thalweg(setup, condition, seconds, scheme="cubic"):
 
 
 def program(name, offload=None):
-    """A peer of ours or quic-go's; `offload` is how it is told to go without."""
+    """A peer of ours or quic-go's; `offload` is its option to disable offloads."""
     def run(setup, condition, seconds):
         path = TARGET / "live-peers" / "release" / {"s2n-quic": "s2n"}.get(name, name)
         size = LARGEST.get(name) if condition == "largest" else 1472

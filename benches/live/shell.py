@@ -164,7 +164,7 @@ def send(options):
 
 
 def stamps(_):
-    """Takes datagrams with the time at which they left, until one of them says so."""
+    """Receives datagrams with their departure times, until one with the end mark."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("", PORT))
         took = []

@@ -1,7 +1,7 @@
 //! Streams of pseudo-random numbers, each named by a seed and the component that draws from it.
 //!
 //! An engine never creates its own: its driver hands it a [`Stream`]. Because every component has a stream of its own,
-//! adding one does not change what another draws, and two schemes compared under one seed meet the same traffic and the
+//! adding one does not change what another draws, and two schemes compared under one seed have the same traffic and the
 //! same losses (common random numbers). The generator is xoshiro256++ (Blackman and Vigna, 2019); the samplers use the
 //! `libm` crate: values are the same on every machine.
 

@@ -2,7 +2,7 @@
 //!
 //! The scheme [`AGENT`] marks such flows. An [`Episode`] is a run with at least one of them: it advances to the next
 //! decision, reports what the flow observed since the previous one, and accepts a new decision. Everything else works
-//! as in any other run: under the same seed, classic schemes meet the same traffic and losses.
+//! as in any other run: under the same seed, classic schemes have the same traffic and losses.
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
@@ -336,7 +336,7 @@ impl Episode {
         self.agents.get(agent).is_some_and(|(seat, _)| seat.due.load(Ordering::Relaxed))
     }
 
-    /// Returns what an agent's flow observed since the previous call, and begins a new observation span.
+    /// Returns the observations of an agent's flow since the previous call, and begins a new observation span.
     pub fn observe(&mut self, agent: usize) -> Option<Observation> {
         let (seat, _) = self.agents.get(agent)?;
         let now = self.now();

@@ -1,8 +1,7 @@
 //! A network for real packets: the links and queues of a simulation, driven by an external clock.
 //!
-//! The owner passes in each packet at the current time, and receives it with its arrival time at the end of the path.
-//! In
-//! between, packets are handled exactly as simulated packets are.
+//! The caller passes in each packet at the current time, and receives it with its arrival time at the end of the path.
+//! In between, it is handled like a simulated packet.
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};

@@ -57,7 +57,7 @@ impl<T: Tracer> Simulation<T> {
     }
 
     /// Returns true if the run is partitioned over several threads. They start and end with each call of
-    /// [`advance`](Self::advance), which pays off for many thousands of events.
+    /// [`advance`](Self::advance), which is faster from many thousands of events on.
     pub fn is_parallel(&self) -> bool {
         matches!(self.run, Run::Parallel(..) | Run::Recorded(_))
     }

@@ -1,4 +1,4 @@
-//! Packet tracing, chosen at compile time of the event loop: an untraced run does not pay for it.
+//! Packet tracing, selected at compile time of the event loop, at no cost to untraced runs.
 
 use crate::buffered_record::BufferedRecord;
 use crate::trace::{Record, Step, Tracer};

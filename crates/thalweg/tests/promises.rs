@@ -89,8 +89,8 @@ fn promises_name_their_tests() {
     /// Openings of guarantees that follow from the design of SPAKE2, which is proved elsewhere.
     const PROVED_ELSEWHERE: [&str; 1] = ["**The code cannot be found by listening"];
     let text = page("docs/security.md");
-    let start = text.find("## What is promised").unwrap();
-    let end = text.find("## What is not promised").unwrap();
+    let start = text.find("## Guarantees").unwrap();
+    let end = text.find("## Not guaranteed").unwrap();
     let mut without = Vec::new();
     for promise in text[start..end].split("\n- ").skip(1) {
         let promise = promise.split("\n\n").next().unwrap_or(promise);
@@ -174,7 +174,7 @@ fn all_that_is_printed_goes_through_the_console() {
 #[test]
 fn readers_of_what_others_wrote_are_fuzzed() {
     let text = page("docs/security.md");
-    let start = text.find("## Readers of what others wrote").expect("the section is there");
+    let start = text.find("## Parsers of external input").expect("the section is there");
     let table = &text[start..];
     let table = &table[..table[3..].find("\n## ").map_or(table.len(), |end| end + 3)];
     let mut targets = BTreeSet::new();

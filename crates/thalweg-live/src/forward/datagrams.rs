@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 const DNS_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of endpoint pairs. The one idle for longest is evicted.
-const MOST: usize = 4096;
+const MAX_ENDPOINT_PAIRS: usize = 4096;
 /// Maximum datagrams moved per turn.
 const TURNS: usize = 64;
 /// Maximum bytes of a packet quoted in an ICMP message.
@@ -38,7 +38,7 @@ impl Forwarder {
         if self.talks.values().any(|talk| talk.ends == ends) {
             return self.enter(packet);
         }
-        if self.talks.len() >= MOST
+        if self.talks.len() >= MAX_ENDPOINT_PAIRS
             && let Some(number) =
                 self.talks.iter().min_by_key(|(_, talk)| talk.last).map(|(number, _)| *number)
         {

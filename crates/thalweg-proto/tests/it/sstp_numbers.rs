@@ -68,7 +68,7 @@ fn a_position_overtaken_by_data_has_no_effect() {
     // Shipment 1 is late. The position was reported before 2 left, and is the second sign of the loss of 1.
     assert_eq!(harness.data(2, 2, false), []);
     assert_eq!(harness.position(1, 1), [1]);
-    // The next is therefore shipment 3, and waits for nothing.
+    // The next is therefore shipment 3, and is not delayed.
     assert_eq!(harness.data(3, 3, false), []);
     let stats = harness.receiver.stats();
     assert_eq!((stats.stored, stats.gaps), (3, 1));

@@ -43,7 +43,7 @@ impl fmt::Display for NoTrace {
 
 impl core::error::Error for NoTrace {}
 
-/// Returns the times at which a link direction can send 1500 bytes, from the start of a run for `duration`. An
+/// Returns the times of opportunities of a link direction to send 1500 bytes, from the start of a run for `duration`. An
 /// opportunity lies at the first whole millisecond by which the link could have sent that much since the previous one;
 /// the trace never exceeds the link's capacity.
 ///

@@ -123,7 +123,7 @@ table! {
         /// The hosts at both ends, one thread each: a measured host by name, or a table. By default hosts are ideal:
         /// they respond at once, and processing is free.
         host: HostKey = "host" => host;
-        /// The time at which the applications stop writing; by default the end of the run.
+        /// The time of the last write of the applications; by default the end of the run.
         stop: Duration = "stop" => stop;
         /// Access links: gives each flow its own source and sink host, attached by their own links.
         access: Access = "access";

@@ -1,8 +1,8 @@
 //! The event loop: all components of a run, and their events in order of time.
 //!
-//! One event leads to others across components: an arriving packet makes an engine send, the new packet meets a queue,
+//! One event leads to others across components: an arriving packet makes an engine send, the new packet enters a queue,
 //! and a gate is notified of its drop. Hence the steps are methods of the loop, grouped by the component where they
-//! start. A step within one component is a method of that component, which does not know the loop.
+//! start. A step within one component is a method of that component, which does not depend on the loop.
 
 mod boundary;
 mod feedback;
@@ -48,7 +48,7 @@ use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Output, window};
 
-/// Number of endpoints or transmitters from which prefetching pays off: fewer stay in the second-level cache.
+/// Number of endpoints or transmitters from which prefetching is faster: fewer stay in the second-level cache.
 const MANY_ENDPOINTS: usize = 4096;
 const MANY_TRANSMITTERS: usize = 8192;
 

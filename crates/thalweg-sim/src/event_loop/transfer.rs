@@ -38,7 +38,7 @@ impl<T: Tracing> EventLoop<T> {
         Transfer { flow, size: Bytes::new(size), start: began, end: Some(ended), ideal }
     }
 
-    /// Ends the flow of a connection, with what only both endpoints together know. Counts and returns a listed
+    /// Ends the flow of a connection, with results that need both endpoints. Counts and returns a listed
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];

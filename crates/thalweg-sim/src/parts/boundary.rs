@@ -110,7 +110,7 @@ pub(crate) struct Moment {
     pub place: u64,
 }
 
-/// One of many transfers, ended at its source. The sink knows when the last byte arrived. It receives this notice
+/// One of many transfers, ended at its source. The sink has the arrival time of the last byte. It receives this notice
 /// before a packet of the next transfer in the same slot can reach it, as packets take longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedTransfer {
@@ -140,7 +140,7 @@ impl RemoteTransfers {
     }
 }
 
-/// A flow ended at its source: the sink, in another partition, has received everything and knows when.
+/// A flow ended at its source: the sink, in another partition, has received everything, and has the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub connection: u32,

@@ -57,17 +57,17 @@ fn every_cell_has_a_value_and_every_claim_is_judged() {
 
 /// The page names each claim that does not hold, or not in size, with its verdict.
 #[test]
-fn the_page_tells_which_claims_do_not_hold() {
+fn the_page_lists_claims_that_do_not_hold() {
     let page = std::fs::read_to_string(root().join("docs/papers/liang91.md")).unwrap();
     let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
-    let told = |id: &str, verdict: &str| {
+    let is_listed = |id: &str, verdict: &str| {
         let (id, verdict) = (format!("| `{id}` |"), format!("| {verdict} |"));
         lines.iter().any(|line| line.starts_with(&id) && line.contains(&verdict))
     };
     let silent: Vec<&str> = RESULTS
         .claims
         .iter()
-        .filter(|claim| !claim.holds() && !told(&claim.id, claim.verdict.words()))
+        .filter(|claim| !claim.holds() && !is_listed(&claim.id, claim.verdict.words()))
         .map(|claim| claim.id.as_str())
         .collect();
     assert!(silent.is_empty(), "claims of which the page says nothing: {silent:?}");

@@ -369,9 +369,9 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_panic_or_hang(noise in prop::collection::vec(any::<u8>(), 0..600), greets in any::<bool>()) {
+    fn no_bytes_panic_or_hang(noise in prop::collection::vec(any::<u8>(), 0..600), begins_with_hello in any::<bool>()) {
         let to = Place::new("to");
-        let mut all = if greets { bytes(&[hello()]) } else { Vec::new() };
+        let mut all = if begins_with_hello { bytes(&[hello()]) } else { Vec::new() };
         all.extend(noise);
         let outcome = receives(&to, all);
         prop_assert!(outcome.result.is_err() || outcome.report.files == 0);

@@ -53,7 +53,7 @@ impl Running {
         Self { progress, ends: [sender, receiver] }
     }
 
-    /// Returns the time at which the sender learnt that everything is stored.
+    /// Returns the time of the last acknowledgement of stored data at the sender.
     fn end(self) -> Instant {
         let [sender, receiver] = self.ends.map(|end| end.join().unwrap());
         receiver.0.result.unwrap();

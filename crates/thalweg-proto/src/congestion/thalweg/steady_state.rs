@@ -20,7 +20,7 @@ const HARDLY: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG: f64 = 2.0;
 /// Same multiple for a window within a twentieth of its minimum: such flows cannot shorten a queue.
-const LONG_FOR_LEAST: f64 = 1.15;
+const LONG_AT_MIN_WINDOW: f64 = 1.15;
 const NEARLY: f64 = 1.05;
 /// Range of cautious growth, as shares of the last full window, and the velocity in it.
 const NEAR: core::ops::Range<f64> = 0.75..1.05;
@@ -113,7 +113,7 @@ impl Thalweg {
         let flow_rate = self.window / rtt;
         let target = self.target(flow_rate);
         let is_least = self.window < NEARLY * self.least();
-        let is_long = queueing > target * if is_least { LONG_FOR_LEAST } else { LONG };
+        let is_long = queueing > target * if is_least { LONG_AT_MIN_WINDOW } else { LONG };
         let window = (self.window / self.segment, is_least);
         if self.config.compete && self.competition.suspect(now, window, rate, queueing, is_long) {
             return;
