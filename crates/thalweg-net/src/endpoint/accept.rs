@@ -76,7 +76,7 @@ impl Endpoint {
             }
             HelloOutcome::NeedsCookie => return self.give_cookie(now, from, source, first),
             HelloOutcome::Full => {
-                self.stats.turned_away += 1;
+                self.stats.dropped += 1;
                 return;
             }
             HelloOutcome::Begin { local, forgotten } => {

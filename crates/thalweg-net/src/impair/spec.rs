@@ -391,7 +391,7 @@ const MAX_BUFFER: u64 = 1_000_000_000;
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
     if spec.serves_by_priority() {
-        return Err("datagrams of strangers have no priorities".to_owned());
+        return Err("a relay cannot read the priorities of datagrams".to_owned());
     }
     spec.check().map_err(|error| error.to_string()).map(|()| spec)
 }

@@ -141,7 +141,7 @@ impl<'a> SenderListener<'a> {
             questions: ApprovalQueue::default(),
             once: HashSet::new(),
             unknown_senders: UnknownSenders::new(
-                usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX),
+                usize::try_from(arguments.unknown_senders.get()).unwrap_or(usize::MAX),
             ),
             denials: Denials::new(Instant::now()),
             is_open,
@@ -383,7 +383,8 @@ impl<'a> SenderListener<'a> {
 const BUSY_WITH_OTHER: &str = "it receives from another sender; `thalweg serve` takes several";
 
 /// Log message when the limit of `--trust new` is reached.
-const UNNAMED_LIMIT_REACHED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
+const UNNAMED_LIMIT_REACHED: &str =
+    "--unknown-senders allows no more senders without a name; name or remove some in known-senders";
 
 /// The message does not reveal which of the causes applies.
 const CODE_INVALID: &str =

@@ -77,7 +77,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
         let arguments = ["file", &address, "--trust", "new"];
         thalweg(&place, user, "send", &arguments).spawn().unwrap()
     };
-    let unknown = call("stranger");
+    let unknown = call("unknown");
     server.wait_for("Its key, ");
     // During the prompt a known sender's transfer completes.
     assert_eq!(exit(&processes::end(call("sender"))), 0);
@@ -91,7 +91,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     assert_eq!(exit(&refused), 1);
     assert!(refused.stderr.contains("takes nothing from this key"), "{}", refused.stderr);
     // The user is not asked again about a rejected sender.
-    assert_eq!(exit(&processes::end(call("stranger"))), 1);
+    assert_eq!(exit(&processes::end(call("unknown"))), 1);
     assert_eq!(place.names("to").len(), 1);
     processes::interrupt(&server.child);
     assert!(server.child.wait().unwrap().success(), "{}", server.text());
@@ -217,10 +217,10 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
 
 #[test]
 fn unknown_senders_are_limited_and_leave_nothing_without_data() {
-    let place = Place::new("strangers");
+    let place = Place::new("unknown-senders");
     place.write("file", b"file");
     place.write("large", &noise(1, 30_000));
-    let arguments = ["to", "--strangers", "2", "--quota", "20 kB"];
+    let arguments = ["to", "--unknown-senders", "2", "--quota", "20 kB"];
     let mut server = Receiver::begin(&place, "serve", &arguments, &["--trust", "new"]);
     let known = place.join("keys/receiver/thalweg/known-senders");
     let list = || fs::read_to_string(&known).unwrap_or_default();
@@ -252,7 +252,7 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
             break line;
         }
     };
-    assert!(denial.contains("as --strangers allows"), "{denial}");
+    assert!(denial.contains("--unknown-senders allows no more"), "{denial}");
     while !server.line().contains("was read again: 2 senders") {}
     let send = ["file", &*server.address, "--trust", "new"];
     assert_eq!(exit(&processes::end(thalweg(&place, "carl", "send", &send).spawn().unwrap())), 0);

@@ -583,8 +583,8 @@ fn every_end_prints_its_document() {
     is(&send("sender", &["127.0.0.1:9", "--record", "missing/file"]), "send", "usage", 2);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &["--trust", &key("sender")]);
     let address = receiver.address.clone();
-    is(&send("stranger", &[&address, "--trust", "new"]), "send", "refused", 1);
-    is(&send("sender", &[&address, "--trust", &key("stranger")]), "send", "untrusted", 1);
+    is(&send("unknown", &[&address, "--trust", "new"]), "send", "refused", 1);
+    is(&send("sender", &[&address, "--trust", &key("unknown")]), "send", "untrusted", 1);
     is(&receiver.interrupt(), "recv", "interrupted", 3);
     let unused = ["to", "--json", "--listen", "127.0.0.1:0"];
     let unnotified = processes::end(thalweg(&place, "nobody", "recv", &unused).spawn().unwrap());

@@ -242,7 +242,7 @@ fn no_peer_is_trusted_without_configuration() {
         let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    let (sender, other_key) = (key("sender"), key("stranger"));
+    let (sender, other_key) = (key("sender"), key("unknown"));
     assert_eq!(sender, key("sender"), "a key stays");
     // A receiver that would admit no sender fails at once.
     let output =
@@ -263,7 +263,7 @@ fn no_peer_is_trusted_without_configuration() {
     assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
     // A receiver rejects unknown senders.
     let arguments = ["file", &receiver.address, "--trust", &receiver.key];
-    let strange = processes::thalweg(&place, "stranger", "send", &arguments).output().unwrap();
+    let strange = processes::thalweg(&place, "unknown", "send", &arguments).output().unwrap();
     assert_eq!(strange.status.code(), Some(1));
     let message = String::from_utf8_lossy(&strange.stderr).into_owned();
     assert!(message.contains(&other_key), "{message}");
