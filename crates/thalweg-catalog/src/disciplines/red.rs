@@ -47,7 +47,7 @@ const KEYS: &[Key] = &[
         "mean-packet",
         Kind::Size,
         "1000 B",
-        "The size of a usual packet: tells how fast the average falls in idle times, and is the measure of sizes in bytes.",
+        "Typical packet size: sets how fast the average decays in idle times, and scales sizes in bytes.",
     )
     .within(Range::POSITIVE, ""),
 ];

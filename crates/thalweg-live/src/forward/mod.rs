@@ -177,7 +177,7 @@ pub fn open(
     lender: Lender,
 ) -> Result<(GatewayTap, Port), HostError> {
     let refused = |why: std::io::Error| {
-        HostError::new("cannot open the way out", Errno::from_io_error(&why).unwrap_or(Errno::IO))
+        HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
     let (packets, queue) = sync_channel(WAITING);
     let pair = || {
@@ -214,7 +214,7 @@ pub fn open(
         echo_clients: HashMap::new(),
         buffer: vec![0; 1 << 16],
     };
-    let thread = std::thread::Builder::new().name("way out".to_owned());
+    let thread = std::thread::Builder::new().name("gateway".to_owned());
     // It ends when the packet interface is dropped.
     thread.spawn(move || host.enter().map(|()| forwarder.run())).map_err(refused)?;
     Ok((gateway_tap, Port::plain(entrance.into())))

@@ -312,7 +312,7 @@ impl Decision<'_> {
             [_] => format!(" {} is last with {}{ratio}.", last.scheme, value(last.mean)),
             names => {
                 let (nearer, farther) = (value(candidates[from].mean), value(last.mean));
-                format!(" {} are last with {nearer} to {farther}, and not told apart.", listed(names))
+                format!(" {} are last with {nearer} to {farther}, and not distinguishable.", listed(names))
             }
         }
     }

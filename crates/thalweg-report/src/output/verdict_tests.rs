@@ -338,12 +338,12 @@ fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
         "d is last with 41.00 Mbit/s, of which the first has 2.3 times as much."
     );
     // Within the margin, and not significant.
-    let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not told apart.";
+    let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not distinguishable.";
     assert!(
         last(&[20, 21, 22], &[20, 21, 22], MARGIN)
-            .ends_with("c and d are last with 41.00 Mbit/s to 41.00 Mbit/s, and not told apart.")
+            .ends_with("c and d are last with 41.00 Mbit/s to 41.00 Mbit/s, and not distinguishable.")
     );
-    assert!(last(&[20, 25, 22], &[24, 19, 21], MARGIN).ends_with("and not told apart."), "{together}");
+    assert!(last(&[20, 25, 22], &[24, 19, 21], MARGIN).ends_with("and not distinguishable."), "{together}");
     assert!(last(&[30, 31, 32], &[20, 21, 22], 0.01).starts_with("d is last"));
 }
 

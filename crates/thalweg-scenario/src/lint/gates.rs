@@ -64,7 +64,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
                 format!("a turn of `{}` has {turn}, but its round trip takes {rtt} at least", group.name);
             report
                 .warn("scenario.gate", span, message)
-                .help("a turn without an answer sends one window; usual is several round trips");
+                .help("a turn without an answer sends one window; typical: several round trips");
         }
     }
     if !serves_by_priority(spec) {

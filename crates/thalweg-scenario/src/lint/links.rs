@@ -69,7 +69,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
                     about(bytes),
                     about(bdp)
                 );
-                let help = "most schemes do not fill a link with so small a queue; usual: \"1 bdp\"";
+                let help = "most schemes do not fill a link with so small a queue; typical: \"1 bdp\"";
                 report.warn("scenario.buffer", span, message).help(help);
                 break;
             }

@@ -117,7 +117,7 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
                 );
                 report
                     .warn("scenario.buffer", span, message)
-                    .help("schemes that fill queues make all packets wait for that long; usual: \"1 bdp\"");
+                    .help("schemes that fill queues make all packets wait for that long; typical: \"1 bdp\"");
                 break;
             }
         }

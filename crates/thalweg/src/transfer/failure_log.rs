@@ -39,7 +39,7 @@ impl FailureLog {
             }
             self.left -= 1;
             if self.unreported > 0 {
-                lines.push(format!("{} more failures are not told", std::mem::take(&mut self.unreported)));
+                lines.push(format!("{} more failures were not logged", std::mem::take(&mut self.unreported)));
             }
             lines.push(format!("{peer}: {}", shortened(failure)));
         }
@@ -75,7 +75,7 @@ mod tests {
         // Five seconds refill the allowance by five, and the first line reports the number of suppressed ones.
         let later = failures.lines(begun + 5 * REFILL_INTERVAL, "192.0.2.1:9", &long);
         assert_eq!((later.len(), failures.unreported), (6, 15));
-        assert_eq!(later[0], "19980 more failures are not told");
+        assert_eq!(later[0], "19980 more failures were not logged");
         let few = FailureLog::new(begun).lines(begun, "a", &["b: no room".to_owned()]);
         assert_eq!(few, ["a: b: no room"]);
     }

@@ -171,7 +171,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
     assert_eq!(exit(&send("file")), 1);
     let line = server.line();
-    assert!(line.contains("was turned away") && line.contains(&unknown), "{line}");
+    assert!(line.contains("was refused") && line.contains(&unknown), "{line}");
     let (time, _) = line.split_once(' ').unwrap();
     assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{line}");
 
@@ -248,7 +248,7 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     let denial = loop {
         let line = server.line();
         assert!(!line.is_empty());
-        if line.contains("was turned away") || line.contains("was read again") {
+        if line.contains("was refused") || line.contains("was read again") {
             break line;
         }
     };

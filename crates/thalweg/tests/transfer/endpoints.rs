@@ -353,7 +353,7 @@ fn silent_senders_do_not_block_a_server() {
     let server = Receiver::begin(&place, "serve", &arguments, &NEW);
     // A key takes at most two slots: three slots need two keys.
     let (_first, of_one) = silent(&server.address, 1, 4);
-    wait_until("two of four were turned away", || {
+    wait_until("two of four were refused", || {
         of_one.iter().filter(|connection| connection.closed().is_some()).count() == 2
     });
     let (_second, _of_another) = silent(&server.address, 2, 1);
@@ -424,7 +424,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
             let source = Source::Stream { name: b"trickle".to_vec(), bytes };
             send(source, Default::default(), from_peer, &mut to_peer, &at_sender)
         });
-        wait_until("it sends, or was turned away", || progress.moved().get() > 0 || watch.closed().is_some());
+        wait_until("it sends, or was refused", || progress.moved().get() > 0 || watch.closed().is_some());
         sockets.push(socket);
         unknown.push((watch, thread));
     }
