@@ -231,7 +231,7 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     // More senders than may be known; nothing of them is stored.
     for user in ["anna", "bert", "carl"] {
         let sent = send(user, "large");
-        assert!(exit(&sent) == 1 && sent.stderr.contains("does not fit into the room"), "{}", sent.stderr);
+        assert!(exit(&sent) == 1 && sent.stderr.contains("exceeds the quota"), "{}", sent.stderr);
         wait_until("the folder is gone", || place.names("to").is_empty());
     }
     assert_eq!(list(), "");

@@ -341,7 +341,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     let over = processes::end(send("anna", &["big"]));
     assert_eq!(exit(&over), 1);
     assert!(
-        over.stderr.contains("big: it does not fit into the room that the receiver gives this sender"),
+        over.stderr.contains("big: it exceeds the quota of this sender at the receiver"),
         "{}",
         over.stderr
     );
