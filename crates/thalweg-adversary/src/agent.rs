@@ -72,7 +72,7 @@ pub struct Agent {
     pub talks: Vec<Talk>,
     /// Bytes in and out per address, and the validated addresses.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
-    pub proved: BTreeSet<SocketAddr>,
+    pub validated: BTreeSet<SocketAddr>,
     /// Resets and responses sent.
     pub resets: BTreeSet<Vec<u8>>,
     pub responses: BTreeSet<Vec<u8>>,
@@ -101,7 +101,7 @@ impl Agent {
             due: Time::MAX,
             talks: Vec::new(),
             traffic: BTreeMap::new(),
-            proved: BTreeSet::new(),
+            validated: BTreeSet::new(),
             resets: BTreeSet::new(),
             responses: BTreeSet::new(),
             issued: BTreeMap::new(),

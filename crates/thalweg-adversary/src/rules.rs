@@ -19,16 +19,16 @@ impl World {
             if let Some(session) = agent.endpoint.session(handle)
                 && session.is_validated()
             {
-                agent.proved.insert(session.remote());
+                agent.validated.insert(session.remote());
             }
         }
         let beyond = agent
             .traffic
             .iter()
-            .find(|(to, (incoming, went))| *went > 3 * incoming && !agent.proved.contains(to));
+            .find(|(to, (incoming, went))| *went > 3 * incoming && !agent.validated.contains(to));
         beyond.map_or(Ok(()), |(to, (incoming, went))| {
             Err(format!(
-                "the {} sent {went} bytes to {to}, from where {incoming} came and nothing proved",
+                "the {} sent {went} bytes to {to}, from where {incoming} came, without validation",
                 agent.name
             ))
         })
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn more_than_three_bytes_for_one_are_noticed() {
         let mut world = connected();
-        let unproved = SocketAddr::from(([192, 0, 2, 9], 9));
-        world.agents[SERVER].traffic.insert(unproved, (100, 300));
+        let unvalidated = SocketAddr::from(([192, 0, 2, 9], 9));
+        world.agents[SERVER].traffic.insert(unvalidated, (100, 300));
         assert_eq!(world.check_traffic(SERVER), Ok(()));
-        world.agents[SERVER].traffic.insert(unproved, (100, 301));
+        world.agents[SERVER].traffic.insert(unvalidated, (100, 301));
         assert!(world.check_traffic(SERVER).unwrap_err().contains("301 bytes"));
     }
 

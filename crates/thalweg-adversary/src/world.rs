@@ -69,7 +69,7 @@ impl World {
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
         // With a cookie fault, each hello needs a cookie.
         let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
-        let unvalidated = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
+        let unvalidated = if needs_cookie { 0 } else { usize::from(bounds.unvalidated) };
         let server = |name, trust, key| EndpointConfig {
             listen: Some(Listen::new(trust, ["test"])),
             place: place(name),
@@ -303,7 +303,7 @@ impl World {
                     incoming.map(|(from, incoming)| (from, Packet::read(incoming)))
                     && !cookie.is_empty()
                 {
-                    sender.proved.insert(from);
+                    sender.validated.insert(from);
                 }
                 sender.responses.insert(message.to_owned());
             }

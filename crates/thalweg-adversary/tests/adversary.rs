@@ -64,9 +64,9 @@ fn a_hello_without_a_cookie_made_another_handshake() {
 #[test]
 fn nothing_is_found_in_the_rules_of_today() {
     let none = Bounds { forgeries: 0, ..Bounds::default() };
-    for unproved in [0, 1] {
-        nothing(&Bounds { unproved, ..none }, 200);
-        nothing(&Bounds { unproved, depth: 8, ..Bounds::default() }, 200);
+    for unvalidated in [0, 1] {
+        nothing(&Bounds { unvalidated, ..none }, 200);
+        nothing(&Bounds { unvalidated, depth: 8, ..Bounds::default() }, 200);
     }
     nothing(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
     nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);

@@ -16,7 +16,7 @@ use thalweg_report::output::counted;
 #[derive(Debug, Args)]
 pub struct AdversaryArguments {
     /// Explore a pairing by code instead of connections; only with --intrusions, --fault and --memory
-    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unproved", "depth"])]
+    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unvalidated", "depth"])]
     pub pairing: bool,
     /// Number of connections that the client opens
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -39,7 +39,7 @@ pub struct AdversaryArguments {
     pub closes: u8,
     /// Maximum number of concurrent handshakes that the server begins without a cookie
     #[arg(long, value_name = "N", default_value = "1")]
-    pub unproved: u8,
+    pub unvalidated: u8,
     /// Maximum number of steps that have an effect
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub depth: u32,
@@ -83,7 +83,7 @@ impl AdversaryArguments {
             expiries: self.expiries,
             restarts: self.restarts,
             closes: self.closes,
-            unproved: self.unproved,
+            unvalidated: self.unvalidated,
             depth: self.depth,
             memory: self.memory,
         }
@@ -160,7 +160,7 @@ fn header(arguments: &AdversaryArguments) -> String {
         counted(u64::from(arguments.restarts), "restart"),
         or_more(arguments.expiries, "expiry", "expiries"),
         counted(u64::from(arguments.depth), "step"),
-        counted(u64::from(arguments.unproved), "handshake"),
+        counted(u64::from(arguments.unvalidated), "handshake"),
     )
 }
 
@@ -179,7 +179,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
         json!({ "attempts": arguments.pairing_bounds().attempts, "memory_bytes": memory })
     } else {
         let Bounds {
-            connections, forgeries, intrusions, expiries, restarts, closes, unproved, depth, ..
+            connections, forgeries, intrusions, expiries, restarts, closes, unvalidated, depth, ..
         } = arguments.bounds();
         json!({
             "connections": connections,
@@ -188,7 +188,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
             "expiries": expiries,
             "restarts": restarts,
             "closes": closes,
-            "unproved": unproved,
+            "unvalidated": unvalidated,
             "depth": depth,
             "memory_bytes": memory,
         })

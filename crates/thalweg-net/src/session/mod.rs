@@ -212,7 +212,7 @@ impl Session {
             config,
             encryptor,
             decryptor,
-            path: Path::proved(remote, largest),
+            path: Path::validated(remote, largest),
             fallback: None,
             recall: [0; 8],
             moves: Bucket::new(now, MOVES),

@@ -83,7 +83,7 @@ impl Progress {
     }
 
     /// Returns the content bytes sent over the connection plus those the receiver had; holes do not count.
-    pub fn proved(&self) -> Bytes {
+    pub fn moved_or_kept(&self) -> Bytes {
         Bytes::new(self.moved.load(Relaxed).saturating_add(self.kept.load(Relaxed)))
     }
 

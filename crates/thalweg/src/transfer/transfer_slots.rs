@@ -230,7 +230,7 @@ impl TransferSlots {
                 return false;
             }
             let received = progress.received_chunks();
-            transfer.pace.see(now, progress.proved().get());
+            transfer.pace.see(now, progress.moved_or_kept().get());
             // A throttled transfer cannot send anything.
             if received != transfer.received || progress.is_held() {
                 (transfer.received, transfer.since) = (received, now);
@@ -248,7 +248,9 @@ impl TransferSlots {
     fn evict_for(&mut self, now: Instant, is_wanted: bool) -> bool {
         let candidates = self.transfers.iter().map(|transfer| Candidate {
             is_wanted: transfer.is_wanted,
-            rate: transfer.pace.rate(now, transfer.progress.upgrade().map_or(0, |it| it.proved().get())),
+            rate: transfer
+                .pace
+                .rate(now, transfer.progress.upgrade().map_or(0, |it| it.moved_or_kept().get())),
             // Messages without contents are no progress for senders that only `--trust new` admitted.
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });

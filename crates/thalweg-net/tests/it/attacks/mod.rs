@@ -5,7 +5,7 @@ mod attacker;
 mod budgets;
 mod handshakes;
 mod paths;
-mod unproved;
+mod unvalidated;
 
 use crate::pair::{
     Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short, wants_cookies,
