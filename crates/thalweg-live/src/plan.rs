@@ -348,8 +348,8 @@ fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Ve
 /// Returns the time span for which periodic changes can be precomputed, at most a day.
 fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
-    let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
-    let longest = rhythms.map(|periodic_variation| {
+    let variations = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
+    let longest = variations.map(|periodic_variation| {
         Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_BEATS))
     });
     longest.chain([DAY]).min().unwrap_or(DAY)

@@ -80,7 +80,7 @@ pub const PATHS: &[PathDescription] = &[
         about: "Low orbits: 178 and 17 Mbit/s on average, 20 ms or more, another rate and delay every 15 s",
         source: "Michel et al., IMC 2022; Mohan et al., WWW 2024",
         keys: "rate = \"178 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 ms\"\n\
-               rhythm = { every = \"15 s\", rate-spread = \"70 %\", delay-spread = \"30 ms\" }\n\
+               periodic-variation = { every = \"15 s\", rate-spread = \"70 %\", delay-spread = \"30 ms\" }\n\
                reverse = { rate = \"17 Mbit/s\" }",
     },
     PathDescription {

@@ -682,7 +682,10 @@ impl DirectionSpec {
             if self.capacity.is_some()
                 || self.schedule.iter().any(|change| change.rate.is_some() || change.delay.is_some())
             {
-                return Err("with a rhythm neither a trace nor a schedule tells its rate or delay".to_owned());
+                return Err(
+                    "a periodic variation conflicts with a trace or a schedule that sets rate or delay"
+                        .to_owned(),
+                );
             }
         }
         if !self.may_filter() {

@@ -308,9 +308,9 @@ impl Resolver<'_> {
                     .error(
                         "scenario.conflict",
                         periodic_variation.span,
-                        "a rhythm, and a trace or a schedule that tells rate or delay",
+                        "`periodic-variation` conflicts with a trace or a schedule that sets rate or delay",
                     )
-                    .help("leave one of them out; a schedule may change losses beside a rhythm");
+                    .help("remove one of them; a schedule beside `periodic-variation` may change losses");
             }
         }
     }

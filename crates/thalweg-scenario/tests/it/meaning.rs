@@ -102,7 +102,7 @@ fn lines_accept_shapers_sleep_aggregation_and_periodic_variation() {
         Some(AggregationSpec { every: ms(2), packets: Some(64) })
     );
     assert_eq!(
-        of("rhythm = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }")
+        of("periodic-variation = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }")
             .periodic_variation,
         Some(PeriodicVariationSpec {
             every: ms(15_000),

@@ -232,7 +232,7 @@ fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused>
             return Err(refused(format!("there is no key `{key}`; {help}")));
         }
         if lines.iter().any(|line| line.key == key) {
-            return Err(refused(format!("`{key}` is said twice")));
+            return Err(refused(format!("`{key}` is given twice")));
         }
         lines.push(Line { number, key, value });
     }

@@ -121,7 +121,7 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         (String::new(), "this is no specification: expected lines of `key: value`"),
         ("latency 5\n".to_owned(), "line 1: expected `key: value`, found `latency 5`"),
         ("latenzy: 5\n".to_owned(), "line 1: there is no key `latenzy`; did you mean `latency`?"),
-        (format!("{ALONE}latency: 5\n"), "line 10: `latency` is said twice"),
+        (format!("{ALONE}latency: 5\n"), "line 10: `latency` is given twice"),
         (
             ALONE.replace("latency: 30000", "latency: 30 ms"),
             "line 7: `latency` is a whole number, but here it is `30 ms`",
