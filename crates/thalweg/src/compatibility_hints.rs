@@ -1,19 +1,30 @@
-//! Hints for users of rsync, scp and croc: the equivalents of their options and commands.
+//! Hints for users of rsync, scp and croc, and of earlier builds: the equivalents of their options and commands.
 
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
         "send" => &SEND,
         "recv" | "serve" => &RECEIVE,
-        _ => return None,
+        _ => &[],
     };
-    table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint)
+    let renamed = RENAMED.iter().find(|(commands, old, _)| commands.contains(&command) && *old == option);
+    let hint = table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint);
+    renamed.map(|(_, _, hint)| *hint).or(hint)
 }
 
 /// Returns the hint for an unknown command.
 pub fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
 }
+
+/// Options renamed since development builds: their commands, the old name, and the hint, which ends with the new one.
+const RENAMED: [(&[&str], &str, &str); 5] = [
+    (&["run", "compare"], "--most-reps", "the option is --max-reps"),
+    (&["recv", "serve"], "--strangers", "the option is --unknown-senders"),
+    (&["impair"], "--narrow", "the option is --mtu-change"),
+    (&["model"], "--most", "the option is --max-window"),
+    (&["explore"], "--unproved", "the option is --unvalidated"),
+];
 
 const SEND: [(&[&str], &str); 13] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
@@ -123,6 +134,20 @@ mod tests {
                 }
             }
         }
+        for (commands, old, hint) in RENAMED {
+            let new = hint.rsplit(' ').next().unwrap();
+            for name in commands {
+                let called = command.find_subcommand(name).unwrap();
+                let knows = |option: &str| {
+                    std::iter::once(called).chain(called.get_subcommands()).any(|one| {
+                        one.get_arguments().any(|argument| {
+                            argument.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long))
+                        })
+                    })
+                };
+                assert!(knows(new) && !knows(old), "{name}: {hint}");
+            }
+        }
         for (names, _) in COMMANDS {
             assert!(names.iter().all(|name| command.find_subcommand(name).is_none()), "{names:?}");
         }
@@ -144,6 +169,8 @@ mod tests {
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["recv", "--strangers", "5", "d"], "the option is --unknown-senders"),
+            (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),
             (&["completion", "bash"], "thalweg completions SHELL"),
             (&["receive", "d"], "thalweg recv DIR"),
         ] {

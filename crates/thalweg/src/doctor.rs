@@ -30,15 +30,15 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     if arguments.json {
         let document = json!({
             "local": findings.local.to_string(),
-            "buffer_asked_bytes": findings.requested.get(),
+            "buffer_requested_bytes": findings.requested.get(),
             "send_buffer_bytes": findings.send_buffer.get(),
             "receive_buffer_bytes": findings.receive_buffer.get(),
             "interface_mtu_bytes": findings.interface_mtu.map(Bytes::get),
-            "segments_a_call": findings.segments,
-            "segmentation": findings.segmentation,
-            "coalescing": findings.coalescing,
+            "gso_segments": findings.segments,
+            "gso": findings.segmentation,
+            "gro": findings.coalescing,
             "ecn": findings.ecn,
-            "oversleep_seconds": findings.oversleep.as_secs_f64(),
+            "timer_overshoot_seconds": findings.oversleep.as_secs_f64(),
             "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
             "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
             "away_every_seconds": findings.lateness.away_every.as_secs_f64(),
@@ -47,7 +47,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "packet_seconds": findings.lateness.packet.as_secs_f64(),
             "host": host_table(&host(&findings)),
             "clock_read_seconds": findings.clock.as_secs_f64(),
-            "sealing_bits_per_second": findings.sealing.as_bits_per_sec(),
+            "encryption_bits_per_second": findings.sealing.as_bits_per_sec(),
             "processors": findings.processors,
             "debug_build": cfg!(debug_assertions),
             "advice": advice,
@@ -62,35 +62,28 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {name:<22} {value}");
     };
-    row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.requested));
-    row("receive buffer", format!("{} ({} asked)", findings.receive_buffer, findings.requested));
+    row("send buffer", format!("{} ({} requested)", findings.send_buffer, findings.requested));
+    row("receive buffer", format!("{} ({} requested)", findings.receive_buffer, findings.requested));
     if let Some(mtu) = findings.interface_mtu {
-        row("largest packet", mtu.to_string());
+        row("interface MTU", mtu.to_string());
     }
-    row("many in a call (GSO)", format!("{}, up to {}", works(findings.segmentation), findings.segments));
-    row("put together (GRO)", works(findings.coalescing).to_owned());
+    row("GSO", format!("{}, up to {}", works(findings.segmentation), findings.segments));
+    row("GRO", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
-    row("a sleep is longer by", fine(findings.oversleep).to_string());
+    row("timer overshoot", fine(findings.oversleep).to_string());
     let late = &findings.lateness;
-    row("a wake-up comes after", format!("{}, one in 100 after {}", fine(late.late), fine(late.late_p99)));
+    row("wake-up latency", format!("{}, p99 {}", fine(late.late), fine(late.late_p99)));
     let away = match late.away_every {
-        Duration::ZERO => "not seen".to_owned(),
+        Duration::ZERO => "none".to_owned(),
         every => format!("{} every {}", fine(late.away), fine(every)),
     };
-    row("something else runs", away);
-    row(
-        "a call that sends",
-        format!("takes {}, and {} more for each packet", fine(late.call), fine(late.packet)),
-    );
-    row("reading the clock", format!("takes {} ns", findings.clock.as_picos() / 1000));
-    row("sealing packets", format!("{} on one processor", rate(findings.sealing.as_f64())));
+    row("preemption", away);
+    row("send call", format!("{}, plus {} per packet", fine(late.call), fine(late.packet)));
+    row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
+    row("encryption", format!("{} per processor", rate(findings.sealing.as_f64())));
     row("processors", findings.processors.to_string());
-    let _ = writeln!(
-        text,
-        "In scenarios, for flows between such hosts:\n  host = {}",
-        host_table(&host(&findings))
-    );
-    text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "What would help:\n" });
+    let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host(&findings)));
+    text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "Advice:\n" });
     for line in &advice {
         let _ = writeln!(text, "  - {line}");
     }
@@ -146,13 +139,13 @@ fn advice(findings: &Findings) -> Vec<String> {
     }
     if !findings.segmentation {
         advice.push(
-            "sends cost a call each: use Linux 4.18 or later, and an interface that segments UDP".into(),
+            "without GSO each packet costs a system call: use Linux 4.18 or later, and an interface with UDP segmentation offload".into(),
         );
     } else if !findings.coalescing {
-        advice.push("receives cost a call each: use Linux 5.0 or later".into());
+        advice.push("without GRO each packet costs a system call: use Linux 5.0 or later".into());
     }
     if findings.segmentation && !findings.ecn {
-        advice.push("marks of congestion are lost on this host: something clears the ECN bits".into());
+        advice.push("ECN marks are lost on this host: something clears the ECN bits".into());
     }
     if findings.oversleep > Duration::from_millis(1) {
         advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
@@ -169,9 +162,7 @@ fn advice(findings: &Findings) -> Vec<String> {
         advice.push("reading the clock is slow: see /sys/devices/system/clocksource".into());
     }
     if findings.sealing < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
-        advice.push(
-            "sealing is slow: this processor has no instructions for AES, or they are switched off".into(),
-        );
+        advice.push("encryption is slow: this processor lacks AES instructions, or they are disabled".into());
     }
     if cfg!(debug_assertions) {
         advice.push("this is a debug build: measure with one made by cargo build --release".into());

@@ -131,7 +131,7 @@ fn options_of_formulas_are_named_where_their_values_cannot_be() {
     for (arguments, words) in [
         (["mathis", "--p", "0"], "'--p <P,..>': expected a probability above 0 and below 1"),
         (["mathis", "--rtt", "0s"], "'--rtt <TIME>': it must be above 0"),
-        (["padhye", "--most", "-1"], "'--most <N>': expected a number from 1 on"),
+        (["padhye", "--max-window", "-1"], "'--max-window <N>': expected a number from 1 on"),
         (["cubic", "--beta", "1"], "'--beta <BETA>': expected a number above 0 and below 1"),
         (["md1", "--load", "1"], "'--load <RHO,..>': expected a number from 0 on and below 1"),
         (["mg1", "--variation", "nan"], "'--variation <V>': expected a number from 0 on"),

@@ -323,7 +323,7 @@ fn the_doctor_reports_the_limits_of_the_host() {
     assert!(result["interface_mtu_bytes"].as_u64().unwrap() >= 1280);
     let text = Command::new(PROGRAM).arg("doctor").output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    for words in ["receive buffer", "GSO", "ECN", "sealing"] {
+    for words in ["receive buffer", "GSO", "ECN", "encryption"] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
 }
