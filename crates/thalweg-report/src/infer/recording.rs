@@ -105,7 +105,7 @@ impl Recording {
     }
 
     /// Returns the share of retransmissions among the packets sent.
-    pub fn resent(&self) -> f64 {
+    pub fn retransmitted(&self) -> f64 {
         let again = self.packets.iter().filter(|packet| packet.again).count();
         again as f64 / self.packets.len().max(1) as f64
     }
