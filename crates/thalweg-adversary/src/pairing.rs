@@ -257,7 +257,7 @@ impl Pairing {
                     self.is_good = false;
                     self.paired = Some(if by_attacker { key(3) } else { key(1) });
                     if by_attacker {
-                        return Err("the receiver took the attacker for the sender".to_owned());
+                        return Err("the receiver accepted the attacker as the sender".to_owned());
                     }
                 }
                 Verdict::Over => self.is_good = false,
@@ -271,7 +271,7 @@ impl Pairing {
             && self.joined.is_none()
             && result.is_ok()
         {
-            return Err("the sender took the attacker for the receiver".to_owned());
+            return Err("the sender accepted the attacker as the receiver".to_owned());
         }
         Ok(())
     }
@@ -389,8 +389,7 @@ impl System for Pairing {
         match step {
             Step::SenderMeetsReceiver | Step::SenderMeetsAttacker => {
                 let is_joined = step == Step::SenderMeetsReceiver;
-                let whom =
-                    if is_joined { "receiver" } else { "attacker, who answers in the receiver's place" };
+                let whom = if is_joined { "receiver" } else { "attacker, in the receiver's place" };
                 self.log_line(format!("the sender reaches the {whom}\n    sender -> its half"));
                 let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
                 let mut sender = self.begin(false, 1, server, binding, 1);
@@ -410,7 +409,7 @@ impl System for Pairing {
                 Ok(())
             }
             Step::Carry(to) => {
-                self.log_line(format!("what the other end said arrives at the {}", name(to)));
+                self.log_line(format!("the other end's message arrives at the {}", name(to)));
                 self.carry(to)
             }
             Step::Cut(who) => {
@@ -419,12 +418,12 @@ impl System for Pairing {
             }
             Step::Send(who, words) => {
                 let what = match words {
-                    Words::Guess => "what a guess at the code makes him say",
-                    Words::Theirs => "what the other one said to him",
-                    Words::Echo => "what it has just said itself",
+                    Words::Guess => "the message for a guess at the code",
+                    Words::Theirs => "the message of the other one",
+                    Words::Echo => "its own last message",
                     Words::Nonsense => "nonsense",
                 };
-                self.log_line(format!("the attacker says to the {} {what}", name(who)));
+                self.log_line(format!("the attacker sends to the {}: {what}", name(who)));
                 let words = self.words(who, words).unwrap_or_default();
                 self.deliver(who, &words)
             }
@@ -434,7 +433,7 @@ impl System for Pairing {
     /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
     /// already, and is paired.
     fn calm(&mut self) -> Result<(), String> {
-        self.log_line("from here on the attacker does nothing, and is closed when his time is over");
+        self.log_line("from here on the attacker does nothing, and its connection times out");
         for who in [Who::Receiver, Who::Sender] {
             if self.is_with_attacker(who) {
                 self.cut(who)?;

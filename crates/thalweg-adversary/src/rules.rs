@@ -55,7 +55,7 @@ impl World {
         let name = self.agents[agent].name;
         let alike = self.agents.iter().flat_map(|agent| &agent.talks);
         if alike.filter(|other| other.binding == talk.binding && other.side == talk.side).count() > 1 {
-            return Err(format!("two connections of the {name} came of one handshake"));
+            return Err(format!("two connections of the {name} came from one handshake"));
         }
         let Some(with) = talk.with else {
             return Err(format!("the {name} has a connection in which nobody took part"));
@@ -89,7 +89,7 @@ impl World {
             Closed::Here => talk
                 .is_left
                 .then_some(())
-                .ok_or_else(|| "an end closed what its application did not".to_owned()),
+                .ok_or_else(|| "an end closed a connection that its application had not closed".to_owned()),
             Closed::Peer { .. } => {
                 let is_true = other.is_some_and(|other| other.is_left);
                 is_true

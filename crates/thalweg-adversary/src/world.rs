@@ -166,7 +166,7 @@ impl World {
     }
 
     pub fn restart(&mut self) -> Result<(), String> {
-        self.describe(|_| "the server is started anew and has forgotten all".to_owned());
+        self.describe(|_| "the server restarts without state".to_owned());
         self.agents[SERVER].restart(self.now);
         self.settle(SERVER, None)
     }
@@ -228,11 +228,11 @@ impl World {
                     receiver.talks.iter().filter(|talk| talk.is_open() && talk.side == Side::Server);
                 talks
                     .any(|talk| talk.remote == source)
-                    .then_some("a hello without a cookie let in a handshake beside its connection")
+                    .then_some("a hello without a cookie admitted a handshake beside its connection")
             } else if !receiver.made.insert(cookie.to_owned()) {
-                Some("a cookie let in a second handshake")
+                Some("a cookie admitted a second handshake")
             } else if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
-                Some("a cookie let in a handshake that it was not made for")
+                Some("a cookie admitted a handshake that it was not issued for")
             } else {
                 None
             };
@@ -369,14 +369,14 @@ impl World {
                 let is_new = !talk.received.contains(&payload);
                 talk.received.push(payload.clone());
                 let (binding, other) = (talk.binding, opposite(talk.side));
-                self.describe(|_| format!("    {name}: hears what the other end said"));
+                self.describe(|_| format!("    {name}: receives the other end's data"));
                 if !is_new {
-                    return Err(format!("the {name} took a datagram twice"));
+                    return Err(format!("the {name} accepted a datagram twice"));
                 }
                 let is_genuine = self.find(binding, other).is_some_and(|(_, talk)| talk.payload == payload);
                 is_genuine
                     .then_some(())
-                    .ok_or_else(|| format!("the {name} heard what the other end never said"))
+                    .ok_or_else(|| format!("the {name} received data that the other end never sent"))
             }
             EndpointEvent::Refused(_) | EndpointEvent::Session(_) => Ok(()),
         }

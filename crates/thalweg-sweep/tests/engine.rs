@@ -202,7 +202,7 @@ fn a_lost_engine_keeps_the_received_runs() {
         left >= 0 && send(out, number, &answer(&body))
     });
     let gone = gone.unwrap_err().to_string();
-    assert!(gone.contains("the engine is gone"), "{gone}");
+    assert!(gone.contains("the engine has exited"), "{gone}");
     let before = kept(&folder).len();
     assert!((1..18).contains(&before), "{before}");
     let (lost, _, _) =

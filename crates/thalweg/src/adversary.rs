@@ -137,7 +137,7 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
         let promise = if arguments.pairing { PAIRING_PROMISE } else { GUARANTEE };
         console.print(&text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
     }
-    let deeper = (arguments.memory, "allow the attacker less");
+    let deeper = (arguments.memory, "reduce the attacker's bounds");
     report("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
@@ -165,12 +165,12 @@ fn header(arguments: &AdversaryArguments) -> String {
 }
 
 /// Guarantee that holds if no violation is found.
-const GUARANTEE: &str = "All states were visited. In each, connections were ended by nobody but their peers, a cookie let in one\n\
-     handshake, both ends agreed, nothing was taken twice, and three bytes went out for one at most where nothing was proved;\n\
-     from each, the client gets in once the attacker stops.\n";
+const GUARANTEE: &str = "All states were visited. In each, only peers ended connections, a cookie admitted one handshake, both ends\n\
+     agreed, no datagram was accepted twice, and an unvalidated address was sent at most three bytes per byte\n\
+     received; from each, the client connects once the attacker stops.\n";
 
-const PAIRING_PROMISE: &str = "All states were visited. In each, neither end took the attacker for the other, and the code answered three\n\
-     guesses at most; from each, an honest sender that can still come is paired once the attacker stops.\n";
+const PAIRING_PROMISE: &str = "All states were visited. In each, neither end accepted the attacker as its peer, and the code answered at\n\
+     most three guesses; from each, an honest sender that can still arrive is paired once the attacker stops.\n";
 
 fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());

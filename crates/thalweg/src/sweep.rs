@@ -230,7 +230,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
     if sweep.stop.load(Ordering::Relaxed) {
         let done = made.iter().map(|of| of.runs.len()).sum::<usize>();
         return Err(Error::Failed(format!(
-            "interrupted after {}: the same call goes on with what is missing",
+            "interrupted after {}: repeat the call to continue",
             counted(done as u64, "run")
         )));
     }

@@ -227,7 +227,7 @@ impl Summary {
             failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
         let more = self.failed - self.failures.len().min(SHOWN) as u64;
         let what = if more == 1 { "file or folder" } else { "files or folders" };
-        all.extend((more > 0).then(|| format!("and {more} more {what} did not come through")));
+        all.extend((more > 0).then(|| format!("and {more} more {what} failed")));
         let passed = self.not_sent.iter().take(SHOWN);
         all.extend(passed.map(|entry| format!("{} is not sent: {}", entry.name, entry.message)));
         let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);
@@ -254,15 +254,14 @@ impl Summary {
             "complete" => Ok(()),
             "failures" => {
                 let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
-                let failed =
-                    (self.failed > 0).then(|| format!("{} {what} did not come through", self.failed));
+                let failed = (self.failed > 0).then(|| format!("{} {what} failed", self.failed));
                 let omitted =
                     (self.omitted > 0).then(|| format!("{} not sent", omitted_entries(self.omitted)));
                 let why = failed.into_iter().chain(omitted).chain(self.lost_words.clone());
                 Err(Error::Failed(why.collect::<Vec<_>>().join("; ")))
             }
             "interrupted" => {
-                let again = again.as_deref().unwrap_or("the same command goes on where it stopped");
+                let again = again.as_deref().unwrap_or("repeat the command to resume");
                 Err(Error::Lost(format!("{}; {again}", self.reason.as_deref().unwrap_or_default())))
             }
             _ => Err(Error::Failed(self.reason.clone().unwrap_or_default())),
@@ -272,7 +271,7 @@ impl Summary {
     /// Describes what another attempt will find.
     fn again(&self) -> Option<String> {
         if self.is_cut {
-            let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
+            let left = self.left.iter().map(|left| format!("; the partial data is in {left}"));
             let left: String = left.collect();
             return Some(format!("a stream cannot be resumed, it has to be sent from its beginning{left}"));
         }
