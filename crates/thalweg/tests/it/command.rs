@@ -491,7 +491,7 @@ fn the_search_over_adversaries_ends_well_or_with_a_trace() {
     let output = thalweg(&place, &[&pairing[..], &["--fault", "pairing-unbound"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Wrong: the receiver accepted the attacker as the sender"), "{text}");
+    assert!(text.contains("Violation: the receiver accepted the attacker as the sender"), "{text}");
     for (arguments, expected) in [
         (["--fault", "cookie-again"], "leave out --pairing"),
         (["--forgeries", "1"], "cannot be used with '--forgeries"),
