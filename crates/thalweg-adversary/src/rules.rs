@@ -202,7 +202,7 @@ mod tests {
         let mut world = connected();
         let payload = world.agents[SERVER].talks[0].payload.clone();
         assert!(deliver(&mut world, &payload).unwrap_err().contains("twice"));
-        assert!(deliver(&mut world, b"never said").unwrap_err().contains("never said"));
+        assert!(deliver(&mut world, b"never sent").unwrap_err().contains("never sent"));
     }
 
     /// Restarted endpoints reuse handles.

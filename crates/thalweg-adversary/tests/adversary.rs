@@ -46,7 +46,7 @@ fn a_cookie_made_another_handshake() {
 #[test]
 fn a_cookie_was_good_for_any_first_message() {
     let found = found(Fault::CookieUnbound, &Bounds::default());
-    assert!(found.what.contains("not made for"), "{}", found.what);
+    assert!(found.what.contains("not issued for"), "{}", found.what);
     assert!(found.trace.iter().any(|line| line.contains("the attacker makes")));
 }
 

@@ -344,7 +344,7 @@ impl Endpoint {
             && entry.unauthenticated.take().is_some()
             && let State::Open(session) = &mut entry.state
         {
-            session.close(now, code::BUSY, "others wait, too; try again later");
+            session.close(now, code::BUSY, "too many peers wait; try again later");
             self.make_ready(handle.index);
         }
     }

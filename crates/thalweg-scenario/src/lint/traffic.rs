@@ -193,7 +193,7 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
             );
             report
                 .warn("scenario.window", origin.scheme, message)
-                .help("the sender will never hear of the slow application; see `receive-window`");
+                .help("the sender will never notice the slow application; see `receive-window`");
         }
     }
 }

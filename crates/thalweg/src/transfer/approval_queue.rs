@@ -78,7 +78,7 @@ impl ApprovalQueue {
         }
         match Question::begin(now, connection) {
             Ok(question) => self.turns.add(host, question),
-            Err(_) => connection.close(code::BUSY, "it cannot ask about so many; try again later"),
+            Err(_) => connection.close(code::BUSY, "too many senders wait for approval; try again later"),
         }
     }
 
@@ -153,7 +153,7 @@ impl ApprovalQueue {
                 question.connection.close(code::PROTOCOL, &why);
                 Some(why)
             } else if now.saturating_duration_since(question.since) >= ANSWER_TIMEOUT {
-                let why = "nobody answered for two minutes whether to take it";
+                let why = "nobody approved it within two minutes";
                 question.connection.close(code::BUSY, why);
                 Some(why.to_owned())
             } else {
@@ -212,7 +212,7 @@ impl Question {
 }
 
 fn deny(connection: &Connection) {
-    connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
+    connection.close(code::UNAUTHORIZED, "the receiver does not accept files from this key");
 }
 
 /// Reads typed lines in a thread of its own, because reads of a terminal block.

@@ -178,7 +178,7 @@ impl<'a> SenderListener<'a> {
                 Answer::Always => {
                     // A full disk must not stop the other senders.
                     if let Err(error) = self.senders.remember(&name_for(&sender.key), sender.key) {
-                        self.console.complain(&format!("{error}; the sender is let in this once"));
+                        self.console.complain(&format!("{error}; the sender is admitted this once"));
                         self.once.insert(sender.key);
                     }
                 }
@@ -221,7 +221,7 @@ impl<'a> SenderListener<'a> {
             self.questions.enqueue(now, &connection);
             return Ok(None);
         }
-        let why = "the receiver does not take files from this key";
+        let why = "the receiver does not accept files from this key";
         self.deny(now, connection.remote(), &key, why);
         connection.close(code::UNAUTHORIZED, why);
         Ok(None)
@@ -244,7 +244,7 @@ impl<'a> SenderListener<'a> {
         if !has_capacity {
             let connection = &sender.connection;
             self.deny(Instant::now(), connection.remote(), &sender.key, UNNAMED_LIMIT_REACHED);
-            connection.close(code::UNAUTHORIZED, "the receiver takes no more senders that it does not know");
+            connection.close(code::UNAUTHORIZED, "the receiver admits no more unknown senders");
         }
         has_capacity
     }
@@ -320,13 +320,13 @@ impl<'a> SenderListener<'a> {
             Ok(true) => {
                 self.senders.complain(self.console);
                 let (count, path) = (self.senders.keys().count(), self.senders.path().display());
-                self.console.inform(&format!("{path} was read again: {}", counted(count as u64, "sender")));
+                self.console.inform(&format!("{path} was reloaded: {}", counted(count as u64, "sender")));
                 self.is_changed = true;
                 if !self.is_open {
                     self.socket.set_trust(&known(self.trust, &self.senders));
                 }
             }
-            Err(error) => self.console.complain(&format!("{error}; the list stays as it was")),
+            Err(error) => self.console.complain(&format!("{error}; the list is unchanged")),
         }
     }
 
@@ -335,7 +335,7 @@ impl<'a> SenderListener<'a> {
         match invitation.poll(Instant::now()) {
             PairingEvent::None => {}
             PairingEvent::Wrong(remote, left) => {
-                self.console.inform(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
+                self.console.inform(&format!("{remote} gave a wrong code; {left} more invalidate it"));
             }
             PairingEvent::Paired(key, remote) => {
                 let name = name_for(&key);
@@ -343,7 +343,7 @@ impl<'a> SenderListener<'a> {
                 if !self.senders.is_chosen(&key)
                     && let Err(error) = self.senders.remember(&name, key)
                 {
-                    self.console.complain(&format!("{error}; the sender is let in this once"));
+                    self.console.complain(&format!("{error}; the sender is admitted this once"));
                     self.once.insert(key);
                 }
                 self.console.inform(&format!(
@@ -388,7 +388,7 @@ const UNNAMED_LIMIT_REACHED: &str =
 
 /// The message does not reveal which of the causes applies.
 const CODE_INVALID: &str =
-    "its code is not valid any more: it was used, guessed wrong three times or is older than ten minutes";
+    "its code is no longer valid: it was used, guessed wrong three times or is older than ten minutes";
 
 /// Returns the keys trusted by the command line and the list.
 fn known(trust: &[Trusted], senders: &Peers) -> Trust {

@@ -144,7 +144,7 @@ fn mistakes_are_reported_with_suggestions() {
             &["compare", "two-flows", "--live", "--schemes", "cubic,kernel:none"],
             "no congestion control `none`",
         ),
-        (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one way between two nodes"),
+        (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one path between two nodes"),
         (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is more than can be"),
     ] {
         let (code, text) = printed(&place, arguments);

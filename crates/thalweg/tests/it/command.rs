@@ -406,7 +406,7 @@ fn wrong_calls_are_rejected_with_suggestions() {
         (&["explore", "sscp"], "did you mean `sscop`?"),
         (&["explore", "sscop", "--window", "0"], "1..=64"),
         (&["explore", "sscop", "--losses", "256"], "0..=255"),
-        (&["explore", "adaptive-ack", "--slow-reader"], "no way to hold the sender back"),
+        (&["explore", "adaptive-ack", "--slow-reader"], "no flow control"),
         (&["explore", "sstp", "--endless", "--slow-reader"], "cannot be used with '--slow-reader"),
         (&["explore", "sscop", "--endless"], "--endless is for sstp"),
         (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
@@ -473,7 +473,7 @@ fn the_search_over_adversaries_ends_well_or_with_a_trace() {
     let place = place("adversary");
     let small = ["explore", "adversary", "--forgeries", "0", "--quiet"];
     let text = prints(&place, &[&small[..], &["--depth", "6"]].concat());
-    assert!(text.contains("the client gets in once the attacker stops"), "{text}");
+    assert!(text.contains("the client connects once the attacker stops"), "{text}");
     let output = thalweg(&place, &[&small[..], &["--fault", "cookie-again", "--json"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();

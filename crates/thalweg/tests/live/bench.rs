@@ -292,7 +292,7 @@ fn a_server_with_another_key_is_refused() {
     let output = client(&[&address, "--key", &"ab".repeat(32), "--time", "1 s"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("not the one expected"), "{text}");
+    assert!(text.contains("the unexpected key"), "{text}");
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -176,7 +176,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{line}");
 
     fs::write(&known, format!("anna {unknown}\n")).unwrap();
-    assert!(server.line().contains("was read again: 1 sender"));
+    assert!(server.line().contains("was reloaded: 1 sender"));
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
     assert_eq!(exit(&send("file")), 0);
     assert_eq!(place.names("to"), ["anna"]);
@@ -248,12 +248,12 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     let denial = loop {
         let line = server.line();
         assert!(!line.is_empty());
-        if line.contains("was refused") || line.contains("was read again") {
+        if line.contains("was refused") || line.contains("was reloaded") {
             break line;
         }
     };
     assert!(denial.contains("--unknown-senders allows no more"), "{denial}");
-    while !server.line().contains("was read again: 2 senders") {}
+    while !server.line().contains("was reloaded: 2 senders") {}
     let send = ["file", &*server.address, "--trust", "new"];
     assert_eq!(exit(&processes::end(thalweg(&place, "carl", "send", &send).spawn().unwrap())), 0);
     wait_until("it is known", || list().lines().count() == 3);
@@ -278,7 +278,7 @@ fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_
     assert!(server.line().contains("sends"));
     server.signal("HUP");
     // No data of it is stored yet.
-    assert!(server.line().contains("was read again: 0 senders"));
+    assert!(server.line().contains("was reloaded: 0 senders"));
     processes::signal(if ignores_hangup() { "TERM" } else { "HUP" }, sender.id());
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);

@@ -188,7 +188,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     processes::interrupt(&sender);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
-    assert!(sent.stderr.contains("the same command goes on"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("repeat the command to resume"), "{}", sent.stderr);
     let received = receiver.end();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
@@ -199,7 +199,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     wait_until("more of the file has come", || place.part_length("to/file") > least + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
-    assert!(received.stderr.contains("the same command goes on"), "{}", received.stderr);
+    assert!(received.stderr.contains("repeat the command to resume"), "{}", received.stderr);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
@@ -283,7 +283,7 @@ fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
     assert_eq!(exit(&sent), 1, "{}", sent.stderr);
     assert!(sent.stderr.contains("set/b: the receiver's disk is full"), "{}", sent.stderr);
-    assert!(sent.stderr.contains("is used when it is sent again"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("resumes from the data at the receiver"), "{}", sent.stderr);
     let document = json(&sent.stdout);
     assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));
     assert_eq!(document["failures"][0]["kind"], "disk-full");
