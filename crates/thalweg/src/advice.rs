@@ -74,7 +74,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
             format!(
-                "{name} takes the {:.1} % of packets that are lost on the way for congestion, and sent {} on average and {} at most, \
+                "{name} takes the {:.1} % of packets lost on the path for congestion, and sent {} on average and {} at most, \
                  whatever the path's rate is: `--scheme {BETTER}` gets more of it",
                 100.0 * share,
                 rate(sent),
@@ -82,7 +82,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             )
         }
         Advice::TooFast { share, mtu_reduced: true, .. } => format!(
-            "{:.0} % of what was sent had to be sent again: the path stopped carrying packets as large as before (an MTU black hole, \
+            "{:.0} % of the data was retransmitted: the path stopped carrying packets as large as before (an MTU black hole, \
              or an outage)",
             100.0 * share
         ),
@@ -90,9 +90,9 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             let why = if full {
                 format!("{name} sends more than the path carries")
             } else {
-                format!("the path loses so much, or {name} sends more than it carries")
+                format!("the path is lossy, or {name} sends more than it carries")
             };
-            format!("{:.0} % of what was sent had to be sent again: {why}", 100.0 * share)
+            format!("{:.0} % of the data was retransmitted: {why}", 100.0 * share)
         }
         Advice::TooFast { carried, share, queued, .. } => {
             let configured =
@@ -100,7 +100,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             if queued {
                 let fits = Rate::from_bits_per_sec((carried.as_f64() * 0.9) as u64);
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path carries about {}, and the configured rate{configured} of {name} is \
+                    "{:.0} % of the data was retransmitted: the path carries about {}, and the configured rate{configured} of {name} is \
                      more. `--scheme {name}:rate={:.3}Mbit/s` fits it",
                     100.0 * share,
                     rate(carried),
@@ -108,7 +108,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
                 )
             } else {
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path loses so much, or carries less than the configured rate{configured} \
+                    "{:.0} % of the data was retransmitted: the path is lossy, or carries less than the configured rate{configured} \
                      of {name} ({} went through)",
                     100.0 * share,
                     rate(carried)
@@ -148,11 +148,11 @@ mod tests {
             let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
             words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
-        let start = "11 % of what was sent had to be sent again: ";
+        let start = "11 % of the data was retransmitted: ";
         assert_eq!(text_of(true, false), format!("{start}copa sends more than the path carries"));
         assert_eq!(
             text_of(false, false),
-            format!("{start}the path loses so much, or copa sends more than it carries")
+            format!("{start}the path is lossy, or copa sends more than it carries")
         );
         assert!(
             text_of(true, true)

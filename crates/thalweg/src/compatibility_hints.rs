@@ -38,11 +38,11 @@ const SEND: [(&[&str], &str); 13] = [
     ),
     (
         &["-z", "--compress"],
-        "nothing is compressed on the way: pack it first, as in `tar cz FOLDER | thalweg send - HOST`",
+        "nothing is compressed in transit: compress it first, as in `tar cz FOLDER | thalweg send - HOST`",
     ),
     (
         &["-P", "--port"],
-        "the port comes behind the receiver: `thalweg send FILES... HOST:PORT`. Progress is shown and interrupted transfers resume \
+        "the port follows the receiver: `thalweg send FILES... HOST:PORT`. Progress is shown and interrupted transfers resume \
          without an option",
     ),
     (
@@ -62,7 +62,7 @@ const SEND: [(&[&str], &str); 13] = [
     (&["--delete", "--remove-source-files"], "nothing is deleted, at either end"),
     (
         &["-u", "--update", "--overwrite", "--backup", "--ignore-existing"],
-        "the receiver says what is replaced: `thalweg recv` with --overwrite, --no-overwrite or --backup",
+        "the receiver decides: `thalweg recv` with --overwrite, --no-overwrite or --backup",
     ),
     (
         &["--partial", "--append", "--resume", "--continue", "--inplace"],
@@ -70,7 +70,7 @@ const SEND: [(&[&str], &str); 13] = [
     ),
     (
         &["--code", "--exclude", "--include", "--filter"],
-        "--pair asks for the receiver's code; names are not filtered: name what is to be sent",
+        "--pair asks for the receiver's code; names are not filtered: list the files to send",
     ),
 ];
 
@@ -79,16 +79,13 @@ const RECEIVE: [(&[&str], &str); 5] = [
         &["-p", "-P", "--port", "--bind"],
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
     ),
-    (&["-y", "--yes"], "`--trust new` takes any sender without a question; --pair shows a code"),
+    (&["-y", "--yes"], "`--trust new` admits any sender without a prompt; --pair shows a code"),
     (&["-o", "--out", "--output", "--dest"], "the folder is an argument: `thalweg recv DIR`"),
     (
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
-        "folders come whole and progress is shown without an option",
+        "folders are received whole, and progress is shown, without an option",
     ),
-    (
-        &["--code"],
-        "--pair shows a code, which the sender is asked for with `thalweg send --pair FILES... HOST`",
-    ),
+    (&["--code"], "--pair shows a code for the sender to enter: `thalweg send --pair FILES... HOST`"),
 ];
 
 const COMMANDS: [(&[&str], &str); 4] = [
@@ -100,7 +97,7 @@ const COMMANDS: [(&[&str], &str); 4] = [
     (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
     (
         &["ping", "iperf", "speedtest"],
-        "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` looks at this host",
+        "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` examines this host",
     ),
 ];
 

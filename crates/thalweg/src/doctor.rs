@@ -154,7 +154,7 @@ fn advice(findings: &Findings) -> Vec<String> {
     let share = away.as_secs_f64() / (away + away_every).as_secs_f64().max(f64::MIN_POSITIVE);
     if share > BUSY {
         advice.push(format!(
-            "other programs take {:.0} % of a processor's time: if that is not usual, measure again when they are done",
+            "other programs take {:.0} % of a processor's time: measure again when the host is idle",
             share * 100.0
         ));
     }

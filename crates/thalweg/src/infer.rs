@@ -173,7 +173,7 @@ fn describe(path: &Path) -> String {
     let queue = match (path.was_filled, path.queue_was_full) {
         (true, true) => "full at times",
         (true, false) => "never full, so maybe longer",
-        (false, _) => "or more (it was never filled, so that nothing was seen of it)",
+        (false, _) => "or more (it was never filled)",
     };
     format!(
         "Rate        {rate}\nRound trip  {:.3} ms\nQueue       {}, {queue}\nLosses      {losses}; {} more by the full queue",

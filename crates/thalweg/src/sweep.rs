@@ -97,9 +97,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let made = run(&sweep, &store, cluster, console)?;
     let document = Document::of(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
-        Error::Failed(format!(
-            "`{folder}`: cannot write the tables: {error}; runs that are kept are not lost"
-        ))
+        Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))
     })?;
     let keep = |name: &str, text: &str| {
         store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))

@@ -103,9 +103,9 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
         let _ = write!(text, "\n  {line}");
     }
     let named = [
-        ("for nobody", counts.unreachable),
-        ("at their last hop", counts.expired),
-        ("too large", counts.too_big),
+        ("destination unreachable", counts.unreachable),
+        ("TTL exceeded", counts.expired),
+        ("larger than the MTU", counts.too_big),
     ];
     let named: Vec<String> =
         named.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what}")).collect();

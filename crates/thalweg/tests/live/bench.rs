@@ -189,7 +189,10 @@ fn the_client_of_a_server_that_sends_prints_its_advice() {
     let output = client(&[&through, "--time", "4 s", "--reverse", "--json", "--scheme", scheme]);
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let advice = result["advice"].as_str().unwrap_or_else(|| panic!("{result}"));
-    assert!(advice.contains(" had to be sent again") && advice.contains("configured rate"), "{advice}");
+    assert!(
+        advice.contains(" of the data was retransmitted") && advice.contains("configured rate"),
+        "{advice}"
+    );
     for child in [&mut path, &mut child] {
         child.kill().unwrap();
         child.wait().unwrap();
