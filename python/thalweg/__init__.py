@@ -93,7 +93,7 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
             raise ScenarioError(f"the class `{make.__qualname__}` does not derive from `thalweg.Controller`")
         if not callable(make):
             kind = type(make).__name__
-            raise ScenarioError(f"the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}")
+            raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already: name the controller otherwise")
     return factories

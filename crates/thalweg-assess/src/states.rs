@@ -78,13 +78,13 @@ impl OfStates {
         };
         if let Some(wrong) = self.value.iter().find(|name| !known(name)) {
             return Err(format!(
-                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or what was known, such as \
+                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or a known value, such as \
                  `window_packets.least`"
             ));
         }
         if let Some(wrong) = self.over.iter().find(|name| *name != LINK_RATE && parts(name).is_none()) {
             return Err(format!(
-                "`over` needs `{LINK_RATE}` or what was known, such as `bdp_packets.last`: `{wrong}`"
+                "`over` needs `{LINK_RATE}` or a known value, such as `bdp_packets.last`: `{wrong}`"
             ));
         }
         Ok(())

@@ -203,9 +203,7 @@ pub enum EpisodeError {
 impl fmt::Display for EpisodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAgent => {
-                f.write_str("no flow has the scheme `agent`, so that there is nothing to decide")
-            }
+            Self::NoAgent => f.write_str("no flow has the scheme `agent`, and there is nothing to decide"),
             Self::NotOne { group } => write!(
                 f,
                 "`{group}` has the scheme `agent` for several flows or transfers: an agent decides for one; write a flow for each"

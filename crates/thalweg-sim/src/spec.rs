@@ -309,7 +309,7 @@ impl GroupSpec {
         }
         let announces = reading.changes.iter().any(|change| change.announced);
         if announces && self.transport.properties().agreed_rate().is_none() {
-            return Some("only two-level flow control hears an announced change of the reading rate");
+            return Some("only two-level flow control accepts an announced change of the reading rate");
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
         (!is_ordered).then_some("the changes of the reading rate must be in order of time")

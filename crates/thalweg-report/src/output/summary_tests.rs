@@ -214,7 +214,7 @@ fn runs_that_are_all_alike_leave_nothing_to_chance() {
     assert!(text.contains("Difference to a"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        joined.contains("more than a; the runs do not differ in this, which tells nothing of chance."),
+        joined.contains("more than a; the runs do not differ in this, and show no random variation."),
         "{text}"
     );
     assert!(!text.contains("zero"), "{text}");

@@ -99,7 +99,7 @@ fn runs_that_are_the_same_are_one_run() {
     // Runs may differ in other metrics.
     let verdict = goodput(&[("a", &[70, 70, 70]), ("b", &[75, 75, 75])], MARGIN);
     assert_eq!(verdict.certainty, Certainty::SingleRun);
-    assert!(verdict.sentence.contains("tells nothing of chance"), "{}", verdict.sentence);
+    assert!(verdict.sentence.contains("show no random variation"), "{}", verdict.sentence);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn heavy_loss_is_reported_with_goodput() {
         about(&found, "goodput").sentence.clone()
     };
     assert!(
-        goodput_sentence(950).ends_with(" Lost on the way, of all that was sent: floods 95.0 %."),
+        goodput_sentence(950).ends_with(" Lost on the path, of all that was sent: floods 95.0 %."),
         "{}",
         goodput_sentence(950)
     );

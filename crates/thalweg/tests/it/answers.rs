@@ -126,7 +126,7 @@ fn a_warm_up_that_leaves_nothing_to_count_is_an_error() {
     fs::write(place.join("own.toml"), SCENARIO.replace("warmup = \"1 s\"", "")).unwrap();
     for (duration, warmup) in [("5 s", "1.25 s"), ("60 s", "5 s")] {
         let (_, text) = printed(&place, &["validate", "own.toml", "--set", &format!("duration={duration}")]);
-        assert!(text.contains(&format!("say `warmup = \"{warmup}\"`")), "{text}");
+        assert!(text.contains(&format!("set `warmup = \"{warmup}\"`")), "{text}");
     }
 }
 

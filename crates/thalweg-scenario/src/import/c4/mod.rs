@@ -317,10 +317,10 @@ fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
         row(&mut out, [line.key, line.value, if here.is_empty() { "nothing" } else { here }]);
     }
     for key in &choices.skip {
-        row(&mut out, [key, "", "left out, as asked for"]);
+        row(&mut out, [key, "", "left out, as requested"]);
     }
     for (algorithm, scheme) in &choices.schemes {
-        row(&mut out, [algorithm, "", &format!("{scheme}, as asked for")]);
+        row(&mut out, [algorithm, "", &format!("{scheme}, as requested")]);
     }
     out.push_str("#\n\n");
     out

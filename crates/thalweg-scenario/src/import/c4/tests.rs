@@ -160,7 +160,7 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         ),
         (
             format!("{ALONE}link_scenario: wifi_fade\n"),
-            "line 10: a jitter that changes on the way cannot be expressed",
+            "line 10: a jitter that changes during the run cannot be expressed",
         ),
         (
             ALONE.replace("nb_connections: 1", "nb_connections: 9"),
@@ -183,7 +183,7 @@ fn other_schemes_and_omitted_keys_are_reported() {
     let scenario = import("case.txt", &text, &choices).unwrap().scenario;
     assert!(scenario.contains("scheme = { base = \"cubic\", handshake = \"quic\" }"), "{scenario}");
     assert!(
-        scenario.contains("cubic, as asked for") && scenario.contains("left out, as asked for"),
+        scenario.contains("cubic, as asked for") && scenario.contains("left out, as requested"),
         "{scenario}"
     );
 }
