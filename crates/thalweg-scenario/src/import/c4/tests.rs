@@ -183,7 +183,7 @@ fn other_schemes_and_omitted_keys_are_reported() {
     let scenario = import("case.txt", &text, &choices).unwrap().scenario;
     assert!(scenario.contains("scheme = { base = \"cubic\", handshake = \"quic\" }"), "{scenario}");
     assert!(
-        scenario.contains("cubic, as asked for") && scenario.contains("left out, as requested"),
+        scenario.contains("cubic, as requested") && scenario.contains("left out, as requested"),
         "{scenario}"
     );
 }
