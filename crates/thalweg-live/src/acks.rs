@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};
 
 /// Maximum number of delayed acknowledgements per connection; one more releases them all.
-const MOST: usize = 4096;
+const MAX_DELAYED_ACKS: usize = 4096;
 
 /// Source and target addresses.
 type Ends = [SocketAddr; 2];
@@ -69,7 +69,7 @@ impl Acks {
         if !Segment::parse(&packet.2, header).is_some_and(|segment| segment.is_bare()) {
             return Some(packet);
         }
-        if held.waiting.len() >= MOST {
+        if held.waiting.len() >= MAX_DELAYED_ACKS {
             held.until = packet.1;
         }
         held.waiting.push(packet);

@@ -14,7 +14,7 @@ pub(crate) struct Key {
 }
 
 /// Maximum number of connections, except one shared overflow connection per flow.
-const MOST: usize = 1 << 16;
+const MAX_CONNECTIONS: usize = 1 << 16;
 
 /// Idle timeout of a connection; all its packets have arrived by then.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ impl Connections {
         let mut key = key;
         if !self.open.contains_key(&key) {
             self.tidy(now, close);
-            if self.open.len() >= MOST {
+            if self.open.len() >= MAX_CONNECTIONS {
                 // Overflow connections of a flow share one entry.
                 key = Key { protocol: 0, ports: [0; 2], ..key };
             }
@@ -130,6 +130,6 @@ mod tests {
             );
         }
         // One overflow entry per flow beyond the limit.
-        assert_eq!(made as usize, MOST + 3);
+        assert_eq!(made as usize, MAX_CONNECTIONS + 3);
     }
 }

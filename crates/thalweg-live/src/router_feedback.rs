@@ -11,7 +11,7 @@ use thalweg_proto::router_feedback::{Head, RouterFeedback};
 use thalweg_sim::live::Message;
 
 /// Maximum number of registered senders.
-const MOST: usize = 4096;
+const MAX_SENDERS: usize = 4096;
 /// Number of recent packets per sender that feedback may refer to.
 const MAX_PACKETS: usize = 1024;
 
@@ -41,7 +41,7 @@ impl Sources {
         serial: u32,
     ) -> bool {
         let Some(head) = head else { return false };
-        if self.0.len() >= MOST && !self.0.contains_key(&connection) {
+        if self.0.len() >= MAX_SENDERS && !self.0.contains_key(&connection) {
             return false;
         }
         let source = self.0.entry(connection).or_insert_with(|| Source {

@@ -15,7 +15,7 @@ use thalweg_proto::units::{Duration, Time};
 /// individually.
 const SPAN: Duration = Duration::from_micros(100);
 /// Maximum packets per buffer.
-const MOST: usize = 48;
+const MAX_RUN_PACKETS: usize = 48;
 /// Maximum size of a buffer, in bytes.
 const LARGEST: usize = 65_000;
 /// Maximum number of buffers merged concurrently.
@@ -106,7 +106,8 @@ impl Run {
         let Some((began, first)) = self.packets.first() else { return Some(packet) };
         let data = packet.len() - shape.head;
         let goes_on = shape.kind == Kind::Datagrams || shape.sequence == self.next;
-        let fits = self.bytes + data <= LARGEST && self.packets.len() < MOST && at.since(*began) <= SPAN;
+        let fits =
+            self.bytes + data <= LARGEST && self.packets.len() < MAX_RUN_PACKETS && at.since(*began) <= SPAN;
         let goes_on = goes_on && fits && self.is_open && data <= self.size && is_alike(shape, first, &packet);
         let is_first_right = || self.packets.len() > 1 || is_right(&self.shape, first);
         if !(goes_on && is_first_right() && is_right(shape, &packet)) {

@@ -7,11 +7,11 @@ use crate::transport::{CongestionState, Limit, ReceiverCounts, SegmentCounts, Se
 use crate::units::{Duration, Time};
 
 /// Minimum memory charge of a buffered piece of data, in bytes: its bookkeeping takes as much.
-const LEAST: u64 = 128;
+const MIN_CHARGE: u64 = 128;
 
 /// Returns the memory charge of a piece of data, in bytes.
 pub fn cost(piece: &impl Payload) -> u64 {
-    u64::from(piece.len()).max(LEAST)
+    u64::from(piece.len()).max(MIN_CHARGE)
 }
 
 /// One endpoint of a connection, of any family. A family overrides only the methods that apply to it.

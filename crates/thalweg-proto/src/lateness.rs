@@ -17,7 +17,7 @@ pub(crate) struct Lateness {
 }
 
 /// Maximum lateness that is compensated: it bounds the burst after a long sleep of the host.
-const MOST: Duration = Duration::from_millis(2);
+const MAX_COMPENSATED: Duration = Duration::from_millis(2);
 
 impl Lateness {
     /// Records the end of a poll: `turn` is the pacing time of the next waiting packet, if any.
@@ -27,7 +27,7 @@ impl Lateness {
 
     /// Returns the departure time to count for a packet that was `due` and leaves `now`.
     pub fn departure(&mut self, due: Time, now: Time) -> Time {
-        if self.is_late(now) { due.max(now - MOST).min(now) } else { now }
+        if self.is_late(now) { due.max(now - MAX_COMPENSATED).min(now) } else { now }
     }
 
     /// Returns true if the driver is late at `now`, a departure time.

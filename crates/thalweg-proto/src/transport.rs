@@ -316,12 +316,12 @@ pub struct CongestionState {
     pub name: &'static str,
     /// State variables, by names that end in their unit; unused entries have an empty name. An unbounded value is
     /// infinite.
-    pub known: [(&'static str, f64); Self::MOST],
+    pub known: [(&'static str, f64); Self::MAX_VARIABLES],
 }
 
 impl CongestionState {
     /// Maximum number of state variables.
-    pub const MOST: usize = 8;
+    pub const MAX_VARIABLES: usize = 8;
 
     /// Returns the state variables that have a name.
     pub fn known(&self) -> impl Iterator<Item = (&'static str, f64)> {

@@ -1,6 +1,6 @@
 //! Disciplines as plain data: a limit and a configuration, of this crate or another.
 
-use crate::guarded::ExternalQueue;
+use crate::external::ExternalQueue;
 use crate::{Discipline, Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::{Any, type_name};
 use core::fmt::Debug;

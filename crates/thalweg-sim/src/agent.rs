@@ -374,10 +374,10 @@ impl Episode {
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
         let EndpointConfigs::Window(ends) = &mut group.transport.ends else { continue };
-        let ControllerConfig::Custom(custom) = &ends.controller else { continue };
-        let Some(config) = custom.config::<AgentConfig>() else { continue };
+        let ControllerConfig::Dedicated(dedicated) = &ends.controller else { continue };
+        let Some(config) = dedicated.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
-        ends.controller = ControllerConfig::Custom(ExternalController::new(config));
+        ends.controller = ControllerConfig::Dedicated(ExternalController::new(config));
         Arc::make_mut(&mut ends.sender).ecn = codepoint == Ecn::Ect0;
     }
 }
@@ -388,8 +388,8 @@ fn take_seat(
     decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
     let EndpointConfigs::Window(ends) = &mut group.transport.ends else { return Ok(None) };
-    let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
-    let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
+    let ControllerConfig::Dedicated(dedicated) = &ends.controller else { return Ok(None) };
+    let Some(&AgentConfig { initial_window, l4s, .. }) = dedicated.config() else { return Ok(None) };
     let has_several =
         group.workload.has_transfers() || matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     if group.count != 1 || has_several {
@@ -397,6 +397,6 @@ fn take_seat(
     }
     let seat = Arc::new(AgentState { decision_due, ..AgentState::default() });
     let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
-    ends.controller = ControllerConfig::Custom(ExternalController::new(config));
+    ends.controller = ControllerConfig::Dedicated(ExternalController::new(config));
     Ok(Some(seat))
 }

@@ -344,7 +344,7 @@ where
     C: ConfigureController + Bound,
 {
     described::<C>(about, keys, &|values, path| {
-        ends(values, path, ControllerConfig::Custom(ExternalController::new(C::of(values))))
+        ends(values, path, ControllerConfig::Dedicated(ExternalController::new(C::of(values))))
     })
 }
 
@@ -364,7 +364,7 @@ pub fn named_scheme<C: ConfigureController>(
     let ends = move |values: &Values, path: &PathHints| {
         let controller = ExternalController::new(controller()?);
         let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
-        let mut made = ends(values, path, ControllerConfig::Custom(controller))?;
+        let mut made = ends(values, path, ControllerConfig::Dedicated(controller))?;
         if let EndpointConfigs::Window(config) = &mut made
             && ecn
         {

@@ -159,7 +159,7 @@ struct Forwarder {
     connecting: HashMap<u64, Connecting>,
     listeners: HashMap<u64, Listener>,
     pairs: HashMap<u64, Pair>,
-    talks: HashMap<u64, DatagramRelay>,
+    relays: HashMap<u64, DatagramRelay>,
     echo_clients: HashMap<u64, EchoClient>,
     buffer: Vec<u8>,
 }
@@ -210,7 +210,7 @@ pub fn open(
         connecting: HashMap::new(),
         listeners: HashMap::new(),
         pairs: HashMap::new(),
-        talks: HashMap::new(),
+        relays: HashMap::new(),
         echo_clients: HashMap::new(),
         buffer: vec![0; 1 << 16],
     };
@@ -257,8 +257,8 @@ impl Forwarder {
                     Place::Connecting => self.answered(number),
                     Place::Listener => self.accept(number),
                     Place::Inner | Place::Outer => self.step(number),
-                    Place::InnerTalk => self.talk(number, 0),
-                    Place::OuterTalk => self.talk(number, 1),
+                    Place::InnerTalk => self.relay(number, 0),
+                    Place::OuterTalk => self.relay(number, 1),
                     Place::EchoClient => self.echo(number),
                 }
             }
@@ -270,7 +270,7 @@ impl Forwarder {
             if now - tidied >= EXPIRY_INTERVAL {
                 tidied = now;
                 self.tidy_streams(now);
-                self.tidy_talks(now);
+                self.tidy_relays(now);
                 self.tidy_echoes(now);
             }
         }

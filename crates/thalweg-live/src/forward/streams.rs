@@ -23,7 +23,7 @@ use thalweg_proto::transport::Signal;
 /// Timeout for programs that do not continue their handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of connections.
-const MOST: usize = 8192;
+const MAX_CONNECTIONS: usize = 8192;
 /// Limit of unsent data in sockets to the real network, in bytes: small, for gates here to take effect quickly.
 const LOW_WATER_MARK: u32 = 64 << 10;
 /// Maximum read and write steps per connection and turn.
@@ -149,7 +149,7 @@ impl Forwarder {
         if is_coming || self.pairs.values().any(|pair| pair.ends == ends) {
             return self.enter(&packet);
         }
-        if self.connecting.len() + self.pairs.len() >= MOST {
+        if self.connecting.len() + self.pairs.len() >= MAX_CONNECTIONS {
             return;
         }
         let target = self.real(ends.1);

@@ -17,7 +17,7 @@ const FULL: f64 = 0.97;
 
 /// Minimum ration, so a small ration can grow again. A line that seems full for a million intervals has fewer sources
 /// than that.
-const LEAST: f64 = 1e-6;
+const MIN_RATION: f64 = 1e-6;
 
 /// Grants each source the same rate, and adjusts it at intervals to reach the target utilisation of the line.
 ///
@@ -54,7 +54,7 @@ impl Rations {
         let wanted = if utilisation < FULL { utilisation } else { utilisation.max(target + self.ration) };
         // An idle line has any amount left.
         let next = if wanted > 0.0 { target / wanted * self.ration } else { target };
-        self.ration = next.min(target).max(LEAST);
+        self.ration = next.min(target).max(MIN_RATION);
     }
 
     fn forget(&mut self, dropped: &[Passing]) {

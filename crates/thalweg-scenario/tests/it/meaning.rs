@@ -467,7 +467,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
             ControllerConfig::Bbn(bbn) => {
                 assert_eq!((bbn.window, bbn.lifetime, bbn.header), (window, Duration::from_secs(10), 52));
             }
-            ControllerConfig::Custom(ref custom) => panic!("{custom:?} is in no list"),
+            ControllerConfig::Dedicated(ref dedicated) => panic!("{dedicated:?} is in no list"),
             ControllerConfig::Seif(seif) => {
                 assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
                 // Half of the maximum window.

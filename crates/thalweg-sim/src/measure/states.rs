@@ -5,7 +5,7 @@ use thalweg_proto::congestion::CongestionState;
 use thalweg_proto::units::Time;
 
 /// Maximum number of recorded state visits of a flow; later ones are dropped.
-const MOST: usize = 4096;
+const MAX_VISITS: usize = 4096;
 
 impl Known {
     fn new(name: &'static str, value: f64) -> Self {
@@ -48,7 +48,7 @@ impl Visits {
                 return;
             }
         }
-        if self.visits.len() == MOST {
+        if self.visits.len() == MAX_VISITS {
             self.is_full = true;
             return;
         }
@@ -69,7 +69,7 @@ mod tests {
     fn seen(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
         let mut visits = Visits::default();
         for (millis, name, value) in of {
-            let mut known = [("", 0.0); CongestionState::MOST];
+            let mut known = [("", 0.0); CongestionState::MAX_VARIABLES];
             known[0] = ("bandwidth_bps", *value);
             let state = CongestionState { name, known };
             visits.see(
@@ -100,6 +100,6 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let many: Vec<_> = (0..10_000).map(|at| (at, if at % 2 == 0 { "on" } else { "off" }, 0.0)).collect();
-        assert_eq!(seen(&many).len(), MOST);
+        assert_eq!(seen(&many).len(), MAX_VISITS);
     }
 }

@@ -10,14 +10,14 @@ pub(super) const NO_LANE: u32 = u32::MAX;
 /// Distance of an unused lane: only entries at the end of time are so far ahead.
 const FREE: u64 = u64::MAX;
 /// Maximum number of lanes in use at once: the first entries of all are kept sorted.
-const MOST: usize = 16;
+const MAX_LANES: usize = 16;
 
 /// One lane per distance, unless another distance with the same hash uses it.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     lanes: Box<[Lane; LANES]>,
     /// First entries of the lanes in use, sorted, from `begin` to before `end` in a ring buffer.
-    firsts: [Item; MOST],
+    firsts: [Item; MAX_LANES],
     begin: u32,
     end: u32,
 }
@@ -46,7 +46,7 @@ struct Item {
 impl Lanes {
     pub fn new() -> Self {
         const UNUSED: Lane = Lane { distance: FREE, last: u64::MAX, packet: 0, behind: Line::EMPTY };
-        Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MOST], begin: 0, end: 0 }
+        Self { lanes: Box::new([UNUSED; LANES]), firsts: [Item::default(); MAX_LANES], begin: 0, end: 0 }
     }
 
     /// Adds an entry `distance` from now to its lane, if that is free or has this distance and earlier entries; returns
@@ -63,7 +63,7 @@ impl Lanes {
             }
             return joins;
         }
-        if lane.distance != FREE || self.end.wrapping_sub(self.begin) as usize == MOST || distance == 0 {
+        if lane.distance != FREE || self.end.wrapping_sub(self.begin) as usize == MAX_LANES || distance == 0 {
             return false;
         }
         (lane.distance, lane.last, lane.packet) = (distance, entry.time, packet);
@@ -77,17 +77,17 @@ impl Lanes {
         let mut place = self.end;
         self.end = place.wrapping_add(1);
         while place != self.begin {
-            let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
+            let before = self.firsts[place.wrapping_sub(1) as usize % MAX_LANES];
             if before.time < first.time {
                 break;
             }
             if before.time == first.time {
                 return self.insert_tied(place, first, tie_mask);
             }
-            self.firsts[place as usize % MOST] = before;
+            self.firsts[place as usize % MAX_LANES] = before;
             place = place.wrapping_sub(1);
         }
-        self.firsts[place as usize % MOST] = first;
+        self.firsts[place as usize % MAX_LANES] = first;
     }
 
     /// Inserts from `place` on, among entries of equal time. Separate, as a tie check in the loop costs 13 instructions
@@ -96,26 +96,26 @@ impl Lanes {
     #[inline(never)]
     fn insert_tied(&mut self, mut place: u32, first: Item, tie_mask: u64) {
         while place != self.begin {
-            let before = self.firsts[place.wrapping_sub(1) as usize % MOST];
+            let before = self.firsts[place.wrapping_sub(1) as usize % MAX_LANES];
             if before.entry().is_before(first.entry(), tie_mask) {
                 break;
             }
-            self.firsts[place as usize % MOST] = before;
+            self.firsts[place as usize % MAX_LANES] = before;
             place = place.wrapping_sub(1);
         }
-        self.firsts[place as usize % MOST] = first;
+        self.firsts[place as usize % MAX_LANES] = first;
     }
 
     /// Returns the earliest entry.
     #[inline(always)]
     pub fn first(&self) -> Option<Entry> {
-        (self.end != self.begin).then(|| self.firsts[self.begin as usize % MOST].entry())
+        (self.end != self.begin).then(|| self.firsts[self.begin as usize % MAX_LANES].entry())
     }
 
     /// Takes the earliest entry, which must exist; returns its lane and its packet.
     #[inline(always)]
     pub fn pop(&mut self, tie_mask: u64) -> (u32, u32) {
-        let number = self.firsts[self.begin as usize % MOST].about();
+        let number = self.firsts[self.begin as usize % MAX_LANES].about();
         self.begin = self.begin.wrapping_add(1);
         let lane = &mut self.lanes[number as usize % LANES];
         let packet = lane.packet;

@@ -301,13 +301,13 @@ fn bar(share: f64) -> String {
 
 /// Returns the end of a path, its most specific part.
 fn short(path: &str) -> String {
-    const MOST: usize = 24;
+    const MAX_NAME: usize = 24;
     let name = path.rsplit('/').next().unwrap_or(path);
     let count = name.chars().count();
-    if count <= MOST {
+    if count <= MAX_NAME {
         name.to_owned()
     } else {
-        format!("..{}", name.chars().skip(count - MOST + 2).collect::<String>())
+        format!("..{}", name.chars().skip(count - MAX_NAME + 2).collect::<String>())
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) const CONTROLLED: f64 = 3.0;
 const CREEP: f64 = 1.5;
 const UNCONFIRMED: f64 = 0.002;
 /// Maximum loss rate attributed to the path.
-const MOST: f64 = 0.25;
+const MAX_ATTRIBUTED_LOSS: f64 = 0.25;
 /// Loss events in a round trip that may be chance on a path with no known losses.
 const CHANCE_EVENTS: f64 = 2.0;
 /// Minimum number of packets for an estimate of the path's loss rate.
@@ -41,7 +41,7 @@ impl Tally {
 
     /// Returns true if the losses exceed those attributable to any path.
     pub fn is_hopeless(self) -> bool {
-        self.share() > MOST
+        self.share() > MAX_ATTRIBUTED_LOSS
     }
 
     pub fn add(&mut self, other: Self) {

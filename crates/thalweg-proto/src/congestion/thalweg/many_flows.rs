@@ -23,7 +23,7 @@ const CUT: f64 = 0.3;
 /// Number of packets after which the loss counts are halved.
 const MEMORY: f64 = 200.0;
 /// Minimum window, in segments: by default, and among many flows, as CUBIC's (RFC 5681, section 3.1).
-const LEAST: (f64, f64) = (4.0, 2.0);
+const MIN_WINDOWS: (f64, f64) = (4.0, 2.0);
 
 /// State of a persistent queue, and recent losses.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +53,7 @@ impl ManyFlows {
     /// Returns the minimum window in segments. Four allow loss detection by later arrivals on a lossy path; many flows
     /// on a path may together exceed its capacity with that.
     fn least(self) -> f64 {
-        if self.is_there() || self.recent.is_hopeless() { LEAST.1 } else { LEAST.0 }
+        if self.is_there() || self.recent.is_hopeless() { MIN_WINDOWS.1 } else { MIN_WINDOWS.0 }
     }
 
     /// Returns the maximum loss rate attributed to the path, in addition to its known loss rate.

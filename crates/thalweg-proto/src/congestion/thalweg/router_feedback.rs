@@ -13,7 +13,7 @@ use crate::units::{Duration, Time};
 
 /// Factor applied to the share of the target queue at each message, and minimum share.
 const PART: f64 = 0.5;
-const LEAST: f64 = 1.0 / 32.0;
+const MIN_TARGET_SHARE: f64 = 1.0 / 32.0;
 /// Recovery time of a flow's queue target from zero to its full value, and interval at which a flow beside competing
 /// traffic tests again for a response of that traffic to messages.
 const RECOVERY: Duration = Duration::from_secs(10);
@@ -174,7 +174,7 @@ impl Thalweg {
             if self.router_feedback.has_recovered() {
                 self.router_feedback.before = self.window;
             }
-            self.router_feedback.part = (PART * self.router_feedback.target_share(now)).max(LEAST);
+            self.router_feedback.part = (PART * self.router_feedback.target_share(now)).max(MIN_TARGET_SHARE);
             self.pace.ceiling = self.window;
             self.pace.slow_down();
             let wanted = self.router_feedback.part * self.target(self.rate());

@@ -5,7 +5,7 @@ const AT_REFERENCE: f64 = 1.5e-3;
 /// Reference rate, in bytes per second.
 const REFERENCE: f64 = 12.5e6;
 /// Minimum queue target, in segments of the flow: a shorter queue cannot be distinguished from the packets themselves.
-const LEAST: f64 = 1.0;
+const MIN_TARGET_SEGMENTS: f64 = 1.0;
 /// Maximum of the constant part, as a share of the minimum round-trip time. On paths shorter than the host delay, in
 /// seconds, the maximum is the difference of the two if that is larger.
 const SHARE: f64 = 0.125;
@@ -25,7 +25,7 @@ impl Target {
     pub fn at(self, rate: f64, segment: f64, min_rtt: f64) -> f64 {
         let constant = self.constant(min_rtt);
         let scaled = AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt();
-        constant + scaled.min(min_rtt / 4.0).max(LEAST * segment / rate.max(1.0))
+        constant + scaled.min(min_rtt / 4.0).max(MIN_TARGET_SEGMENTS * segment / rate.max(1.0))
     }
 
     fn constant(self, min_rtt: f64) -> f64 {

@@ -318,7 +318,7 @@ struct ExternalSender<P: Payload, C: ConfigureController> {
 
 impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guarded")
+        f.debug_struct("ExternalSender")
             .field("controller", &self.controller)
             .field("breach", &self.breach)
             .finish_non_exhaustive()
