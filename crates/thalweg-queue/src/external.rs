@@ -87,11 +87,11 @@ impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
     pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
-        let mut guarded = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
-        if guarded.inner.is_none() {
-            guarded.fail(BreachKind::Panicked);
+        let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
+        if queue.inner.is_none() {
+            queue.fail(BreachKind::Panicked);
         }
-        guarded
+        queue
     }
 
     /// Returns the first violation.

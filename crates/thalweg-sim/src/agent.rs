@@ -13,7 +13,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::describe::key;
-use thalweg_catalog::schemes::window::{SACK, custom_scheme, keys};
+use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
@@ -26,7 +26,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ExternalController;
 
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
-pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
+pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
     "A window that a program outside sets, such as one that learns.",
     keys(KEYS, SACK),
 );

@@ -339,7 +339,7 @@ where
 }
 
 /// Describes a window scheme with a controller of another crate, under its name.
-pub const fn custom_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
+pub const fn external_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound,
 {

@@ -111,7 +111,7 @@ impl ExternalController {
     }
 }
 
-/// A payload supported by senders of custom controllers: lengths in simulations, bytes on real paths.
+/// A payload supported by senders of external controllers: lengths in simulations, bytes on real paths.
 pub trait Carried: Payload {
     #[doc(hidden)]
     fn sender(
