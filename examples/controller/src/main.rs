@@ -49,10 +49,8 @@ const KEYS: &[Key] = &[
 ];
 bind!(Aimd { increase: "increase", decrease: "decrease" });
 
-static AIMD: SchemeDescription = window::external_scheme::<Aimd>(
-    "Adds a constant, multiplies at a loss.",
-    window::keys(KEYS, window::SACK),
-);
+static AIMD: SchemeDescription =
+    window::external_scheme::<Aimd>("Adds a constant, multiplies at loss.", window::keys(KEYS, window::SACK));
 
 fn main() -> ExitCode {
     let mut registry = Registry::default();
