@@ -48,10 +48,10 @@ pub(crate) fn split<T: Tracing + Clone>(
 ) -> (UnpartitionedState<T>, Vec<EventLoop<T>>) {
     let owners = Arc::new(owners(&whole, spec, cut));
     let part_of = |link: usize| owners.links[link];
-    let mut of_stations = vec![0; whole.network.port_states.len()];
+    let mut of_port_states = vec![0; whole.network.port_states.len()];
     for (link, transmitter) in whole.network.transmitters.iter().enumerate() {
         if let Some(port_state) = transmitter.port_state() {
-            of_stations[port_state] = part_of(link);
+            of_port_states[port_state] = part_of(link);
         }
     }
     let mut of_hosts = vec![0; whole.hosts.len()];
@@ -76,7 +76,7 @@ pub(crate) fn split<T: Tracing + Clone>(
     // Third-party queues are not `Sync`, hence not shared among threads.
     let count = port_states.len();
     let stand_ins = at_once(cut.parts, |_| (0..count).map(|_| PortState::default()).collect());
-    let port_states = put(port_states, &of_stations, stand_ins);
+    let port_states = put(port_states, &of_port_states, stand_ins);
     let transmitters = core::mem::take(&mut network.transmitters);
     let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
     let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::placeholder);
@@ -148,7 +148,10 @@ pub(crate) fn split<T: Tracing + Clone>(
         });
     }
     deal(&mut whole, &owners, &mut parts);
-    (UnpartitionedState { whole, owners, port_states: of_stations, hosts: of_hosts, gates: of_gates }, parts)
+    (
+        UnpartitionedState { whole, owners, port_states: of_port_states, hosts: of_hosts, gates: of_gates },
+        parts,
+    )
 }
 
 /// Builds an item for each partition, in parallel: tables of many flows otherwise take a second, mostly for memory

@@ -280,7 +280,7 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
         (format!("Jain {jain}"), format!("most: {}; least: {}", words(most), words(least)))
     };
     let text = if main.starts_with("Jain") { text } else { format!("{text}; Jain's index {jain}") };
-    Card { subject: "Who got it".to_owned(), main, text, sure: None }
+    Card { subject: "Shares".to_owned(), main, text, sure: None }
 }
 
 fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
