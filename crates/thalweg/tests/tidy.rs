@@ -448,5 +448,11 @@ const PRIVATE: &[(&str, &str)] = &[
     ("nap", "wake-up coalescing"),
     ("naps", "wake-up coalescing"),
     ("news", "event, or outcome"),
+    ("rhythm", "periodic variation"),
+    ("station", "port"),
+    ("stations", "ports"),
+    ("stranger", "unknown sender"),
+    ("strangers", "unknown senders"),
+    ("unproved", "unvalidated"),
     ("untold", "not notified"),
 ];
