@@ -21,7 +21,7 @@ const KEYS: &[Key] = &[
         "drop-batch",
         Kind::Count,
         "64",
-        "When there is no room, the largest queue loses half of its bytes, but no more than so many packets.",
+        "At a full buffer the largest queue loses half of its bytes, but at most this many packets.",
     )
     .within(Range::POSITIVE, ""),
 ];

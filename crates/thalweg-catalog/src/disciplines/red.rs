@@ -40,8 +40,7 @@ const KEYS: &[Key] = &[
         "hard-drop",
         Kind::Switch,
         "true",
-        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them \
-         unless it is told `harddrop`: `false` is its default.",
+        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them unless `harddrop` is set: its default is `false`.",
     ),
     key(
         "mean-packet",

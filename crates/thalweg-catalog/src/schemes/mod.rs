@@ -25,7 +25,7 @@ macro_rules! collapses {
     ($about:literal) => {
         concat!(
             $about,
-            " Losses do not slow it down: where a path has less room, most of what it sends may be lost."
+            " Losses do not slow it down: where a path carries less, most of its packets may be lost."
         )
     };
 }

@@ -209,7 +209,7 @@ impl Properties for Config {
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {
-        Some("live video has no receive window: the sender never hears of a slow application")
+        Some("live video has no receive window: the sender cannot detect a slow application")
     }
 
     /// Warns of a path slower than the minimum encoder rate.

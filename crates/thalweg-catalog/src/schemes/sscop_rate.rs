@@ -48,7 +48,7 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 const KEYS: &[Key] = &[
     key("start-rate", Kind::Rate, "4 Mbit/s", "The rate at the start.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
-    key("max-rate", Kind::Rate, "", "The largest rate; as fast as the line without.")
+    key("max-rate", Kind::Rate, "", "Maximum rate; default: the link rate.")
         .within(Range::POSITIVE, "")
         .from_path("the path's, where it is known"),
     key("alpha", Kind::Packets, "3 pkt", "The backlog in the network that a source aims at (α).")
@@ -96,15 +96,15 @@ const KEYS: &[Key] = &[
         "10 s",
         "The longest time-out of a POLL: those without answer double it.",
     )
-    .live_default("2 s", "a path that comes back is found sooner")
+    .live_default("2 s", "the end of an outage is detected sooner")
     .peer(PEER_TIME),
     key(
         "drain",
         Kind::Time,
         "",
-        "A source that has not seen an empty queue for so long makes room for two round trips; never without.",
+        "A source without an empty queue for this long reduces its rate for two round trips; default: never.",
     )
-    .within(Range::POSITIVE, "sources never make room without `drain`")
+    .within(Range::POSITIVE, "sources never drain the queue without `drain`")
     .peer(PEER_TIME),
     key(
         "jitter",

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, a fair share where competition requires it.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, tells losses of the path from those of congestion, and shares with who fills the queue.",
+    "Thalweg: keeps the queue short, distinguishes path losses from congestion losses, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
@@ -38,10 +38,7 @@ const KEYS: &[Key] = &[
         "1 ms",
         "The queueing delay that a fast flow asks for; slower ones ask for more, by a rule of their rate.",
     )
-    .within(
-        Range::POSITIVE,
-        "some hundred microseconds at least, or hosts that answer late are taken for queues",
-    )
+    .within(Range::POSITIVE, "at least some hundred microseconds, or late hosts look like queues")
     .peer(Range::between(1e-5, 1.0)),
     key(
         "compete",

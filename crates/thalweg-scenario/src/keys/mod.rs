@@ -166,7 +166,7 @@ impl Decode for Interval {
                 if interval.is_zero() {
                     report
                         .error("scenario.range", value.span, "this time must be above zero")
-                        .help("to do without, say \"off\"");
+                        .help("to disable it, write \"off\"");
                     return None;
                 }
                 Some(Self(Some(interval)))
