@@ -16,7 +16,8 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoD
 const KEYS: &[Key] = &[
     key("flows", Kind::Count, "1024", "How many queues flows are hashed to.")
         .within(Range::between(1.0, 65_536.0), ""),
-    key("quantum", Kind::Size, "1514 B", "What a queue may send in each round.").within(Range::POSITIVE, ""),
+    key("quantum", Kind::Size, "1514 B", "Bytes that a queue may send per round.")
+        .within(Range::POSITIVE, ""),
     key(
         "drop-batch",
         Kind::Count,

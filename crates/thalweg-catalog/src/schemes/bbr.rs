@@ -63,7 +63,7 @@ const KEYS: &[Key] = &[
         "Quanta of a millisecond each that may always be in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with \
          segmentation offload.",
     )
-    .within(Range::between(1.0, 64.0), "one quantum is what a sender has to have in flight to send at all")
+    .within(Range::between(1.0, 64.0), "a sender needs at least one quantum in flight")
     .peer(Range::between(1.0, 64.0)),
     key("drain-gain", Kind::Number, "0.5", "The gain of the pacing rate while the queue of the start drains; implementations have 0.35.")
         .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.5")
@@ -86,8 +86,7 @@ const KEYS: &[Key] = &[
         "filter-advance",
         FILTER_ADVANCE,
         "after-feedback",
-        "When the filter of the highest rate goes on to the next cycle: \"after-feedback\" of a probe, \"at-down\", its end (pull \
-         request 5 of the draft), or whatever it finds, so that it holds \"ten-rounds\" at most, as in version 1.",
+        "Start of the next cycle of the max-bandwidth filter: \"after-feedback\" of a probe, \"at-down\", its end (pull request 5 of the draft), or unconditionally after at most \"ten-rounds\", as in version 1.",
     ),
 ];
 

@@ -70,7 +70,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "buffer",
         Kind::Packets,
         "8388607 pkt",
-        "The most messages that the sender keeps unacknowledged, whatever the credit.",
+        "Maximum number of unacknowledged messages at the sender, whatever the credit.",
     )
     .within(MESSAGES, "")
     .from_path("as many as `window`")
@@ -85,7 +85,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         .within(Range::at_least(1.0), "")
         .live_default("600", GONE)
         .peer(Range::between(1.0, 1_048_576.0)),
-    key("max-pd", Kind::Count, "25", "A POLL follows so many SDs.")
+    key("max-pd", Kind::Count, "25", "Number of SDs between POLLs.")
         .within(Range::at_least(1.0), "")
         .peer(Range::between(1.0, 1_048_576.0)),
     key("max-stat", Kind::Count, "67", "Elements of the list of a STAT: odd, from 3.")
@@ -93,7 +93,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     key("timer-cc", Kind::Time, "1 s", "Timer_CC: until a BGN, END, RS or ER is repeated.")
         .within(Range::POSITIVE, "")
         .peer(PEER_TIME),
-    key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: between POLLs while data is under way.")
+    key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: interval between POLLs while data is in flight.")
         .within(Range::POSITIVE, "")
         .from_path("half a round trip, from 20 ms to 750 ms; 100 ms where that is not known")
         .peer(PEER_TIME),

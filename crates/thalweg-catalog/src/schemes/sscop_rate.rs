@@ -53,7 +53,7 @@ const KEYS: &[Key] = &[
         .from_path("the path's, where it is known"),
     key("alpha", Kind::Packets, "3 pkt", "The backlog in the network that a source aims at (α).")
         .peer(Range::between(0.0, 1_048_576.0)),
-    key("unit", UNIT, "bytes", "What sizes and rates are counted in: \"bytes\" of PDUs, or \"cells\" of ATM."),
+    key("unit", UNIT, "bytes", "Unit of sizes and rates: \"bytes\" of PDUs, or \"cells\" of ATM."),
     key(
         "probing",
         PROBING,
@@ -78,7 +78,7 @@ const KEYS: &[Key] = &[
         "growth",
         Kind::Number,
         "",
-        "Without backlog the rate grows at most to so many times what was delivered: 1.1, or no bound (literal).",
+        "Maximum ratio of the rate to the delivered rate, without backlog: 1.1, or no bound (literal).",
     )
     .within(Range::at_least(1.0), "")
     .peer(Range::between(1.0, 1e3)),

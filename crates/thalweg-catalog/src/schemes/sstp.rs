@@ -80,8 +80,7 @@ const KEYS: &[Key] = &[
         "window",
         Kind::Segments,
         "2.5 wa",
-        "W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in one \
-         round trip; rounded, at least 2 and at most 32767.",
+        "W: the segments that may be sent without acknowledgement, or a multiple of w_a, the segments of one round trip; rounded, at least 2 and at most 32767.",
     )
     .from_path("2.5 w_a as far as the path is known, within the receiver's memory")
     .peer(Range::between(1.0, 32_767.0)),

@@ -26,7 +26,7 @@ pub const WINDOW_KEYS: &[Key] = &[
     key("max-window", Kind::Packets, "1048576 pkt", "The largest window, whatever the controller allows.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
-    key("counting", COUNTING, "packets", "What windows are counted in: \"packets\" of any size or \"bytes\"."),
+    key("counting", COUNTING, "packets", "Unit of windows: \"packets\" of any size or \"bytes\"."),
     key(
         "byte-counting",
         Kind::Packets,
@@ -124,7 +124,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "max-retransmissions",
         Kind::Count,
         "",
-        "Give up after the same segment was sent so many times more; never without.",
+        "Maximum retransmissions of a segment before the sender aborts; default: unlimited.",
     )
     .not_live("the connection detects a dead peer"),
     key(
@@ -132,7 +132,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         HANDSHAKE,
         "none",
         "How connections open and close: \"tcp\" with SYN, SYN-ACK and FIN (RFC 9293), \"quic\" with one round trip before the first \
-         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". What of it is lost is repeated after \
+         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". Lost handshake packets are repeated after \
          `rto.initial`, doubling; `max-retransmissions` bounds that. The source of the data opens; answers to requests need no \
          connection of their own.",
     )
@@ -161,9 +161,7 @@ pub(crate) const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
     "loss",
-    "What ends the first slow start, beside a threshold that is known: a \"loss\", or before it \"hystart++\", round trips that grow \
-     longer (RFC 9406), \"hystart\", acknowledgements in a row for half a round trip too, as in Linux, or \"search\", deliveries that do not \
-     double any more (draft-chung-ccwg-search).",
+    "End of the first slow start, beside a known ssthresh: a \"loss\", or earlier \"hystart++\" by rising round-trip times (RFC 9406), \"hystart\", also by acknowledgement trains of half a round trip, as in Linux, or \"search\", by deliveries that no longer double (draft-chung-ccwg-search).",
 )
 .live_default("hystart++", "the end of slow start would lose up to a window");
 
@@ -226,7 +224,7 @@ static DELAYED_ACK: Table = Table {
         key("delayed-ack.delay", Kind::Time, "40 ms", "At the latest after this time.")
             .live_default("25 ms", "the delay of real receivers (RFC 9000, section 18.2)")
             .peer(Range::between(1e-3, 60.0)),
-        key("delayed-ack.every", Kind::Count, "2", "At the latest after so many packets in order.")
+        key("delayed-ack.every", Kind::Count, "2", "Maximum number of in-order packets per acknowledgement.")
             .within(Range::at_least(1.0), "")
             .peer(Range::between(1.0, 65_536.0)),
         key(
@@ -444,7 +442,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
-        let what = "`window-validation` takes the place of a restart after idle times";
+        let what = "`window-validation` replaces a restart after idle times";
         let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
         faults.push(ConfigError { is_warning: true, ..fault });
     }
