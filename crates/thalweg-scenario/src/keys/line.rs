@@ -19,7 +19,7 @@ use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
     /// A link direction: a transmitter with its queue, and a wire.
-    Line "line" for DirectionSpec {
+    Line "link direction" for DirectionSpec {
         /// The transmitter's rate.
         rate: Rate = "rate";
         /// The transmission opportunities over time, in place of `rate`: a mahimahi trace file beside the scenario

@@ -59,7 +59,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
             let offered = Rate::from_bits_per_sec(offered as u64);
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
-                    ("whose policer lets in", "what is beyond it is dropped, however fast the line is")
+                    ("whose policer lets in", "what is beyond it is dropped, however fast the link is")
                 }
                 (None, Some(shaper)) if shaper.rate == rate => ("whose shaper lets pass", GROWS),
                 _ => ("which carries", GROWS),
