@@ -238,8 +238,8 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
         return identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
-            f"kept runs of a controller are known again by all that it consists of, and {unknown}. Make that where it is used, in `__init__` "
-            "say, or hand over what it is made of."
+            f"stored runs of a controller are identified by all its parts, and {unknown}. Create that where it is used, such as in `__init__`, "
+            "or pass its parts."
         ) from unknown
 
 

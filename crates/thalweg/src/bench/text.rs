@@ -53,7 +53,7 @@ impl ClientResults<'_> {
         if self.more > LATE {
             let _ = writeln!(
                 text,
-                "It took {:.1} s more than asked for, until the data in flight had arrived or was abandoned.",
+                "It took {:.1} s longer than requested, until the data in flight had arrived or was abandoned.",
                 self.more.as_secs_f64()
             );
         }

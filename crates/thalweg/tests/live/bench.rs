@@ -259,7 +259,7 @@ fn a_bench_ends_when_its_time_is_over() {
         assert!(second.starts_with("client: ") && second.contains(" written, "), "{text}");
         assert!(!second.contains("bit/s") && text.contains("had not arrived"), "{text}");
     }
-    assert!(text.contains(" s more than asked for"), "{text}");
+    assert!(text.contains(" s longer than requested"), "{text}");
     for child in [&mut one, &mut other, &mut child] {
         let _ = child.kill();
         child.wait().unwrap();
