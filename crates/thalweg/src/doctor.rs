@@ -38,7 +38,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "gso": findings.segmentation,
             "gro": findings.coalescing,
             "ecn": findings.ecn,
-            "timer_overshoot_seconds": findings.oversleep.as_secs_f64(),
+            "timer_overshoot_seconds": findings.timer_overshoot.as_secs_f64(),
             "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
             "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
             "away_every_seconds": findings.lateness.away_every.as_secs_f64(),
@@ -47,7 +47,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "packet_seconds": findings.lateness.packet.as_secs_f64(),
             "host": host_table(&host(&findings)),
             "clock_read_seconds": findings.clock.as_secs_f64(),
-            "encryption_bits_per_second": findings.sealing.as_bits_per_sec(),
+            "encryption_bits_per_second": findings.encryption.as_bits_per_sec(),
             "processors": findings.processors,
             "debug_build": cfg!(debug_assertions),
             "advice": advice,
@@ -70,7 +70,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("GSO", format!("{}, up to {}", works(findings.segmentation), findings.segments));
     row("GRO", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
-    row("timer overshoot", fine(findings.oversleep).to_string());
+    row("timer overshoot", fine(findings.timer_overshoot).to_string());
     let late = &findings.lateness;
     row("wake-up latency", format!("{}, p99 {}", fine(late.late), fine(late.late_p99)));
     let away = match late.away_every {
@@ -80,7 +80,7 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("preemption", away);
     row("send call", format!("{}, plus {} per packet", fine(late.call), fine(late.packet)));
     row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
-    row("encryption", format!("{} per processor", rate(findings.sealing.as_f64())));
+    row("encryption", format!("{} per processor", rate(findings.encryption.as_f64())));
     row("processors", findings.processors.to_string());
     let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host(&findings)));
     text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "Advice:\n" });
@@ -116,7 +116,7 @@ fn host(findings: &Findings) -> HostSpec {
         coalescing: findings.coalescing_interval,
         call: fine(late.call),
         packet_cost: fine(late.packet),
-        byte_cost: findings.sealing.transmission_time(Bytes::new(1000)) / 1000,
+        byte_cost: findings.encryption.transmission_time(Bytes::new(1000)) / 1000,
         // Linux also counts its own overhead.
         buffer: Bytes::new(findings.receive_buffer.get() / 2),
     }
@@ -147,7 +147,7 @@ fn advice(findings: &Findings) -> Vec<String> {
     if findings.segmentation && !findings.ecn {
         advice.push("ECN marks are lost on this host: something clears the ECN bits".into());
     }
-    if findings.oversleep > Duration::from_millis(1) {
+    if findings.timer_overshoot > Duration::from_millis(1) {
         advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
     }
     let Lateness { away, away_every, .. } = findings.lateness;
@@ -161,7 +161,7 @@ fn advice(findings: &Findings) -> Vec<String> {
     if findings.clock > Duration::from_micros(1) {
         advice.push("reading the clock is slow: see /sys/devices/system/clocksource".into());
     }
-    if findings.sealing < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
+    if findings.encryption < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
         advice.push("encryption is slow: this processor lacks AES instructions, or they are disabled".into());
     }
     if cfg!(debug_assertions) {
@@ -188,9 +188,9 @@ mod tests {
             ecn: true,
             lateness: Lateness::default(),
             coalescing_interval: Duration::from_micros(50),
-            oversleep: Duration::from_micros(5),
+            timer_overshoot: Duration::from_micros(5),
             clock: Duration::from_nanos(30),
-            sealing: Rate::from_mbits_per_sec(40_000),
+            encryption: Rate::from_mbits_per_sec(40_000),
             processors: 2,
         };
         let least = advice(&good).len();
