@@ -103,7 +103,7 @@ impl Forwarder {
     }
 
     /// Removes idle pairs.
-    pub(super) fn tidy_relays(&mut self, now: Instant) {
+    pub(super) fn expire_relays(&mut self, now: Instant) {
         let is_over = |relay: &DatagramRelay| {
             let timeout = if relay.ends.1.port() == super::DNS { DNS_IDLE_TIMEOUT } else { IDLE_TIMEOUT };
             now.saturating_duration_since(relay.last) >= timeout

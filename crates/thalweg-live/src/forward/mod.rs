@@ -269,9 +269,9 @@ impl Forwarder {
             }
             if now - tidied >= EXPIRY_INTERVAL {
                 tidied = now;
-                self.tidy_streams(now);
-                self.tidy_relays(now);
-                self.tidy_echoes(now);
+                self.expire_streams(now);
+                self.expire_relays(now);
+                self.expire_echoes(now);
             }
         }
     }

@@ -92,7 +92,7 @@ impl ApprovalQueue {
 
     /// Prompts for the next sender, and returns a decided one.
     pub fn poll(&mut self, now: Instant, console: &Console) -> Option<(AdmittedSender, Answer)> {
-        self.tidy(now, console);
+        self.remove_gone(now, console);
         let (at, next) = self.turns.next()?;
         if self.turns.shown().is_none() {
             let seen = next.seen();
@@ -144,7 +144,7 @@ impl ApprovalQueue {
     }
 
     /// Removes senders that disconnected or timed out.
-    fn tidy(&mut self, now: Instant, console: &Console) {
+    fn remove_gone(&mut self, now: Instant, console: &Console) {
         let mut at = 0;
         while let Some(question) = self.turns.get(at) {
             let why = if question.connection.closed().is_some() {
