@@ -101,7 +101,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum delay of acknowledgements.
 const MAX_ACK_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of precomputed changes of a periodic link.
-const MAX_BEATS: u64 = 1_000_000;
+const MAX_PERIODS: u64 = 1_000_000;
 
 /// Maps a scenario to a live network. A flow with its own access links becomes two hosts on such links, with its name.
 ///
@@ -350,7 +350,7 @@ fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let variations = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
     let longest = variations.map(|periodic_variation| {
-        Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_BEATS))
+        Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_PERIODS))
     });
     longest.chain([DAY]).min().unwrap_or(DAY)
 }

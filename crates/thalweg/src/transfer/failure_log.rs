@@ -26,9 +26,9 @@ impl FailureLog {
 
     /// Returns the log lines for the failures of a transfer of `peer`.
     pub fn lines(&mut self, now: Instant, peer: &str, failures: &[String]) -> Vec<String> {
-        let turns = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
-        self.left = BURST.min(self.left.saturating_add(u32::try_from(turns).unwrap_or(BURST)));
-        if turns > 0 {
+        let refills = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
+        self.left = BURST.min(self.left.saturating_add(u32::try_from(refills).unwrap_or(BURST)));
+        if refills > 0 {
             self.since = now;
         }
         let mut lines = Vec::new();

@@ -48,7 +48,7 @@ pub struct SenderListener<'a> {
     /// The only admitted sender, once there is one.
     owner: Option<PublicKey>,
     /// Senders that wait for approval at the terminal.
-    questions: ApprovalQueue,
+    approvals: ApprovalQueue,
     /// Senders admitted for one transfer.
     once: HashSet<PublicKey>,
     /// Senders admitted by `--trust new`.
@@ -138,7 +138,7 @@ impl<'a> SenderListener<'a> {
             invitation,
             close_reason: None,
             owner: None,
-            questions: ApprovalQueue::default(),
+            approvals: ApprovalQueue::default(),
             once: HashSet::new(),
             unknown_senders: UnknownSenders::new(
                 usize::try_from(arguments.unknown_senders.get()).unwrap_or(usize::MAX),
@@ -173,7 +173,7 @@ impl<'a> SenderListener<'a> {
             metrics.endpoint(self.socket.stats().0);
             metrics.denied(self.denials.all());
         }
-        if let Some((sender, answer)) = self.questions.poll(now, self.console) {
+        if let Some((sender, answer)) = self.approvals.poll(now, self.console) {
             match answer {
                 Answer::Always => {
                     // A full disk must not stop the other senders.
@@ -218,7 +218,7 @@ impl<'a> SenderListener<'a> {
             return Ok(self.has_capacity_for(&sender).then_some(sender));
         }
         if !self.pairs && peers::may_prompt(self.console) {
-            self.questions.enqueue(now, &connection);
+            self.approvals.enqueue(now, &connection);
             return Ok(None);
         }
         let why = "the receiver does not accept files from this key";
@@ -295,7 +295,7 @@ impl<'a> SenderListener<'a> {
     pub fn set_owner(&mut self, key: Option<PublicKey>) {
         self.owner = key;
         if key.is_some() {
-            self.questions.withdraw(self.console, BUSY_WITH_OTHER);
+            self.approvals.withdraw(self.console, BUSY_WITH_OTHER);
         }
     }
 
