@@ -51,6 +51,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
     ("hash", &["lot"]),
+    ("preemption", &["away"]),
+    ("preemption-every", &["away-every"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 

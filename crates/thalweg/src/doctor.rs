@@ -41,8 +41,8 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
             "timer_overshoot_seconds": findings.timer_overshoot.as_secs_f64(),
             "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
             "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
-            "away_every_seconds": findings.lateness.away_every.as_secs_f64(),
-            "away_seconds": findings.lateness.away.as_secs_f64(),
+            "preemption_every_seconds": findings.lateness.preemption_every.as_secs_f64(),
+            "preemption_seconds": findings.lateness.preemption.as_secs_f64(),
             "call_seconds": findings.lateness.call.as_secs_f64(),
             "packet_seconds": findings.lateness.packet.as_secs_f64(),
             "host": host_table(&host(&findings)),
@@ -73,11 +73,11 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     row("timer overshoot", fine(findings.timer_overshoot).to_string());
     let late = &findings.lateness;
     row("wake-up latency", format!("{}, p99 {}", fine(late.late), fine(late.late_p99)));
-    let away = match late.away_every {
+    let preemption = match late.preemption_every {
         Duration::ZERO => "none".to_owned(),
-        every => format!("{} every {}", fine(late.away), fine(every)),
+        every => format!("{} every {}", fine(late.preemption), fine(every)),
     };
-    row("preemption", away);
+    row("preemption", preemption);
     row("send call", format!("{}, plus {} per packet", fine(late.call), fine(late.packet)));
     row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
     row("encryption", format!("{} per processor", rate(findings.encryption.as_f64())));
@@ -110,8 +110,8 @@ fn host(findings: &Findings) -> HostSpec {
     HostSpec {
         late: fine(late.late),
         late_p99: fine(late.late_p99),
-        away_every: fine(late.away_every),
-        away: fine(late.away),
+        preemption_every: fine(late.preemption_every),
+        preemption: fine(late.preemption),
         granularity: findings.coalescing_interval,
         coalescing: findings.coalescing_interval,
         call: fine(late.call),
@@ -150,8 +150,9 @@ fn advice(findings: &Findings) -> Vec<String> {
     if findings.timer_overshoot > Duration::from_millis(1) {
         advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
     }
-    let Lateness { away, away_every, .. } = findings.lateness;
-    let share = away.as_secs_f64() / (away + away_every).as_secs_f64().max(f64::MIN_POSITIVE);
+    let Lateness { preemption, preemption_every, .. } = findings.lateness;
+    let share =
+        preemption.as_secs_f64() / (preemption + preemption_every).as_secs_f64().max(f64::MIN_POSITIVE);
     if share > BUSY {
         advice.push(format!(
             "other programs take {:.0} % of a processor's time: measure again when the host is idle",
@@ -198,9 +199,9 @@ mod tests {
         let small = advice(&Findings { receive_buffer, ..good.clone() });
         assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
         assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), least + 1);
-        let (away, away_every) = (Duration::from_millis(1), Duration::from_millis(3));
+        let (preemption, preemption_every) = (Duration::from_millis(1), Duration::from_millis(3));
         let busy = advice(&Findings {
-            lateness: Lateness { away, away_every, ..Lateness::default() },
+            lateness: Lateness { preemption, preemption_every, ..Lateness::default() },
             ..good.clone()
         });
         assert!(busy[0].contains("take 25 % of"), "{busy:?}");

@@ -230,8 +230,8 @@ fn hosts(host: &HostSpec) -> String {
         "hosts: wake-up latency {} (p99 {}), {} per system call, {} per packet and {} per byte",
         host.late, host.late_p99, host.call, host.packet_cost, host.byte_cost
     );
-    if !host.away.is_zero() {
-        let _ = write!(text, ", preempted for {} every {}", host.away, host.away_every);
+    if !host.preemption.is_zero() {
+        let _ = write!(text, ", preempted for {} every {}", host.preemption, host.preemption_every);
     }
     text
 }

@@ -155,7 +155,7 @@ fn mistakes_are_reported_with_suggestions() {
 #[test]
 fn hosts_are_listed_as_paths_are() {
     let (code, text) = printed(&place("hosts", SCENARIO), &["list", "hosts"]);
-    assert!(code == 0 && text.contains("linux-loaded") && text.contains("away"), "{text}");
+    assert!(code == 0 && text.contains("linux-loaded") && text.contains("preempted"), "{text}");
 }
 
 /// For one group with transfers, the table of schemes is complete.

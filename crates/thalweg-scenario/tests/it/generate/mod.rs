@@ -404,7 +404,9 @@ fn host() -> impl Strategy<Value = String> {
             .prop_map(|(late, more)| format!("late = \"{late} us\", late-p99 = \"{} us\"", late + more))
             .boxed(),
         (1u32..5000, 1u32..5000)
-            .prop_map(|(every, away)| format!("away-every = \"{every} us\", away = \"{away} us\""))
+            .prop_map(|(every, away)| {
+                format!("preemption-every = \"{every} us\", preemption = \"{away} us\"")
+            })
             .boxed(),
         key("granularity", time()),
         key("coalescing", time()),
