@@ -125,10 +125,10 @@ def active(given):
     print(f"{stats['active']} active connections, {given.threads} threads, of {given.active}, of which the last had begun after {began:.0f} s:")
     print(f"  {rate * 8e-9:.2f} Gbit/s, server: {100 * cpu:.0f} % of a core, {cpu / rate * 1e9:.2f} CPU s/GB, {server.resident() / 1e6:.0f} MB, {wakes:.0f} wake-ups a second")
     print(
-        f"  bytes of a connection in {span:.0f} s: least {stats['least']}, a twentieth below {stats['twentieth']}, median {stats['median']}, "
-        f"most {stats['most']}; Jain's index {stats['jain']:.3f}"
+        f"  bytes of a connection in {span:.0f} s: min {stats['min']}, p5 {stats['p5']}, median {stats['median']}, "
+        f"max {stats['max']}; Jain's index {stats['jain']:.3f}"
     )
-    print(f"  datagrams of each thread: {stats['datagrams_of_threads']}, passed on: {stats['strays']}")
+    print(f"  datagrams of each thread: {stats['datagrams_of_threads']}, forwarded: {stats['forwarded']}")
     client.end()
     server.end()
 

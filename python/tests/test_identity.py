@@ -281,11 +281,11 @@ def test_unidentifiable_objects_are_rejected(tmp_path: Path) -> None:
         with pytest.raises(UnknownError, match=words):
             digest(make)
     sweep = {"scenario": "two-flows", "schemes": ["mine"], "set": ["duration=6 s"]}
-    with pytest.raises(thalweg.ScenarioError, match="known again by all that it consists of, and .*numbers.* is of type"):
+    with pytest.raises(thalweg.ScenarioError, match="identified by all its parts, and .*numbers.* is of type"):
         thalweg.sweep(sweep, tmp_path / "sweep", controllers={"mine": generates})
-    with pytest.raises(thalweg.ScenarioError, match="known again by all"):
+    with pytest.raises(thalweg.ScenarioError, match="identified by all its parts"):
         thalweg.assess("mine", tmp_path / "none", only=["7.2"], quick=True, controllers={"mine": generates})
-    with pytest.raises(thalweg.ScenarioError, match="known again by all"):
+    with pytest.raises(thalweg.ScenarioError, match="identified by all its parts"):
         thalweg.hunt("mine", "queue", tmp_path / "none", controllers={"mine": generates})
     # Calls without saved runs need no identity.
     assert thalweg.run("two-flows", set={"duration": "6 s"}, controllers={"mine": Locked}).fingerprint

@@ -93,7 +93,7 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
             raise ScenarioError(f"the class `{make.__qualname__}` does not derive from `thalweg.Controller`")
         if not callable(make):
             kind = type(make).__name__
-            raise ScenarioError(f"the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}")
+            raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
         if name in _known_schemes():
             raise ScenarioError(f"there is a scheme `{name}` already: name the controller otherwise")
     return factories
@@ -238,8 +238,8 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
         return identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
-            f"kept runs of a controller are known again by all that it consists of, and {unknown}. Make that where it is used, in `__init__` "
-            "say, or hand over what it is made of."
+            f"stored runs of a controller are identified by all its parts, and {unknown}. Create that where it is used, such as in `__init__`, "
+            "or pass its parts."
         ) from unknown
 
 

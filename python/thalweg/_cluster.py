@@ -287,7 +287,7 @@ def _reachable_url(address: str) -> str:
         socket.create_connection((host, port), timeout=CONNECT_TIMEOUT).close()
     except OSError as error:
         raise GoneError(
-            f"no Dask scheduler answers at {url}: {error.strerror or error}; `dask scheduler` starts one, and tells its address"
+            f"no Dask scheduler answers at {url}: {error.strerror or error}; `dask scheduler` starts one, and prints its address"
         ) from error
     return url
 

@@ -39,8 +39,8 @@ class Controller:
     per_packet: ClassVar[bool]
     """`on_ack` is called for each acknowledgement, and not once a round trip."""
     ecn: str | None
-    """None; or "classic", with which queues may mark packets in place of dropping them (ECT(0), RFC 3168) and a mark is told as a loss is; or
-    "l4s", with which they mark early (ECT(1), RFC 9331) and marks are told by samples alone."""
+    """None; or "classic": queues may mark packets instead of dropping them (ECT(0), RFC 3168), and a mark is reported as a loss; or
+    "l4s": queues mark early (ECT(1), RFC 9331), and only samples report marks."""
     window: float
     """Congestion window in segments, from 1 to 2^30; initially 10."""
     @property

@@ -32,7 +32,7 @@ impl Entropy for Draws {
 
 /// A connection as seen by its endpoint, and its outcome.
 #[derive(Clone, Debug)]
-pub struct Talk {
+pub struct Exchange {
     pub handle: Handle,
     pub side: Side,
     pub peer: PublicKey,
@@ -53,7 +53,7 @@ pub struct Talk {
     pub received: Vec<Vec<u8>>,
 }
 
-impl Talk {
+impl Exchange {
     pub fn is_open(&self) -> bool {
         !self.is_left && !self.is_forgotten && self.closed.is_none()
     }
@@ -69,10 +69,10 @@ pub struct Agent {
     draws: Draws,
     /// Time of the endpoint's next poll.
     pub due: Time,
-    pub talks: Vec<Talk>,
+    pub exchanges: Vec<Exchange>,
     /// Bytes in and out per address, and the validated addresses.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
-    pub proved: BTreeSet<SocketAddr>,
+    pub validated: BTreeSet<SocketAddr>,
     /// Resets and responses sent.
     pub resets: BTreeSet<Vec<u8>>,
     pub responses: BTreeSet<Vec<u8>>,
@@ -99,9 +99,9 @@ impl Agent {
             address,
             draws,
             due: Time::MAX,
-            talks: Vec::new(),
+            exchanges: Vec::new(),
             traffic: BTreeMap::new(),
-            proved: BTreeSet::new(),
+            validated: BTreeSet::new(),
             resets: BTreeSet::new(),
             responses: BTreeSet::new(),
             issued: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl Agent {
     pub fn restart(&mut self, now: Time) {
         self.endpoint = Endpoint::new(now, self.config.clone(), Box::new(self.draws.clone()));
         self.due = Time::MAX;
-        self.talks.iter_mut().for_each(|talk| talk.is_forgotten = true);
+        self.exchanges.iter_mut().for_each(|exchange| exchange.is_forgotten = true);
     }
 
     /// Requests a connection, by the given id if any.
@@ -158,8 +158,8 @@ impl Agent {
     }
 
     /// Returns the connection with this handle. After a restart handles are reused.
-    pub fn talk(&mut self, handle: Handle) -> Option<&mut Talk> {
-        self.talks.iter_mut().find(|talk| talk.handle == handle && !talk.is_forgotten)
+    pub fn exchange(&mut self, handle: Handle) -> Option<&mut Exchange> {
+        self.exchanges.iter_mut().find(|exchange| exchange.handle == handle && !exchange.is_forgotten)
     }
 
     /// Handles an established connection: the application sends its datagram.
@@ -170,7 +170,7 @@ impl Agent {
         let payload = [side.as_bytes(), &agreed.binding[..8]].concat();
         session.send_datagram(Slice::new(payload.as_slice()));
         self.endpoint.touch(handle);
-        self.talks.push(Talk {
+        self.exchanges.push(Exchange {
             handle,
             side: agreed.side,
             peer: agreed.peer,

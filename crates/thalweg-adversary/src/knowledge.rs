@@ -80,7 +80,7 @@ impl Knowledge {
     /// Returns the name of an id for traces.
     pub fn name(&self, id: ConnectionId) -> String {
         let place = self.ids.iter().position(|known| *known == id);
-        place.map_or_else(|| "an id that nobody has shown".to_owned(), |place| format!("id {}", place + 1))
+        place.map_or_else(|| "an id that was never observed".to_owned(), |place| format!("id {}", place + 1))
     }
 
     /// Returns a description of a datagram.

@@ -69,7 +69,7 @@ pub struct Bounds {
     /// Connections closed by the client.
     pub closes: u8,
     /// Concurrent handshakes that the server begins without a cookie; beyond it demands one.
-    pub unproved: u8,
+    pub unvalidated: u8,
     /// Maximum number of effective steps.
     pub depth: u32,
     /// Memory limit for the states; the search stops beyond it.
@@ -85,7 +85,7 @@ impl Default for Bounds {
             expiries: 0,
             restarts: 0,
             closes: 0,
-            unproved: 1,
+            unvalidated: 1,
             depth: 12,
             memory: Bytes::new(1_000_000_000),
         }

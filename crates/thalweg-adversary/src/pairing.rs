@@ -53,14 +53,14 @@ pub type Memo = Rc<RefCell<HashMap<(bool, u8, PublicKey, [u8; 32], Vec<u8>, Stri
 
 /// The two honest endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum Side {
     Sender,
     Receiver,
 }
 
 /// A message of the attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Words {
+pub enum Payload {
     /// A message computed from another code.
     Guess,
     /// The other honest endpoint's message at that position.
@@ -77,11 +77,11 @@ pub enum Step {
     SenderMeetsAttacker,
     AttackerMeetsReceiver,
     /// The other endpoint's messages arrive, on the connection between the two.
-    Carry(Who),
+    Carry(Side),
     /// The connection of this end is cut.
-    Cut(Who),
+    Cut(Side),
     /// The attacker sends a message to this endpoint.
-    Send(Who, Words),
+    Send(Side, Payload),
 }
 
 pub struct Pairing {
@@ -198,34 +198,34 @@ impl Pairing {
         Run { is_server, ends, seed, received, output, is_cut: false, result: None }
     }
 
-    fn end(&self, who: Who) -> Option<&Run> {
-        match who {
-            Who::Sender => self.sender.as_ref(),
-            Who::Receiver => self.receiver.as_ref(),
+    fn end(&self, side: Side) -> Option<&Run> {
+        match side {
+            Side::Sender => self.sender.as_ref(),
+            Side::Receiver => self.receiver.as_ref(),
         }
     }
 
     /// Returns true if this endpoint is connected to the attacker.
-    fn is_with_attacker(&self, who: Who) -> bool {
+    fn is_with_attacker(&self, side: Side) -> bool {
         let joined = self.joined.is_some();
-        match who {
-            Who::Sender => self.sender.as_ref().is_some_and(|run| !joined && run.result.is_none()),
-            Who::Receiver => self.receiver.as_ref().is_some_and(Run::is_by_attacker),
+        match side {
+            Side::Sender => self.sender.as_ref().is_some_and(|run| !joined && run.result.is_none()),
+            Side::Receiver => self.receiver.as_ref().is_some_and(Run::is_by_attacker),
         }
     }
 
     /// Returns the message, if the attacker has it.
-    fn words(&self, who: Who, words: Words) -> Option<Vec<u8>> {
-        let run = self.end(who)?;
+    fn payload(&self, side: Side, payload: Payload) -> Option<Vec<u8>> {
+        let run = self.end(side)?;
         let before = run.received.len();
-        match words {
-            Words::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
-            Words::Echo => part(&run.output, before),
-            Words::Theirs => {
-                let other = if who == Who::Sender { Who::Receiver } else { Who::Sender };
+        match payload {
+            Payload::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
+            Payload::Echo => part(&run.output, before),
+            Payload::Theirs => {
+                let other = if side == Side::Sender { Side::Receiver } else { Side::Sender };
                 part(&self.end(other).filter(|_| self.is_with_attacker(other))?.output, before)
             }
-            Words::Guess => {
+            Payload::Guess => {
                 let mut guess =
                     Run { is_server: !run.is_server, received: run.output.clone(), ..run.clone() };
                 guess.seed = run.seed + ATTACKERS;
@@ -257,7 +257,7 @@ impl Pairing {
                     self.is_good = false;
                     self.paired = Some(if by_attacker { key(3) } else { key(1) });
                     if by_attacker {
-                        return Err("the receiver took the attacker for the sender".to_owned());
+                        return Err("the receiver accepted the attacker as the sender".to_owned());
                     }
                 }
                 Verdict::Over => self.is_good = false,
@@ -271,29 +271,29 @@ impl Pairing {
             && self.joined.is_none()
             && result.is_ok()
         {
-            return Err("the sender took the attacker for the receiver".to_owned());
+            return Err("the sender accepted the attacker as the receiver".to_owned());
         }
         Ok(())
     }
 
     /// Delivers a message to an endpoint.
-    fn deliver(&mut self, who: Who, words: &[u8]) -> Result<(), String> {
-        let run = match who {
-            Who::Sender => self.sender.as_mut(),
-            Who::Receiver => self.receiver.as_mut(),
+    fn deliver(&mut self, side: Side, payload: &[u8]) -> Result<(), String> {
+        let run = match side {
+            Side::Sender => self.sender.as_mut(),
+            Side::Receiver => self.receiver.as_mut(),
         };
         let Some(run) = run else { return Ok(()) };
         let before = run.output.len();
-        run.received.extend_from_slice(words);
+        run.received.extend_from_slice(payload);
         run.go(&self.memo, CODE);
         let (after, output) = (run.output.len(), run.output.clone());
         let by_attacker = run.is_by_attacker();
         if after > before {
-            let what = if before == 0 && who == Who::Receiver { "its half" } else { "its proof" };
-            let name = if who == Who::Sender { "sender" } else { "receiver" };
+            let what = if before == 0 && side == Side::Receiver { "its half" } else { "its proof" };
+            let name = if side == Side::Sender { "sender" } else { "receiver" };
             self.log_line(format!("    {name} -> {what}"));
         }
-        if who == Who::Receiver {
+        if side == Side::Receiver {
             self.answered += u8::from(by_attacker && before == 0 && after > 0);
             if let Some(joined) = self.joined.as_mut().filter(|_| !by_attacker) {
                 *joined = output;
@@ -302,12 +302,12 @@ impl Pairing {
         self.settle()
     }
 
-    fn cut(&mut self, who: Who) -> Result<(), String> {
+    fn cut(&mut self, side: Side) -> Result<(), String> {
         // A connection has two ends.
         let both = self.joined.is_some() && self.receiver.as_ref().is_none_or(|run| !run.is_by_attacker());
         for run in [
-            self.sender.as_mut().filter(|_| who == Who::Sender || both),
-            self.receiver.as_mut().filter(|_| who == Who::Receiver || both),
+            self.sender.as_mut().filter(|_| side == Side::Sender || both),
+            self.receiver.as_mut().filter(|_| side == Side::Receiver || both),
         ]
         .into_iter()
         .flatten()
@@ -318,18 +318,18 @@ impl Pairing {
         self.settle()
     }
 
-    fn carry(&mut self, to: Who) -> Result<(), String> {
-        let words = self.waiting(to).unwrap_or_default();
-        self.deliver(to, &words)
+    fn carry(&mut self, to: Side) -> Result<(), String> {
+        let payload = self.waiting(to).unwrap_or_default();
+        self.deliver(to, &payload)
     }
 
     /// Returns the data in flight to an endpoint on the connection between the two.
-    fn waiting(&self, to: Who) -> Option<Vec<u8>> {
+    fn waiting(&self, to: Side) -> Option<Vec<u8>> {
         let output = self.joined.as_ref()?;
         let run = self.end(to).filter(|run| !run.is_cut && run.result.is_none() && !run.is_by_attacker())?;
         let output = match to {
-            Who::Sender => output,
-            Who::Receiver => &self.sender.as_ref()?.output,
+            Side::Sender => output,
+            Side::Receiver => &self.sender.as_ref()?.output,
         };
         output.get(run.received.len()..).filter(|rest| !rest.is_empty()).map(<[u8]>::to_vec)
     }
@@ -368,29 +368,28 @@ impl System for Pairing {
         if is_free && self.left > 0 {
             steps.push(Step::AttackerMeetsReceiver);
         }
-        for who in [Who::Sender, Who::Receiver] {
-            if self.waiting(who).is_some() {
-                steps.push(Step::Carry(who));
+        for side in [Side::Sender, Side::Receiver] {
+            if self.waiting(side).is_some() {
+                steps.push(Step::Carry(side));
             }
-            if self.end(who).is_some_and(|run| run.result.is_none()) {
-                steps.push(Step::Cut(who));
+            if self.end(side).is_some_and(|run| run.result.is_none()) {
+                steps.push(Step::Cut(side));
             }
-            if self.is_with_attacker(who) {
-                let words = [Words::Guess, Words::Theirs, Words::Echo, Words::Nonsense];
-                let has = |words: &Words| self.words(who, *words).is_some();
-                steps.extend(words.into_iter().filter(has).map(|words| Step::Send(who, words)));
+            if self.is_with_attacker(side) {
+                let payload = [Payload::Guess, Payload::Theirs, Payload::Echo, Payload::Nonsense];
+                let has = |payload: &Payload| self.payload(side, *payload).is_some();
+                steps.extend(payload.into_iter().filter(has).map(|payload| Step::Send(side, payload)));
             }
         }
         steps
     }
 
     fn take(&mut self, step: Step) -> Result<(), String> {
-        let name = |who| if who == Who::Sender { "sender" } else { "receiver" };
+        let name = |side| if side == Side::Sender { "sender" } else { "receiver" };
         match step {
             Step::SenderMeetsReceiver | Step::SenderMeetsAttacker => {
                 let is_joined = step == Step::SenderMeetsReceiver;
-                let whom =
-                    if is_joined { "receiver" } else { "attacker, who answers in the receiver's place" };
+                let whom = if is_joined { "receiver" } else { "attacker, in the receiver's place" };
                 self.log_line(format!("the sender reaches the {whom}\n    sender -> its half"));
                 let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
                 let mut sender = self.begin(false, 1, server, binding, 1);
@@ -410,23 +409,23 @@ impl System for Pairing {
                 Ok(())
             }
             Step::Carry(to) => {
-                self.log_line(format!("what the other end said arrives at the {}", name(to)));
+                self.log_line(format!("the other end's message arrives at the {}", name(to)));
                 self.carry(to)
             }
-            Step::Cut(who) => {
-                self.log_line(format!("the connection of the {} is cut", name(who)));
-                self.cut(who)
+            Step::Cut(side) => {
+                self.log_line(format!("the connection of the {} is cut", name(side)));
+                self.cut(side)
             }
-            Step::Send(who, words) => {
-                let what = match words {
-                    Words::Guess => "what a guess at the code makes him say",
-                    Words::Theirs => "what the other one said to him",
-                    Words::Echo => "what it has just said itself",
-                    Words::Nonsense => "nonsense",
+            Step::Send(side, payload) => {
+                let what = match payload {
+                    Payload::Guess => "the message for a guess at the code",
+                    Payload::Theirs => "the message of the other one",
+                    Payload::Echo => "its own last message",
+                    Payload::Nonsense => "nonsense",
                 };
-                self.log_line(format!("the attacker says to the {} {what}", name(who)));
-                let words = self.words(who, words).unwrap_or_default();
-                self.deliver(who, &words)
+                self.log_line(format!("the attacker sends to the {}: {what}", name(side)));
+                let payload = self.payload(side, payload).unwrap_or_default();
+                self.deliver(side, &payload)
             }
         }
     }
@@ -434,10 +433,10 @@ impl System for Pairing {
     /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
     /// already, and is paired.
     fn calm(&mut self) -> Result<(), String> {
-        self.log_line("from here on the attacker does nothing, and is closed when his time is over");
-        for who in [Who::Receiver, Who::Sender] {
-            if self.is_with_attacker(who) {
-                self.cut(who)?;
+        self.log_line("from here on the attacker does nothing, and its connection times out");
+        for side in [Side::Receiver, Side::Sender] {
+            if self.is_with_attacker(side) {
+                self.cut(side)?;
             }
         }
         let is_cut = self.sender.as_ref().is_some_and(|run| run.is_cut);
@@ -448,10 +447,10 @@ impl System for Pairing {
         if self.sender.is_none() {
             self.take(Step::SenderMeetsReceiver)?;
         }
-        while let Some(who) =
-            [Who::Sender, Who::Receiver].into_iter().find(|who| self.waiting(*who).is_some())
+        while let Some(side) =
+            [Side::Sender, Side::Receiver].into_iter().find(|side| self.waiting(*side).is_some())
         {
-            self.take(Step::Carry(who))?;
+            self.take(Step::Carry(side))?;
         }
         let is_paired = self.sender.as_ref().is_some_and(|run| run.result == Some(Ok(())));
         if is_paired && self.paired == Some(key(1)) {

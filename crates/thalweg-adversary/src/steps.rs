@@ -106,7 +106,10 @@ impl World {
         if self.left.closes > 0 {
             let open = |number: &usize| {
                 let handle = self.attempts[*number].handle;
-                self.agents[CLIENT].talks.iter().any(|talk| talk.handle == handle && talk.is_open())
+                self.agents[CLIENT]
+                    .exchanges
+                    .iter()
+                    .any(|exchange| exchange.handle == handle && exchange.is_open())
             };
             steps.extend((0..self.attempts.len()).filter(open).map(Step::Close));
         }

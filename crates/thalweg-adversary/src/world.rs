@@ -69,7 +69,7 @@ impl World {
         let place = |name: &str| Some(if fault == Fault::Tokens { Vec::new() } else { name.into() });
         // With a cookie fault, each hello needs a cookie.
         let needs_cookie = matches!(fault, Fault::CookieAgain | Fault::CookieUnbound);
-        let unvalidated = if needs_cookie { 0 } else { usize::from(bounds.unproved) };
+        let unvalidated = if needs_cookie { 0 } else { usize::from(bounds.unvalidated) };
         let server = |name, trust, key| EndpointConfig {
             listen: Some(Listen::new(trust, ["test"])),
             place: place(name),
@@ -121,8 +121,14 @@ impl World {
         for agent in &self.agents {
             agent.endpoint.digest(self.now, &mut hash);
             (agent.drawn(), &agent.made).hash(&mut hash);
-            for talk in &agent.talks {
-                (talk.binding, talk.is_left, talk.is_forgotten, talk.closed.is_some(), &talk.received)
+            for exchange in &agent.exchanges {
+                (
+                    exchange.binding,
+                    exchange.is_left,
+                    exchange.is_forgotten,
+                    exchange.closed.is_some(),
+                    &exchange.received,
+                )
                     .hash(&mut hash);
             }
         }
@@ -166,7 +172,7 @@ impl World {
     }
 
     pub fn restart(&mut self) -> Result<(), String> {
-        self.describe(|_| "the server is started anew and has forgotten all".to_owned());
+        self.describe(|_| "the server restarts without state".to_owned());
         self.agents[SERVER].restart(self.now);
         self.settle(SERVER, None)
     }
@@ -176,7 +182,11 @@ impl World {
         self.describe(|_| format!("the client closes connection {}", attempt + 1));
         let handle = self.attempts[attempt].handle;
         let client = &mut self.agents[CLIENT];
-        client.talks.iter_mut().filter(|talk| talk.handle == handle).for_each(|talk| talk.is_left = true);
+        client
+            .exchanges
+            .iter_mut()
+            .filter(|exchange| exchange.handle == handle)
+            .for_each(|exchange| exchange.is_left = true);
         client.endpoint.abandon(self.now, handle, code::DONE, "");
         self.settle(CLIENT, None)
     }
@@ -224,15 +234,17 @@ impl World {
         let receiver = &mut self.agents[agent];
         if receiver.endpoint.stats().handshakes > before && receiver.is_honest {
             let wrong = if cookie.is_empty() {
-                let mut talks =
-                    receiver.talks.iter().filter(|talk| talk.is_open() && talk.side == Side::Server);
-                talks
-                    .any(|talk| talk.remote == source)
-                    .then_some("a hello without a cookie let in a handshake beside its connection")
+                let mut exchanges = receiver
+                    .exchanges
+                    .iter()
+                    .filter(|exchange| exchange.is_open() && exchange.side == Side::Server);
+                exchanges
+                    .any(|exchange| exchange.remote == source)
+                    .then_some("a hello without a cookie admitted a handshake beside its connection")
             } else if !receiver.made.insert(cookie.to_owned()) {
-                Some("a cookie let in a second handshake")
+                Some("a cookie admitted a second handshake")
             } else if issued.is_none_or(|issued| issued != (from, source, message.to_owned())) {
-                Some("a cookie let in a handshake that it was not made for")
+                Some("a cookie admitted a handshake that it was not issued for")
             } else {
                 None
             };
@@ -303,7 +315,7 @@ impl World {
                     incoming.map(|(from, incoming)| (from, Packet::read(incoming)))
                     && !cookie.is_empty()
                 {
-                    sender.proved.insert(from);
+                    sender.validated.insert(from);
                 }
                 sender.responses.insert(message.to_owned());
             }
@@ -358,25 +370,26 @@ impl World {
             EndpointEvent::Session(SessionEvent::Closed(why)) => {
                 self.describe(|_| format!("    {name}: the connection is over: {why:?}"));
                 let is_honest = self.agents[agent].is_honest;
-                let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
-                talk.closed = Some(why.clone());
-                let talk = talk.clone();
-                if is_honest { self.check_end(&talk, &why, incoming) } else { Ok(()) }
+                let Some(exchange) = self.agents[agent].exchange(handle) else { return Ok(()) };
+                exchange.closed = Some(why.clone());
+                let exchange = exchange.clone();
+                if is_honest { self.check_end(&exchange, &why, incoming) } else { Ok(()) }
             }
             EndpointEvent::Session(SessionEvent::Datagram(data)) => {
                 let payload = data.as_bytes().to_vec();
-                let Some(talk) = self.agents[agent].talk(handle) else { return Ok(()) };
-                let is_new = !talk.received.contains(&payload);
-                talk.received.push(payload.clone());
-                let (binding, other) = (talk.binding, opposite(talk.side));
-                self.describe(|_| format!("    {name}: hears what the other end said"));
+                let Some(exchange) = self.agents[agent].exchange(handle) else { return Ok(()) };
+                let is_new = !exchange.received.contains(&payload);
+                exchange.received.push(payload.clone());
+                let (binding, other) = (exchange.binding, opposite(exchange.side));
+                self.describe(|_| format!("    {name}: receives the other end's data"));
                 if !is_new {
-                    return Err(format!("the {name} took a datagram twice"));
+                    return Err(format!("the {name} accepted a datagram twice"));
                 }
-                let is_genuine = self.find(binding, other).is_some_and(|(_, talk)| talk.payload == payload);
+                let is_genuine =
+                    self.find(binding, other).is_some_and(|(_, exchange)| exchange.payload == payload);
                 is_genuine
                     .then_some(())
-                    .ok_or_else(|| format!("the {name} heard what the other end never said"))
+                    .ok_or_else(|| format!("the {name} received data that the other end never sent"))
             }
             EndpointEvent::Refused(_) | EndpointEvent::Session(_) => Ok(()),
         }
@@ -427,12 +440,13 @@ impl World {
     /// Returns true when each connection requested by the client is established at both endpoints, or closed.
     pub fn is_settled(&self) -> bool {
         self.attempts.iter().all(|attempt| {
-            let talk = self.agents[CLIENT].talks.iter().find(|talk| talk.handle == attempt.handle);
-            match talk {
+            let exchange =
+                self.agents[CLIENT].exchanges.iter().find(|exchange| exchange.handle == attempt.handle);
+            match exchange {
                 None => attempt.failed.is_some(),
-                Some(talk) => {
-                    let other = self.find(talk.binding, Side::Server);
-                    !talk.is_open() || other.is_some_and(|(_, other)| other.is_open())
+                Some(exchange) => {
+                    let other = self.find(exchange.binding, Side::Server);
+                    !exchange.is_open() || other.is_some_and(|(_, other)| other.is_open())
                 }
             }
         })

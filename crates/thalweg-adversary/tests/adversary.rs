@@ -38,7 +38,7 @@ fn another_socket_of_the_same_identity_reveals_tokens() {
 #[test]
 fn a_cookie_made_another_handshake() {
     let found = found(Fault::CookieAgain, &Bounds { forgeries: 0, ..Bounds::default() });
-    assert_eq!(found.what, "a cookie let in a second handshake");
+    assert_eq!(found.what, "a cookie admitted a second handshake");
     let hellos = found.trace.iter().filter(|line| line.contains("and cookie 1 arrives at the server"));
     assert_eq!(hellos.count(), 2, "{:?}", found.trace);
 }
@@ -46,14 +46,14 @@ fn a_cookie_made_another_handshake() {
 #[test]
 fn a_cookie_was_good_for_any_first_message() {
     let found = found(Fault::CookieUnbound, &Bounds::default());
-    assert!(found.what.contains("not made for"), "{}", found.what);
+    assert!(found.what.contains("not issued for"), "{}", found.what);
     assert!(found.trace.iter().any(|line| line.contains("the attacker makes")));
 }
 
 #[test]
 fn a_hello_without_a_cookie_made_another_handshake() {
     let found = found(Fault::HelloAgain, &Bounds { forgeries: 0, ..Bounds::default() });
-    assert_eq!(found.what, "a hello without a cookie let in a handshake beside its connection");
+    assert_eq!(found.what, "a hello without a cookie admitted a handshake beside its connection");
     assert!(
         found.trace.iter().any(|line| line.contains("server: a client has connected")),
         "{:?}",
@@ -64,9 +64,9 @@ fn a_hello_without_a_cookie_made_another_handshake() {
 #[test]
 fn nothing_is_found_in_the_rules_of_today() {
     let none = Bounds { forgeries: 0, ..Bounds::default() };
-    for unproved in [0, 1] {
-        nothing(&Bounds { unproved, ..none }, 200);
-        nothing(&Bounds { unproved, depth: 8, ..Bounds::default() }, 200);
+    for unvalidated in [0, 1] {
+        nothing(&Bounds { unvalidated, ..none }, 200);
+        nothing(&Bounds { unvalidated, depth: 8, ..Bounds::default() }, 200);
     }
     nothing(&Bounds { restarts: 1, closes: 1, depth: 8, ..none }, 200);
     nothing(&Bounds { connections: 2, depth: 8, ..none }, 200);
@@ -95,8 +95,8 @@ fn nothing_is_found_in_pairings() {
 #[test]
 fn a_man_in_the_middle_pairs_if_keys_are_not_bound() {
     let found = all_pairings(Fault::PairingUnbound).counterexample.expect("the fault is found");
-    assert_eq!(found.what, "the receiver took the attacker for the sender");
-    let passed = found.trace.iter().filter(|line| line.contains("what the other one said to him"));
+    assert_eq!(found.what, "the receiver accepted the attacker as the sender");
+    let passed = found.trace.iter().filter(|line| line.contains("the message of the other one"));
     assert_eq!(passed.count(), 3, "both halves and the sender's proof: {:?}", found.trace);
 }
 

@@ -155,7 +155,7 @@ pub fn comparison(documents: &[Document]) -> String {
             cells.join(" | ")
         );
     }
-    text.push_str("\n## Who fails what, at worst\n");
+    text.push_str("\n## Failed claims by scheme, worst values\n");
     for document in documents {
         let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, verdicts(document));
         text.extend(unlike(document).map(|warning| format!("{warning}\n\n")));

@@ -19,7 +19,7 @@ pub struct OfStates {
     #[serde(default)]
     pub visits: VisitFilter,
     /// Value of a visit: `from_s`, `until_s`, `length_s`, or a known quantity with a point and `first`, `last`,
-    /// `least`, `most`, or `change` (last less first): `window_packets.least`. Default: the number of visits.
+    /// `min`, `max`, or `change` (last less first): `window_packets.min`. Default: the number of visits.
     #[serde(default)]
     pub value: Option<String>,
     /// Divisor of the value: another value of the visit, or `rate_bps` of the first link.
@@ -53,9 +53,9 @@ pub enum VisitFilter {
 pub enum Aggregation {
     /// Maximum.
     #[default]
-    Most,
+    Max,
     /// Minimum.
-    Least,
+    Min,
 }
 
 /// Name of the first link's rate, as a divisor.
@@ -71,20 +71,20 @@ impl OfStates {
             }
         }
         if self.next.is_some() && (self.value.is_some() || self.over.is_some()) {
-            return Err("`next` stands in the place of `value`".to_owned());
+            return Err("`next` replaces `value`".to_owned());
         }
         let known = |name: &String| {
             matches!(name.as_str(), "from_s" | "until_s" | "length_s") || parts(name).is_some()
         };
         if let Some(wrong) = self.value.iter().find(|name| !known(name)) {
             return Err(format!(
-                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or what was known, such as \
-                 `window_packets.least`"
+                "`{wrong}` is no value of a visit; expected `from_s`, `until_s`, `length_s`, or a known value, such as \
+                 `window_packets.min`"
             ));
         }
         if let Some(wrong) = self.over.iter().find(|name| *name != LINK_RATE && parts(name).is_none()) {
             return Err(format!(
-                "`over` needs `{LINK_RATE}` or what was known, such as `bdp_packets.last`: `{wrong}`"
+                "`over` needs `{LINK_RATE}` or a known value, such as `bdp_packets.last`: `{wrong}`"
             ));
         }
         Ok(())
@@ -124,8 +124,8 @@ impl OfStates {
             }
         });
         match self.take {
-            Aggregation::Most => values.reduce(f64::max),
-            Aggregation::Least => values.reduce(f64::min),
+            Aggregation::Max => values.reduce(f64::max),
+            Aggregation::Min => values.reduce(f64::min),
         }
     }
 
@@ -166,14 +166,14 @@ pub fn words(name: &str, of: f64) -> Option<String> {
 /// Accessor of a known quantity.
 type OfKnown = fn(&Known) -> Option<f64>;
 
-/// Splits a name such as `window_packets.least`.
+/// Splits a name such as `window_packets.min`.
 fn parts(name: &str) -> Option<(&str, OfKnown)> {
     let (name, which) = name.split_once('.')?;
     let of: OfKnown = match which {
         "first" => |known| known.first,
         "last" => |known| known.last,
-        "least" => |known| known.least,
-        "most" => |known| known.most,
+        "min" => |known| known.min,
+        "max" => |known| known.max,
         "change" => |known| Some(known.last? - known.first?),
         _ => return None,
     };
@@ -208,9 +208,9 @@ mod tests {
     }
 
     fn visit(state: &str, from_s: f64, until_s: f64, window: [f64; 4]) -> StateVisit {
-        let [first, last, least, most] = window.map(Some);
-        let known = Known { first, last, least, most };
-        let unbounded = Known { first: None, last: None, least: None, most: None };
+        let [first, last, min, max] = window.map(Some);
+        let known = Known { first, last, min, max };
+        let unbounded = Known { first: None, last: None, min: None, max: None };
         let known = [("window_packets", known), ("bound_packets", unbounded)];
         let known: BTreeMap<String, Known> = known.map(|(name, of)| (name.to_owned(), of)).into();
         StateVisit { state: state.to_owned(), from_s, until_s, known }
@@ -236,9 +236,9 @@ mod tests {
     fn visits_are_chosen_and_measured() {
         assert_eq!(value("{ state = \"up\" }"), Some(2.0));
         assert_eq!(value("{ state = \"up\", value = \"length_s\" }"), Some(4.0));
-        assert_eq!(value("{ state = \"up\", value = \"length_s\", take = \"least\" }"), Some(2.0));
+        assert_eq!(value("{ state = \"up\", value = \"length_s\", take = \"min\" }"), Some(2.0));
         assert_eq!(
-            value("{ state = \"up\", visits = \"first\", value = \"window_packets.most\" }"),
+            value("{ state = \"up\", visits = \"first\", value = \"window_packets.max\" }"),
             Some(9.0)
         );
         assert_eq!(
@@ -268,10 +268,10 @@ mod tests {
     #[test]
     fn errors_name_the_expected_form() {
         let fault = |text: &str| of(text).unwrap_err();
-        assert!(fault("{ value = \"window\" }").contains("such as `window_packets.least`"));
+        assert!(fault("{ value = \"window\" }").contains("such as `window_packets.min`"));
         assert!(fault("{ value = \"from_s\", over = \"rate\" }").contains("`over` needs `rate_bps`"));
         assert!(fault("{ between = [\"now\", \"1 s\"] }").contains("two times"));
-        assert!(fault("{ next = [\"up\"], value = \"from_s\" }").contains("in the place of `value`"));
+        assert!(fault("{ next = [\"up\"], value = \"from_s\" }").contains("replaces `value`"));
         assert!(fault("{ sate = \"up\" }").contains("unknown field `sate`"));
     }
 

@@ -103,7 +103,7 @@ pub fn summary(document: &Document, style: Style) -> String {
     let mut text = style.bold(&style.clean(&format!("{}: {}", document.pack, document.scheme))) + "\n";
     text.push_str(&line(&frame(document)));
     if !document.complete {
-        text.push_str("PARTIAL: runs are missing; the same call goes on\n");
+        text.push_str("PARTIAL: runs are missing; repeat the call to continue\n");
     }
     text.extend(unlike(document).map(|warning| line(&warning)));
     text.extend(document.needs_routers.iter().map(|needs| line(&routers(needs))));
@@ -156,7 +156,7 @@ pub(crate) fn frame(document: &Document) -> String {
     let others: Vec<&str> =
         document.references.iter().map(String::as_str).filter(|other| *other != document.scheme).collect();
     let quick = if document.quick {
-        " A first look (--quick): few points and seeds, so that much is not decided."
+        " A first look (--quick): few points and seeds, with many undecided claims."
     } else {
         ""
     };

@@ -129,7 +129,7 @@ const KEYS: &[Key] = &[
 bind!(Stubborn { window: "window", limit: "limit" });
 
 static STUBBORN: SchemeDescription =
-    window::custom_scheme::<Stubborn>("Keeps its window.", window::keys(KEYS, window::SACK));
+    window::external_scheme::<Stubborn>("Keeps its window.", window::keys(KEYS, window::SACK));
 
 const PURPOSE: Purpose = Purpose { mark: "A test", about: "" };
 

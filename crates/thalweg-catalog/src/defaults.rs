@@ -158,13 +158,13 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "rack",
         &["bbr"],
-        "The draft takes RACK-TLP (RFC 8985) and its undo for granted. With it come tail probes, and cuts are undone where a packet was only late.",
+        "The draft assumes RACK-TLP (RFC 8985) and its undo, with tail loss probes, and undone reductions if a packet was only late.",
     ),
-    Reason::new("rack", &["prague"], "The draft asks for losses found by time (section 2.3.3)."),
+    Reason::new("rack", &["prague"], "The draft requires time-based loss detection (section 2.3.3)."),
     Reason::new(
         "rack",
         &["copa", "thalweg"],
-        "A single loss says little to it; a packet that is late must not count as lost.",
+        "It reacts little to a single loss; a late packet must not count as lost.",
     ),
     Reason::new(
         "rack",
@@ -175,11 +175,11 @@ const REASONS: &[Reason] = &[
         .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
     Reason::new("nagle", &["source-quench"], "RFC 896 has both."),
-    Reason::new("ecn", &["thalweg"], "A mark says that a queue grows, before a packet is lost for it."),
+    Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
     Reason::new(
         "idle-restart",
         &["bbr", "thalweg"],
-        "It goes on at the rate that it knows, and has no window to start afresh.",
+        "It continues at its estimated rate, and has no window to restart.",
     )
     .inherent(),
     Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),

@@ -78,7 +78,7 @@ macro_rules! engines {
                     EndpointConfigs::Window(config) => {
                         return match config.controller.sender(config.sender.clone(), stream) {
                             MadeSender::Listed(engine) => Self::WindowSender(engine),
-                            MadeSender::Custom(engine) => Self::ExternalSender(Box::new(engine)),
+                            MadeSender::Dedicated(engine) => Self::ExternalSender(Box::new(engine)),
                         };
                     }
                     $(EndpointConfigs::$Family(config) => Self::$Sender(Box::new(config.sender())),)+

@@ -48,6 +48,11 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
+    ("mtu-change", &["narrow"]),
+    ("periodic-variation", &["rhythm"]),
+    ("hash", &["lot"]),
+    ("preemption", &["away"]),
+    ("preemption-every", &["away-every"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
 ];
 
@@ -119,6 +124,8 @@ mod tests {
             Some("initial-ssthresh")
         );
         assert_eq!(nearest("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
+        assert_eq!(nearest("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
+        assert_eq!(nearest("lot", ["hash", "order"]), Some("hash"));
         // A known scheme that is not in the list.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
         // Unless a crate has added it.

@@ -8,7 +8,7 @@ use core::fmt::Write as _;
 
 /// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.
 pub fn live_reference() -> String {
-    let mut out = String::from("## Usual values that differ\n\n");
+    let mut out = String::from("## Defaults that differ\n\n");
     out.push_str("| option | simulated | live | because |\n| --- | --- | --- | --- |\n");
     let mut printed = Vec::new();
     for description in SCHEMES {
@@ -67,7 +67,7 @@ fn presets(out: &mut String) {
         names.join(" or ")
     });
     let names: Vec<String> = names.collect();
-    out.push_str("\n### Presets\n\nThe values that `preset` stands for, in simulations too. Keys that are given win.\n\n");
+    out.push_str("\n### Presets\n\nThe values of each `preset`, in simulations too. Explicit keys take precedence.\n\n");
     let _ = writeln!(out, "| option | {} |", names.join(" | "));
     let _ = writeln!(out, "| --- | {} |", vec!["---"; names.len()].join(" | "));
     let mut printed: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -97,7 +97,7 @@ fn presets(out: &mut String) {
 }
 
 fn rows(of: Keys, keys: &[Key], out: &mut String) {
-    out.push_str("| option | usual | range | meaning |\n| --- | --- | --- | --- |\n");
+    out.push_str("| option | default | range | meaning |\n| --- | --- | --- | --- |\n");
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
     for key in of.flat().filter(|key| key.is_live()).filter(is_here) {

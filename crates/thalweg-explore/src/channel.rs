@@ -363,7 +363,7 @@ impl<S: Scheme> State<S> {
                 }
                 Output::Event(event) => self.check_event(scheme, &event, observe)?,
                 Output::Timeout { at, .. } if at <= now => {
-                    return Err(format!("the {} announces a time-out that is due already", end.name()));
+                    return Err(format!("the {} sets a timer in the past", end.name()));
                 }
                 Output::Timeout { at, .. } => {
                     self.due[end.index()] = at;
@@ -375,7 +375,7 @@ impl<S: Scheme> State<S> {
                 }
             }
         }
-        Err(format!("the {} puts out without end", end.name()))
+        Err(format!("the {} sends without end", end.name()))
     }
 
     fn check_event(
@@ -391,7 +391,7 @@ impl<S: Scheme> State<S> {
                     self.pass(scheme, 1);
                     self.left_out += 1;
                     if self.left_out > scheme.tolerance().1 {
-                        return Err(format!("packet {} was left out", self.delivered));
+                        return Err(format!("packet {} was skipped", self.delivered));
                     }
                 }
             }

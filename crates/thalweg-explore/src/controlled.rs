@@ -15,10 +15,7 @@ use thalweg_proto::window::{
 
 /// Names of schemes with a controller, and their descriptions.
 pub(crate) const CONTROLLED: [(&str, &str); 7] = [
-    (
-        "sack-newreno",
-        "NewReno, with losses found by time, tail probes, PRR, F-RTO, undone cuts and unused windows that decay",
-    ),
+    ("sack-newreno", "NewReno with RACK, tail loss probes, PRR, F-RTO, undo and window validation"),
     ("sack-cubic", "the same with CUBIC and HyStart++"),
     ("sack-dctcp", "the same with DCTCP"),
     ("sack-prague", "the same with Prague"),

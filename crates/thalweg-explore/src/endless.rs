@@ -371,7 +371,7 @@ impl Search {
     fn outcome(&self, endless: &Endless, complete: bool, wrong: Option<Wrong>) -> Result<Outcome, RateError> {
         let counterexample = match wrong {
             Some((number, before, round)) => Some(Counterexample {
-                what: "the stream does not come to rest, although nothing more is lost".to_owned(),
+                what: "the stream does not recover, although losses have ended".to_owned(),
                 trace: trace(endless, &self.visited.path(number), before, round)?,
             }),
             None => None,
@@ -390,7 +390,7 @@ impl Search {
 /// Returns the trace of losses and requests on the path to the cycle, and of one complete round.
 fn trace(endless: &Endless, path: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
-    let mut lines = vec!["a stream without end begins".to_owned()];
+    let mut lines = vec!["an endless stream begins".to_owned()];
     let mut take = |lines: &mut Vec<String>, lose: bool, is_round: bool| {
         let (at, next) = pair.next();
         let at = at.since(Time::ZERO);
@@ -406,15 +406,15 @@ fn trace(endless: &Endless, path: &[bool], before: usize, round: usize) -> Resul
         });
     };
     path.iter().for_each(|&lose| take(&mut lines, lose, false));
-    lines.push("from here on nothing is lost; requests and what is sent again:".to_owned());
+    lines.push("from here on nothing is lost; requests and retransmissions:".to_owned());
     (0..before).for_each(|_| take(&mut lines, false, false));
-    lines.push("and then this again and again:".to_owned());
+    lines.push("then this repeats:".to_owned());
     let start = lines.len();
     (0..round).for_each(|_| take(&mut lines, false, true));
     let more = lines.len().saturating_sub(start + MAX_LINES);
     if more > 0 {
         lines.truncate(start + MAX_LINES);
-        lines.push(format!("and {more} lines more, before it begins anew"));
+        lines.push(format!("and {more} more lines before it repeats"));
     }
     Ok(lines)
 }

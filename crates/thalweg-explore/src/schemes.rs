@@ -10,7 +10,7 @@ pub const SCHEMES: [(&str, &str); 17] = [
     ("adaptive-ack", "adaptive acknowledgement (Lee et al. 1997)"),
     ("sack", "the window transport, a fixed window, repair by selective acknowledgement"),
     ("newreno", "the same, repair by partial acknowledgement"),
-    ("go-back-n", "the same, everything after a loss sent again"),
+    ("go-back-n", "the same, go-back-n"),
     CONTROLLED[0],
     CONTROLLED[1],
     CONTROLLED[2],
@@ -19,11 +19,11 @@ pub const SCHEMES: [(&str, &str); 17] = [
     CONTROLLED[5],
     CONTROLLED[6],
     ("sscop", "data transfer of SSCOP (Q.2110); the window is the credit"),
-    ("sstp", "two-level flow control, firm acknowledgement; the window in segments, room for half of it"),
+    ("sstp", "two-level flow control, firm acknowledgement; the window in segments, a buffer of half of it"),
     ("sstp-hard", "the same with hard acknowledgement (Gong and Parulkar 1992)"),
-    ("sstp-soft", "the same with soft acknowledgement, all that was evicted asked for when one is missing"),
-    ("sstp-soft-one", "the same, evicted segments asked for one by one"),
-    ("sstp-soft-at-once", "the same, evicted segments asked for at once"),
+    ("sstp-soft", "the same with soft acknowledgement, all evicted segments requested when one is missing"),
+    ("sstp-soft-one", "the same, evicted segments requested one by one"),
+    ("sstp-soft-at-once", "the same, evicted segments requested at once"),
 ];
 
 /// Returns the default bounds of a scheme: more packets than the window holds, and no faults that the scheme does not

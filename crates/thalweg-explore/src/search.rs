@@ -110,7 +110,10 @@ impl<S: Scheme> Search<'_, S> {
         let (mut path, mut on_path) = (Vec::new(), HashSet::new());
         while !(self.good.contains(&digest) || state.is_finished() && state.packets_in_flight() == 0) {
             if !on_path.insert(digest) || path.len() > max_fault_free_steps(self.bounds) {
-                return Err(("it goes round in circles although the channel behaves".to_owned(), path.len()));
+                return Err((
+                    "livelock: states repeat although the channel is fault-free".to_owned(),
+                    path.len(),
+                ));
             }
             path.push(digest);
             let Some(step) = state.calm() else {
@@ -164,9 +167,10 @@ impl<S: Scheme> Search<'_, S> {
             taken += 1;
         }
         match self.scheme.requested(state.receiver()) {
-            Some(still) if still == requested => {
-                Err((format!("packet {requested} was asked for again, and still is not sent again"), taken))
-            }
+            Some(still) if still == requested => Err((
+                format!("packet {requested} was requested again, and is still not retransmitted"),
+                taken,
+            )),
             _ => Ok(()),
         }
     }

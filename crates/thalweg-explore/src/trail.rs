@@ -19,7 +19,7 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
         wrong |= !take(scheme, &mut state, step, &mut lines);
     }
     if let Some(count) = calm.filter(|_| !wrong) {
-        lines.push("from here on the channel behaves".to_owned());
+        lines.push("from here on the channel is fault-free".to_owned());
         for _ in 0..count.min(MAX_LINES) {
             let Some(step) = state.calm() else { break };
             if !take(scheme, &mut state, step, &mut lines) {
@@ -27,7 +27,7 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
             }
         }
         if count > MAX_LINES {
-            lines.push(format!("and so on, {} steps more", count - MAX_LINES));
+            lines.push(format!("and {} more steps", count - MAX_LINES));
         }
     }
     lines
@@ -39,14 +39,14 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
     lines.push(match step {
         Step::Arrive(end) => format!("{subject} arrives at the {}", end.name()),
         Step::Lose(end) => format!("{subject} to the {} is lost", end.name()),
-        Step::Copy(end) => format!("{subject} to the {} is copied", end.name()),
-        Step::Hold(end) => format!("{subject} to the {} is held back", end.name()),
+        Step::Copy(end) => format!("{subject} to the {} is duplicated", end.name()),
+        Step::Hold(end) => format!("{subject} to the {} is delayed", end.name()),
         Step::Late(end, _) => format!("{subject} arrives at the {} late", end.name()),
         Step::Expire(end) => format!("the {}'s timer expires after {}", end.name(), state.wait(end)),
-        Step::Go => "the sender's rate lets it go on".to_owned(),
+        Step::Go => "the sender's rate allows it to continue".to_owned(),
         Step::Read => "the application reads a byte".to_owned(),
         Step::ExpireEarly(end) => {
-            format!("the {}'s timer expires out of its turn, after {}", end.name(), state.wait(end))
+            format!("the {}'s timer expires early, after {}", end.name(), state.wait(end))
         }
     });
     let mut events = Vec::new();
@@ -63,7 +63,7 @@ fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, events: &mut Vec<TraceEvent<U>
         TraceEvent::Delivered(tag) => {
             format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)
         }
-        TraceEvent::LeftOut(packets) => format!("    left out: {packets} packets"),
+        TraceEvent::LeftOut(packets) => format!("    skipped: {packets} packets"),
         TraceEvent::Finished => "    the sender has finished".to_owned(),
     }));
 }

@@ -35,12 +35,12 @@ pub struct Change {
     /// Time, in milliseconds.
     pub at: u32,
     /// Kind and value of the change.
-    pub what: What,
+    pub what: Disturbance,
 }
 
 /// Kind of bottleneck change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum Disturbance {
     /// Transmission pause, in milliseconds.
     Outage(u32),
     /// Loss of all packets in both directions, for this many milliseconds.
@@ -184,8 +184,10 @@ impl Candidate {
             others.extend([first, count]);
         }
         for change in &mut self.changes {
-            let (What::Outage(value) | What::Blackout(value) | What::Rate(value) | What::Delay(value)) =
-                &mut change.what;
+            let (Disturbance::Outage(value)
+            | Disturbance::Blackout(value)
+            | Disturbance::Rate(value)
+            | Disturbance::Delay(value)) = &mut change.what;
             others.extend([&mut change.at, value]);
         }
         for pulses in &mut self.pulses {
@@ -201,11 +203,11 @@ impl Candidate {
     /// Returns the kinds of its disturbances.
     pub fn kinds(&self) -> Kinds {
         let has = |kind: &Kind| match kind {
-            Kind::Rates => self.changes.iter().any(|change| matches!(change.what, What::Rate(_))),
-            Kind::Outages => self.changes.iter().any(|change| matches!(change.what, What::Outage(_))),
-            Kind::Delays => self.changes.iter().any(|change| matches!(change.what, What::Delay(_))),
+            Kind::Rates => self.changes.iter().any(|change| matches!(change.what, Disturbance::Rate(_))),
+            Kind::Outages => self.changes.iter().any(|change| matches!(change.what, Disturbance::Outage(_))),
+            Kind::Delays => self.changes.iter().any(|change| matches!(change.what, Disturbance::Delay(_))),
             Kind::Losses => {
-                let is_blackout = |change: &Change| matches!(change.what, What::Blackout(_));
+                let is_blackout = |change: &Change| matches!(change.what, Disturbance::Blackout(_));
                 self.loss > 0 || !self.bursts.is_empty() || self.changes.iter().any(is_blackout)
             }
             Kind::Jitter => self.jitter > 0,

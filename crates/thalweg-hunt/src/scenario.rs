@@ -1,6 +1,6 @@
 //! Scenario file of a candidate. The file is the input of the simulation: no part of a finding is outside it.
 
-use crate::candidate::{Candidate, What};
+use crate::candidate::{Candidate, Disturbance};
 use crate::goal::GROUP_UNDER_TEST;
 use crate::space::Space;
 use core::fmt::Write as _;
@@ -87,15 +87,15 @@ pub fn scenario(candidate: &Candidate, space: &Space, schemes: Schemes<'_>, abou
     for change in &candidate.changes {
         let mut at = |at: u32, what: String| changes.push(format!("{{ at = \"{}\", {what} }}", millis(at)));
         match change.what {
-            What::Outage(long) => at(change.at, format!("outage = \"{}\"", millis(long))),
-            What::Blackout(long) => {
+            Disturbance::Outage(long) => at(change.at, format!("outage = \"{}\"", millis(long))),
+            Disturbance::Blackout(long) => {
                 at(change.at, "loss = 1.0".to_owned());
                 at(change.at + long, format!("loss = {base_loss}"));
             }
-            What::Rate(share) => {
+            Disturbance::Rate(share) => {
                 at(change.at, format!("rate = \"{}\"", kbits(candidate.rate * share / 100)));
             }
-            What::Delay(delay) => at(change.at, format!("delay = \"{}\"", micros(delay))),
+            Disturbance::Delay(delay) => at(change.at, format!("delay = \"{}\"", micros(delay))),
         }
     }
     if has_bursts && disturbances_end < duration {

@@ -105,11 +105,11 @@ mod tests {
 
     /// Returns a score with a single optimum: it falls with the distance from a certain path and outage.
     fn score(candidate: &Candidate) -> Score {
-        use crate::candidate::What;
+        use crate::candidate::Disturbance;
         let near = |value: u32, of: u32| (f64::from(value) / f64::from(of)).ln().abs();
         let path = near(candidate.rate, 2500) + near(candidate.queue, 64);
         let outage = candidate.changes.iter().map(|change| match change.what {
-            What::Outage(long) => near(long, 333) + near(change.at, 4321),
+            Disturbance::Outage(long) => near(long, 333) + near(change.at, 4321),
             _ => 9.0,
         });
         let outage = outage.fold(9.0, f64::min);

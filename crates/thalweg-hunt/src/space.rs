@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::candidate::{Candidate, Change, Kind, Kinds, Other, Pulses, What};
+use crate::candidate::{Candidate, Change, Disturbance, Kind, Kinds, Other, Pulses};
 use crate::goal::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -83,15 +83,15 @@ impl Space {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
         match kind {
-            Kind::Rates => candidate.changes.push(change(What::Rate(log(stream, &SHARE)))),
-            Kind::Outages => candidate.changes.push(change(What::Outage(log(stream, &OUTAGE)))),
-            Kind::Delays => candidate.changes.push(change(What::Delay(log(stream, &DELAY)))),
+            Kind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
+            Kind::Outages => candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE)))),
+            Kind::Delays => candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY)))),
             Kind::Jitter => candidate.jitter = log(stream, &JITTER),
             Kind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
                 candidate.loss = log(stream, &LOSS);
             }
             Kind::Losses if stream.chance(0.5) => {
-                candidate.changes.push(change(What::Blackout(log(stream, &OUTAGE))));
+                candidate.changes.push(change(Disturbance::Blackout(log(stream, &OUTAGE))));
             }
             Kind::Losses => candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST))),
             Kind::Pulses => candidate.pulses.push(Pulses {
@@ -207,13 +207,13 @@ impl Space {
         for change in &mut candidate.changes {
             change.at = cut::<2>(change.at.clamp(100, disturbances_end));
             change.what = match change.what {
-                What::Outage(long) => What::Outage(cut::<2>(clamp(long, &OUTAGE))),
-                What::Blackout(long) => What::Blackout(cut::<2>(clamp(long, &OUTAGE))),
-                What::Rate(share) => {
+                Disturbance::Outage(long) => Disturbance::Outage(cut::<2>(clamp(long, &OUTAGE))),
+                Disturbance::Blackout(long) => Disturbance::Blackout(cut::<2>(clamp(long, &OUTAGE))),
+                Disturbance::Rate(share) => {
                     let least = (MIN_RATE * 100).div_ceil(candidate.rate);
-                    What::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
+                    Disturbance::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
                 }
-                What::Delay(delay) => What::Delay(cut::<2>(clamp(delay, &DELAY))),
+                Disturbance::Delay(delay) => Disturbance::Delay(cut::<2>(clamp(delay, &DELAY))),
             };
         }
         candidate.changes.sort_unstable();
@@ -224,8 +224,8 @@ impl Space {
             let is_separate = change.at >= free;
             if is_separate {
                 let long = match change.what {
-                    What::Outage(long) | What::Blackout(long) => long,
-                    What::Rate(_) | What::Delay(_) => 0,
+                    Disturbance::Outage(long) | Disturbance::Blackout(long) => long,
+                    Disturbance::Rate(_) | Disturbance::Delay(_) => 0,
                 };
                 free = change.at + long + 1;
             }

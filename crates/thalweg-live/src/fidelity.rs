@@ -161,13 +161,13 @@ impl Fidelity {
             why.push(format!("one packet in a hundred left {late} late or more; {bound} do no harm here"));
         }
         if self.late.max() > STALL_THRESHOLD {
-            why.push(format!("the emulator stood still for {}", Rounded(self.late.max())));
+            why.push(format!("the emulator stalled for {}", Rounded(self.late.max())));
         }
         if self.lost_before > 0 {
             why.push(format!("this host dropped {} before the network saw them", packets(self.lost_before)));
         }
         if self.refused > 0 {
-            why.push(format!("this host did not take {} that came through", packets(self.refused)));
+            why.push(format!("this host did not accept {} that were delivered", packets(self.refused)));
         }
         if why.is_empty() { Verdict::Valid } else { Verdict::Invalid(why) }
     }
@@ -208,7 +208,7 @@ impl fmt::Display for Fidelity {
             format!("{half} (median), {most} (99 %), {} (most)", Rounded(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
-        writeln!(f, "packets waited to be seen for at most {}", quantiles(&self.unseen))?;
+        writeln!(f, "packets waited at most {}", quantiles(&self.unseen))?;
         let share = 100.0 * self.busy.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9);
         write!(
             f,
@@ -267,7 +267,7 @@ mod tests {
             still
         };
         assert!(
-            matches!(still.verdict(), Verdict::Invalid(why) if why == ["the emulator stood still for 101 ms"])
+            matches!(still.verdict(), Verdict::Invalid(why) if why == ["the emulator stalled for 101 ms"])
         );
         let lost = Fidelity { lost_before: 1, refused: 2, ..Fidelity::default() };
         assert!(matches!(lost.verdict(), Verdict::Invalid(why) if why.len() == 2));

@@ -101,7 +101,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum delay of acknowledgements.
 const MAX_ACK_DELAY: Duration = Duration::from_secs(1);
 /// Maximum number of precomputed changes of a periodic link.
-const MAX_BEATS: u64 = 1_000_000;
+const MAX_PERIODS: u64 = 1_000_000;
 
 /// Maps a scenario to a live network. A flow with its own access links becomes two hosts on such links, with its name.
 ///
@@ -110,7 +110,7 @@ const MAX_BEATS: u64 = 1_000_000;
 /// The scenario cannot run live.
 pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanError> {
     if scenario.routing.paths != Multipath::One || !scenario.routing.failures.is_empty() {
-        let why = "a live network takes one way between two nodes, and no link of it fails: leave `paths` and [[failure]] out";
+        let why = "a live network has one path between two nodes, and no link failures: leave `paths` and [[failure]] out";
         return Err(PlanError(why.to_owned()));
     }
     if let Some(group) = scenario.groups.iter().find(|group| !group.pairs.is_empty()) {
@@ -348,9 +348,9 @@ fn mtus(links: &[LinkSpec], plan_options: &[(Option<String>, u32)]) -> Result<Ve
 /// Returns the time span for which periodic changes can be precomputed, at most a day.
 fn longest(links: &[LinkSpec]) -> Duration {
     let directions = links.iter().flat_map(|link| [&link.forward, &link.backward]);
-    let rhythms = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
-    let longest = rhythms.map(|periodic_variation| {
-        Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_BEATS))
+    let variations = directions.filter_map(|direction: &DirectionSpec| direction.periodic_variation.as_ref());
+    let longest = variations.map(|periodic_variation| {
+        Duration::from_picos(periodic_variation.every.as_picos().saturating_mul(MAX_PERIODS))
     });
     longest.chain([DAY]).min().unwrap_or(DAY)
 }
@@ -390,17 +390,17 @@ fn notes(scenario: &Spec, notifies_tcp: bool) -> Vec<String> {
     note(
         !notifies_tcp
             && scenario.links.iter().any(|link| has_feedback(&link.forward) || has_feedback(&link.backward)),
-        "routers tell senders of this project alone; with --mark-feedback they tell TCP, too, by CE, and with --hold-acks by acknowledgements that wait",
+        "routers notify senders of this project alone; --mark-feedback notifies TCP by CE marks, and --hold-acks by delayed acknowledgements",
     );
     let gates = || scenario.nodes.iter().filter_map(|node| node.gate.as_ref());
     note(
         gates().any(|gate| gate.pause != PauseConfig::default()),
-        "the timers of real senders run on while gates hold them back: `timers` and `resume` of gates do nothing",
+        "the timers of real senders run on while gates pause them: `timers` and `resume` of gates have no effect",
     );
     let works = |group: &GroupSpec| group.host.is_some() || !group.overhead.is_zero();
     let has_hosts =
         scenario.groups.iter().any(works) || scenario.nodes.iter().any(|node| !node.processing.is_free());
-    note(has_hosts, "hosts are this one: `host`, `overhead` and `processing` of the scenario do nothing");
+    note(has_hosts, "hosts are this one: `host`, `overhead` and `processing` of the scenario have no effect");
     note(
         scenario.groups.iter().any(|group| group.control_channel.is_some()),
         "control packets of real flows cross the network too",

@@ -99,7 +99,7 @@ fn server(offload: Offload, threads: usize, buffer: Bytes) -> Result<(), Box<dyn
             socket.stats_of_threads().iter().map(|(_, udp)| udp.datagrams_received).collect();
         let forwarded = socket.stats().0.forwarded;
         println!(
-            "{{\"connections\": {}, \"active\": {}, \"bytes\": {total}, \"jain\": {}, \"least\": {}, \"twentieth\": {}, \"median\": {}, \"most\": {}, \"datagrams_of_threads\": {threads:?}, \"strays\": {forwarded}}}",
+            "{{\"connections\": {}, \"active\": {}, \"bytes\": {total}, \"jain\": {}, \"min\": {}, \"p5\": {}, \"median\": {}, \"max\": {}, \"datagrams_of_threads\": {threads:?}, \"forwarded\": {forwarded}}}",
             now.len(),
             sent.len(),
             if jain.is_finite() { jain } else { 0.0 },

@@ -41,7 +41,7 @@ pub enum Advice {
         /// True if that queue was long for the path nearly all the time, and so caused the losses.
         full: bool,
         /// True if the path MTU shrank: datagrams above the new size were lost at any rate.
-        narrowed: bool,
+        mtu_reduced: bool,
     },
 }
 
@@ -121,7 +121,7 @@ pub struct Advisor {
     bytes: u64,
     datagram: u16,
     /// True if the datagram size shrank.
-    narrowed: bool,
+    mtu_reduced: bool,
     samples: VecDeque<Sample>,
     /// Highest delivery rate of all samples, in bytes per second.
     fastest: f64,
@@ -142,7 +142,7 @@ impl Advisor {
             return;
         }
         self.last = Some((now, *sender));
-        self.narrowed |= stats.datagram < self.datagram;
+        self.mtu_reduced |= stats.datagram < self.datagram;
         self.datagram = stats.datagram;
         let in_flight = before.in_flight;
         let sent = sender.sent.saturating_sub(before.sent);
@@ -242,7 +242,7 @@ impl Advisor {
         let shortest = self.last.and_then(|(_, last)| last.min_rtt).map_or(f64::MAX, Duration::as_secs_f64);
         let full = 4 * longer((FULL * shortest).max(LATER * short)) > 3 * samples.len();
         let queued = longer(short) * 2 > samples.len();
-        Some(Advice::TooFast { carried: rate(carried), share, queued, full, narrowed: self.narrowed })
+        Some(Advice::TooFast { carried: rate(carried), share, queued, full, mtu_reduced: self.mtu_reduced })
     }
 
     /// Returns the longest queueing delay that counts as no queue, in seconds.

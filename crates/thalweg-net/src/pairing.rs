@@ -117,7 +117,7 @@ impl fmt::Display for PairingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stream { error, .. } => write!(f, "{error}"),
-            Self::Wrong => f.write_str("the codes differ, or somebody is in between"),
+            Self::Wrong => f.write_str("the codes differ, or this is a man-in-the-middle attack"),
         }
     }
 }

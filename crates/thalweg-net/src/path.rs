@@ -98,7 +98,7 @@ impl Digest for Path {
 
 impl Path {
     /// Creates a validated path.
-    pub fn proved(remote: SocketAddr, limit: u16) -> Self {
+    pub fn validated(remote: SocketAddr, limit: u16) -> Self {
         Self {
             remote,
             mtu: Discovery::new(limit),
@@ -116,7 +116,7 @@ impl Path {
         let mut token = [0; 8];
         entropy.fill(&mut token);
         let challenge = Challenge { token, tries: 0, due: now };
-        Self { challenge: Some(challenge), ..Self::proved(remote, limit) }
+        Self { challenge: Some(challenge), ..Self::validated(remote, limit) }
     }
 
     /// Returns true if the address is validated.
@@ -238,7 +238,7 @@ mod tests {
 
     /// Holds RFC 9000, section 8.1; RFC 9000, section 8.2.3.
     #[test]
-    fn three_bytes_for_one_until_the_path_is_proved() {
+    fn three_bytes_for_one_until_the_path_is_validated() {
         let remote = "192.0.2.1:9".parse().unwrap();
         let mut path = Path::unvalidated(remote, 1500, Time::ZERO, &mut SystemEntropy::new());
         assert_eq!(path.allowance(), 0);
@@ -277,7 +277,7 @@ mod tests {
         for (what, ecn_capable) in
             [("t", false), ("at", true), ("attat", true), ("attatt", true), ("attt", false), ("attta", true)]
         {
-            let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
+            let mut path = Path::validated("192.0.2.1:9".parse().unwrap(), 1500);
             for what in what.chars() {
                 if what == 'a' { path.on_answered() } else { path.on_timeout() }
             }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn an_outage_is_not_blamed_on_ecn_and_a_path_that_loses_it_is() {
         let play = |what: &str| {
-            let mut path = Path::proved("192.0.2.1:9".parse().unwrap(), 1500);
+            let mut path = Path::validated("192.0.2.1:9".parse().unwrap(), 1500);
             for what in what.chars() {
                 if what == 'a' { path.on_answered() } else { path.on_timeout() }
             }
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(play(&format!("t{answers}")).ecn(), EcnState::Failed);
         // A new address inherits the ECN capability; a new connection has none.
         let moved = |last: &Path| {
-            let mut path = Path::proved("192.0.2.1:10".parse().unwrap(), 1500).after(last);
+            let mut path = Path::validated("192.0.2.1:10".parse().unwrap(), 1500).after(last);
             path.on_timeout();
             (path.ecn(), path.ecn_capable())
         };

@@ -392,7 +392,7 @@ impl Environments {
         let wanted = state.seats.len() * agents;
         if windows.len() != wanted || rates.len() != wanted {
             return Err(PyValueError::new_err(format!(
-                "{wanted} windows and rates are wanted, one of each agent"
+                "{wanted} windows and rates are expected, one per agent"
             )));
         }
         let decisions = windows.chunks_exact(agents).zip(rates.chunks_exact(agents));

@@ -74,7 +74,7 @@ fn watched<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err(
-                    "it panicked, which is a fault of thalweg; please report it",
+                    "it panicked, which is a bug in thalweg; please report it",
                 ));
             }
         }

@@ -111,9 +111,8 @@ fn check(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<(
     }
     if !make.is_callable() {
         let kind = make.get_type().name()?;
-        let message = format!(
-            "the controller `{name}` is a class or what makes an instance for each flow, and not of type {kind}"
-        );
+        let message =
+            format!("the controller `{name}` must be a class or a factory of instances, not of type {kind}");
         return Err(PyTypeError::new_err(message));
     }
     if let Ok(class) = make.cast::<PyType>()

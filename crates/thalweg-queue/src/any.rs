@@ -39,7 +39,7 @@ impl Any {
     #[inline]
     pub fn breach(&self) -> Option<Breach> {
         match &self.0 {
-            Made::External(guarded) => guarded.breach(),
+            Made::External(external) => external.breach(),
             Made::Fcfs(_) | Made::Other(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Disciplines as plain data: a limit and a configuration, of this crate or another.
 
-use crate::guarded::ExternalQueue;
+use crate::external::ExternalQueue;
 use crate::{Discipline, Fcfs, Limit, SpecError, TokenBucketSpec};
 use core::any::{Any, type_name};
 use core::fmt::Debug;
@@ -140,8 +140,8 @@ impl PartialEq for DisciplineSpec {
 impl DisciplineSpec {
     /// Creates a description from `limit` and `config`.
     pub fn new<C: Configure>(limit: Limit, config: C) -> Self {
-        // If a compiler formatted type names differently, disciplines of this crate would be guarded too: slower, but
-        // correct.
+        // If a compiler formatted type names differently, disciplines of this crate would count as external: slower,
+        // but correct.
         let of_crate = module_path!().split_once("::").map_or("", |(name, _)| name);
         let is_external = !type_name::<C>().starts_with(of_crate);
         Self { limit, traits: config.traits(), name: C::NAME, is_external, config: Arc::new(config) }

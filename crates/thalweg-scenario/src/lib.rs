@@ -172,7 +172,7 @@ impl Loaded {
         );
         if needed.series > needed.flows.max(needed.links) {
             help = format!(
-                "series take {} of it: ask for fewer `points` or `flows` under [measure]",
+                "series take {} of it: request fewer `points` or `flows` under [measure]",
                 gigabytes(needed.series)
             );
             span = self.origins.whole;

@@ -80,7 +80,7 @@ pub const PATHS: &[PathDescription] = &[
         about: "Low orbits: 178 and 17 Mbit/s on average, 20 ms or more, another rate and delay every 15 s",
         source: "Michel et al., IMC 2022; Mohan et al., WWW 2024",
         keys: "rate = \"178 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 ms\"\n\
-               rhythm = { every = \"15 s\", rate-spread = \"70 %\", delay-spread = \"30 ms\" }\n\
+               periodic-variation = { every = \"15 s\", rate-spread = \"70 %\", delay-spread = \"30 ms\" }\n\
                reverse = { rate = \"17 Mbit/s\" }",
     },
     PathDescription {
@@ -109,7 +109,7 @@ pub const PATHS: &[PathDescription] = &[
     },
     PathDescription {
         name: "policed",
-        about: "A mobile plan for videos: 1.5 Mbit/s after a burst, what comes faster is dropped",
+        about: "A mobile plan for videos: 1.5 Mbit/s after a burst, the excess is dropped",
         source: "after Flach et al., SIGCOMM 2016; rate and burst are chosen",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\n\
                queue = { discipline = \"policer\", rate = \"1.5 Mbit/s\", burst = \"60 kB\", capacity = \"100 ms\" }\n\
@@ -117,7 +117,7 @@ pub const PATHS: &[PathDescription] = &[
     },
     PathDescription {
         name: "shaped",
-        about: "The same plan as it could be: 1.5 Mbit/s after a burst, what comes faster waits",
+        about: "The same plan with a shaper: 1.5 Mbit/s after a burst, the excess is queued",
         source: "after Flach et al., SIGCOMM 2016; rate and burst are chosen",
         keys: "rate = \"50 Mbit/s\"\ndelay = \"25 ms\"\nqueue = \"300 ms\"\n\
                shaper = { rate = \"1.5 Mbit/s\", burst = \"60 kB\" }\n\

@@ -5,11 +5,11 @@ use thalweg_sim::spec::Spec;
 
 /// Describes the estimated speed-up of a run of `spec` on some numbers of threads, and its limiting factor.
 pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> String {
-    let outlooks: Vec<(usize, SpeedupEstimate)> =
+    let estimates: Vec<(usize, SpeedupEstimate)> =
         numbers.into_iter().zip(estimate_speedup(spec, numbers)).collect();
-    let Some((_, last)) = outlooks.last() else { return String::new() };
+    let Some((_, last)) = estimates.last() else { return String::new() };
     let why = why(&last.bound);
-    let gains: Vec<String> = outlooks
+    let gains: Vec<String> = estimates
         .iter()
         .filter(|(_, estimate_speedup)| estimate_speedup.parts > 1)
         .map(|(number, estimate_speedup)| {
@@ -17,8 +17,8 @@ pub fn threads<const COUNT: usize>(spec: &Spec, numbers: [usize; COUNT]) -> Stri
         })
         .collect();
     match (gains.as_slice(), why) {
-        ([], Some(why)) => format!("one alone, as {why}"),
-        ([], None) => "one alone".to_owned(),
+        ([], Some(why)) => format!("no speed-up, as {why}"),
+        ([], None) => "no speed-up".to_owned(),
         (gains, Some(why)) => format!("a run is about {}: {why}", gains.join(", ")),
         (gains, None) => format!("a run is about {}", gains.join(", ")),
     }
@@ -29,39 +29,39 @@ fn why(bound: &Bound) -> Option<String> {
     Some(match bound {
         Bound::Threads => return None,
         Bound::External(name) => {
-            format!("`{name}` is not of this project and may not expect several threads")
+            format!("the third-party component `{name}` may not support several threads")
         }
         Bound::Transfers(name) => {
             format!(
-                "transfers of `{name}` arrive at random over connections whose ends begin and end together, so that both stay together"
+                "transfers of `{name}` arrive at random, and their handshakes keep both endpoints in one partition"
             )
         }
         Bound::Link { name: [link, from, to], share } => {
             format!(
-                "`{link}` from {from} to {to}, with what too short a delay separates from it, has {} of the work",
+                "`{link}` from {from} to {to}, with everything at too short a delay from it, has {} of the work",
                 percent(*share)
             )
         }
         Bound::Flows { name, share } => {
             format!(
-                "flows that too short a delay separates, of `{name}` among them, have {} of the work",
+                "flows at too short a delay from each other, such as `{name}`, have {} of the work",
                 percent(*share)
             )
         }
         Bound::Feedback { name: [link, from, to], share } => {
             format!(
-                "the queue of `{link}` from {from} to {to} tells sources: with the lines by which its messages leave and what too short a delay separates from them, it has {} of the work",
+                "the queue of `{link}` from {from} to {to} sends feedback to sources: with the links that carry it and everything at too short a delay from them, it has {} of the work",
                 percent(*share)
             )
         }
         Bound::Gates { name, share } => {
             format!(
-                "the gate of `{name}` acts at once on all flows that begin there: these and the lines that leave it have {} of the work",
+                "the gate of `{name}` acts at once on all flows that begin there: these and its outgoing links have {} of the work",
                 percent(*share)
             )
         }
         Bound::Delays(least) => {
-            format!("delays of {least} leave little to do between two looks at each other")
+            format!("{least} of lookahead is too little for parallel execution")
         }
     })
 }
@@ -91,7 +91,7 @@ mod tests {
         );
         let text =
             described(&format!("{LINK}delay = \"0 s\"\n[[flow]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n"));
-        assert!(text.starts_with("one alone, as") && text.contains("100 % of the work"), "{text}");
+        assert!(text.starts_with("no speed-up, as") && text.contains("100 % of the work"), "{text}");
         let tree = "duration = \"1 s\"\nnetwork = \"fat-tree k=4 rate=10 Gbit/s delay=1 ms\"\n";
         let random = "workload = { kind = \"poisson\", load = \"50 %\", size = \"1 MB\" }\n";
         let all = "[[flow]]\nname = \"g\"\nfrom = \"h*\"\nto = \"h*\"\npattern = \"permutation\"\n";
@@ -104,14 +104,14 @@ mod tests {
         assert!(text.contains("transfers of `g` arrive at random"), "{text}");
         let text =
             described(&format!("{LINK}delay = \"10 ms\"\n[[flow]]\nscheme = \"source-quench\"\n{flows}"));
-        assert!(text.contains("the queue of `core` from a to b tells sources"), "{text}");
+        assert!(text.contains("the queue of `core` from a to b sends feedback"), "{text}");
         let gate = "[node.a]\ngate = { kind = \"slots\", slot = \"2 ms\" }\n";
         let plain = "[[flow]]\ncount = 10\nfrom = \"a\"\nto = \"b\"\n";
         let text = described(&format!("{LINK}delay = \"10 ms\"\n{gate}{plain}"));
         assert!(text.contains("the gate of `a` acts at once"), "{text}");
         let short =
             described(&format!("{LINK}delay = \"1 ns\"\n[[flow]]\n{}", flows.replace("1 ms", "1 ns")));
-        assert!(short.contains("delays of 1 ns"), "{short}");
+        assert!(short.contains("1 ns of lookahead"), "{short}");
         let empty = described(&format!("{LINK}delay = \"1 ms\"\n"));
         assert!(!empty.contains("of the work"), "{empty}");
     }

@@ -13,7 +13,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_catalog::describe::key;
-use thalweg_catalog::schemes::window::{SACK, custom_scheme, keys};
+use thalweg_catalog::schemes::window::{SACK, external_scheme, keys};
 use thalweg_catalog::{EndpointConfigs, Key, Kind, Range, SchemeDescription, Values};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
@@ -26,7 +26,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ExternalController;
 
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
-pub static AGENT: SchemeDescription = custom_scheme::<AgentConfig>(
+pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
     "A window that a program outside sets, such as one that learns.",
     keys(KEYS, SACK),
 );
@@ -203,9 +203,7 @@ pub enum EpisodeError {
 impl fmt::Display for EpisodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAgent => {
-                f.write_str("no flow has the scheme `agent`, so that there is nothing to decide")
-            }
+            Self::NoAgent => f.write_str("no flow has the scheme `agent`, and there is nothing to decide"),
             Self::NotOne { group } => write!(
                 f,
                 "`{group}` has the scheme `agent` for several flows or transfers: an agent decides for one; write a flow for each"
@@ -376,10 +374,10 @@ impl Episode {
 pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     for group in &mut spec.groups {
         let EndpointConfigs::Window(ends) = &mut group.transport.ends else { continue };
-        let ControllerConfig::Custom(custom) = &ends.controller else { continue };
-        let Some(config) = custom.config::<AgentConfig>() else { continue };
+        let ControllerConfig::Dedicated(dedicated) = &ends.controller else { continue };
+        let Some(config) = dedicated.config::<AgentConfig>() else { continue };
         let config = AgentConfig { l4s: codepoint == Ecn::Ect1, ..config.clone() };
-        ends.controller = ControllerConfig::Custom(ExternalController::new(config));
+        ends.controller = ControllerConfig::Dedicated(ExternalController::new(config));
         Arc::make_mut(&mut ends.sender).ecn = codepoint == Ecn::Ect0;
     }
 }
@@ -390,8 +388,8 @@ fn take_seat(
     decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
     let EndpointConfigs::Window(ends) = &mut group.transport.ends else { return Ok(None) };
-    let ControllerConfig::Custom(custom) = &ends.controller else { return Ok(None) };
-    let Some(&AgentConfig { initial_window, l4s, .. }) = custom.config() else { return Ok(None) };
+    let ControllerConfig::Dedicated(dedicated) = &ends.controller else { return Ok(None) };
+    let Some(&AgentConfig { initial_window, l4s, .. }) = dedicated.config() else { return Ok(None) };
     let has_several =
         group.workload.has_transfers() || matches!(group.workload, WorkloadSpec::RequestResponse { .. });
     if group.count != 1 || has_several {
@@ -399,6 +397,6 @@ fn take_seat(
     }
     let seat = Arc::new(AgentState { decision_due, ..AgentState::default() });
     let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
-    ends.controller = ControllerConfig::Custom(ExternalController::new(config));
+    ends.controller = ControllerConfig::Dedicated(ExternalController::new(config));
     Ok(Some(seat))
 }

@@ -25,19 +25,19 @@ impl Spec {
         if let Some(link) = feedback_link.filter(|_| !is_plain) {
             return Some((
                 link.name.clone(),
-                "routers that tell sources must know their one route: no several paths, and no failures",
+                "routers that send feedback need a single fixed route: no multipath, and no failures",
             ));
         }
         for group in self.groups.iter().filter(|group| !group.pairs.is_empty()) {
             if feedback_link.is_some() {
                 return Some((
                     group.name.clone(),
-                    "routers that tell sources want a group for each pair of nodes",
+                    "routers that send feedback need a group for each pair of nodes",
                 ));
             }
             let mut nodes = group.ends().flatten().filter_map(|node| self.nodes.get(node.0 as usize));
             if group.access.is_none() && nodes.any(|node| node.gate.is_some()) {
-                return Some((group.name.clone(), "gates want a group for each pair of nodes"));
+                return Some((group.name.clone(), "gates need a group for each pair of nodes"));
             }
         }
         None

@@ -25,7 +25,7 @@ pub(crate) fn prefetch_all<T>(value: &T) {
 #[inline(always)]
 pub(crate) fn prefetch_at(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    #[expect(unsafe_code, reason = "there is no safe way to say this")]
+    #[expect(unsafe_code, reason = "no safe form of this exists")]
     // SAFETY: a prefetch reads nothing that the program can see and never faults, whatever the address.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -300,9 +300,9 @@ pub struct Known {
     /// Value at the last observation.
     pub last: f64,
     /// Minimum value.
-    pub least: f64,
+    pub min: f64,
     /// Maximum value.
-    pub most: f64,
+    pub max: f64,
 }
 
 /// Frame statistics of live media.

@@ -309,7 +309,7 @@ impl GroupSpec {
         }
         let announces = reading.changes.iter().any(|change| change.announced);
         if announces && self.transport.properties().agreed_rate().is_none() {
-            return Some("only two-level flow control hears an announced change of the reading rate");
+            return Some("only two-level flow control accepts an announced change of the reading rate");
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
         (!is_ordered).then_some("the changes of the reading rate must be in order of time")
@@ -682,7 +682,10 @@ impl DirectionSpec {
             if self.capacity.is_some()
                 || self.schedule.iter().any(|change| change.rate.is_some() || change.delay.is_some())
             {
-                return Err("with a rhythm neither a trace nor a schedule tells its rate or delay".to_owned());
+                return Err(
+                    "a periodic variation conflicts with a trace or a schedule that sets rate or delay"
+                        .to_owned(),
+                );
             }
         }
         if !self.may_filter() {

@@ -13,9 +13,9 @@ pub struct HostSpec {
     pub late_p99: Duration,
     /// Mean running time between two preemptions, exponentially distributed; zero for no preemption. Sleep does not
     /// count: a scheduler preempts only running threads.
-    pub away_every: Duration,
+    pub preemption_every: Duration,
     /// Mean duration of a preemption, exponentially distributed.
-    pub away: Duration,
+    pub preemption: Duration,
     /// Minimum sleep without arrivals: the timer granularity.
     pub granularity: Duration,
     /// Duration of the sleep after a round with many packets, regardless of arrivals (interrupt and wake-up
@@ -46,8 +46,8 @@ impl HostSpec {
     pub const IDEAL: Self = Self {
         late: Duration::ZERO,
         late_p99: Duration::ZERO,
-        away_every: Duration::ZERO,
-        away: Duration::ZERO,
+        preemption_every: Duration::ZERO,
+        preemption: Duration::ZERO,
         granularity: Duration::ZERO,
         coalescing: Duration::ZERO,
         call: Duration::ZERO,
@@ -60,8 +60,8 @@ impl HostSpec {
     pub const LINUX_SERVER: Self = Self {
         late: Duration::from_nanos(3600),
         late_p99: Duration::from_micros(28),
-        away_every: Duration::from_millis(40),
-        away: Duration::from_micros(65),
+        preemption_every: Duration::from_millis(40),
+        preemption: Duration::from_micros(65),
         granularity: Duration::from_micros(50),
         coalescing: Duration::from_micros(50),
         call: Duration::from_nanos(1150),
@@ -74,8 +74,8 @@ impl HostSpec {
     pub const LINUX_LOADED: Self = Self {
         late: Duration::from_micros(9),
         late_p99: Duration::from_micros(290),
-        away_every: Duration::from_micros(3900),
-        away: Duration::from_micros(12_200),
+        preemption_every: Duration::from_micros(3900),
+        preemption: Duration::from_micros(12_200),
         ..Self::LINUX_SERVER
     };
 
@@ -83,8 +83,8 @@ impl HostSpec {
     pub const LINUX_SHARED: Self = Self {
         late: Duration::from_nanos(2900),
         late_p99: Duration::from_micros(14),
-        away_every: Duration::from_micros(4000),
-        away: Duration::from_micros(4000),
+        preemption_every: Duration::from_micros(4000),
+        preemption: Duration::from_micros(4000),
         ..Self::LINUX_SERVER
     };
 
@@ -103,13 +103,13 @@ impl HostSpec {
     pub fn fault(&self) -> Option<&'static str> {
         let most = thalweg_queue::delay::LONGEST_DELAY;
         let times =
-            [self.late_p99, self.away, self.granularity, self.coalescing, self.call, self.packet_cost];
+            [self.late_p99, self.preemption, self.granularity, self.coalescing, self.call, self.packet_cost];
         if !self.late.is_zero() && self.late_p99.is_zero() {
             Some("`late` needs `late-p99`, which one wake-up in a hundred exceeds")
         } else if self.late_p99 < self.late {
             Some("`late-p99` is below `late`, which half of all wake-ups exceed")
-        } else if self.away_every.is_zero() != self.away.is_zero() {
-            Some("`away` and `away-every` go together")
+        } else if self.preemption_every.is_zero() != self.preemption.is_zero() {
+            Some("`preemption` and `preemption-every` go together")
         } else if times.into_iter().any(|time| time > most) {
             Some("it answers later than after an hour")
         } else if self.buffer == Bytes::ZERO {

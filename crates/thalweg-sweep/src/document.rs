@@ -297,7 +297,7 @@ impl Document {
         let of = |count: usize, one| counted(count as u64, one);
         text.push_str(&style.folded(&format!("\n{}, {}\n", of(self.points.len(), "point"), of(runs, "run"))));
         if !self.complete {
-            text.push_str("PARTIAL: points are missing; the same call goes on\n");
+            text.push_str("PARTIAL: points are missing; repeat the call to continue\n");
         }
         if !self.compared.is_empty() {
             let names = quoted(&self.compared);

@@ -121,7 +121,7 @@ impl<'a> Engine<'a> {
         };
         let Program { version, build } = program;
         let hello = serde_json::json!({"hello": "thalweg-sweep", "version": version, "build": build});
-        // If the engine is gone, its last line gives the reason.
+        // If the engine has exited, its last line gives the reason.
         let _ = engine.write(&hello, &[]);
         engine
     }
@@ -226,8 +226,8 @@ impl<'a> Engine<'a> {
             self.slots = slots;
         }
         let Some(batch) = head.batch else { return Ok(Vec::new()) };
-        let strange = |why: &str| Lost(format!("the engine answered strangely: batch {batch}: {why}"));
-        let tasks = self.batches.remove(&batch).ok_or_else(|| strange("nobody asked for it"))?;
+        let strange = |why: &str| Lost(format!("invalid answer from the engine: batch {batch}: {why}"));
+        let tasks = self.batches.remove(&batch).ok_or_else(|| strange("not requested"))?;
         if let Some(why) = head.failed {
             // One task may have failed the whole batch: retry each alone.
             if let [task] = tasks.as_slice() {
@@ -266,7 +266,7 @@ impl Drop for Sending {
 }
 
 /// Error text for an engine that ends without giving a reason.
-const GONE: &str = "the engine is gone";
+const GONE: &str = "the engine has exited";
 
 fn gone(error: &io::Error) -> Lost {
     Lost(format!("{GONE}: {error}"))
@@ -279,7 +279,7 @@ fn read(input: &mut impl BufRead) -> Result<Frame, Lost> {
     if line.is_empty() {
         return Err(Lost(GONE.to_owned()));
     }
-    let strange = |why: &str| Lost(format!("the engine answered strangely: {why}"));
+    let strange = |why: &str| Lost(format!("invalid answer from the engine: {why}"));
     let head: Head = serde_json::from_slice(&line).map_err(|error| strange(&error.to_string()))?;
     if head.bytes > MAX_TAKEN {
         return Err(strange(&format!("{} bytes are more than {MAX_TAKEN}", head.bytes)));

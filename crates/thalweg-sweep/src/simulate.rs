@@ -28,7 +28,7 @@ pub fn simulate(spec: &Arc<Spec>, seed: u64, stop: &Arc<AtomicBool>) -> Simulate
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
-            Simulated::Failed(format!("it panicked, which is a fault of the simulator: {text}"))
+            Simulated::Failed(format!("it panicked, which is a bug in the simulator: {text}"))
         }
     }
 }

@@ -63,7 +63,7 @@ links.parquet   a row for each direction of a link of each run
 report.html     the page that --report writes
 points          the results of each run, under a hash of its scenario, its seed and the build of thalweg
 
-`thalweg sweep FILE` with the same file goes on where it was interrupted, and makes no run again that is in `points`.
+`thalweg sweep FILE` with the same file resumes an interrupted sweep, and repeats no run in `points`.
 ",
     };
 }

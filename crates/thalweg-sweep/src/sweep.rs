@@ -518,7 +518,7 @@ impl<'a> Sweep<'a> {
         match store.put(&name, run) {
             Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
             Ok(()) => {
-                failed(seed, "packets appeared or vanished, which is a fault of the simulator".to_owned())
+                failed(seed, "packets appeared or vanished, which is a bug in the simulator".to_owned())
             }
             Err(error) => {
                 self.stop.store(true, Ordering::Relaxed);

@@ -202,7 +202,7 @@ fn a_lost_engine_keeps_the_received_runs() {
         left >= 0 && send(out, number, &answer(&body))
     });
     let gone = gone.unwrap_err().to_string();
-    assert!(gone.contains("the engine is gone"), "{gone}");
+    assert!(gone.contains("the engine has exited"), "{gone}");
     let before = kept(&folder).len();
     assert!((1..18).contains(&before), "{before}");
     let (lost, _, _) =
@@ -219,7 +219,7 @@ fn invalid_answers_are_reported_and_not_stored() {
     type Act = fn(u64, Vec<u8>, &mut UnixStream) -> bool;
     let cases: [(&str, Act); 6] = [
         ("expected", |_, _, out| writeln!(out, "hello").is_ok()),
-        ("nobody asked", |number, _, out| send(out, number + 1000, b"")),
+        ("not requested", |number, _, out| send(out, number + 1000, b"")),
         ("0 results of", |number, _, out| send(out, number, b"")),
         ("neither a run nor a reason", |number, _, out| send(out, number, b"x\n")),
         ("in the middle", |number, _, out| {

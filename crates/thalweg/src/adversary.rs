@@ -16,7 +16,7 @@ use thalweg_report::output::counted;
 #[derive(Debug, Args)]
 pub struct AdversaryArguments {
     /// Explore a pairing by code instead of connections; only with --intrusions, --fault and --memory
-    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unproved", "depth"])]
+    #[arg(long, conflicts_with_all = ["connections", "forgeries", "expiries", "restarts", "closes", "unvalidated", "depth"])]
     pub pairing: bool,
     /// Number of connections that the client opens
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -39,7 +39,7 @@ pub struct AdversaryArguments {
     pub closes: u8,
     /// Maximum number of concurrent handshakes that the server begins without a cookie
     #[arg(long, value_name = "N", default_value = "1")]
-    pub unproved: u8,
+    pub unvalidated: u8,
     /// Maximum number of steps that have an effect
     #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub depth: u32,
@@ -83,7 +83,7 @@ impl AdversaryArguments {
             expiries: self.expiries,
             restarts: self.restarts,
             closes: self.closes,
-            unproved: self.unproved,
+            unvalidated: self.unvalidated,
             depth: self.depth,
             memory: self.memory,
         }
@@ -137,7 +137,7 @@ pub fn adversary(arguments: &AdversaryArguments, console: &Console) -> Done {
         let promise = if arguments.pairing { PAIRING_PROMISE } else { GUARANTEE };
         console.print(&text(&format!("adversary: {}", header(arguments)), promise, &outcome))?;
     }
-    let deeper = (arguments.memory, "allow the attacker less");
+    let deeper = (arguments.memory, "reduce the attacker's bounds");
     report("adversary", &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
@@ -160,17 +160,17 @@ fn header(arguments: &AdversaryArguments) -> String {
         counted(u64::from(arguments.restarts), "restart"),
         or_more(arguments.expiries, "expiry", "expiries"),
         counted(u64::from(arguments.depth), "step"),
-        counted(u64::from(arguments.unproved), "handshake"),
+        counted(u64::from(arguments.unvalidated), "handshake"),
     )
 }
 
 /// Guarantee that holds if no violation is found.
-const GUARANTEE: &str = "All states were visited. In each, connections were ended by nobody but their peers, a cookie let in one\n\
-     handshake, both ends agreed, nothing was taken twice, and three bytes went out for one at most where nothing was proved;\n\
-     from each, the client gets in once the attacker stops.\n";
+const GUARANTEE: &str = "All states were visited. In each, only peers ended connections, a cookie admitted one handshake, both ends\n\
+     agreed, no datagram was accepted twice, and an unvalidated address was sent at most three bytes per byte\n\
+     received; from each, the client connects once the attacker stops.\n";
 
-const PAIRING_PROMISE: &str = "All states were visited. In each, neither end took the attacker for the other, and the code answered three\n\
-     guesses at most; from each, an honest sender that can still come is paired once the attacker stops.\n";
+const PAIRING_PROMISE: &str = "All states were visited. In each, neither end accepted the attacker as its peer, and the code answered at\n\
+     most three guesses; from each, an honest sender that can still arrive is paired once the attacker stops.\n";
 
 fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
@@ -179,7 +179,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
         json!({ "attempts": arguments.pairing_bounds().attempts, "memory_bytes": memory })
     } else {
         let Bounds {
-            connections, forgeries, intrusions, expiries, restarts, closes, unproved, depth, ..
+            connections, forgeries, intrusions, expiries, restarts, closes, unvalidated, depth, ..
         } = arguments.bounds();
         json!({
             "connections": connections,
@@ -188,7 +188,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
             "expiries": expiries,
             "restarts": restarts,
             "closes": closes,
-            "unproved": unproved,
+            "unvalidated": unvalidated,
             "depth": depth,
             "memory_bytes": memory,
         })
@@ -201,7 +201,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,
-        "calm_states": outcome.calm,
+        "completing_states": outcome.calm,
         "depth": outcome.depth,
         "counterexample": outcome
             .counterexample

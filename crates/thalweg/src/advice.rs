@@ -31,9 +31,9 @@ impl Findings {
             let rates = [carried, sent].map(Rate::as_bits_per_sec);
             losses = json!({"carried_bps": rates[0], "sent_bps": rates[1], "share": share});
         }
-        if let Some(Advice::TooFast { carried, share, queued, full, narrowed }) = self.rate {
+        if let Some(Advice::TooFast { carried, share, queued, full, mtu_reduced }) = self.rate {
             let carried = carried.as_bits_per_sec();
-            rate = json!({"carried_bps": carried, "share": share, "queued": queued, "full": full, "narrowed": narrowed});
+            rate = json!({"carried_bps": carried, "share": share, "queued": queued, "full": full, "mtu_reduced": mtu_reduced});
         }
         json!({"losses": losses, "rate": rate})
     }
@@ -53,7 +53,7 @@ impl Findings {
                 share: share(of)?,
                 queued,
                 full: of["full"].as_bool().unwrap_or(false),
-                narrowed: of["narrowed"].as_bool().unwrap_or(false),
+                mtu_reduced: of["mtu_reduced"].as_bool().unwrap_or(false),
             })
         };
         value.is_object().then(|| Self { losses: losses(&value["losses"]), rate: too_fast(&value["rate"]) })
@@ -74,15 +74,15 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
             format!(
-                "{name} takes the {:.1} % of packets that are lost on the way for congestion, and sent {} on average and {} at most, \
+                "{name} takes the {:.1} % of packets lost on the path for congestion, and sent {} on average and {} at most, \
                  whatever the path's rate is: `--scheme {BETTER}` gets more of it",
                 100.0 * share,
                 rate(sent),
                 rate(carried)
             )
         }
-        Advice::TooFast { share, narrowed: true, .. } => format!(
-            "{:.0} % of what was sent had to be sent again: the path stopped carrying packets as large as before (an MTU black hole, \
+        Advice::TooFast { share, mtu_reduced: true, .. } => format!(
+            "{:.0} % of the data was retransmitted: the path stopped carrying packets as large as before (an MTU black hole, \
              or an outage)",
             100.0 * share
         ),
@@ -90,9 +90,9 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             let why = if full {
                 format!("{name} sends more than the path carries")
             } else {
-                format!("the path loses so much, or {name} sends more than it carries")
+                format!("the path is lossy, or {name} sends more than it carries")
             };
-            format!("{:.0} % of what was sent had to be sent again: {why}", 100.0 * share)
+            format!("{:.0} % of the data was retransmitted: {why}", 100.0 * share)
         }
         Advice::TooFast { carried, share, queued, .. } => {
             let configured =
@@ -100,7 +100,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
             if queued {
                 let fits = Rate::from_bits_per_sec((carried.as_f64() * 0.9) as u64);
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path carries about {}, and the configured rate{configured} of {name} is \
+                    "{:.0} % of the data was retransmitted: the path carries about {}, and the configured rate{configured} of {name} is \
                      more. `--scheme {name}:rate={:.3}Mbit/s` fits it",
                     100.0 * share,
                     rate(carried),
@@ -108,7 +108,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
                 )
             } else {
                 format!(
-                    "{:.0} % of what was sent had to be sent again: the path loses so much, or carries less than the configured rate{configured} \
+                    "{:.0} % of the data was retransmitted: the path is lossy, or carries less than the configured rate{configured} \
                      of {name} ({} went through)",
                     100.0 * share,
                     rate(carried)
@@ -127,7 +127,7 @@ mod tests {
     fn findings_are_read_as_written() {
         let [carried, sent] = [30_000_000, 4_000_000].map(Rate::from_bits_per_sec);
         let losses = Some(Advice::Losses { carried, sent, share: 0.01 });
-        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true, narrowed: true });
+        let rate = Some(Advice::TooFast { carried, share: 0.3, queued: true, full: true, mtu_reduced: true });
         for findings in
             [Findings::default(), Findings { losses, rate: None }, Findings { losses: None, rate }]
         {
@@ -144,15 +144,15 @@ mod tests {
     #[test]
     fn rate_based_schemes_are_blamed_only_for_a_full_queue() {
         let copa = Scheme::read("copa", &Registry::default()).unwrap();
-        let text_of = |full, narrowed| {
-            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, narrowed };
+        let text_of = |full, mtu_reduced| {
+            let rate = Advice::TooFast { carried: Rate::ZERO, share: 0.11, queued: true, full, mtu_reduced };
             words_for(&Findings { losses: None, rate: Some(rate) }, &copa).unwrap()
         };
-        let start = "11 % of what was sent had to be sent again: ";
+        let start = "11 % of the data was retransmitted: ";
         assert_eq!(text_of(true, false), format!("{start}copa sends more than the path carries"));
         assert_eq!(
             text_of(false, false),
-            format!("{start}the path loses so much, or copa sends more than it carries")
+            format!("{start}the path is lossy, or copa sends more than it carries")
         );
         assert!(
             text_of(true, true)

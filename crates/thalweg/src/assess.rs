@@ -83,8 +83,7 @@ SCHEME.live     with --live: the scenarios of the sample and what their live run
 comparison.md   several schemes side by side
 points          the results of each run, under a hash of its scenario, its seed and the build of thalweg
 
-The same call goes on where it was interrupted, and makes no run again that is in `points`: those of the schemes that others are
-compared with are made once.
+The same call resumes an interrupted assessment, and repeats no run in `points`; runs of the reference schemes are made once.
 ",
 };
 
@@ -277,7 +276,7 @@ fn keep(store: &Store, name: &str, text: &str) -> Result<(), Error> {
 fn check_documents(documents: &[Document], console: &Console) -> Done {
     if let Some(partial) = documents.iter().find(|document| !document.complete) {
         return Err(Error::Failed(format!(
-            "interrupted after {} with {}: the same call goes on with what is missing",
+            "interrupted after {} with {}: repeat the call to continue",
             counted(partial.runs as u64, "run"),
             partial.scheme
         )));

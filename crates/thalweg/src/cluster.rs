@@ -45,7 +45,7 @@ impl<'a> Cluster<'a> {
     pub fn connect(address: &str, console: &'a Console) -> Result<Self, Error> {
         let build = build().filter(|_| !console.registry.is_unstamped());
         let build = build.ok_or_else(|| {
-            let why = "this program simulates with what is not in the Python package, which makes the runs of clusters";
+            let why = "this program has components that the Python package, which runs on clusters, lacks";
             Error::Usage(format!("{why}: `--shard` shares a sweep among hosts that all have this program"))
         })?;
         let program = Program { version: version().to_owned(), build: build.to_owned() };

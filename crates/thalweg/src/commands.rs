@@ -46,7 +46,7 @@ Examples:
 
 Results go to standard output, everything else to standard error. The exit code is 0 for success,
 1 when a run, check or file failed or was interrupted, 2 when the call or the scenario is wrong,
-3 when a peer was not reached or was lost: the same call, made again, goes on.";
+3 when a peer was not reached or was lost: repeat the command to resume.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -188,7 +188,7 @@ impl Arguments {
         let meant =
             pairs.clone().find(|(option, value)| option.starts_with("--") && takes(option) && is_file(value));
         if let Some((option, value)) = meant {
-            let hint = format!("`{option}` takes its value behind an equals sign: `{option}={value}`");
+            let hint = format!("`{option}` takes its value after an equals sign: `{option}={value}`");
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
         }
         error

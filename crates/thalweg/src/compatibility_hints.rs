@@ -1,19 +1,30 @@
-//! Hints for users of rsync, scp and croc: the equivalents of their options and commands.
+//! Hints for users of rsync, scp and croc, and of earlier builds: the equivalents of their options and commands.
 
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
         "send" => &SEND,
         "recv" | "serve" => &RECEIVE,
-        _ => return None,
+        _ => &[],
     };
-    table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint)
+    let renamed = RENAMED.iter().find(|(commands, old, _)| commands.contains(&command) && *old == option);
+    let hint = table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint);
+    renamed.map(|(_, _, hint)| *hint).or(hint)
 }
 
 /// Returns the hint for an unknown command.
 pub fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
 }
+
+/// Options renamed since development builds: their commands, the old name, and the hint, which ends with the new one.
+const RENAMED: [(&[&str], &str, &str); 5] = [
+    (&["run", "compare"], "--most-reps", "the option is --max-reps"),
+    (&["recv", "serve"], "--strangers", "the option is --unknown-senders"),
+    (&["impair"], "--narrow", "the option is --mtu-change"),
+    (&["model"], "--most", "the option is --max-window"),
+    (&["explore"], "--unproved", "the option is --unvalidated"),
+];
 
 const SEND: [(&[&str], &str); 13] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
@@ -27,11 +38,11 @@ const SEND: [(&[&str], &str); 13] = [
     ),
     (
         &["-z", "--compress"],
-        "nothing is compressed on the way: pack it first, as in `tar cz FOLDER | thalweg send - HOST`",
+        "nothing is compressed in transit: compress it first, as in `tar cz FOLDER | thalweg send - HOST`",
     ),
     (
         &["-P", "--port"],
-        "the port comes behind the receiver: `thalweg send FILES... HOST:PORT`. Progress is shown and interrupted transfers resume \
+        "the port follows the receiver: `thalweg send FILES... HOST:PORT`. Progress is shown and interrupted transfers resume \
          without an option",
     ),
     (
@@ -51,7 +62,7 @@ const SEND: [(&[&str], &str); 13] = [
     (&["--delete", "--remove-source-files"], "nothing is deleted, at either end"),
     (
         &["-u", "--update", "--overwrite", "--backup", "--ignore-existing"],
-        "the receiver says what is replaced: `thalweg recv` with --overwrite, --no-overwrite or --backup",
+        "the receiver decides: `thalweg recv` with --overwrite, --no-overwrite or --backup",
     ),
     (
         &["--partial", "--append", "--resume", "--continue", "--inplace"],
@@ -59,7 +70,7 @@ const SEND: [(&[&str], &str); 13] = [
     ),
     (
         &["--code", "--exclude", "--include", "--filter"],
-        "--pair asks for the receiver's code; names are not filtered: name what is to be sent",
+        "--pair asks for the receiver's code; names are not filtered: list the files to send",
     ),
 ];
 
@@ -68,16 +79,13 @@ const RECEIVE: [(&[&str], &str); 5] = [
         &["-p", "-P", "--port", "--bind"],
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
     ),
-    (&["-y", "--yes"], "`--trust new` takes any sender without a question; --pair shows a code"),
+    (&["-y", "--yes"], "`--trust new` admits any sender without a prompt; --pair shows a code"),
     (&["-o", "--out", "--output", "--dest"], "the folder is an argument: `thalweg recv DIR`"),
     (
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
-        "folders come whole and progress is shown without an option",
+        "folders are received whole, and progress is shown, without an option",
     ),
-    (
-        &["--code"],
-        "--pair shows a code, which the sender is asked for with `thalweg send --pair FILES... HOST`",
-    ),
+    (&["--code"], "--pair shows a code for the sender to enter: `thalweg send --pair FILES... HOST`"),
 ];
 
 const COMMANDS: [(&[&str], &str); 4] = [
@@ -89,7 +97,7 @@ const COMMANDS: [(&[&str], &str); 4] = [
     (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
     (
         &["ping", "iperf", "speedtest"],
-        "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` looks at this host",
+        "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` examines this host",
     ),
 ];
 
@@ -123,6 +131,20 @@ mod tests {
                 }
             }
         }
+        for (commands, old, hint) in RENAMED {
+            let new = hint.rsplit(' ').next().unwrap();
+            for name in commands {
+                let called = command.find_subcommand(name).unwrap();
+                let knows = |option: &str| {
+                    std::iter::once(called).chain(called.get_subcommands()).any(|one| {
+                        one.get_arguments().any(|argument| {
+                            argument.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long))
+                        })
+                    })
+                };
+                assert!(knows(new) && !knows(old), "{name}: {hint}");
+            }
+        }
         for (names, _) in COMMANDS {
             assert!(names.iter().all(|name| command.find_subcommand(name).is_none()), "{names:?}");
         }
@@ -144,6 +166,8 @@ mod tests {
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["recv", "--strangers", "5", "d"], "the option is --unknown-senders"),
+            (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),
             (&["completion", "bash"], "thalweg completions SHELL"),
             (&["receive", "d"], "thalweg recv DIR"),
         ] {

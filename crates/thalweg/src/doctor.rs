@@ -30,24 +30,24 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     if arguments.json {
         let document = json!({
             "local": findings.local.to_string(),
-            "buffer_asked_bytes": findings.requested.get(),
+            "buffer_requested_bytes": findings.requested.get(),
             "send_buffer_bytes": findings.send_buffer.get(),
             "receive_buffer_bytes": findings.receive_buffer.get(),
             "interface_mtu_bytes": findings.interface_mtu.map(Bytes::get),
-            "segments_a_call": findings.segments,
-            "segmentation": findings.segmentation,
-            "coalescing": findings.coalescing,
+            "gso_segments": findings.segments,
+            "gso": findings.segmentation,
+            "gro": findings.coalescing,
             "ecn": findings.ecn,
-            "oversleep_seconds": findings.oversleep.as_secs_f64(),
+            "timer_overshoot_seconds": findings.timer_overshoot.as_secs_f64(),
             "wake_up_p50_seconds": findings.lateness.late.as_secs_f64(),
             "wake_up_p99_seconds": findings.lateness.late_p99.as_secs_f64(),
-            "away_every_seconds": findings.lateness.away_every.as_secs_f64(),
-            "away_seconds": findings.lateness.away.as_secs_f64(),
+            "preemption_every_seconds": findings.lateness.preemption_every.as_secs_f64(),
+            "preemption_seconds": findings.lateness.preemption.as_secs_f64(),
             "call_seconds": findings.lateness.call.as_secs_f64(),
             "packet_seconds": findings.lateness.packet.as_secs_f64(),
             "host": host_table(&host(&findings)),
             "clock_read_seconds": findings.clock.as_secs_f64(),
-            "sealing_bits_per_second": findings.sealing.as_bits_per_sec(),
+            "encryption_bits_per_second": findings.encryption.as_bits_per_sec(),
             "processors": findings.processors,
             "debug_build": cfg!(debug_assertions),
             "advice": advice,
@@ -62,35 +62,28 @@ pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {name:<22} {value}");
     };
-    row("send buffer", format!("{} ({} asked)", findings.send_buffer, findings.requested));
-    row("receive buffer", format!("{} ({} asked)", findings.receive_buffer, findings.requested));
+    row("send buffer", format!("{} ({} requested)", findings.send_buffer, findings.requested));
+    row("receive buffer", format!("{} ({} requested)", findings.receive_buffer, findings.requested));
     if let Some(mtu) = findings.interface_mtu {
-        row("largest packet", mtu.to_string());
+        row("interface MTU", mtu.to_string());
     }
-    row("many in a call (GSO)", format!("{}, up to {}", works(findings.segmentation), findings.segments));
-    row("put together (GRO)", works(findings.coalescing).to_owned());
+    row("GSO", format!("{}, up to {}", works(findings.segmentation), findings.segments));
+    row("GRO", works(findings.coalescing).to_owned());
     row("ECN", works(findings.ecn).to_owned());
-    row("a sleep is longer by", fine(findings.oversleep).to_string());
+    row("timer overshoot", fine(findings.timer_overshoot).to_string());
     let late = &findings.lateness;
-    row("a wake-up comes after", format!("{}, one in 100 after {}", fine(late.late), fine(late.late_p99)));
-    let away = match late.away_every {
-        Duration::ZERO => "not seen".to_owned(),
-        every => format!("{} every {}", fine(late.away), fine(every)),
+    row("wake-up latency", format!("{}, p99 {}", fine(late.late), fine(late.late_p99)));
+    let preemption = match late.preemption_every {
+        Duration::ZERO => "none".to_owned(),
+        every => format!("{} every {}", fine(late.preemption), fine(every)),
     };
-    row("something else runs", away);
-    row(
-        "a call that sends",
-        format!("takes {}, and {} more for each packet", fine(late.call), fine(late.packet)),
-    );
-    row("reading the clock", format!("takes {} ns", findings.clock.as_picos() / 1000));
-    row("sealing packets", format!("{} on one processor", rate(findings.sealing.as_f64())));
+    row("preemption", preemption);
+    row("send call", format!("{}, plus {} per packet", fine(late.call), fine(late.packet)));
+    row("clock read", format!("{} ns", findings.clock.as_picos() / 1000));
+    row("encryption", format!("{} per processor", rate(findings.encryption.as_f64())));
     row("processors", findings.processors.to_string());
-    let _ = writeln!(
-        text,
-        "In scenarios, for flows between such hosts:\n  host = {}",
-        host_table(&host(&findings))
-    );
-    text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "What would help:\n" });
+    let _ = writeln!(text, "Host model for scenarios:\n  host = {}", host_table(&host(&findings)));
+    text.push_str(if advice.is_empty() { "Nothing to improve.\n" } else { "Advice:\n" });
     for line in &advice {
         let _ = writeln!(text, "  - {line}");
     }
@@ -117,13 +110,13 @@ fn host(findings: &Findings) -> HostSpec {
     HostSpec {
         late: fine(late.late),
         late_p99: fine(late.late_p99),
-        away_every: fine(late.away_every),
-        away: fine(late.away),
+        preemption_every: fine(late.preemption_every),
+        preemption: fine(late.preemption),
         granularity: findings.coalescing_interval,
         coalescing: findings.coalescing_interval,
         call: fine(late.call),
         packet_cost: fine(late.packet),
-        byte_cost: findings.sealing.transmission_time(Bytes::new(1000)) / 1000,
+        byte_cost: findings.encryption.transmission_time(Bytes::new(1000)) / 1000,
         // Linux also counts its own overhead.
         buffer: Bytes::new(findings.receive_buffer.get() / 2),
     }
@@ -146,32 +139,31 @@ fn advice(findings: &Findings) -> Vec<String> {
     }
     if !findings.segmentation {
         advice.push(
-            "sends cost a call each: use Linux 4.18 or later, and an interface that segments UDP".into(),
+            "without GSO each packet costs a system call: use Linux 4.18 or later, and an interface with UDP segmentation offload".into(),
         );
     } else if !findings.coalescing {
-        advice.push("receives cost a call each: use Linux 5.0 or later".into());
+        advice.push("without GRO each packet costs a system call: use Linux 5.0 or later".into());
     }
     if findings.segmentation && !findings.ecn {
-        advice.push("marks of congestion are lost on this host: something clears the ECN bits".into());
+        advice.push("ECN marks are lost on this host: something clears the ECN bits".into());
     }
-    if findings.oversleep > Duration::from_millis(1) {
+    if findings.timer_overshoot > Duration::from_millis(1) {
         advice.push("timers are coarse or the processors busy: packets will leave in bursts".into());
     }
-    let Lateness { away, away_every, .. } = findings.lateness;
-    let share = away.as_secs_f64() / (away + away_every).as_secs_f64().max(f64::MIN_POSITIVE);
+    let Lateness { preemption, preemption_every, .. } = findings.lateness;
+    let share =
+        preemption.as_secs_f64() / (preemption + preemption_every).as_secs_f64().max(f64::MIN_POSITIVE);
     if share > BUSY {
         advice.push(format!(
-            "other programs take {:.0} % of a processor's time: if that is not usual, measure again when they are done",
+            "other programs take {:.0} % of a processor's time: measure again when the host is idle",
             share * 100.0
         ));
     }
     if findings.clock > Duration::from_micros(1) {
         advice.push("reading the clock is slow: see /sys/devices/system/clocksource".into());
     }
-    if findings.sealing < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
-        advice.push(
-            "sealing is slow: this processor has no instructions for AES, or they are switched off".into(),
-        );
+    if findings.encryption < Rate::from_mbits_per_sec(4000) && !cfg!(debug_assertions) {
+        advice.push("encryption is slow: this processor lacks AES instructions, or they are disabled".into());
     }
     if cfg!(debug_assertions) {
         advice.push("this is a debug build: measure with one made by cargo build --release".into());
@@ -197,9 +189,9 @@ mod tests {
             ecn: true,
             lateness: Lateness::default(),
             coalescing_interval: Duration::from_micros(50),
-            oversleep: Duration::from_micros(5),
+            timer_overshoot: Duration::from_micros(5),
             clock: Duration::from_nanos(30),
-            sealing: Rate::from_mbits_per_sec(40_000),
+            encryption: Rate::from_mbits_per_sec(40_000),
             processors: 2,
         };
         let least = advice(&good).len();
@@ -207,9 +199,9 @@ mod tests {
         let small = advice(&Findings { receive_buffer, ..good.clone() });
         assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
         assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), least + 1);
-        let (away, away_every) = (Duration::from_millis(1), Duration::from_millis(3));
+        let (preemption, preemption_every) = (Duration::from_millis(1), Duration::from_millis(3));
         let busy = advice(&Findings {
-            lateness: Lateness { away, away_every, ..Lateness::default() },
+            lateness: Lateness { preemption, preemption_every, ..Lateness::default() },
             ..good.clone()
         });
         assert!(busy[0].contains("take 25 % of"), "{busy:?}");

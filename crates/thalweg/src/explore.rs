@@ -117,7 +117,7 @@ pub fn explore(arguments: &ExploreArguments, console: &Console) -> Done {
     } else {
         console.print(&text(&format!("{name}: {}", task.header()), task.promise(), &outcome))?;
     }
-    let deeper = (arguments.memory, "allow less to go wrong");
+    let deeper = (arguments.memory, "reduce the bounds");
     report(name, &outcome, stop.load(Ordering::Relaxed), deeper).map_err(Error::Failed)
 }
 
@@ -135,9 +135,7 @@ fn task(arguments: &ExploreArguments) -> Result<Task, Error> {
         return Ok(Task::Stream(Endless { lost_reports: arguments.lost_reports, ..defaults }));
     }
     if arguments.slow_reader && !has_flow_control(name) {
-        return Err(Error::Usage(format!(
-            "--slow-reader: the receiver of {name} has no way to hold the sender back"
-        )));
+        return Err(Error::Usage(format!("--slow-reader: the receiver of {name} has no flow control")));
     }
     // A slow reader multiplies the number of states.
     let window = arguments.window.unwrap_or(if arguments.slow_reader { 2 } else { 3 });
@@ -168,7 +166,7 @@ impl Task {
     fn header(&self) -> String {
         match self {
             Self::Packets(bounds) => format!(
-                "window {}, {} packets; at most {} lost, {} copied, {} held back, {} early expiries{}",
+                "window {}, {} packets; at most {} lost, {} duplicated, {} delayed, {} early expiries{}",
                 bounds.window,
                 bounds.messages,
                 bounds.losses,
@@ -183,7 +181,7 @@ impl Task {
                     reports => format!(", and {reports} reports"),
                 };
                 format!(
-                    "a stream without end, window {} packets, room for {}, round trip {}; at most {} lost{reports}",
+                    "an endless stream, window {} packets, buffer {}, round trip {}; at most {} lost{reports}",
                     endless.window,
                     endless.buffer,
                     2 * endless.path,
@@ -197,12 +195,12 @@ impl Task {
     const fn promise(&self) -> &'static str {
         match self {
             Self::Packets(_) => {
-                "All states were visited. In each, what was delivered was in order and complete, nothing twice; from\n\
-                 each, all is delivered once the channel behaves.\n"
+                "All states were visited. In each, delivery was in order, complete and without duplicates; from each,\n\
+                 everything is delivered once the channel is fault-free.\n"
             }
             Self::Stream(_) => {
-                "All states were visited. From each, the stream comes to rest once nothing more is lost: packets are\n\
-                 delivered as they come, and none is sent again.\n"
+                "All states were visited. From each, the stream recovers once losses end: packets are delivered as they\n\
+                 arrive, and none is retransmitted.\n"
             }
         }
     }
@@ -239,7 +237,7 @@ fn document(arguments: &ExploreArguments, task: &Task, outcome: &Outcome) -> Val
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,
-        "calm_states": outcome.calm,
+        "completing_states": outcome.calm,
         "depth": outcome.depth,
         "counterexample": outcome
             .counterexample

@@ -50,7 +50,7 @@ pub struct PadhyeArguments {
     pub timeout: Option<Duration>,
     /// Wm: maximum window in segments; default: unlimited
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true)]
-    pub most: Option<f64>,
+    pub max_window: Option<f64>,
 }
 
 /// `thalweg model cubic`.
@@ -122,9 +122,9 @@ pub fn mathis(of: &MathisArguments, console: &Console) -> Done {
 
 pub fn padhye(of: &PadhyeArguments, console: &Console) -> Done {
     let timeout = of.timeout.unwrap_or(of.path.rtt + Duration::from_millis(200)).as_secs_f64();
-    let most = of.most.unwrap_or(f64::INFINITY);
+    let max_window = of.max_window.unwrap_or(f64::INFINITY);
     response("padhye", &of.path, console, |p, rtt| {
-        theory::padhye_rate(p, rtt, timeout, of.per_ack, most).map(|sent| sent * rtt * (1.0 - p))
+        theory::padhye_rate(p, rtt, timeout, of.per_ack, max_window).map(|sent| sent * rtt * (1.0 - p))
     })
 }
 

@@ -71,11 +71,11 @@ pub struct HuntArguments {
 const PURPOSE: Purpose = Purpose {
     mark: "Hunts by thalweg",
     about: "\
-SCHEME-GOAL.toml    the scenario in which the scheme does worst, with nothing in it that is not needed
-SCHEME-GOAL.json    what is known of it, for programs
+SCHEME-GOAL.toml    the worst scenario found for the scheme, minimised
+SCHEME-GOAL.json    the finding as JSON
 scores              the scores of each generation, under a hash of the schemes, the goal, the seed and the build of thalweg
 
-The same call goes on where it was interrupted, and simulates nothing again whose score is in `scores`.
+The same call resumes an interrupted hunt, and repeats no simulation whose score is in `scores`.
 ",
 };
 
@@ -91,7 +91,7 @@ fn spaces(
     for &goal in goals {
         let is_left = kinds.and(goal.kinds()).iter().next().is_some();
         let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        let complaint = format!("{} of --with say nothing about {}", silent.words(), goal.name());
+        let complaint = format!("{} of --with do not apply to {}", silent.words(), goal.name());
         if !is_left && !arguments.goal.is_empty() {
             return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().words())));
         }
@@ -156,7 +156,7 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
         }
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed(format!(
-                "interrupted after {}: the same call goes on",
+                "interrupted after {}: repeat the call to continue",
                 counted(finding.candidates, "candidate")
             )));
         }
@@ -200,7 +200,7 @@ const MAX_REPORTED: usize = 5;
 
 fn summary(finding: &Finding, file: &str) -> String {
     let Finding { scheme, goal, score, .. } = finding;
-    let verdict = if finding.is_found { "found" } else { "nothing that counts as found; the worst" };
+    let verdict = if finding.is_found { "found" } else { "no finding; the worst" };
     let mut text = format!(
         "{scheme}, {goal}: {verdict}: {} (score {score:.3}, the least of {SEEDS} seeds; {})\n",
         finding.words,

@@ -81,7 +81,7 @@ pub struct ImpairArguments {
     /// Drop packets larger than this from a given time on ("10s:1280B"), counted from the first datagram; may be
     /// repeated
     #[arg(long, value_name = "TIME:SIZE")]
-    pub narrow: Vec<String>,
+    pub mtu_change: Vec<String>,
     /// Outage between two times, counted from the first datagram ("10s..20s"); may be repeated
     #[arg(long, value_name = "FROM..UNTIL")]
     pub blackout: Vec<String>,
@@ -249,8 +249,8 @@ fn both(
     for sleep in &arguments.sleep {
         spec.set("sleep", sleep, registry)?;
     }
-    for narrowing in &arguments.narrow {
-        spec.set("narrow", narrowing, registry)?;
+    for change in &arguments.mtu_change {
+        spec.set("mtu-change", change, registry)?;
     }
     for blackout in &arguments.blackout {
         spec.set("blackout", blackout, registry)?;

@@ -79,7 +79,7 @@ pub fn import(import: &Import, console: &Console) -> Done {
     let Imported { scenario, bound } = c4::import(&name, &text, &choices).map_err(|error| of_file(&error))?;
     let place = out.clone().unwrap_or_else(|| file.with_extension("toml"));
     if place == *file {
-        return Err(Error::Usage(format!("`{}` would take the place of the specification", place.display())));
+        return Err(Error::Usage(format!("`{}` would overwrite the specification", place.display())));
     }
     fs::write(&place, scenario)
         .map_err(|error| Error::Failed(format!("cannot write to `{}`: {error}", place.display())))?;

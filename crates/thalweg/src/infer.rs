@@ -49,7 +49,7 @@ struct Outcome {
     goodput: f64,
     shortest: f64,
     smoothed: f64,
-    resent: f64,
+    retransmitted: f64,
 }
 
 /// Infers the path, writes the scenario, simulates it, and shows both runs.
@@ -126,7 +126,7 @@ fn recorded(recording: &Recording) -> Outcome {
         goodput: recording.delivered() as f64 * 8.0 / recording.seconds.max(1e-9),
         shortest,
         smoothed: mean(recording.smoothed.iter().map(|(_, rtt)| *rtt)),
-        resent: recording.resent(),
+        retransmitted: recording.retransmitted(),
     }
 }
 
@@ -139,7 +139,7 @@ fn simulated(result: &RunResult) -> Outcome {
         goodput: flow.goodput.as_f64(),
         shortest: flow.min_rtt.as_secs_f64(),
         smoothed: mean(smoothed),
-        resent: flow.retransmissions as f64 / flow.sent_packets.max(1) as f64,
+        retransmitted: flow.retransmissions as f64 / flow.sent_packets.max(1) as f64,
     }
 }
 
@@ -173,7 +173,7 @@ fn describe(path: &Path) -> String {
     let queue = match (path.was_filled, path.queue_was_full) {
         (true, true) => "full at times",
         (true, false) => "never full, so maybe longer",
-        (false, _) => "or more (it was never filled, so that nothing was seen of it)",
+        (false, _) => "or more (it was never filled)",
     };
     format!(
         "Rate        {rate}\nRound trip  {:.3} ms\nQueue       {}, {queue}\nLosses      {losses}; {} more by the full queue",
@@ -188,17 +188,17 @@ fn rows(of: &Outcome) -> [String; 4] {
         per_second(of.goodput, 2),
         format!("{:.2} ms", of.shortest * 1e3),
         format!("{:.2} ms", of.smoothed * 1e3),
-        format!("{:.2} %", of.resent * 100.0),
+        format!("{:.2} %", of.retransmitted * 100.0),
     ]
 }
 
 fn table(live: &Outcome, again: &Outcome) -> Table {
-    let names = ["Goodput", "Shortest round trip", "Smoothed round trip, mean", "Packets sent again"];
+    let names = ["Goodput", "Shortest round trip", "Smoothed round trip, mean", "Retransmitted packets"];
     let [recorded, simulated, error] = ["Recorded", "Simulated", "Error"].map(|name| (name, Align::Right));
     let mut table = Table::new([("", Align::Left), recorded, simulated, error]);
     let percent = |error: f64| format!("{:+.1} %", error * 100.0);
-    let [goodput, shortest, smoothed, resent] = errors(live, again);
-    let points = resent.map(|resent| format!("{:+.2} points", resent * 100.0));
+    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
+    let points = retransmitted.map(|retransmitted| format!("{:+.2} points", retransmitted * 100.0));
     let errors = [goodput.map(percent), shortest.map(percent), smoothed.map(percent), points];
     for (((name, live), again), error) in names.into_iter().zip(rows(live)).zip(rows(again)).zip(errors) {
         table.row([name.to_owned(), live, again, error.unwrap_or_default()]);
@@ -214,7 +214,7 @@ fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
         of(live.goodput, again.goodput),
         of(live.shortest, again.shortest),
         of(live.smoothed, again.smoothed),
-        Some(again.resent - live.resent),
+        Some(again.retransmitted - live.retransmitted),
     ]
 }
 
@@ -224,7 +224,7 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             "goodput_bps": outcome.goodput,
             "min_rtt_s": outcome.shortest,
             "mean_smoothed_rtt_s": outcome.smoothed,
-            "resent": outcome.resent,
+            "retransmitted_share": outcome.retransmitted,
         })
     };
     let losses = match path.losses {
@@ -233,7 +233,7 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             json!({ "model": "gilbert-elliott", "good_to_bad": good_to_bad, "bad_to_good": bad_to_good })
         }
     };
-    let [goodput, shortest, smoothed, resent] = errors(live, again);
+    let [goodput, shortest, smoothed, retransmitted] = errors(live, again);
     json!({
         "path": {
             "rate_bps": path.rate.as_bits_per_sec(),
@@ -251,7 +251,7 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             "goodput": goodput,
             "min_rtt": shortest,
             "mean_smoothed_rtt": smoothed,
-            "resent": resent,
+            "retransmitted_share": retransmitted,
         },
     })
 }

@@ -49,7 +49,7 @@ const MODELS: [(&str, &str, &str); 7] = [
     ("mathis", "W = sqrt(3 / (2 b p))", "Mathis, Semke, Mahdavi and Ott 1997"),
     (
         "padhye",
-        "Reno's rate with time-outs and a largest window",
+        "Reno's rate with time-outs and a maximum window",
         "Padhye, Firoiu, Towsley and Kurose 1998, eq. 32",
     ),
     ("cubic", "W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4)", "RFC 9438, section 5.1, eq. 5"),

@@ -54,7 +54,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
         return Err(Error::Failed(format!(
-            "seed {}: packets appeared or vanished, which is a fault of the simulator; please report it",
+            "seed {}: packets appeared or vanished, which is a bug in the simulator; please report it",
             broken.seed
         )));
     }

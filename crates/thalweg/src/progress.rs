@@ -8,7 +8,7 @@ use thalweg_report::output::counted;
 use thalweg_sweep::Status;
 
 /// Hint for runs that could not be stored.
-pub const RESUME_HINT: &str = "runs that are kept are not lost, and the same call goes on with them";
+pub const RESUME_HINT: &str = "stored runs are not lost; repeat the call to continue";
 
 /// Makes runs with a store, with a progress bar updated by `make`, and prints the number of new and of stored runs.
 /// `of` is the prefix of both texts.

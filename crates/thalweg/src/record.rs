@@ -62,7 +62,7 @@ impl Record {
         if let Some(until) = recording.until {
             let first = recording.events.first().map_or(Time::ZERO, |event| event.time);
             console.inform(&format!(
-                "note: only the first {} are recorded; there is room for {MAX_EVENTS} events",
+                "note: only the first {} are recorded, the maximum is {MAX_EVENTS} events",
                 until.since(first)
             ));
         }

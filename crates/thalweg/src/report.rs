@@ -145,7 +145,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
         Ok(text) => AllSeries::from_csv(&text)
             .map_err(|error| Error::Usage(format!("`{}`: {error}", path.display())))?,
         Err(error) if error.is_missing() => {
-            console.inform("note: the folder has no series.csv, so that the report has no plots");
+            console.inform("note: the folder has no series.csv, and the report no plots");
             AllSeries::default()
         }
         Err(error) => return Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
@@ -155,9 +155,8 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
     }
     let loaded = thalweg_scenario::load_with(&stored.scenario, &[], &console.registry);
     if loaded.is_err() {
-        console.inform(
-            "note: the folder's scenario cannot be read, so that the report does not draw the network",
-        );
+        console
+            .inform("note: the folder's scenario cannot be read, and the report does not draw the network");
     }
     Ok(page(&stored.document, &series, loaded.ok().as_ref().map(thalweg_scenario::Loaded::spec), &[]))
 }

@@ -18,7 +18,7 @@ pub fn rerun(arguments: &RerunArguments, console: &Console) -> Done {
     let document = &stored.document;
     if document.runs().any(|(_, run)| run.is_live()) {
         return Err(Error::Usage(
-            "these are results of real packets, which come as they come: `thalweg shell` makes others of the same scenario".to_owned(),
+            "these are results of real packets and cannot be repeated exactly: `thalweg shell` runs the scenario again".to_owned(),
         ));
     }
     if document.tool.version != version() {

@@ -354,7 +354,7 @@ pub fn can_count(loaded: &Loaded) -> Done {
     let Spec { warmup, duration, .. } = *loaded.spec();
     if warmup >= duration {
         return Err(Error::Usage(format!(
-            "the warm-up ({warmup}) is not shorter than the run ({duration}), so that nothing would be counted: make `duration` longer, or the warm-up shorter (`--set \"warmup=0 s\"`)"
+            "the warm-up ({warmup}) is not shorter than the run ({duration}), and nothing would be counted: make `duration` longer, or the warm-up shorter (`--set \"warmup=0 s\"`)"
         )));
     }
     Ok(())
@@ -444,7 +444,7 @@ fn sequences(
 fn check_results(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(
-            "seed {}: packets appeared or vanished, which is a fault of the simulator; please report it",
+            "seed {}: packets appeared or vanished, which is a bug in the simulator; please report it",
             run.seed
         )));
     }

@@ -36,7 +36,7 @@ pub fn report(
         None if outcome.complete => Ok(()),
         None if is_interrupted => Err("interrupted: not all states were visited".to_owned()),
         None => Err(format!(
-            "not all states were visited: they take more than {memory}; {advice}, or more --memory"
+            "not all states were visited: they take more than {memory}; {advice}, or raise --memory"
         )),
     }
 }
@@ -46,9 +46,9 @@ pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
     let mut text = format!("{header}\n\n");
     let rows = [
         ("States", outcome.states),
-        ("Steps between them", outcome.steps),
-        ("States on the ways to the end", outcome.calm),
-        ("Most steps to a state", u64::from(outcome.depth)),
+        ("Transitions", outcome.steps),
+        ("States on paths to completion", outcome.calm),
+        ("Maximum depth", u64::from(outcome.depth)),
     ];
     // Writing to a string cannot fail.
     for (what, count) in rows {
@@ -57,9 +57,9 @@ pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
     text.push('\n');
     match &outcome.counterexample {
         None if outcome.complete => text.push_str(promise),
-        None => text.push_str("Nothing is wrong in the states visited, but these are not all.\n"),
+        None => text.push_str("No violation in the visited states, but not all were visited.\n"),
         Some(found) => {
-            let _ = writeln!(text, "Wrong: {}.\n", found.what);
+            let _ = writeln!(text, "Violation: {}.\n", found.what);
             for line in &found.trace {
                 let _ = writeln!(text, "  {line}");
             }

@@ -97,9 +97,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let made = run(&sweep, &store, cluster, console)?;
     let document = Document::of(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
-        Error::Failed(format!(
-            "`{folder}`: cannot write the tables: {error}; runs that are kept are not lost"
-        ))
+        Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))
     })?;
     let keep = |name: &str, text: &str| {
         store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
@@ -230,7 +228,7 @@ fn check_results(sweep: &Sweep<'_>, made: &[Made], document: &Document, console:
     if sweep.stop.load(Ordering::Relaxed) {
         let done = made.iter().map(|of| of.runs.len()).sum::<usize>();
         return Err(Error::Failed(format!(
-            "interrupted after {}: the same call goes on with what is missing",
+            "interrupted after {}: repeat the call to continue",
             counted(done as u64, "run")
         )));
     }

@@ -36,7 +36,7 @@ pub fn program(registry: &Registry) -> Result<Program, Error> {
             let built = std::env::current_exe().and_then(|path| build_of_file(&path));
             built.map_err(|error| {
                 Error::Failed(format!(
-                    "the program does not find its own file, by which runs are kept: {error}"
+                    "the program cannot find its own file, which identifies stored runs: {error}"
                 ))
             })?
         }

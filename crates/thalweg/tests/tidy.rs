@@ -415,7 +415,7 @@ const CIRCLES: [(&str, &[&str]); 12] = [
     ("crates/thalweg-net/src/transfer/receive", &["finish", "links", "part"]),
     // Senders have controllers, and a controller of one's own is made with a sender of its own.
     ("crates/thalweg-proto/src", &["congestion", "window"]),
-    ("crates/thalweg-queue/src", &["configure", "guarded"]),
+    ("crates/thalweg-queue/src", &["configure", "external"]),
     ("crates/thalweg-report/src/output", &["comparison", "summary"]),
     // The table of metrics, and the macro that makes it.
     ("crates/thalweg-report/src/results", &["metric", "metrics"]),

@@ -50,7 +50,7 @@ const KEYS: &[Key] = &[
 bind!(Aimd { increase: "increase", decrease: "decrease" });
 
 static AIMD: SchemeDescription =
-    window::custom_scheme::<Aimd>("Adds a constant, multiplies at a loss.", window::keys(KEYS, window::SACK));
+    window::external_scheme::<Aimd>("Adds a constant, multiplies at loss.", window::keys(KEYS, window::SACK));
 
 fn main() -> ExitCode {
     let mut registry = Registry::default();

@@ -59,7 +59,7 @@ impl Properties for Config {
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {
-        Some("its receiver has no window to close: the sender never hears of a slow application")
+        Some("its receiver has no window to close: the sender cannot detect a slow application")
     }
 }
 

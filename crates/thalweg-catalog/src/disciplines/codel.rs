@@ -17,7 +17,7 @@ pub(crate) const CODEL_KEYS: &[Key] = &[
         "interval",
         Kind::Time,
         "100 ms",
-        "For how long waits must be above the target: a usual round-trip time.",
+        "Interval for which queueing delay must exceed the target: a typical round-trip time.",
     )
     .within(Range::POSITIVE, ""),
     key(

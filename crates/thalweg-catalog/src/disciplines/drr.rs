@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
         "quantum",
         Kind::Size,
         "1500 B",
-        "What a queue may send more in each round; best the largest packet or more.",
+        "Bytes that a queue gains per round; at least the largest packet is best.",
     )
     .within(Range::POSITIVE, ""),
     key(

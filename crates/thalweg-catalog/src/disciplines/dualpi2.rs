@@ -26,8 +26,7 @@ const KEYS: &[Key] = &[
         "coupling",
         Kind::Number,
         "2",
-        "Packets with ECT(1) are marked with so many times the square root of the probability with which classic ones are \
-         dropped.",
+        "Coupling factor: packets with ECT(1) are marked with this multiple of the square root of the classic drop probability.",
     )
     .within(Range::between(0.01, 100.0), "the RFC's is 2"),
     key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),
@@ -36,7 +35,7 @@ const KEYS: &[Key] = &[
         "classic-share",
         Kind::Probability,
         "0.1",
-        "The share of the line that is left to classic packets while others wait.",
+        "Minimum share of the link for classic packets while others are queued.",
     ),
 ];
 

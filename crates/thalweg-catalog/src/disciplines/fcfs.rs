@@ -5,7 +5,7 @@ use thalweg_queue::FcfsConfig;
 
 /// First come, first served.
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FcfsConfig>(
-    "A queue that serves first come first served and drops what finds no room.",
+    "A queue that serves first come first served and drops arrivals at a full buffer.",
     Keys::own(&[]),
 );
 

@@ -16,12 +16,13 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoD
 const KEYS: &[Key] = &[
     key("flows", Kind::Count, "1024", "How many queues flows are hashed to.")
         .within(Range::between(1.0, 65_536.0), ""),
-    key("quantum", Kind::Size, "1514 B", "What a queue may send in each round.").within(Range::POSITIVE, ""),
+    key("quantum", Kind::Size, "1514 B", "Bytes that a queue may send per round.")
+        .within(Range::POSITIVE, ""),
     key(
         "drop-batch",
         Kind::Count,
         "64",
-        "When there is no room, the largest queue loses half of its bytes, but no more than so many packets.",
+        "At a full buffer the largest queue loses half of its bytes, but at most this many packets.",
     )
     .within(Range::POSITIVE, ""),
 ];

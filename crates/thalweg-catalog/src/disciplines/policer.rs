@@ -6,20 +6,14 @@ use thalweg_queue::PolicerConfig;
 
 /// A token-bucket policer (RFC 2697).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<PolicerConfig>(
-    "First come, first served, for what a token bucket lets in: an arrival without tokens is dropped, whatever room there is \
-     (RFC 2697; Flach et al. 2016). `shaper` of a line keeps such packets waiting in place of that.",
+    "First come, first served, behind a token bucket: an arrival without tokens is dropped, even if the buffer has space (RFC 2697; Flach et al. 2016). `shaper` of a link queues such packets instead.",
     Keys::own(KEYS),
 );
 
 const KEYS: &[Key] = &[
     key("rate", Kind::Rate, "5 Mbit/s", "The rate that passes in the long run.").within(Range::POSITIVE, ""),
-    key(
-        "burst",
-        Kind::Size,
-        "100 kB",
-        "What passes at once after a pause: the size of the bucket, which is full at first.",
-    )
-    .within(Range::POSITIVE, ""),
+    key("burst", Kind::Size, "100 kB", "Burst after a pause: the size of the bucket, initially full.")
+        .within(Range::POSITIVE, ""),
 ];
 
 bind!(PolicerConfig { rate: "rate", burst: "burst" });

@@ -15,7 +15,7 @@ const KEYS: &[Key] = &[key(
     "push-out",
     Kind::Switch,
     "true",
-    "An arrival that finds no room pushes out the last packets of lower priorities.",
+    "An arrival at a full buffer evicts the last packets of lower priorities.",
 )];
 
 bind!(PriorityConfig { push_out: "push-out" });

@@ -40,14 +40,13 @@ const KEYS: &[Key] = &[
         "hard-drop",
         Kind::Switch,
         "true",
-        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them \
-         unless it is told `harddrop`: `false` is its default.",
+        "With `ecn`: where the probability is 1, packets that may be marked are dropped too (RFC 3168, section 7). Linux marks them unless `harddrop` is set: its default is `false`.",
     ),
     key(
         "mean-packet",
         Kind::Size,
         "1000 B",
-        "The size of a usual packet: tells how fast the average falls in idle times, and is the measure of sizes in bytes.",
+        "Typical packet size: sets how fast the average decays in idle times, and scales sizes in bytes.",
     )
     .within(Range::POSITIVE, ""),
 ];

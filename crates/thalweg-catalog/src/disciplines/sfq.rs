@@ -19,7 +19,7 @@ const KEYS: &[Key] = &[
     )
     .within(Range::POSITIVE, ""),
     key("perturbation", Kind::Interval, "10 s", "How often the hash is drawn anew; \"off\" never does.")
-        .within(Range::POSITIVE, "to do without, say \"off\""),
+        .within(Range::POSITIVE, "to disable it, write \"off\""),
     OVERFLOW_KEY,
 ];
 
@@ -28,7 +28,7 @@ pub(crate) const OVERFLOW_KEY: Key = key(
     "overflow",
     OVERFLOW,
     "longest-tail",
-    "Who loses a packet when there is no room: the longest queue its last (\"longest-tail\") or first (\"longest-head\") \
+    "Victim of a full buffer: the longest queue loses its last (\"longest-tail\") or first (\"longest-head\") \
      packet, or (\"share\") the arrival once its queue has its share.",
 );
 

@@ -7,7 +7,7 @@ use thalweg_queue::{StepConfig, Threshold};
 
 /// Step marking (RFC 8257).
 pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<StepConfig>(
-    "First come, first served, which marks what arrives above a threshold: the marking that DCTCP is made for (RFC 8257).",
+    "First come, first served; marks arrivals above a threshold, as DCTCP expects (RFC 8257).",
     Keys::own(KEYS),
 );
 

@@ -51,7 +51,9 @@ const KEYS: &[Key] = &[
         "Packets that the sender keeps until they are acknowledged, at most 1048576.",
     )
     .within(Range::between(1.0, 1_048_576.0), "")
-    .from_path("what is sent in two round trips and reports, within the receiver's memory; 400 pkt where that is not known")
+    .from_path(
+        "two round trips and report intervals of data, within the receiver's memory; 400 pkt if unknown",
+    )
     .peer(PEER_WINDOW),
     key(
         "t-normal",
@@ -150,7 +152,7 @@ impl Properties for Config {
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {
-        Some("its receiver has no window to close: the sender never hears of a slow application")
+        Some("its receiver has no window to close: the sender cannot detect a slow application")
     }
 
     /// Warns of reports that are far too frequent, or so rare that the sender mostly waits for them.
@@ -160,7 +162,7 @@ impl Properties for Config {
         for (key, every) in [("t-normal", self.normal), ("t-error", self.error)] {
             if every < packet {
                 let what = format!("reports every {every}, but a packet takes {packet} at {}", path.rate);
-                let help = format!("most reports would say nothing new; see `{key}`");
+                let help = format!("most reports would contain nothing new; see `{key}`");
                 warnings.push(PathWarning { code: "scenario.timer", what, help });
             }
         }

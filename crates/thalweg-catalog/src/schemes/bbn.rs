@@ -18,7 +18,7 @@ const KEYS: &[Key] = &[
     key("window", Kind::Packets, "1024 pkt", "The window, large enough not to matter.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
-    key("lifetime", Kind::Time, "10 s", "A ration that was not renewed for so long is forgotten.")
+    key("lifetime", Kind::Time, "10 s", "Lifetime of a ration that is not renewed.")
         .within(Range::POSITIVE, "a ration holds for some time"),
 ];
 

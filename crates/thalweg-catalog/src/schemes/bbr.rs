@@ -39,14 +39,14 @@ const KEYS: &[Key] = &[
     )
     .within(SHARE, "the draft's is 2 %")
     .peer(Range::between(0.0, 0.5)),
-    key("beta", Kind::Number, "0.7", "What a round trip with losses multiplies the short-term bounds by, at the least.")
+    key("beta", Kind::Number, "0.7", "Minimum factor of the short-term bounds per round trip with losses.")
         .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.7")
         .peer(Range::between(0.01, 0.99)),
     key(
         "headroom",
         Kind::Share,
         "15 %",
-        "The share of the long-term bound of what is in flight that is left to others between probes.",
+        "Share of the long-term inflight bound that is left to other flows between probes.",
     )
     .within(SHARE, "the draft's is 15 %")
     .peer(Range::between(0.0, 0.9)),
@@ -63,7 +63,7 @@ const KEYS: &[Key] = &[
         "Quanta of a millisecond each that may always be in flight, for hosts that batch: 1 as for QUIC, 3 as for TCP with \
          segmentation offload.",
     )
-    .within(Range::between(1.0, 64.0), "one quantum is what a sender has to have in flight to send at all")
+    .within(Range::between(1.0, 64.0), "a sender needs at least one quantum in flight")
     .peer(Range::between(1.0, 64.0)),
     key("drain-gain", Kind::Number, "0.5", "The gain of the pacing rate while the queue of the start drains; implementations have 0.35.")
         .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.5")
@@ -72,7 +72,7 @@ const KEYS: &[Key] = &[
         "probe-rtt-interval",
         Kind::Time,
         "5 s",
-        "The time after which the round trip of an empty path is looked for, where nothing shorter is seen otherwise.",
+        "Interval of probing for the round trip of an empty path, unless a shorter one is measured.",
     )
     .within(Range::POSITIVE, "the draft's is 5 s")
     .peer(Range::between(1.0, 3600.0)),
@@ -80,15 +80,13 @@ const KEYS: &[Key] = &[
         "probe-rtt-basis",
         PROBE_RTT_BASIS,
         "current",
-        "The round trip by which that look bounds what is in flight: the \"current\" shortest, which may just have given way to one \
-         with a queue, or that \"before-expiry\" (issue 109 of the draft).",
+        "Round trip that bounds the inflight data of that probe: the \"current\" minimum, which may have just been replaced by one with a queue, or the one \"before-expiry\" (issue 109 of the draft).",
     ),
     key(
         "filter-advance",
         FILTER_ADVANCE,
         "after-feedback",
-        "When the filter of the highest rate goes on to the next cycle: \"after-feedback\" of a probe, \"at-down\", its end (pull \
-         request 5 of the draft), or whatever it finds, so that it holds \"ten-rounds\" at most, as in version 1.",
+        "Start of the next cycle of the max-bandwidth filter: \"after-feedback\" of a probe, \"at-down\", its end (pull request 5 of the draft), or unconditionally after at most \"ten-rounds\", as in version 1.",
     ),
 ];
 
@@ -122,15 +120,12 @@ bind!(BbrConfig {
 fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
     if values.take("recovery") != Some(Recovery::Sack) {
-        let what = "BBR measures rates by what each acknowledgement tells of, which takes selective acknowledgements";
+        let what = "BBR measures rates from each acknowledgement, and requires selective acknowledgements";
         faults.push(ConfigError::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
     }
     let unused = [
-        ("prr", "BBR paces at a rate of its own while losses are repaired, and has no use for PRR"),
-        (
-            "idle-restart",
-            "BBR goes on at the rate that it knows after an idle time, and does not start afresh",
-        ),
+        ("prr", "BBR paces during recovery, and does not use PRR"),
+        ("idle-restart", "BBR continues at its estimated rate after an idle time, and does not restart"),
     ];
     for (key, what) in unused {
         if values.explicit_value(key) == Some(Value::Switch(true)) {
@@ -138,7 +133,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
         }
     }
     if window::is_validated(values) {
-        let what = "BBR goes on at the rate that it knows, and has no use for rules about windows";
+        let what = "BBR continues at its estimated rate, and ignores rules about windows";
         faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }
     faults

@@ -41,7 +41,7 @@ const KEYS: &[Key] = &[
         "true",
         "Where the queue was not nearly empty for five round trips, somebody fills it: `delta` then follows losses (competitive mode).",
     ),
-    key("min-rtt-window", Kind::Time, "10 s", "The time for which the shortest round trip counts.")
+    key("min-rtt-window", Kind::Time, "10 s", "Lifetime of the minimum round-trip time.")
         .within(Range::POSITIVE, "the paper's is 10 s")
         .peer(Range::between(1.0, 3600.0)),
 ];

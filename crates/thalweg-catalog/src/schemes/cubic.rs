@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
     key("c", Kind::Number, "0.4", "The scale of the cubic function.")
         .within(Range::POSITIVE, "")
         .peer(Range::between(1e-6, 1e6)),
-    key("beta", Kind::Number, "0.7", "What a loss multiplies the window by.")
+    key("beta", Kind::Number, "0.7", "Multiplicative decrease at a loss.")
         .within(Range::between(0.0, 1.0).above().below(), "RFC 9438 multiplies the window by 0.7 at a loss")
         .peer(Range::between(0.01, 0.99)),
     key("fast-convergence", Kind::Switch, "true", "Give up part of the window to newcomers."),

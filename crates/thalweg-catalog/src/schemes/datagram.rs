@@ -107,6 +107,6 @@ impl Properties for SourceConfig {
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {
-        Some("datagrams have no receive window: the sender never hears of a slow application")
+        Some("datagrams have no receive window: the sender cannot detect a slow application")
     }
 }

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::LedbatPlusPlusConfig;
 
 /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
 pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
-    "LEDBAT++: transfers in the background, which queue for a bounded time and give way to others (draft-irtf-iccrg-ledbat-plus-plus).",
+    "LEDBAT++: background transfers with a bounded queueing delay that yield to others (draft-irtf-iccrg-ledbat-plus-plus).",
     window::keys(KEYS, SCHEME_DEFAULTS),
 );
 
@@ -20,14 +20,14 @@ const SCHEME_DEFAULTS: &[(&str, &str)] =
 const KEYS: &[Key] = &[
     initial_window("2 pkt"),
     INITIAL_THRESHOLD,
-    key("target", Kind::Time, "60 ms", "The queueing delay that it comes to, where nobody else sends.")
+    key("target", Kind::Time, "60 ms", "Target queueing delay without competing traffic.")
         .within(Range::POSITIVE, "the draft's is 60 ms, and RFC 6817 allows no more than 100 ms")
         .peer(Range::between(1e-3, 0.1)),
     key(
         "constant",
         Kind::Number,
         "1",
-        "The weight of what is queued beyond the target, where the window shrinks.",
+        "Weight of the queueing delay beyond the target, in window decreases.",
     )
     .within(Range::between(0.0, 1000.0), "the draft's is 1")
     .peer(Range::between(0.1, 100.0)),
@@ -35,7 +35,7 @@ const KEYS: &[Key] = &[
         "slowdowns",
         Kind::Switch,
         "true",
-        "Slow down to two packets for two round trips now and then, so that one that came late learns how short the path is.",
+        "Periodic slowdowns to two packets for two round trips, for late-coming flows to measure the base delay.",
     ),
 ];
 

@@ -25,7 +25,7 @@ macro_rules! collapses {
     ($about:literal) => {
         concat!(
             $about,
-            " Losses do not slow it down: where a path has less room, most of what it sends may be lost."
+            " Losses do not slow it down: where a path carries less, most of its packets may be lost."
         )
     };
 }
@@ -68,7 +68,7 @@ pub const SIZES: &[Key] = &[SEGMENT, HEADER];
 
 /// The keys for packet sizes of schemes whose live packets follow the path MTU.
 pub(crate) const WINDOW_SIZES: &[Key] =
-    &[SEGMENT.not_live("segments are as large as the path takes, which may change"), HEADER];
+    &[SEGMENT.not_live("segments follow the path MTU, which may change"), HEADER];
 
 const SEGMENT: Key = key(
     "segment",
@@ -78,7 +78,7 @@ const SEGMENT: Key = key(
      1008 B for adaptive-ack, 1454 B for sstp).",
 )
 .within(Range::between(1.0, 1_048_576.0), "")
-.from_path("what the path takes")
+.from_path("the path MTU")
 .peer(Range::between(256.0, 65_535.0));
 
 const HEADER: Key = key(

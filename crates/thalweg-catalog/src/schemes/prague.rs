@@ -13,7 +13,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
 );
 
-/// Usual values that the draft takes for granted: losses found by time (section 2.3.3).
+/// Defaults that the draft assumes: losses found by time (section 2.3.3).
 const SCHEME_DEFAULTS: &[(&str, &str)] =
     &[("recovery", "sack"), ("rack", "true"), ("nagle", "false"), ("segment", "1448 B"), ("header", "52 B")];
 

@@ -17,8 +17,8 @@ pub(crate) const KEY: Key = key(
     PRESET,
     Kind::Word(&["linux", "rfc", "draft"]),
     "",
-    "Usual values for many keys at once, of the sender as \"linux\" has it or as the \"rfc\"s of the standards track do, of bbr and prague \
-     as their \"draft\" does; keys that are given win. For newreno, vegas, cubic, dctcp, prague and bbr.",
+    "Defaults for many keys at once: those of the \"linux\" sender, of the \"rfc\"s of the standards track, or, for bbr and prague, of their \
+     \"draft\". Explicit keys take precedence. For newreno, vegas, cubic, dctcp, prague and bbr.",
 );
 
 /// The presets of CUBIC.

@@ -56,7 +56,7 @@ const KEYS: &[Key] = &[
         "reaction",
         Kind::Time,
         "200 ms",
-        "The encoder's lag: so long after a change of its rate it ignores others (RFC 8593, tau_v).",
+        "The encoder's lag: it ignores further rate changes for this time after one (RFC 8593, tau_v).",
     )
     .within(Range::between(0.0, 60.0), ""),
     key(
@@ -71,15 +71,14 @@ const KEYS: &[Key] = &[
         "key-size",
         Kind::Number,
         "4",
-        "A key frame is so many times as large as others, which are smaller after it until that is made good; an assumption, as \
-         it depends on what is shown.",
+        "Size of a key frame relative to other frames, which are smaller afterwards to compensate; an assumption, as it depends on the content.",
     )
     .within(Range::between(1.0, 100.0), ""),
     key(
         "key-interval",
         Kind::Interval,
         "off",
-        "The time from one key frame to the next. They also come first, and when the receiver can decode nothing.",
+        "Interval between key frames. The first frame is one, and a receiver that can decode nothing triggers one.",
     )
     .within(Range::POSITIVE, ""),
     key(
@@ -96,9 +95,9 @@ const KEYS: &[Key] = &[
         "The target of the queue delay, 60 ms, rises to at most 400 ms where loss-based flows keep the queue full (section \
          4.2.1.4.1).",
     ),
-    key("late", Kind::Time, "400 ms", "A frame that takes longer from its capture to its whole arrival is late (ITU-T G.114).")
+    key("late", Kind::Time, "400 ms", "Maximum delay from capture to complete arrival; a frame beyond it is late (ITU-T G.114).")
         .within(Range::POSITIVE, ""),
-    ack("40 B", "Bytes on the wire of a report, beside two for each packet that it tells of (40 B)."),
+    ack("40 B", "Bytes on the wire of a report, beside two for each reported packet (40 B)."),
 ];
 
 fn check(values: &Values) -> Vec<ConfigError> {
@@ -209,7 +208,7 @@ impl Properties for Config {
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {
-        Some("live video has no receive window: the sender never hears of a slow application")
+        Some("live video has no receive window: the sender cannot detect a slow application")
     }
 
     /// Warns of a path slower than the minimum encoder rate.

@@ -19,14 +19,14 @@ const KEYS: &[Key] = &[
         "initial-ssthresh",
         Kind::Packets,
         "",
-        "The first threshold, up to which each acknowledgement adds a packet; half of `max-window` without.",
+        "Initial threshold, up to which each acknowledgement adds a packet; default: half of `max-window`.",
     )
     .within(WINDOW_RANGE, NO_WINDOW),
     key(
         "cut-back",
         Kind::Share,
         "0.5",
-        "What a signal multiplies the window by, from 0 to below 1; the window is never below a packet.",
+        "Multiplicative decrease at a signal, from 0 to below 1; the window is at least a packet.",
     )
     .within(
         Range::between(0.0, 1.0).below(),
@@ -36,7 +36,7 @@ const KEYS: &[Key] = &[
         "growth-windows",
         Kind::Count,
         "1",
-        "Above the threshold the window grows by a packet for so many windows of acknowledgements.",
+        "Number of windows of acknowledgements per packet of growth, above the threshold.",
     )
     .within(Range::at_least(1.0), "")
     .peer(Range::between(1.0, 1000.0)),
@@ -44,7 +44,7 @@ const KEYS: &[Key] = &[
         "follow",
         FOLLOW,
         "all",
-        "Which queues' messages cut the window: \"all\", or only those of the \"loudest\", which has sent most.",
+        "Queues whose messages reduce the window: \"all\", or only the \"loudest\", which has sent the most.",
     ),
 ];
 

@@ -17,7 +17,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
 
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "32 pkt", "The window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW),
-    key("resume-after", Kind::Count, "10", "So many acknowledgements open the window again, at least 1.")
+    key("resume-after", Kind::Count, "10", "Number of acknowledgements that reopen the window, at least 1.")
         .within(
             Range::at_least(1.0),
             "with 0 a quench would close nothing; Nagle waits for 10 acknowledgements",

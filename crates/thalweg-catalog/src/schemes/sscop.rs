@@ -50,7 +50,7 @@ const DEFAULT_K: u32 = 4096;
 const MESSAGES: Range = Range::between(1.0, 8_388_607.0);
 const PEER_MESSAGES: Range = Range::between(1.0, 1_048_576.0);
 /// The reason for longer timers: a real path may be down for seconds, and the layer above detects a dead peer.
-const GONE: &str = "a real path may be gone for seconds, and the connection knows whether the peer is there";
+const GONE: &str = "a real path may fail for seconds, and the connection detects a dead peer";
 const SIZE_FROM_SEGMENT: &str = "messages are as long as `segment`";
 
 /// The keys of all variants of SSCOP.
@@ -62,33 +62,30 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "The credit: how many messages the receiver accepts beyond those it delivered.",
     )
     .within(MESSAGES, "")
-    .from_path("what is sent in two round trips and POLLs, within the receiver's memory; 1024 pkt where that is not known")
+    .from_path(
+        "two round trips and POLL intervals of data, within the receiver's memory; 1024 pkt if unknown",
+    )
     .peer(PEER_MESSAGES),
     key(
         "buffer",
         Kind::Packets,
         "8388607 pkt",
-        "The most messages that the sender keeps unacknowledged, whatever the credit.",
+        "Maximum number of unacknowledged messages at the sender, whatever the credit.",
     )
     .within(MESSAGES, "")
     .from_path("as many as `window`")
     .peer(PEER_MESSAGES),
-    key(
-        "k",
-        Kind::Size,
-        "",
-        "k: the longest message; 4096 B without, or `segment` where that is longer.",
-    )
-    .within(Range::between(0.0, MAX_MESSAGE as f64), "")
-    .not_live(SIZE_FROM_SEGMENT),
+    key("k", Kind::Size, "", "k: the longest message; 4096 B without, or `segment` where that is longer.")
+        .within(Range::between(0.0, MAX_MESSAGE as f64), "")
+        .not_live(SIZE_FROM_SEGMENT),
     key("j", Kind::Size, "4096 B", "j: the longest user-to-user information.")
         .within(Range::between(0.0, thalweg_proto::sscop::MAX_UU as f64), "")
         .not_live(SIZE_FROM_SEGMENT),
-    key("max-cc", Kind::Count, "4", "A BGN, END, RS or ER is sent so often at most.")
+    key("max-cc", Kind::Count, "4", "Maximum number of transmissions of a BGN, END, RS or ER.")
         .within(Range::at_least(1.0), "")
         .live_default("600", GONE)
         .peer(Range::between(1.0, 1_048_576.0)),
-    key("max-pd", Kind::Count, "25", "A POLL follows so many SDs.")
+    key("max-pd", Kind::Count, "25", "Number of SDs between POLLs.")
         .within(Range::at_least(1.0), "")
         .peer(Range::between(1.0, 1_048_576.0)),
     key("max-stat", Kind::Count, "67", "Elements of the list of a STAT: odd, from 3.")
@@ -96,14 +93,14 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     key("timer-cc", Kind::Time, "1 s", "Timer_CC: until a BGN, END, RS or ER is repeated.")
         .within(Range::POSITIVE, "")
         .peer(PEER_TIME),
-    key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: between POLLs while data is under way.")
+    key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: interval between POLLs while data is in flight.")
         .within(Range::POSITIVE, "")
         .from_path("half a round trip, from 20 ms to 750 ms; 100 ms where that is not known")
         .peer(PEER_TIME),
     key("timer-keep-alive", Kind::Time, "2 s", "Timer_KEEP-ALIVE: between POLLs when all is acknowledged.")
         .within(Range::POSITIVE, "")
         .peer(PEER_TIME),
-    key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: a silent peer is given up.")
+    key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: timeout of a silent peer.")
         .within(Range::POSITIVE, "")
         .live_default("10 min", GONE)
         .peer(PEER_TIME),
@@ -116,12 +113,12 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "false",
         "A POLL follows the last of several retransmissions.",
     )
-    .live_default("true", "it tells sooner of what was lost again"),
+    .live_default("true", "it detects repeated losses sooner"),
     key(
         "ignore-old-data",
         Kind::Switch,
         "false",
-        "Drop messages that come again after they were delivered, which otherwise lead to a recovery.",
+        "Drop duplicates of delivered messages, which otherwise lead to a recovery.",
     )
     .live_default("true", "real paths duplicate packets"),
 ];

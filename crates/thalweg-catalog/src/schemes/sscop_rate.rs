@@ -48,12 +48,12 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 const KEYS: &[Key] = &[
     key("start-rate", Kind::Rate, "4 Mbit/s", "The rate at the start.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
-    key("max-rate", Kind::Rate, "", "The largest rate; as fast as the line without.")
+    key("max-rate", Kind::Rate, "", "Maximum rate; default: the link rate.")
         .within(Range::POSITIVE, "")
         .from_path("the path's, where it is known"),
     key("alpha", Kind::Packets, "3 pkt", "The backlog in the network that a source aims at (α).")
         .peer(Range::between(0.0, 1_048_576.0)),
-    key("unit", UNIT, "bytes", "What sizes and rates are counted in: \"bytes\" of PDUs, or \"cells\" of ATM."),
+    key("unit", UNIT, "bytes", "Unit of sizes and rates: \"bytes\" of PDUs, or \"cells\" of ATM."),
     key(
         "probing",
         PROBING,
@@ -78,7 +78,7 @@ const KEYS: &[Key] = &[
         "growth",
         Kind::Number,
         "",
-        "Without backlog the rate grows at most to so many times what was delivered: 1.1, or no bound (literal).",
+        "Maximum ratio of the rate to the delivered rate, without backlog: 1.1, or no bound (literal).",
     )
     .within(Range::at_least(1.0), "")
     .peer(Range::between(1.0, 1e3)),
@@ -96,15 +96,15 @@ const KEYS: &[Key] = &[
         "10 s",
         "The longest time-out of a POLL: those without answer double it.",
     )
-    .live_default("2 s", "a path that comes back is found sooner")
+    .live_default("2 s", "the end of an outage is detected sooner")
     .peer(PEER_TIME),
     key(
         "drain",
         Kind::Time,
         "",
-        "A source that has not seen an empty queue for so long makes room for two round trips; never without.",
+        "A source without an empty queue for this long reduces its rate for two round trips; default: never.",
     )
-    .within(Range::POSITIVE, "sources never make room without `drain`")
+    .within(Range::POSITIVE, "sources never drain the queue without `drain`")
     .peer(PEER_TIME),
     key(
         "jitter",

@@ -57,7 +57,7 @@ const KEYS: &[Key] = &[
         "rate",
         Kind::Rate,
         "",
-        "P: the rate within a burst, headers counted; without, that of the slowest line on the way.",
+        "P: the rate within a burst, headers included; default: that of the slowest link of the path.",
     )
     .within(Range::POSITIVE, AGREED)
     .from_path("the path's, or 10 Mbit/s where it is not known"),
@@ -74,14 +74,13 @@ const KEYS: &[Key] = &[
         "resume",
         RESUME,
         "at-once",
-        "When a sender that had nothing to send goes on: \"at-once\" or with the \"next-burst\".",
+        "Resumption of an idle sender: \"at-once\" or with the \"next-burst\".",
     ),
     key(
         "window",
         Kind::Segments,
         "2.5 wa",
-        "W: the segments that may be sent without acknowledgement, or so many times w_a, the segments that are sent in one \
-         round trip; rounded, at least 2 and at most 32767.",
+        "W: the segments that may be sent without acknowledgement, or a multiple of w_a, the segments of one round trip; rounded, at least 2 and at most 32767.",
     )
     .from_path("2.5 w_a as far as the path is known, within the receiver's memory")
     .peer(Range::between(1.0, 32_767.0)),
@@ -89,7 +88,7 @@ const KEYS: &[Key] = &[
         "buffer",
         Kind::Segments,
         "",
-        "B: the segments that the receiver has room for; as many as the window without.",
+        "B: the receive buffer, in segments; default: the window.",
     )
     .from_path("as many as the window")
     .peer(Range::between(1.0, 32_767.0)),
@@ -97,14 +96,13 @@ const KEYS: &[Key] = &[
         "acknowledgement",
         ACKNOWLEDGEMENT,
         "firm",
-        "What happens to segments without room: \"hard\", \"soft\" or \"firm\" acknowledgement.",
+        "Treatment of segments beyond the buffer: \"hard\", \"soft\" or \"firm\" acknowledgement.",
     ),
     key(
         "evicted",
         EVICTED,
         "all",
-        "Soft acknowledgement: which segments that were acknowledged and discarded are asked for when one of them is the \
-         lowest missing one, \"one\" or \"all\"; or \"at-once\".",
+        "Soft acknowledgement: acknowledged and discarded segments that are requested when one of them is the lowest missing one, \"one\" or \"all\"; or \"at-once\".",
     ),
     key(
         "loss-tolerance",
@@ -116,12 +114,12 @@ const KEYS: &[Key] = &[
         "reordering",
         Kind::Count,
         "3",
-        "So many later packets must have come before one counts as lost; 0 on paths that keep order.",
+        "Reordering threshold: number of later packets before one counts as lost; 0 on paths that preserve order.",
     )
     .live_default("0", "the layer below keeps order")
     .peer(Range::between(0.0, 65_535.0)),
     key("repeat", Kind::Time, "", "A request that was not answered is repeated after this time.")
-        .only_live("a round trip, at least 10 ms; 200 ms where it is not known")
+        .only_live("a round trip, at least 10 ms; 200 ms if unknown")
         .peer(Range::at_least(1e-2)),
     ack("48 B", "Bytes on the wire of packets without data (48 B)."),
 ];
@@ -278,7 +276,7 @@ fn check_windows(values: &Values, faults: &mut Vec<ConfigError>) {
             .map(|explicit| explicit.at(0.0).round())
     };
     if explicit("buffer").is_some_and(|buffer| buffer < 1.0) {
-        faults.push(ConfigError::new("buffer", "without room for one segment nothing is ever accepted"));
+        faults.push(ConfigError::new("buffer", "a buffer below one segment never accepts anything"));
     }
     if explicit("window").is_some_and(|window| window > f64::from(MAX_WINDOW)) {
         let what = format!("a window has at most {MAX_WINDOW} segments");
@@ -315,7 +313,7 @@ fn warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
     if buffer <= f64::from(receiver.window) {
         return Vec::new();
     }
-    let what = format!("there is room for {buffer} segments, but the window has only {}", receiver.window);
+    let what = format!("the buffer has {buffer} segments, but the window only {}", receiver.window);
     vec![ConfigError {
         is_warning: true,
         ..ConfigError::new("buffer", what).help("no more than the window is ever used")

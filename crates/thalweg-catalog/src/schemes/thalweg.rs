@@ -9,7 +9,7 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, a fair share where competition requires it.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, tells losses of the path from those of congestion, and shares with who fills the queue.",
+    "Thalweg: keeps the queue short, distinguishes path losses from congestion losses, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
@@ -36,12 +36,9 @@ const KEYS: &[Key] = &[
         "queueing",
         Kind::Time,
         "1 ms",
-        "The queueing delay that a fast flow asks for; slower ones ask for more, by a rule of their rate.",
+        "Target queueing delay of a fast flow; slower flows have a larger one, by their rate.",
     )
-    .within(
-        Range::POSITIVE,
-        "some hundred microseconds at least, or hosts that answer late are taken for queues",
-    )
+    .within(Range::POSITIVE, "at least some hundred microseconds, or late hosts look like queues")
     .peer(Range::between(1e-5, 1.0)),
     key(
         "compete",
@@ -53,9 +50,9 @@ const KEYS: &[Key] = &[
         "base-window",
         Kind::Time,
         "10 s",
-        "The time for which the shortest delay counts as that of an empty path.",
+        "Lifetime of the base delay, the minimum that counts as the delay of an empty path.",
     )
-    .within(Range::POSITIVE, "some seconds at least")
+    .within(Range::POSITIVE, "at least some seconds")
     .peer(Range::between(1.0, 3600.0)),
 ];
 

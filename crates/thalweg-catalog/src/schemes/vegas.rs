@@ -46,7 +46,7 @@ const KEYS: &[Key] = &[
         "fine-timer",
         Kind::Switch,
         "false",
-        "Losses are also looked for by a fine time-out at duplicate acknowledgements and after retransmissions.",
+        "Fine-grained time-out: also checks for losses at duplicate acknowledgements and after retransmissions.",
     ),
 ];
 

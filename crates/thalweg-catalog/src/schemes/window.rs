@@ -26,12 +26,12 @@ pub const WINDOW_KEYS: &[Key] = &[
     key("max-window", Kind::Packets, "1048576 pkt", "The largest window, whatever the controller allows.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
-    key("counting", COUNTING, "packets", "What windows are counted in: \"packets\" of any size or \"bytes\"."),
+    key("counting", COUNTING, "packets", "Unit of windows: \"packets\" of any size or \"bytes\"."),
     key(
         "byte-counting",
         Kind::Packets,
         "1 pkt",
-        "A window grows by what is acknowledged, but by no more than this for one acknowledgement (RFC 3465). With \"1 pkt\" \
+        "Byte counting: window growth follows the acknowledged data, up to this much per acknowledgement (RFC 3465). With \"1 pkt\" \
          each acknowledgement counts once, whatever it acknowledges. For slow-start, newreno, vegas and cubic.",
     )
     .within(WINDOW_RANGE, "")
@@ -49,7 +49,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rack",
         Kind::Switch,
         "false",
-        "Losses are found by time (RACK, RFC 8985), which tells what is late from what is lost, in place of counting duplicates. \
+        "Time-based loss detection (RACK, RFC 8985), which distinguishes late packets from lost ones, instead of counting duplicates. \
          Needs `recovery = \"sack\"`.",
     )
     .from_path("`true` with `recovery=sack`, as real paths reorder"),
@@ -57,28 +57,26 @@ pub const WINDOW_KEYS: &[Key] = &[
         "undo",
         Kind::Switch,
         "",
-        "With `rack`: a cut of the window is undone when all that was taken for lost was only late (RFC 4015). True without.",
+        "With `rack`: a window reduction is undone if all packets declared lost were only late (RFC 4015). Default: true.",
     ),
     key(
         "tail-probe",
         Kind::Switch,
         "",
-        "With `rack`: when nothing is heard for two round trips the last packet goes again (RFC 8985, section 7). True without.",
+        "With `rack`: after two round trips without acknowledgements the last packet is retransmitted (RFC 8985, section 7). Default: true.",
     ),
     key(
         "prr",
         Kind::Switch,
         "false",
-        "While losses are repaired, what is sent follows what is delivered, in place of a silence of half a window and a burst \
-         (PRR, RFC 9937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
+        "During recovery transmissions follow deliveries, instead of a pause of half a window and a burst (PRR, RFC 9937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
     )
     .live_default("true", "as kernels do (for the schemes that can)"),
     key(
         "cut-for-lost-repairs",
         Kind::Switch,
         "true",
-        "With `rack`: a repair that is lost cuts the window once more (RFC 5681, section 4.3). With `false` a window of data cuts it \
-         once, whatever is lost again (Linux; RFC 9002, section 7.3.2).",
+        "With `rack`: a lost retransmission reduces the window once more (RFC 5681, section 4.3). With `false` there is one reduction per window of data (Linux; RFC 9002, section 7.3.2).",
     ),
     key(
         "verify-acks",
@@ -92,8 +90,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "f-rto",
         Kind::Switch,
         "false",
-        "After a time-out two new packets leave before lost ones go again, and what is acknowledged next tells whether the time-out was \
-         spurious, which is then undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
+        "After a time-out two new packets precede retransmissions; the next acknowledgements show whether the time-out was spurious, and it is then undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
     )
     .live_default("true", "as kernels do (for the schemes that can)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
@@ -101,53 +98,47 @@ pub const WINDOW_KEYS: &[Key] = &[
         "idle-restart",
         Kind::Switch,
         "true",
-        "After an idle time longer than the time-out the controller starts afresh. Not bbr, which goes on at the rate that it \
-         knows.",
+        "After an idle time longer than the RTO the controller restarts. Not for bbr, which continues at its estimated rate.",
     ),
     key(
         "window-validation",
         VALIDATION,
         "none",
-        "What becomes of a window that the application does not use, in place of `idle-restart`: with \"rfc2861\" it decays, by half for \
-         each time-out without data and towards what is used; with \"rfc7661\" it is kept for five minutes, and a loss cuts what is \
-         used of it. For slow-start, newreno, vegas, cubic, dctcp and prague.",
+        "Congestion window validation, in place of `idle-restart`: with \"rfc2861\" an unused window decays, by half for each RTO without data and towards its used part; with \"rfc7661\" it is kept for five minutes, and a loss reduces the used part. For slow-start, newreno, vegas, cubic, dctcp and prague.",
     ),
     key("nagle", Kind::Switch, "", "A packet that is not full waits while something is unacknowledged (RFC 896)."),
     key(
         "ecn",
         Kind::Switch,
         "false",
-        "Packets that are sent for the first time may be marked by a queue in place of being dropped, and the sender takes a \
-         mark for a loss of which nothing goes again, at most once a round trip (RFC 3168). For schemes that do so; those with \
-         an answer of their own to marks always use ECN, and packets of others are never marked by a queue.",
+        "Classic ECN: queues may mark first transmissions instead of dropping them, and the sender treats a mark as a loss without retransmission, at most once a round trip (RFC 3168). Schemes with their own response to marks always use ECN; other schemes never send ECN-capable packets.",
     )
     .live_default("true", "a real path may mark where it would drop (for the schemes that can)"),
     key(
         "timestamps",
         Kind::Switch,
         "",
-        "Packets say when they leave, and acknowledgements how long that took by clocks that need not agree, so that controllers \
-         see one-way delays (RFC 6817, section 2.3). Four bytes in each on real paths; `header` has room for them.",
+        "Timestamps in packets and acknowledgements, for one-way delays by unsynchronised clocks (RFC 6817, section 2.3). Four bytes each on real paths; `header` includes them.",
     ),
     key(
         "max-retransmissions",
         Kind::Count,
         "",
-        "Give up after the same segment was sent so many times more; never without.",
+        "Maximum retransmissions of a segment before the sender aborts; default: unlimited.",
     )
-    .not_live("whether the peer is gone is for the connection to say"),
+    .not_live("the connection detects a dead peer"),
     key(
         "handshake",
         HANDSHAKE,
         "none",
         "How connections open and close: \"tcp\" with SYN, SYN-ACK and FIN (RFC 9293), \"quic\" with one round trip before the first \
-         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". What of it is lost is repeated after \
+         data (RFC 9001), \"quic-0rtt\" with data behind the first packet, or \"none\". Lost handshake packets are repeated after \
          `rto.initial`, doubling; `max-retransmissions` bounds that. The source of the data opens; answers to requests need no \
          connection of their own.",
     )
     .not_live("live connections have a handshake of their own, with encryption"),
-    key("receive-window", Kind::Size, "1 GiB", "How much the receiver accepts beyond what it delivered.")
-        .from_path("four times what is on the way, from 1 MiB up to the receiver's memory, or else that memory")
+    key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")
+        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory, or else that memory")
         .peer(Range::between(4096.0, 4_294_967_296.0)),
     key(
         "delayed-ack",
@@ -161,8 +152,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rledbat",
         Kind::Switch,
         "false",
-        "The receiver makes it a transfer in the background: it advertises no more than LEDBAT++ allows by the delay of what comes \
-         (rLEDBAT, RFC 9840), whatever the sender's scheme. Segments have timestamps then.",
+        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), whatever the sender's scheme. Segments then have timestamps.",
     ),
 ];
 
@@ -171,9 +161,7 @@ pub(crate) const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
     "loss",
-    "What ends the first slow start, beside a threshold that is known: a \"loss\", or before it \"hystart++\", round trips that grow \
-     longer (RFC 9406), \"hystart\", acknowledgements in a row for half a round trip too, as in Linux, or \"search\", deliveries that do not \
-     double any more (draft-chung-ccwg-search).",
+    "End of the first slow start, beside a known ssthresh: a \"loss\", or earlier \"hystart++\" by rising round-trip times (RFC 9406), \"hystart\", also by acknowledgement trains of half a round trip, as in Linux, or \"search\", by deliveries that no longer double (draft-chung-ccwg-search).",
 )
 .live_default("hystart++", "the end of slow start would lose up to a window");
 
@@ -193,8 +181,7 @@ pub(crate) const SLOW_START_BETA: Key = key(
     "slow-start-beta",
     Kind::Number,
     "",
-    "Multiplicative decrease at a loss or mark that ends slow start; some stacks use 0.5 there. As at a loss in congestion avoidance \
-     without, which is what RFC 9438 does. Time-outs are not affected.",
+    "Multiplicative decrease at a loss or mark that ends slow start; some stacks use 0.5 there. Default: as in congestion avoidance (RFC 9438). Time-outs are not affected.",
 )
 .within(Range::between(0.0, 1.0).above().below(), "RFC 5681 multiplies the window by 0.5 at a loss, RFC 9438 by 0.7")
 .peer(Range::between(0.01, 0.99));
@@ -212,8 +199,13 @@ static RTO: Table = Table {
             .peer(Range::at_least(0.1)),
         key("rto.granularity", Kind::Time, "0 s", "The clock's tick: measurements are rounded up to it.")
             .not_live("the clock is the host's"),
-        key("rto.margin", Kind::Time, "200 ms", "The least that is added to the smoothed time; where it is not given, no more than a `floor` that is.")
-            .peer(PEER_TIME),
+        key(
+            "rto.margin",
+            Kind::Time,
+            "200 ms",
+            "Minimum margin above the smoothed round-trip time; if unset, at most a configured `floor`.",
+        )
+        .peer(PEER_TIME),
         key(
             "rto.deviations",
             Kind::Count,
@@ -230,20 +222,19 @@ static DELAYED_ACK: Table = Table {
     about: "When a receiver acknowledges.",
     keys: &[
         key("delayed-ack.delay", Kind::Time, "40 ms", "At the latest after this time.")
-            .live_default("25 ms", "what real receivers wait (RFC 9000, section 18.2)")
+            .live_default("25 ms", "the delay of real receivers (RFC 9000, section 18.2)")
             .peer(Range::between(1e-3, 60.0)),
-        key("delayed-ack.every", Kind::Count, "2", "At the latest after so many packets in order.")
+        key("delayed-ack.every", Kind::Count, "2", "Maximum number of in-order packets per acknowledgement.")
             .within(Range::at_least(1.0), "")
             .peer(Range::between(1.0, 65_536.0)),
         key(
             "delayed-ack.adaptive",
             Kind::Switch,
             "false",
-            "The sender asks for acknowledgements: some five in a round trip, up to 40 packets apart, and fewer where they are lost, so that \
-             they do not fill a narrow return path (RFC 5690). `every` is then the fewest packets that are acknowledged together. Gaps and marks \
+            "The sender requests acknowledgements: about five per round trip, up to 40 packets apart, and fewer if they are lost, to limit the load of a slow return path (RFC 5690). `every` is then the minimum number of packets per acknowledgement. Gaps and marks \
              are acknowledged at once.",
         )
-        .live_default("true", "the return path may be much narrower than the forward path"),
+        .live_default("true", "the return path may be much slower than the forward path"),
     ],
     switch: true,
 };
@@ -339,12 +330,12 @@ where
 }
 
 /// Describes a window scheme with a controller of another crate, under its name.
-pub const fn custom_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
+pub const fn external_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound,
 {
     described::<C>(about, keys, &|values, path| {
-        ends(values, path, ControllerConfig::Custom(ExternalController::new(C::of(values))))
+        ends(values, path, ControllerConfig::Dedicated(ExternalController::new(C::of(values))))
     })
 }
 
@@ -364,7 +355,7 @@ pub fn named_scheme<C: ConfigureController>(
     let ends = move |values: &Values, path: &PathHints| {
         let controller = ExternalController::new(controller()?);
         let ecn = controller.ce_response() == CeResponse::AsToLoss && values.explicit_value("ecn").is_none();
-        let mut made = ends(values, path, ControllerConfig::Custom(controller))?;
+        let mut made = ends(values, path, ControllerConfig::Dedicated(controller))?;
         if let EndpointConfigs::Window(config) = &mut made
             && ecn
         {
@@ -431,7 +422,7 @@ pub(super) fn reject_prr(values: &Values, who: &str) -> Vec<ConfigError> {
     if values.explicit_value("prr") != Some(Value::Switch(true)) {
         return Vec::new();
     }
-    let what = format!("{who} paces at a rate of its own while losses are repaired, and has no use for PRR");
+    let what = format!("{who} paces during recovery, and does not use PRR");
     vec![ConfigError::new("prr", what).help("leave it out")]
 }
 
@@ -451,14 +442,14 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
     if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
-        let what = "`window-validation` takes the place of a restart after idle times";
+        let what = "`window-validation` replaces a restart after idle times";
         let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
         faults.push(ConfigError { is_warning: true, ..fault });
     }
     // A scheme with its own response always uses ECN: an explicit `true` is correct.
     if values.explicit_value("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
         let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
-        let fault = ConfigError::new("ecn", "the scheme does not take marks for losses").help(help);
+        let fault = ConfigError::new("ecn", "the scheme does not treat marks as losses").help(help);
         faults.push(ConfigError { is_scheme_rule: true, ..fault });
     }
     if values.explicit_value("ecn") == Some(Value::Switch(false))
@@ -468,7 +459,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
             "ecn",
             "the scheme has no other sense of congestion than marks and losses, and always uses ECN",
         )
-        .help("leave `ecn` out; newreno and cubic are told by losses alone");
+        .help("remove `ecn`; newreno and cubic then react to losses only");
         faults.push(ConfigError { is_warning: true, is_scheme_rule: true, ..fault });
     }
     let (window, segment): (Option<Bytes>, Option<Bytes>) =
@@ -545,11 +536,11 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
     let of_sack = [
         (
             "prr",
-            "what is delivered while losses are repaired is told by selective acknowledgements, of which this recovery has none",
+            "deliveries during recovery are known from selective acknowledgements only, which this recovery lacks",
         ),
         (
             "f-rto",
-            "what arrived of the data before a time-out is told by selective acknowledgements, of which this recovery has none",
+            "arrivals before a time-out are known from selective acknowledgements only, which this recovery lacks",
         ),
     ];
     for (key, what) in of_sack {
@@ -566,8 +557,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
         return;
     }
     if values.explicit_value("rack") == Some(Value::Switch(true)) {
-        let what =
-            "losses are found by time from selective acknowledgements, of which this recovery has none";
+        let what = "time-based loss detection needs selective acknowledgements, which this recovery lacks";
         faults.push(ConfigError {
             is_scheme_rule: true,
             ..ConfigError::new("rack", what).help("set recovery = \"sack\"")

@@ -94,9 +94,9 @@ impl Properties for EndsConfig {
     }
 
     fn first_window(&self) -> f64 {
-        match self.controller.custom() {
-            Some(custom) => {
-                let made = custom.sender::<Length>(Arc::clone(&self.sender), None);
+        match self.controller.dedicated() {
+            Some(dedicated) => {
+                let made = dedicated.sender::<Length>(Arc::clone(&self.sender), None);
                 made.stats(Time::ZERO).common.window.unwrap_or(1.0)
             }
             None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),

@@ -68,7 +68,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
         let (description, values) = registry.read_scheme(&text, Place::Simulated).unwrap();
         let ends = (description.ends)(&values, &PathHints::default()).unwrap();
         let EndpointConfigs::Window(config) = &ends else { panic!("it has a window") };
-        assert_eq!((config.sender.segment, config.controller.custom().unwrap().name()), (500, name));
+        assert_eq!((config.sender.segment, config.controller.dedicated().unwrap().name()), (500, name));
         let (found, written) = registry.scheme_of(&ends).unwrap();
         assert_eq!(
             (found.name, written.explicit_value("segment")),

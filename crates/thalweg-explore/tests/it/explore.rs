@@ -244,17 +244,14 @@ fn caught(fault: Fault) -> (String, Vec<String>) {
 #[test]
 fn a_receiver_that_stays_in_the_error_phase_is_caught() {
     let (what, trace) = caught(Fault::StaysInError);
-    assert_eq!(
-        what,
-        "everything is repaired, and yet the receiver reports every 5 ms in place of every 40 ms"
-    );
+    assert_eq!(what, "all losses are repaired, yet the receiver reports every 5 ms in place of every 40 ms");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 
 #[test]
 fn a_transmitter_that_drops_a_repeated_request_is_caught() {
     let (what, trace) = caught(Fault::DropsRepeatedRequests);
-    assert_eq!(what, "packet 1 was asked for again, and still is not sent again");
+    assert_eq!(what, "packet 1 was requested again, and is still not retransmitted");
     // The packet and its repetition, or the packet and the first request, are lost.
     assert_eq!(trace.iter().filter(|line| line.contains("is lost")).count(), 2, "{trace:#?}");
 }
@@ -293,7 +290,7 @@ fn a_counterexample_is_a_trace() {
         "    sender -> DATA 1",
         "    sender -> DATA 2",
         "DATA 1 to the receiver is lost",
-        "from here on the channel behaves",
+        "from here on the channel is fault-free",
         "DATA 2 arrives at the receiver",
         "    delivered: packet 2",
     ];

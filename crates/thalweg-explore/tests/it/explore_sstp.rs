@@ -244,8 +244,8 @@ fn the_loss_tolerance_is_not_exceeded() {
     // Scheme with endpoints that tolerate more than agreed.
     let lax = Lax(scheme(1));
     let found = run(&lax, &bounds).counterexample.unwrap();
-    assert!(found.what.ends_with("was left out"), "{}", found.what);
-    assert!(found.trace.iter().any(|line| line.contains("left out: ")), "{:#?}", found.trace);
+    assert!(found.what.ends_with("was skipped"), "{}", found.what);
+    assert!(found.trace.iter().any(|line| line.contains("skipped: ")), "{:#?}", found.trace);
 }
 
 /// Scheme agreed to be lossless, with engines that leave out a packet of each segment.

@@ -35,12 +35,12 @@ pub(super) struct DatagramRelay {
 impl Forwarder {
     /// Handles the first datagram between two endpoints.
     pub(super) fn begin(&mut self, packet: &[u8], ends: Ends) {
-        if self.talks.values().any(|talk| talk.ends == ends) {
+        if self.relays.values().any(|relay| relay.ends == ends) {
             return self.enter(packet);
         }
-        if self.talks.len() >= MAX_ENDPOINT_PAIRS
+        if self.relays.len() >= MAX_ENDPOINT_PAIRS
             && let Some(number) =
-                self.talks.iter().min_by_key(|(_, talk)| talk.last).map(|(number, _)| *number)
+                self.relays.iter().min_by_key(|(_, relay)| relay.last).map(|(number, _)| *number)
         {
             self.forget(number);
         }
@@ -50,7 +50,7 @@ impl Forwarder {
                 self.watch(&sockets[0], Place::InnerTalk, number, EventFlags::IN);
                 self.watch(&sockets[1], Place::OuterTalk, number, EventFlags::IN);
                 let head = packet[..packet.len().min(HEAD)].to_vec();
-                self.talks.insert(number, DatagramRelay { sockets, head, last: Instant::now(), ends });
+                self.relays.insert(number, DatagramRelay { sockets, head, last: Instant::now(), ends });
                 self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(ends);
                 self.enter(packet);
             }
@@ -70,9 +70,9 @@ impl Forwarder {
     }
 
     /// Handles datagrams that arrived at one of the sockets.
-    pub(super) fn talk(&mut self, number: u64, side: usize) {
-        let Some(talk) = self.talks.get_mut(&number) else { return };
-        let (from, to) = (&talk.sockets[side], &talk.sockets[1 - side]);
+    pub(super) fn relay(&mut self, number: u64, side: usize) {
+        let Some(relay) = self.relays.get_mut(&number) else { return };
+        let (from, to) = (&relay.sockets[side], &relay.sockets[1 - side]);
         let mut refused = false;
         for _ in 0..TURNS {
             let length = match recv(from, &mut *self.buffer, RecvFlags::empty()) {
@@ -84,32 +84,32 @@ impl Forwarder {
                     break;
                 }
             };
-            talk.last = Instant::now();
+            relay.last = Instant::now();
             // Datagrams may be lost.
             let sent = send(to, &self.buffer[..length], SendFlags::NOSIGNAL);
             refused |= side == 0 && sent == Err(Errno::CONNREFUSED);
         }
         if refused {
-            let head = talk.head.clone();
+            let head = relay.head.clone();
             self.send_icmp(IcmpError::NoPort, &head);
         }
     }
 
     fn forget(&mut self, number: u64) {
-        if let Some(talk) = self.talks.remove(&number) {
-            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&talk.ends);
-            talk.sockets.iter().for_each(|socket| self.unwatch(socket));
+        if let Some(relay) = self.relays.remove(&number) {
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&relay.ends);
+            relay.sockets.iter().for_each(|socket| self.unwatch(socket));
         }
     }
 
     /// Removes idle pairs.
-    pub(super) fn tidy_talks(&mut self, now: Instant) {
-        let is_over = |talk: &DatagramRelay| {
-            let timeout = if talk.ends.1.port() == super::DNS { DNS_IDLE_TIMEOUT } else { IDLE_TIMEOUT };
-            now.saturating_duration_since(talk.last) >= timeout
+    pub(super) fn expire_relays(&mut self, now: Instant) {
+        let is_over = |relay: &DatagramRelay| {
+            let timeout = if relay.ends.1.port() == super::DNS { DNS_IDLE_TIMEOUT } else { IDLE_TIMEOUT };
+            now.saturating_duration_since(relay.last) >= timeout
         };
         let over: Vec<u64> =
-            self.talks.iter().filter(|(_, talk)| is_over(talk)).map(|(number, _)| *number).collect();
+            self.relays.iter().filter(|(_, relay)| is_over(relay)).map(|(number, _)| *number).collect();
         over.into_iter().for_each(|number| self.forget(number));
     }
 }

@@ -95,7 +95,7 @@ impl Forwarder {
     }
 
     /// Removes idle programs.
-    pub(super) fn tidy_echoes(&mut self, now: Instant) {
+    pub(super) fn expire_echoes(&mut self, now: Instant) {
         let is_over = |client: &EchoClient| now.saturating_duration_since(client.last) >= IDLE_TIMEOUT;
         let over: Vec<u64> =
             self.echo_clients.iter().filter(|(_, client)| is_over(client)).map(|(key, _)| *key).collect();

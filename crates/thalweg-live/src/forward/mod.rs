@@ -159,7 +159,7 @@ struct Forwarder {
     connecting: HashMap<u64, Connecting>,
     listeners: HashMap<u64, Listener>,
     pairs: HashMap<u64, Pair>,
-    talks: HashMap<u64, DatagramRelay>,
+    relays: HashMap<u64, DatagramRelay>,
     echo_clients: HashMap<u64, EchoClient>,
     buffer: Vec<u8>,
 }
@@ -177,7 +177,7 @@ pub fn open(
     lender: Lender,
 ) -> Result<(GatewayTap, Port), HostError> {
     let refused = |why: std::io::Error| {
-        HostError::new("cannot open the way out", Errno::from_io_error(&why).unwrap_or(Errno::IO))
+        HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))
     };
     let (packets, queue) = sync_channel(WAITING);
     let pair = || {
@@ -210,11 +210,11 @@ pub fn open(
         connecting: HashMap::new(),
         listeners: HashMap::new(),
         pairs: HashMap::new(),
-        talks: HashMap::new(),
+        relays: HashMap::new(),
         echo_clients: HashMap::new(),
         buffer: vec![0; 1 << 16],
     };
-    let thread = std::thread::Builder::new().name("way out".to_owned());
+    let thread = std::thread::Builder::new().name("gateway".to_owned());
     // It ends when the packet interface is dropped.
     thread.spawn(move || host.enter().map(|()| forwarder.run())).map_err(refused)?;
     Ok((gateway_tap, Port::plain(entrance.into())))
@@ -257,8 +257,8 @@ impl Forwarder {
                     Place::Connecting => self.answered(number),
                     Place::Listener => self.accept(number),
                     Place::Inner | Place::Outer => self.step(number),
-                    Place::InnerTalk => self.talk(number, 0),
-                    Place::OuterTalk => self.talk(number, 1),
+                    Place::InnerTalk => self.relay(number, 0),
+                    Place::OuterTalk => self.relay(number, 1),
                     Place::EchoClient => self.echo(number),
                 }
             }
@@ -269,9 +269,9 @@ impl Forwarder {
             }
             if now - tidied >= EXPIRY_INTERVAL {
                 tidied = now;
-                self.tidy_streams(now);
-                self.tidy_talks(now);
-                self.tidy_echoes(now);
+                self.expire_streams(now);
+                self.expire_relays(now);
+                self.expire_echoes(now);
             }
         }
     }

@@ -285,7 +285,7 @@ impl Forwarder {
     }
 
     /// Removes programs that have given up.
-    pub(super) fn tidy_streams(&mut self, now: Instant) {
+    pub(super) fn expire_streams(&mut self, now: Instant) {
         let numbers: Vec<u64> = self.listeners.keys().copied().collect();
         for number in numbers {
             if let Some(listener) = self.listeners.get_mut(&number) {

@@ -56,7 +56,7 @@ impl Sockets {
             Some(netlink::SOCK_DIAG),
         );
         made.map(Self).map_err(|why| {
-            HostError::new("cannot ask the system about TCP", why)
+            HostError::new("cannot query TCP diagnostics", why)
                 .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
         })
     }
@@ -68,7 +68,7 @@ impl Sockets {
     /// The system refuses, or lacks this information.
     pub fn senders(&self) -> Result<Vec<TcpInfo>, HostError> {
         self.query(IPV4).map_err(|why| {
-            HostError::new("cannot ask the system about TCP", why)
+            HostError::new("cannot query TCP diagnostics", why)
                 .help("it needs the kernel's tcp_diag: `sudo modprobe tcp_diag`")
         })
     }

@@ -76,7 +76,7 @@ impl Endpoint {
             }
             HelloOutcome::NeedsCookie => return self.give_cookie(now, from, source, first),
             HelloOutcome::Full => {
-                self.stats.turned_away += 1;
+                self.stats.dropped += 1;
                 return;
             }
             HelloOutcome::Begin { local, forgotten } => {
@@ -344,7 +344,7 @@ impl Endpoint {
             && entry.unauthenticated.take().is_some()
             && let State::Open(session) = &mut entry.state
         {
-            session.close(now, code::BUSY, "others wait, too; try again later");
+            session.close(now, code::BUSY, "too many peers wait; try again later");
             self.make_ready(handle.index);
         }
     }

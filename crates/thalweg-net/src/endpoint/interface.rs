@@ -227,7 +227,7 @@ pub struct EndpointStats {
     /// Handshakes begun without a cookie.
     pub unvalidated: u64,
     /// Hellos with a valid cookie that were dropped for lack of room or time.
-    pub turned_away: u64,
+    pub dropped: u64,
     /// Handshake messages that failed authentication.
     pub forged: u64,
     /// Half-open handshakes evicted to make room for others.
@@ -245,7 +245,7 @@ impl core::ops::AddAssign for EndpointStats {
             cookies,
             handshakes,
             unvalidated,
-            turned_away,
+            dropped,
             forged,
             forgotten,
             resets,
@@ -255,7 +255,7 @@ impl core::ops::AddAssign for EndpointStats {
         self.cookies += cookies;
         self.handshakes += handshakes;
         self.unvalidated += unvalidated;
-        self.turned_away += turned_away;
+        self.dropped += dropped;
         self.forged += forged;
         self.forgotten += forgotten;
         self.resets += resets;

@@ -88,7 +88,7 @@ impl Hello {
     }
 }
 
-/// Half-open handshake: the client has proved at most that it receives at its address.
+/// Half-open handshake: at most the address of the client is validated.
 #[derive(Debug)]
 struct Opening {
     hello: Hello,

@@ -48,8 +48,8 @@ impl fmt::Display for SchemeError {
             Self::Text(error) => error.fmt(f),
             Self::Long { length } => write!(
                 f,
-                "the scheme with its options takes {length} bytes, and peers are told at most {MAX_ENCODING}: leave out \
-                 options that are as usual"
+                "the scheme with its options takes {length} bytes, above the maximum of {MAX_ENCODING}: leave out \
+                 options that have their default"
             ),
             Self::NoRate(scheme) => write!(
                 f,

@@ -94,7 +94,7 @@ fn scheme_encodings_fit_the_length_limit() {
     // The encoding is canonical: it does not keep the spelling of the input.
     assert_eq!(scheme(&format!("cubic:beta=0.7{digits}")).to_string(), "cubic:beta=0.7");
     let long = SchemeError::Long { length: 800 };
-    assert!(long.to_string().contains("leave out options that are as usual"));
+    assert!(long.to_string().contains("leave out options that have their default"));
 }
 
 /// No choice of the peer makes this end send without pause, send empty packets, or exhaust its memory.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::Registry;
+use thalweg_catalog::nearest::nearest;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Share, Time, UnitError};
 use thalweg_queue::delay::{TimeSpec, VariationSpec};
 use thalweg_queue::{
@@ -138,13 +139,15 @@ impl fmt::Display for DirectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(given) => {
+                let meant = nearest(given, KEYS).filter(|meant| meant != given);
+                let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 write!(
                     f,
-                    "`{given}` is no option of a direction; there are {} (as KEY=VALUE)",
+                    "`{given}` is no option of a direction{hint} (KEY=VALUE, where KEY is one of {})",
                     KEYS.join(", ")
                 )
             }
-            Self::Twice(key) => write!(f, "{key} is said twice"),
+            Self::Twice(key) => write!(f, "{key} is given twice"),
             Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
             Self::Burst => f.write_str("so many losses need longer bursts"),
         }
@@ -171,12 +174,12 @@ const KEYS: [&str; 18] = [
     "queue",
     "buffer",
     "mtu",
-    "narrow",
+    "mtu-change",
     "blackout",
 ];
 
 /// Options that may be repeated.
-const REPEATED: [&str; 3] = ["narrow", "blackout", "sleep"];
+const REPEATED: [&str; 3] = ["mtu-change", "blackout", "sleep"];
 
 impl DirectionSpec {
     /// Sets the options in `text`: `KEY=VALUE`, separated by commas. `registry` provides the disciplines.
@@ -241,7 +244,7 @@ impl DirectionSpec {
             "queue" => self.queue = queue(value, self.queue.limit(), registry).map_err(wrong)?,
             "buffer" => self.queue.set_limit(buffer(value).map_err(wrong)?),
             "mtu" => self.mtu = Some(quantity(value).and_then(not_too_small).map_err(wrong)?),
-            "narrow" => self.mtu_changes.push(value.parse().map_err(wrong)?),
+            "mtu-change" => self.mtu_changes.push(value.parse().map_err(wrong)?),
             _ => self.blackouts.push(value.parse().map_err(wrong)?),
         }
         Ok(())
@@ -291,8 +294,7 @@ impl DirectionSpec {
     /// Returns the MTU at `now`; `first` is the arrival time of the first datagram.
     pub(super) fn largest(&self, first: Time, now: Time) -> Option<Bytes> {
         let since = now.since(first);
-        let last =
-            self.mtu_changes.iter().filter(|narrowing| narrowing.at <= since).max_by_key(|last| last.at);
+        let last = self.mtu_changes.iter().filter(|change| change.at <= since).max_by_key(|last| last.at);
         last.map(|last| last.mtu).or(self.mtu)
     }
 
@@ -391,7 +393,7 @@ const MAX_BUFFER: u64 = 1_000_000_000;
 fn queue(text: &str, limit: Limit, registry: &Registry) -> Result<DisciplineSpec, String> {
     let spec = registry.read_discipline(text, limit).map_err(|error| error.to_string())?;
     if spec.serves_by_priority() {
-        return Err("datagrams of strangers have no priorities".to_owned());
+        return Err("a relay cannot read the priorities of datagrams".to_owned());
     }
     spec.check().map_err(|error| error.to_string()).map(|()| spec)
 }
@@ -429,7 +431,7 @@ mod tests {
             [9, 10, 19, 20, 30].map(|secs| spec.is_blacked_out(first, at(secs))),
             [false, true, true, false, true]
         );
-        spec.set_all("narrow=5s:1280B,narrow=9s:1400B", &Registry::default()).unwrap();
+        spec.set_all("mtu-change=5s:1280B,mtu-change=9s:1400B", &Registry::default()).unwrap();
         assert_eq!(
             [4, 5, 8, 9].map(|secs| spec.largest(first, at(secs)).unwrap().get()),
             [1300, 1280, 1280, 1400]
@@ -491,7 +493,10 @@ mod tests {
         );
         assert_eq!(error("rate=0bit/s"), "rate cannot be `0bit/s`: nothing would ever leave");
         assert!(error("delay=5").starts_with("delay cannot be `5`: `5` has no unit"));
-        assert!(error("lose=1%").starts_with("`lose` is no option of a direction; there are rate, delay, "));
+        assert!(
+            error("lose=1%").starts_with("`lose` is no option of a direction; did you mean `loss`? (KEY")
+        );
+        assert!(error("narrow=5s:1280B").contains("did you mean `mtu-change`?"));
         assert!(error("loss").starts_with("`loss` is no option"));
         assert!(
             error("queue=tail")
@@ -499,12 +504,12 @@ mod tests {
         );
         assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: it ends before it begins");
         assert_eq!(
-            error("narrow=5s"),
-            "narrow cannot be `5s`: expected a time and a size, such as `10s:1300B`"
+            error("mtu-change=5s"),
+            "mtu-change cannot be `5s`: expected a time and a size, such as `10s:1300B`"
         );
-        assert_eq!(error("loss=1%,loss=2%"), "loss is said twice");
+        assert_eq!(error("loss=1%,loss=2%"), "loss is given twice");
         assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: a packet of 68 B passes everywhere");
-        assert!(error("narrow=5s:0B").ends_with("a packet of 68 B passes everywhere"));
+        assert!(error("mtu-change=5s:0B").ends_with("a packet of 68 B passes everywhere"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times per datagram.
         // Two thirds need a mean of at least 2.

@@ -39,17 +39,17 @@ impl fmt::Display for NetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(ConnectError::NoAnswer) => {
-                f.write_str("nobody answered: nothing runs there, or UDP is blocked on the way (a firewall, a NAT)")
+                f.write_str("no answer: nothing listens there, or UDP is blocked on the path (a firewall, a NAT)")
             }
             Self::Connect(ConnectError::WrongKey(key)) => {
-                write!(f, "the one who answered has the key {key}, which is not the one expected")
+                write!(f, "the peer that answered has the unexpected key {key}")
             }
             Self::Connect(ConnectError::PathMtuTooSmall) => f.write_str(
-                "somebody answers there, but not large packets: the path must carry those of 1228 bytes (of 1248 over IPv6)",
+                "the peer answers, but not large packets: the path must carry those of 1228 bytes (of 1248 over IPv6)",
             ),
             Self::Connect(ConnectError::Version(theirs)) => write!(
                 f,
-                "the other end speaks version {theirs} of the protocol, this one version {VERSION}: use the same release at both"
+                "the peer uses version {theirs} of the protocol, this end version {VERSION}: use the same release at both"
             ),
             Self::Connect(ConnectError::NameTooLong) => f.write_str("a name is too long to be sent"),
             Self::Closed(Closed::Here) => f.write_str("it was closed at this end"),
@@ -59,23 +59,22 @@ impl fmt::Display for NetError {
             Self::Closed(Closed::Peer { code, reason }) => {
                 write!(f, "the peer closed the connection: {reason} (code {code})")
             }
-            Self::Closed(Closed::Silent) => f.write_str("the peer fell silent"),
+            Self::Closed(Closed::Silent) => f.write_str("the peer timed out"),
             Self::Closed(Closed::Reset) => {
                 f.write_str(
-                    "the peer does not know the connection any more: it was started anew, or gave up after it had heard nothing \
-                     for long",
+                    "the peer no longer knows the connection: it restarted, or timed out",
                 )
             }
             Self::Closed(Closed::PathMtuTooSmall) => {
-                f.write_str("the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)")
+                f.write_str("the path no longer carries packets of 1228 bytes (of 1248 over IPv6)")
             }
             Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
-            Self::Closed(Closed::Protocol) => f.write_str("the peer said something that makes no sense"),
+            Self::Closed(Closed::Protocol) => f.write_str("the peer sent an invalid frame"),
             Self::Closed(Closed::Failed(Failure::Breach(breach))) => write!(f, "{breach}"),
             Self::Closed(Closed::Failed(Failure::FalseAcknowledgement)) => {
                 f.write_str("the peer acknowledged data that had not been sent to it")
             }
-            Self::Closed(Closed::Failed(failure)) => write!(f, "the transport gave up: {failure:?}"),
+            Self::Closed(Closed::Failed(failure)) => write!(f, "the transport aborted: {failure:?}"),
             Self::Stopped => f.write_str("the peer stopped before it had sent everything"),
             Self::Finished => f.write_str("the stream was finished before"),
             Self::DatagramSize => f.write_str("a datagram is empty or too long"),

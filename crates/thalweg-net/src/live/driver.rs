@@ -426,7 +426,7 @@ impl Driver {
                     let mut arrivals = self.shared.accept_queue.arrivals();
                     let refusal = match self.end {
                         Some(_) => Some("it is ending"),
-                        None => (!arrivals.make_room()).then_some("too many wait to be accepted"),
+                        None => (!arrivals.make_room()).then_some("the accept queue is full"),
                     };
                     if let Some(reason) = refusal {
                         drop(arrivals);

@@ -39,11 +39,11 @@ pub struct Findings {
     /// Wake-up coalescing interval; deadlines closer than this are merged.
     pub coalescing_interval: Duration,
     /// Median timer overshoot of a 100 us sleep.
-    pub oversleep: Duration,
+    pub timer_overshoot: Duration,
     /// Cost of reading the clock.
     pub clock: Duration,
     /// Encryption rate of one processor for packets of 1400 bytes.
-    pub sealing: Rate,
+    pub encryption: Rate,
     /// Number of usable processors.
     pub processors: usize,
 }
@@ -79,9 +79,9 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
         ecn: arrived.marked == arrived.messages && arrived.messages > 0,
         lateness: measure(local, arrived.datagrams == SEGMENTS)?,
         coalescing_interval: INTERVAL,
-        oversleep: oversleep(),
+        timer_overshoot: timer_overshoot(),
         clock: clock_cost(),
-        sealing: sealing(),
+        encryption: encryption(),
         processors: std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get),
     })
 }
@@ -138,7 +138,7 @@ fn send_together(
     Ok(arrived)
 }
 
-fn oversleep() -> Duration {
+fn timer_overshoot() -> Duration {
     const SLEEP: Duration = Duration::from_micros(100);
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
     let clock = Clock::new();
@@ -162,7 +162,7 @@ fn clock_cost() -> Duration {
     clock.now().since(thalweg_proto::units::Time::ZERO) / READS
 }
 
-fn sealing() -> Rate {
+fn encryption() -> Rate {
     const PACKETS: u64 = 2000;
     const SIZE: usize = 1400;
     let mut encryptor = Encryptor::new(Secret([1; 32]));
@@ -189,7 +189,9 @@ mod tests {
     fn a_host_is_examined_without_and_with_a_target() {
         for target in [None, Some("127.0.0.1:9".parse().unwrap()), Some("[::1]:9".parse().unwrap())] {
             let findings = examine(target).unwrap();
-            assert!(findings.receive_buffer > Bytes::ZERO && findings.sealing > Rate::from_mbits_per_sec(10));
+            assert!(
+                findings.receive_buffer > Bytes::ZERO && findings.encryption > Rate::from_mbits_per_sec(10)
+            );
             assert_eq!(findings.interface_mtu.is_some(), target.is_some());
             let Lateness { late, late_p99, call, packet, .. } = findings.lateness;
             assert!(

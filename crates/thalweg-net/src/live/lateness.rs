@@ -17,9 +17,9 @@ pub struct Lateness {
     /// 99th percentile of the same time.
     pub late_p99: Duration,
     /// Mean time between two preemptions of a busy thread; zero if there was none.
-    pub away_every: Duration,
+    pub preemption_every: Duration,
     /// Mean duration of a preemption.
-    pub away: Duration,
+    pub preemption: Duration,
     /// Cost of a send call.
     pub call: Duration,
     /// Cost of each further packet in the call.
@@ -49,9 +49,9 @@ const ROUNDS: usize = 20;
 /// No socket can be created at this address.
 pub(super) fn measure(local: IpAddr, segmentation: bool) -> io::Result<Lateness> {
     let (late, late_p99) = wake_ups(local)?;
-    let (away_every, away) = preemptions();
+    let (preemption_every, preemption) = preemptions();
     let (call, packet) = calls(local, segmentation)?;
-    Ok(Lateness { late, late_p99, away_every, away, call, packet })
+    Ok(Lateness { late, late_p99, preemption_every, preemption, call, packet })
 }
 
 /// Returns the median and the 99th percentile of the time from the sending of a datagram until its receiver runs.
@@ -92,18 +92,18 @@ fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
 /// Returns the mean time between preemptions of a busy thread, and their mean duration.
 fn preemptions() -> (Duration, Duration) {
     let clock = Clock::new();
-    let (mut last, mut away, mut spans) = (clock.now(), Duration::ZERO, 0);
+    let (mut last, mut preemption, mut spans) = (clock.now(), Duration::ZERO, 0);
     while last.since(Time::ZERO) < WATCHES {
         let now = clock.now();
         if now.since(last) > PREEMPTION_THRESHOLD {
-            away += now.since(last);
+            preemption += now.since(last);
             spans += 1;
         }
         last = now;
     }
     match spans {
         0 => (Duration::ZERO, Duration::ZERO),
-        spans => (WATCHES.saturating_sub(away).max(PREEMPTION_THRESHOLD) / spans, away / spans),
+        spans => (WATCHES.saturating_sub(preemption).max(PREEMPTION_THRESHOLD) / spans, preemption / spans),
     }
 }
 

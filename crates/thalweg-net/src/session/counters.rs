@@ -30,18 +30,18 @@ macro_rules! counters {
 counters! {
     "Packets sent.", "packets_sent", "sent_packets_total": packets_sent;
     "Authentic packets received.", "packets_received", "received_packets_total": packets_received;
-    "Packets that were forged, or came before or too late.", "packets_refused", "refused_packets_total": packets_refused;
+    "Forged, replayed or late packets.", "packets_refused", "refused_packets_total": packets_refused;
     "Bytes of UDP payload sent.", "bytes_sent", "sent_bytes_total": bytes_sent;
     "Bytes of authentic UDP payload received.", "bytes_received", "received_bytes_total": bytes_received;
-    "Data packets sent, those sent again among them.", "segments_sent", "data_packets_total": sending.sender.sent;
-    "Data packets sent again.", "retransmissions", "retransmitted_packets_total": sending.sender.retransmissions;
-    "Retransmission timers that expired.", "timeouts", "timeouts_total": sending.sender.timeouts;
-    "Data packets that came a second time.", "duplicates", "duplicate_packets_total": receiving.duplicates;
-    "Data packets dropped for want of memory.", "segments_refused", "unbuffered_packets_total": receiving.refused;
-    "Packets that came with a mark (ECN).", "packets_marked", "marked_packets_total": marked;
-    "Times that marks made senders slower.", "mark_cuts", "mark_cuts_total": sending.mark_cuts;
-    "Messages of routers about this end's data that were believed.", "router_messages", "router_messages_total": router_feedback;
-    "Datagrams of the application dropped, because more came than could be sent.", "datagrams_dropped", "dropped_datagrams_total": datagrams_dropped;
+    "Data packets sent, including retransmissions.", "segments_sent", "data_packets_total": sending.sender.sent;
+    "Data packets retransmitted.", "retransmissions", "retransmitted_packets_total": sending.sender.retransmissions;
+    "Retransmission timeouts.", "timeouts", "timeouts_total": sending.sender.timeouts;
+    "Duplicate data packets received.", "duplicates", "duplicate_packets_total": receiving.duplicates;
+    "Data packets dropped for lack of memory.", "segments_refused", "unbuffered_packets_total": receiving.refused;
+    "Packets received with a CE mark.", "packets_marked", "marked_packets_total": marked;
+    "Rate reductions due to marks.", "mark_cuts", "mark_cuts_total": sending.mark_cuts;
+    "Accepted router messages about this end's data.", "router_messages", "router_messages_total": router_feedback;
+    "Application datagrams dropped because more arrived than could be sent.", "datagrams_dropped", "dropped_datagrams_total": datagrams_dropped;
     "Changes of a peer's address.", "migrations", "migrations_total": migrations;
 }
 

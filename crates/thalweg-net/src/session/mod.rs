@@ -212,7 +212,7 @@ impl Session {
             config,
             encryptor,
             decryptor,
-            path: Path::proved(remote, largest),
+            path: Path::validated(remote, largest),
             fallback: None,
             recall: [0; 8],
             moves: Bucket::new(now, MOVES),
@@ -486,7 +486,7 @@ impl Session {
         let mut pdus = 0;
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
-                self.drain(now, Some((code::PROTOCOL, "frames that make no sense")), Closed::Protocol);
+                self.drain(now, Some((code::PROTOCOL, "invalid frames")), Closed::Protocol);
                 return;
             };
             if let Phase::Draining(draining) = &mut self.phase {

@@ -82,7 +82,7 @@ impl Session {
         // Without any arrivals, the idle time-out applies.
         progress.tries += u32::from(self.last_received > progress.probed);
         if progress.tries > TRIES {
-            let reason = "the path does not carry packets of 1228 bytes any more (of 1248 over IPv6)";
+            let reason = "the path no longer carries packets of 1228 bytes (of 1248 over IPv6)";
             self.drain(now, Some((code::PATH_MTU_TOO_SMALL, reason)), Closed::PathMtuTooSmall);
             return false;
         }

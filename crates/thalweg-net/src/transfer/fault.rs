@@ -30,7 +30,7 @@ pub enum FaultKind {
     /// The receiver rejects the name.
     Name = 6,
     /// Another entry has the name of the file.
-    Obstructed = 7,
+    PathConflict = 7,
     /// The file's folder could not be created.
     Folder = 8,
     /// Another transfer is writing this file.
@@ -71,7 +71,7 @@ impl FaultKind {
         Self::DiskFull,
         Self::Quota,
         Self::Name,
-        Self::Obstructed,
+        Self::PathConflict,
         Self::Folder,
         Self::Busy,
         Self::Mismatch,
@@ -108,7 +108,7 @@ impl FaultKind {
             Self::DiskFull => "disk-full",
             Self::Quota => "quota",
             Self::Name => "name",
-            Self::Obstructed => "in-the-way",
+            Self::PathConflict => "path-conflict",
             Self::Folder => "folder",
             Self::Busy => "busy",
             Self::Mismatch => "mismatch",
@@ -120,7 +120,7 @@ impl FaultKind {
             Self::Link => "link",
             Self::Special => "special",
             Self::Unfinished => "unfinished",
-            Self::NotFromSender => "foreign",
+            Self::NotFromSender => "not-from-sender",
             Self::Kept => "kept",
             Self::Hidden => "hidden",
             Self::Unmarked => "unmarked",
@@ -128,27 +128,27 @@ impl FaultKind {
     }
 
     /// Returns true for entries that are skipped by design, which is not an error.
-    pub fn is_passed_by(self) -> bool {
+    pub fn is_omitted(self) -> bool {
         matches!(self, Self::Special | Self::Unfinished)
     }
 
     /// Returns the human-readable message.
     pub fn message(self) -> &'static str {
         match self {
-            Self::Changed => "it changed while it was sent; send it again when it is at rest",
-            Self::Vanished => "the sender does not have it any more",
+            Self::Changed => "it changed while it was sent; send it again",
+            Self::Vanished => "the sender no longer has it",
             Self::Permission => "permission denied",
             Self::DiskFull => "the receiver's disk is full",
-            Self::Quota => "it does not fit into the room that the receiver gives this sender",
-            Self::Name => "the receiver does not take this name",
-            Self::Obstructed => "something else stands in its place",
-            Self::Folder => "its folder could not be made",
+            Self::Quota => "it exceeds the quota of this sender at the receiver",
+            Self::Name => "the receiver does not accept this name",
+            Self::PathConflict => "another entry exists at its path",
+            Self::Folder => "its folder could not be created",
             Self::Busy => "another transfer is writing it",
-            Self::Mismatch => "what was stored is not what was sent; send it again",
+            Self::Mismatch => "the stored data differ from the sent data; send it again",
             Self::Storage => "it could not be read or stored",
             Self::Protocol => "the peer did not follow the protocol",
-            Self::Version => "the peer speaks another version of the protocol",
-            Self::Stopped => "it was given up",
+            Self::Version => "the peer uses another version of the protocol",
+            Self::Stopped => "it was cancelled",
             Self::Single => {
                 "the receiver writes to its standard output, which takes one file or stream and no folder"
             }
@@ -157,12 +157,12 @@ impl FaultKind {
                  --outside-links only"
             }
             Self::Special => "it is neither a file nor a folder",
-            Self::Unfinished => "it is what an unfinished transfer has left",
+            Self::Unfinished => "it is a leftover of an unfinished transfer",
             Self::NotFromSender => {
                 "the receiver has a file there that did not come from this sender, or was changed since, and replaces \
                  it with --overwrite or --backup only"
             }
-            Self::Kept => "the receiver has a file there, and keeps it",
+            Self::Kept => "the receiver keeps its existing file",
             Self::Hidden => {
                 "names that begin with a dot are taken at the top of the folder with --hidden only"
             }
@@ -203,11 +203,11 @@ impl Fault {
         let kind = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FaultKind::Permission,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,
-            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::Obstructed,
+            io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => FaultKind::PathConflict,
             io::ErrorKind::InvalidFilename => FaultKind::Name,
             // A symbolic link instead of a file.
             _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                FaultKind::Obstructed
+                FaultKind::PathConflict
             }
             _ => FaultKind::Storage,
         };

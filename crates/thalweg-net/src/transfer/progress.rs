@@ -83,7 +83,7 @@ impl Progress {
     }
 
     /// Returns the content bytes sent over the connection plus those the receiver had; holes do not count.
-    pub fn proved(&self) -> Bytes {
+    pub fn moved_or_kept(&self) -> Bytes {
         Bytes::new(self.moved.load(Relaxed).saturating_add(self.kept.load(Relaxed)))
     }
 
@@ -270,7 +270,7 @@ impl Report {
 
     /// Records an item that is omitted or cannot be sent.
     pub(super) fn miss(&mut self, name: &str, fault: Fault) {
-        if !fault.kind.is_passed_by() {
+        if !fault.kind.is_omitted() {
             return self.fail(name, fault);
         }
         self.omitted += 1;

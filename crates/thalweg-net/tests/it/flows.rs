@@ -89,7 +89,7 @@ fn window_transports_survive_a_black_hole() {
     let bytes = data(2_000_000);
     for name in ["cubic", "newreno", "vegas", "slow-start", "seif", "fixed"] {
         let conditions = Conditions {
-            narrows: Some((Time::ZERO + Duration::from_millis(200), 600)),
+            mtu_change: Some((Time::ZERO + Duration::from_millis(200), 600)),
             ..Conditions::calm(1, Duration::from_millis(20))
         };
         let hints = PathHints::default();

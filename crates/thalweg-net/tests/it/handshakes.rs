@@ -139,13 +139,13 @@ fn a_path_mtu_below_the_minimum_closes_the_connection_with_a_reason() {
         pair.ends[1].finish = true;
         pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
         pair.channel.mtu = 1000;
-        let narrowed = pair.now;
+        let reduced = pair.now;
         pair.run(MINUTE, |pair| pair.ends.iter().all(|end| end.closed.is_some()));
         assert_eq!(pair.ends[0].closed, Some(Closed::PathMtuTooSmall), "{scheme}");
         let is_reported = matches!(&pair.ends[1].closed, Some(Closed::Peer { code: code::PATH_MTU_TOO_SMALL, reason }) if reason.contains("1228"));
         assert!(is_reported, "{scheme}: {:?}", pair.ends[1].closed);
         // Five seconds without progress, and twenty of probes; one end sends new data for a while before.
-        assert!(pair.now.since(narrowed) < Duration::from_secs(50), "{scheme}: {}", pair.now.since(narrowed));
+        assert!(pair.now.since(reduced) < Duration::from_secs(50), "{scheme}: {}", pair.now.since(reduced));
     }
 }
 

@@ -263,7 +263,7 @@ fn half_open_handshakes_are_bounded_over_all_shards() {
     let stats = world.stats();
     // A burst of a hundred, and a hundred per second.
     assert!((90..=105).contains(&stats.handshakes), "{stats:?}");
-    assert!(stats.turned_away >= 80 && stats.forgotten + 8 == stats.handshakes, "{stats:?}");
+    assert!(stats.dropped >= 80 && stats.forgotten + 8 == stats.handshakes, "{stats:?}");
     world.clients.clear();
     world.run(Duration::from_secs(25));
     assert!(world.shards.iter().all(|shard| shard.connections() == 0), "their time is over");

@@ -90,9 +90,9 @@ impl Schedule {
         }
         if draw.chance(0.3) {
             let at = span.mul_f64(0.4 + 0.5 * draw.unit());
-            let narrowing = MtuChange { at, mtu: Bytes::new(1280 + draw.below(120)) };
-            up.mtu_changes.push(narrowing);
-            down.mtu_changes.push(narrowing);
+            let mtu_change = MtuChange { at, mtu: Bytes::new(1280 + draw.below(120)) };
+            up.mtu_changes.push(mtu_change);
+            down.mtu_changes.push(mtu_change);
         }
         let changes = if draw.chance(0.4) { 1 + draw.below(3) } else { 0 };
         let rebinds = (0..changes).map(|_| draw.uniform_duration(span)).collect();

@@ -157,9 +157,9 @@ fn addresses_that_change() {
 #[test]
 fn a_path_that_becomes_a_black_hole_for_large_packets() {
     let counted = play_with(50_020, KINDS, |schedule| {
-        let narrowing = MtuChange { at: at(600), mtu: Bytes::new(1300) };
-        schedule.up.mtu_changes.push(narrowing);
-        schedule.down.mtu_changes.push(narrowing);
+        let mtu_change = MtuChange { at: at(600), mtu: Bytes::new(1300) };
+        schedule.up.mtu_changes.push(mtu_change);
+        schedule.down.mtu_changes.push(mtu_change);
     });
     assert!(counted.iter().all(|counted| counted.resets == 0));
     // The first scheme sends packets of the full path MTU.

@@ -21,7 +21,7 @@ macro_rules! any_of {
             pub fn new(config: &ControllerConfig) -> Result<Self, &ExternalController> {
                 Ok(match config {
                     $(ControllerConfig::$Name(config) => Self::$Name(config.make().into()),)+
-                    ControllerConfig::Custom(custom) => return Err(custom),
+                    ControllerConfig::Dedicated(dedicated) => return Err(dedicated),
                 })
             }
         }

@@ -12,7 +12,7 @@ pub enum MadeSender<P: Payload> {
     /// Sender of a controller in the shared list.
     Listed(Box<Sender<P, Any>>),
     /// Sender of a controller with its own sender type.
-    Custom(Box<dyn AnySender<P>>),
+    Dedicated(Box<dyn AnySender<P>>),
 }
 
 macro_rules! configurations {
@@ -25,7 +25,7 @@ macro_rules! configurations {
                 $Name($Config),
             )+
             /// Controller with its own sender type, of this crate or another.
-            Custom(ExternalController),
+            Dedicated(ExternalController),
         }
 
         impl ControllerConfig {
@@ -33,15 +33,15 @@ macro_rules! configurations {
             pub fn config<C: ConfigureController>(&self) -> Option<&C> {
                 let config: &dyn core::any::Any = match self {
                     $(Self::$Name(config) => config,)+
-                    Self::Custom(custom) => return custom.config(),
+                    Self::Dedicated(dedicated) => return dedicated.config(),
                 };
                 config.downcast_ref()
             }
 
             /// Returns the controller, if it comes from another crate.
             pub fn external(&self) -> Option<&ExternalController> {
-                let is_dedicated = |custom: &&ExternalController| $(custom.config::<$Dedicated>().is_some() ||)* false;
-                self.custom().filter(|custom| !is_dedicated(custom))
+                let is_dedicated = |dedicated: &&ExternalController| $(dedicated.config::<$Dedicated>().is_some() ||)* false;
+                self.dedicated().filter(|dedicated| !is_dedicated(dedicated))
             }
         }
 
@@ -54,7 +54,7 @@ macro_rules! configurations {
         // Their senders are compiled in this crate, not in the crate of their descriptions.
         $(impl From<$Dedicated> for ControllerConfig {
             fn from(config: $Dedicated) -> Self {
-                Self::Custom(ExternalController::new(config))
+                Self::Dedicated(ExternalController::new(config))
             }
         })*
 
@@ -63,7 +63,7 @@ macro_rules! configurations {
             ($any:expr, $config:ident => $call:expr) => {
                 match $any {
                     $(ControllerConfig::$Name($config) => $call,)+
-                    ControllerConfig::Custom($config) => $call,
+                    ControllerConfig::Dedicated($config) => $call,
                 }
             };
         }
@@ -77,13 +77,13 @@ impl ControllerConfig {
     pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> MadeSender<P> {
         match Any::new(self) {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),
-            Err(custom) => MadeSender::Custom(custom.sender(config, stream)),
+            Err(dedicated) => MadeSender::Dedicated(dedicated.sender(config, stream)),
         }
     }
 
     /// Returns the controller, if it has its own sender type.
-    pub fn custom(&self) -> Option<&ExternalController> {
-        if let Self::Custom(custom) = self { Some(custom) } else { None }
+    pub fn dedicated(&self) -> Option<&ExternalController> {
+        if let Self::Dedicated(dedicated) = self { Some(dedicated) } else { None }
     }
 
     /// Returns the controller's [response to CE](ConfigureController::ce_response).
@@ -98,7 +98,7 @@ impl ControllerConfig {
 
     /// Returns true if the controller [draws random numbers](ConfigureController::draws).
     pub fn draws(&self) -> bool {
-        self.custom().is_some_and(ExternalController::draws)
+        self.dedicated().is_some_and(ExternalController::draws)
     }
 
     /// Returns true if flows of this controller [need these messages](ConfigureController::needs_feedback).

@@ -64,7 +64,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Returns the usual values at the UNI: CC 1 s, POLL 750 ms, KEEP-ALIVE 2 s, NO-RESPONSE 7 s, IDLE 15 s, `MaxCC` 4,
+    /// Returns the default values at the UNI: CC 1 s, POLL 750 ms, KEEP-ALIVE 2 s, NO-RESPONSE 7 s, IDLE 15 s, `MaxCC` 4,
     /// `MaxPD` 25, `MaxSTAT` 67, k and j 4096. The window is 128.
     fn default() -> Self {
         Self {

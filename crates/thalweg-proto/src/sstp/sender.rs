@@ -378,7 +378,7 @@ impl<P: Payload> Sender<P> {
         let shipment = self.next_shipment;
         let data = match group {
             Group::New(segment) => self.ship_new(now, segment)?,
-            Group::Resend(segment) => self.ship_again(now, segment)?,
+            Group::Resend(segment) => self.retransmit_segment(now, segment)?,
         };
         self.next_shipment = shipment.wrapping_add(1);
         self.position.shipment = shipment;
@@ -438,7 +438,7 @@ impl<P: Payload> Sender<P> {
         })
     }
 
-    fn ship_again(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
+    fn retransmit_segment(&mut self, now: Time, segment: u64) -> Option<Data<P>> {
         let (shipment, size) = (self.next_shipment, u32::from(self.config.segment.max(1)));
         let record = self.record(segment)?;
         let packet = record.wanted.first_missing(0)?;

@@ -7,7 +7,7 @@
 
 mod background;
 mod config;
-mod custom;
+mod external;
 mod family;
 mod misbehaving;
 mod pause;
@@ -27,8 +27,8 @@ pub use config::{
     Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
     SenderConfig, Validation,
 };
-pub(crate) use custom::MAX_WINDOW;
-pub use custom::{AnySender, Carried, ExternalController};
+pub(crate) use external::MAX_WINDOW;
+pub use external::{AnySender, Carried, ExternalController};
 pub use misbehaving::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};

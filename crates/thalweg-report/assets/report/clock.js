@@ -29,10 +29,10 @@ function valueAt(quantity, subject, time) {
 
 // Default playback speed, in simulated seconds a second: a packet crosses a link in most of a second, or the run takes
 // 20 seconds.
-function usualSpeed() {
+function defaultSpeed() {
   const [from, until] = MODES[clock.mode].ends();
-  const usual = clock.mode === "packets" ? shownReplay().usual : 0;
-  return usual > 0 ? usual / 0.7 : (until - from) / 20;
+  const typical = clock.mode === "packets" ? shownReplay().typical : 0;
+  return typical > 0 ? typical / 0.7 : (until - from) / 20;
 }
 
 // Shows the network at a time; with null, its averages.
@@ -118,7 +118,7 @@ function step(direction) {
 function setMode(mode) {
   pause();
   clock.mode = mode;
-  if (mode) clock.speed = usualSpeed();
+  if (mode) clock.speed = defaultSpeed();
   showAt(mode === "packets" ? MODES.packets.ends()[0] : null);
 }
 
@@ -126,7 +126,7 @@ function clockControls() {
   const available = modes();
   if (!available.length) return [];
   const button = (label, id, act) => element("button", { type: "button", id, onclick: act }, label);
-  const speed = element("select", { id: "clock-speed", onchange: () => (clock.speed = usualSpeed() * SPEEDS[speed.selectedIndex][1]) },
+  const speed = element("select", { id: "clock-speed", onchange: () => (clock.speed = defaultSpeed() * SPEEDS[speed.selectedIndex][1]) },
     SPEEDS.map(([label, factor]) => element("option", { selected: factor === 1 }, label)));
   const mode = element("select", { id: "clock-mode", onchange: () => {
     speed.selectedIndex = SPEEDS.findIndex(([, factor]) => factor === 1);
@@ -174,4 +174,4 @@ function startClock() {
 }
 
 const SLIDER_STEPS = 2000;
-const SPEEDS = [["slower", 0.25], ["slow", 0.5], ["usual speed", 1], ["fast", 3], ["faster", 10]];
+const SPEEDS = [["slower", 0.25], ["slow", 0.5], ["normal speed", 1], ["fast", 3], ["faster", 10]];

@@ -28,7 +28,7 @@ function decodeReplay(of) {
     from: of.from_s, until: of.until_s, cut: of.cut, flows: of.flows,
     flow, kind, link, arrived: starts, began, ended, outcome, longest, changes, colours,
     // Median time of a packet on a link.
-    usual: travel.length ? travel[travel.length >> 1] / PICOSECONDS : 0,
+    typical: travel.length ? travel[travel.length >> 1] / PICOSECONDS : 0,
   };
 }
 

@@ -47,7 +47,7 @@ pub struct NoPath;
 
 impl fmt::Display for NoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "too little was acknowledged to tell anything: {MIN_ACKNOWLEDGED} packets are the least")
+        write!(f, "too little was acknowledged: the minimum is {MIN_ACKNOWLEDGED} packets")
     }
 }
 

@@ -50,10 +50,9 @@ pub enum RecordingError {
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Capture => write!(
-                f,
-                "it is a packet capture, which does not say what the sender took for lost; {WANTED}"
-            ),
+            Self::Capture => {
+                write!(f, "it is a packet capture, which lacks the sender's loss detection; {WANTED}")
+            }
             Self::Json(error) => write!(f, "it is no recording ({error}); {WANTED}"),
             Self::NoTrace => write!(f, "it has no trace of a sender; {WANTED}"),
             Self::Event(number) => write!(
@@ -105,7 +104,7 @@ impl Recording {
     }
 
     /// Returns the share of retransmissions among the packets sent.
-    pub fn resent(&self) -> f64 {
+    pub fn retransmitted(&self) -> f64 {
         let again = self.packets.iter().filter(|packet| packet.again).count();
         again as f64 / self.packets.len().max(1) as f64
     }

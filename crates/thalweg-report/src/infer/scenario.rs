@@ -19,8 +19,7 @@ pub fn scenario(
     host: Option<&str>,
     registry: &Registry,
 ) -> Result<String, TextError> {
-    let mut text =
-        String::from("# The path that a recording was made on, as far as its sender could tell.\n\n");
+    let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
     let (description, live) = registry.read_scheme(&recording.scheme, Place::Live)?;
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
@@ -59,7 +58,7 @@ pub fn scenario(
     } else {
         String::new()
     };
-    let _ = writeln!(text, "reverse = {{ {back}loss = 0 }} # what is lost on the way back does not show\n");
+    let _ = writeln!(text, "reverse = {{ {back}loss = 0 }} # losses on the reverse path are invisible\n");
     let _ = writeln!(text, "[[flow]]\nname = \"transfer\"\nfrom = \"here\"\nto = \"there\"");
     let _ = writeln!(text, "scheme = \"{name}\"\nworkload = \"bulk\"");
     if let Some(host) = host {

@@ -162,7 +162,7 @@ fn words(
         None => "\nNo run is complete: there is nothing to compare.\n".to_owned(),
         Some(1) => String::new(),
         Some(runs) if summaries().all(|summary| summary.different == 1) => format!(
-            "\nThe {runs} runs of each scheme are the same: they count as one, which tells nothing of chance.\n"
+            "\nThe {runs} runs of each scheme are the same: they count as one, and show no random variation.\n"
         ),
         Some(runs) => format!(
             "\nMeans over {runs} runs {} 95 % intervals; every scheme met the same random numbers.\n",
@@ -177,7 +177,7 @@ fn words(
     }
     if runs == Some(1) {
         words.push_str(
-            "These are single runs: --reps 5 tells whether the differences are more than chance.\n",
+            "These are single runs: --reps 5 shows whether the differences are more than chance.\n",
         );
     }
     style.folded(&words)

@@ -524,7 +524,7 @@ fn wasted(schemes: &[SchemeResults]) -> String {
         .collect();
     match much.as_slice() {
         [] => String::new(),
-        much => format!(" Lost on the way, of all that was sent: {}.", much.join(", ")),
+        much => format!(" Lost on the path, of all that was sent: {}.", much.join(", ")),
     }
 }
 

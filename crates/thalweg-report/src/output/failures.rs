@@ -18,8 +18,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
         let first = ends().reduce(f64::min)?;
         let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
         Some(format!(
-            "The sender of {} of {} of `{name}` ({with}) gave up, the first after {}: the receiver was silent, or acknowledged what had not been \
-             sent to it.",
+            "The sender of {} of {} of `{name}` ({with}) aborted, the first after {}: the receiver did not respond, or acknowledged unsent data.",
             ends().count(),
             counted(flows().count() as u64, "flow"),
             seconds(first),
@@ -44,8 +43,8 @@ mod tests {
         let mut result = result(1, 75);
         assert!(remarks(result.clone()).is_empty());
         result.flows.last_mut().unwrap().failed = Some(Time::ZERO + Duration::from_millis(6100));
-        let expected = "The sender of 1 of 1 flow of `bold` (cubic) gave up, the first after 6.100 s: the receiver was silent, or \
-                        acknowledged what had not been sent to it.";
+        let expected = "The sender of 1 of 1 flow of `bold` (cubic) aborted, the first after 6.100 s: the receiver did not respond, or \
+                        acknowledged unsent data.";
         assert_eq!(remarks(result), [expected]);
     }
 }

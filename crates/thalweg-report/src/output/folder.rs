@@ -48,7 +48,7 @@ impl fmt::Display for FolderError {
             Self::NotAFolder(path) => write!(f, "`{}` is not a folder", path.display()),
             Self::UnrelatedFiles { target, found } => write!(
                 f,
-                "`{}` holds `{}`, which is not part of results; choose a new folder, or move that away",
+                "`{}` holds `{}`, which is not part of results; choose a new folder, or move that file",
                 target.display(),
                 Style::UNICODE.clean(found)
             ),
@@ -355,7 +355,7 @@ const PAPER_FILES: &[(&str, &str)] = &[
     ("summary.txt", "the results as tables, beside the published values, and the claims"),
     (RESULTS, "the same as one JSON document"),
     ("version.txt", "the program's version"),
-    (REPORT, "all of it as a page for the browser, if it was asked for"),
+    (REPORT, "all of it as a page for the browser, if requested"),
     ("runs/", "the results of each run with its scenario, and series where there are figures;"),
     ("", "`thalweg run` runs such a scenario, `thalweg rerun` checks the numbers of such a folder"),
 ];

@@ -31,7 +31,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         let help = if is_live_media {
             "give its source a lower rate"
         } else {
-            "a scheme that losses slow down, such as `cubic`, keeps to what arrives"
+            "a loss-based scheme, such as `cubic`, adapts to the delivered rate"
         };
         let group_label = match scheme {
             Some(scheme) => format!("{}, `{}`", style.clean(scheme), style.clean(&first.name)),
@@ -73,7 +73,7 @@ mod tests {
         assert!(warnings(250).is_empty());
         // 1000 packets in the 25 s measured.
         let expected = "99.8 % of the packets of `bold` (cubic) were lost: it sent 40 a second, and 0.1 arrived; \
-                        a scheme that losses slow down, such as `cubic`, keeps to what arrives.";
+                        a loss-based scheme, such as `cubic`, adapts to the delivered rate.";
         assert_eq!(warnings(998), [expected]);
     }
 }

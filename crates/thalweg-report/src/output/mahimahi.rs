@@ -35,7 +35,7 @@ impl fmt::Display for NoTrace {
             }
             Self::TooLong { lines } => write!(
                 f,
-                "the trace would have {lines} lines; {MAX_LINES} is the most: take a shorter duration"
+                "the trace would have {lines} lines; the maximum is {MAX_LINES}: use a shorter duration"
             ),
         }
     }

@@ -73,13 +73,13 @@ fn until_text(until: &Until, document: &Document, style: Style) -> String {
             )
         }
         Some(widest) => format!(
-            "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {target} was asked for; allow more with \
+            "NOT REACHED: after {runs} runs the 95 % interval of {word} is {widest}{of}, where {target} was requested; raise \
              --max-reps."
         ),
         None if until.is_always_zero(document) => format!(
-            "NOT REACHED: {word} is 0 in each of {runs} runs, and an interval is a share of the mean: ask for another metric."
+            "NOT REACHED: {word} is 0 in each of {runs} runs, and an interval is a share of the mean: choose another metric."
         ),
-        None => format!("NOT REACHED: nothing in {runs} runs has {word}: ask for another metric."),
+        None => format!("NOT REACHED: nothing in {runs} runs has {word}: choose another metric."),
     }
 }
 
@@ -298,7 +298,7 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
     let runs = match (summary.runs, summary.different) {
         (1, _) => "One run".to_owned(),
         (runs, 1) => {
-            format!("The {runs} runs are the same: they count as one, which tells nothing of chance")
+            format!("The {runs} runs are the same: they count as one, and show no random variation")
         }
         (runs, _) => format!("Means over {runs} runs {} 95 % intervals", style.plus_minus()),
     };

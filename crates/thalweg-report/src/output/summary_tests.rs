@@ -24,11 +24,11 @@ fn a_run_reads_at_once() {
 Two and one
 30 s simulated, the first 5 s not counted; seed 1
 
-Flow        Goodput   Share  Delay p50       p99  Resent   Lost  Limited by
------  ------------  ------  ---------  --------  ------  -----  ----------------------
-shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  1.2 %  congestion window 71 %
-shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms      12  1.2 %  congestion window 71 %
-bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms      12  1.2 %  congestion window 71 %
+Flow        Goodput   Share  Delay p50       p99  Retransmitted   Lost  Limited by
+-----  ------------  ------  ---------  --------  -------------  -----  ----------------------
+shy.1  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms             12  1.2 %  congestion window 71 %
+shy.2  10.00 Mbit/s  10.5 %   12.00 ms  20.00 ms             12  1.2 %  congestion window 71 %
+bold   75.00 Mbit/s  78.9 %   18.00 ms  26.00 ms             12  1.2 %  congestion window 71 %
 
 Group  Scheme  Flows       Goodput  Delay p50       p99    Jain  Variance (kbit/s)^2   Lost
 -----  ------  -----  ------------  ---------  --------  ------  -------------------  -----
@@ -214,7 +214,7 @@ fn runs_that_are_all_alike_leave_nothing_to_chance() {
     assert!(text.contains("Difference to a"), "{text}");
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        joined.contains("more than a; the runs do not differ in this, which tells nothing of chance."),
+        joined.contains("more than a; the runs do not differ in this, and show no random variation."),
         "{text}"
     );
     assert!(!text.contains("zero"), "{text}");

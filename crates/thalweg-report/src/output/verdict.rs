@@ -193,7 +193,7 @@ impl Decision<'_> {
         let shares: Vec<String> = self.criterion.from_warmup.iter().map(share).collect();
         let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
         format!(
-            "the goodput of {} counts data that came during the warm-up and was held back by losses being repaired; set a later \
+            "the goodput of {} counts data that came during the warm-up and was delayed by loss recovery; set a later \
              `warmup`, or a longer `duration`.",
             listed(&shares)
         )
@@ -256,7 +256,7 @@ impl Decision<'_> {
             }
             Certainty::SingleRun => {
                 let same = if lead.by.n > 1 {
-                    "; the runs do not differ in this, which tells nothing of chance"
+                    "; the runs do not differ in this, and show no random variation"
                 } else {
                     ""
                 };
@@ -312,7 +312,7 @@ impl Decision<'_> {
             [_] => format!(" {} is last with {}{ratio}.", last.scheme, value(last.mean)),
             names => {
                 let (nearer, farther) = (value(candidates[from].mean), value(last.mean));
-                format!(" {} are last with {nearer} to {farther}, and not told apart.", listed(names))
+                format!(" {} are last with {nearer} to {farther}, and not distinguishable.", listed(names))
             }
         }
     }

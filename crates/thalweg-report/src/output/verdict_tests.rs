@@ -99,7 +99,7 @@ fn runs_that_are_the_same_are_one_run() {
     // Runs may differ in other metrics.
     let verdict = goodput(&[("a", &[70, 70, 70]), ("b", &[75, 75, 75])], MARGIN);
     assert_eq!(verdict.certainty, Certainty::SingleRun);
-    assert!(verdict.sentence.contains("tells nothing of chance"), "{}", verdict.sentence);
+    assert!(verdict.sentence.contains("show no random variation"), "{}", verdict.sentence);
 }
 
 #[test]
@@ -338,12 +338,12 @@ fn the_last_one_is_held_to_what_the_first_one_is_held_to() {
         "d is last with 41.00 Mbit/s, of which the first has 2.3 times as much."
     );
     // Within the margin, and not significant.
-    let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not told apart.";
+    let together = "c and d are last with 41.20 Mbit/s to 41.00 Mbit/s, and not distinguishable.";
     assert!(
         last(&[20, 21, 22], &[20, 21, 22], MARGIN)
-            .ends_with("c and d are last with 41.00 Mbit/s to 41.00 Mbit/s, and not told apart.")
+            .ends_with("c and d are last with 41.00 Mbit/s to 41.00 Mbit/s, and not distinguishable.")
     );
-    assert!(last(&[20, 25, 22], &[24, 19, 21], MARGIN).ends_with("and not told apart."), "{together}");
+    assert!(last(&[20, 25, 22], &[24, 19, 21], MARGIN).ends_with("and not distinguishable."), "{together}");
     assert!(last(&[30, 31, 32], &[20, 21, 22], 0.01).starts_with("d is last"));
 }
 
@@ -362,7 +362,7 @@ fn heavy_loss_is_reported_with_goodput() {
         about(&found, "goodput").sentence.clone()
     };
     assert!(
-        goodput_sentence(950).ends_with(" Lost on the way, of all that was sent: floods 95.0 %."),
+        goodput_sentence(950).ends_with(" Lost on the path, of all that was sent: floods 95.0 %."),
         "{}",
         goodput_sentence(950)
     );

@@ -62,12 +62,12 @@ fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, content
     let note = match runs {
         None => "No run is complete: there is nothing to compare.".to_owned(),
         Some(1) => {
-            "These are single runs: <code>--reps 5</code> tells whether the differences are more than chance."
+            "These are single runs: <code>--reps 5</code> shows whether the differences are more than chance."
                 .to_owned()
         }
         Some(runs) if same => {
             format!(
-                "The {runs} runs of each scheme are the same: they count as one, which tells nothing of chance."
+                "The {runs} runs of each scheme are the same: they count as one, and show no random variation."
             )
         }
         Some(runs) => format!(
@@ -280,7 +280,7 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
         (format!("Jain {jain}"), format!("most: {}; least: {}", words(most), words(least)))
     };
     let text = if main.starts_with("Jain") { text } else { format!("{text}; Jain's index {jain}") };
-    Card { subject: "Who got it".to_owned(), main, text, sure: None }
+    Card { subject: "Shares".to_owned(), main, text, sure: None }
 }
 
 fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
@@ -290,7 +290,7 @@ fn certainty_card(runs: &[Run], goodput: Option<Estimate>) -> Card {
         (1, _) | (_, None) => Card {
             subject,
             main: "one run".to_owned(),
-            text: "exact for this seed; <code>--reps 5</code> tells what chance does".to_owned(),
+            text: "exact for this seed; <code>--reps 5</code> shows the random variation".to_owned(),
             sure: Some(("unknown", "Chance unknown")),
         },
         (count, Some(relative)) => Card {

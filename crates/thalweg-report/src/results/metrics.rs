@@ -46,7 +46,7 @@ metrics! {
     Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));
 
     /// Time from the start to the delivery of the last byte of a finite flow; over the whole run.
-    Completion = Line::new("completion_s", Unit::Time).shown("Took", "", FLOWS.and(PAGE))
+    Completion = Line::new("completion_s", Unit::Time).shown("Duration", "", FLOWS.and(PAGE))
         .of_flow(|of| of.flow.finished.map(|end| end.since(of.flow.start).as_secs_f64()));
 
     /// Transfers completed after the warm-up: finite flows, each transfer of Poisson arrivals, each exchange of request
@@ -214,7 +214,7 @@ metrics! {
     Sent = Line::new("sent_packets", Unit::Packets).shown("Sent", "", PAGE).summed()
         .of_flow(|of| count(of.flow.sent_packets));
     /// Retransmitted data packets.
-    Retransmissions = Line::new("retransmissions", Unit::Packets).shown("Resent", "", FLOWS.and(PAGE).and(MEANS)).summed()
+    Retransmissions = Line::new("retransmissions", Unit::Packets).shown("Retransmitted", "", FLOWS.and(PAGE).and(MEANS)).summed()
         .of_flow(|of| count(of.flow.retransmissions));
     /// Expiries of the retransmission timer.
     Timeouts = Line::new("timeouts", Unit::Count).shown("Time-outs", "", PAGE).summed()

@@ -25,18 +25,18 @@ pub struct Known {
     /// Value at the end.
     pub last: Option<f64>,
     /// Minimum value.
-    pub least: Option<f64>,
+    pub min: Option<f64>,
     /// Maximum value.
-    pub most: Option<f64>,
+    pub max: Option<f64>,
 }
 
 impl StateVisit {
     pub(super) fn of(visit: &sim::StateVisit) -> Self {
         let finite = |value: f64| value.is_finite().then_some(value);
         let known = |known: &sim::Known| {
-            let sim::Known { name, first, last, least, most } = *known;
-            let [first, last, least, most] = [first, last, least, most].map(finite);
-            (name.to_owned(), Known { first, last, least, most })
+            let sim::Known { name, first, last, min, max } = *known;
+            let [first, last, min, max] = [first, last, min, max].map(finite);
+            (name.to_owned(), Known { first, last, min, max })
         };
         Self {
             state: visit.state.to_owned(),

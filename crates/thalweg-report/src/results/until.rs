@@ -152,7 +152,7 @@ impl FromStr for Goal {
         })?;
         if share < metric.exactness() {
             let least = metric.exactness() * 100.0;
-            return Err(format!("percentiles are exact to {least} %: ask for no less, or for a mean"));
+            return Err(format!("percentiles are exact to {least} %: request no less, or a mean"));
         }
         Ok(Self { metric, share })
     }

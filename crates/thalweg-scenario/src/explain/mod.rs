@@ -66,7 +66,7 @@ fn gates(spec: &Spec, out: &mut String) {
         let (what, ageing) = match &gate.config {
             GateConfig::Congestion(config) => {
                 let what =
-                    format!("under congestion stops a priority every {}, from the lowest up", config.check);
+                    format!("under congestion pauses one more priority every {}, lowest first", config.check);
                 (what, config.ageing)
             }
             GateConfig::Slots(config) => {
@@ -75,9 +75,10 @@ fn gates(spec: &Spec, out: &mut String) {
                 (format!("one flow at a time, for {} by priority", turns.join(", ")), config.ageing)
             }
         };
-        let ageing = ageing.after.map_or(String::new(), |after| format!("; who waits {after} moves up"));
-        let timers = if gate.pause.freezes_timer { "stand still" } else { "run on" };
-        let _ = writeln!(out, "  {}: {what}{ageing}; timers of stopped flows {timers}", node.name);
+        let ageing =
+            ageing.after.map_or(String::new(), |after| format!("; a flow that waits for {after} moves up"));
+        let timers = if gate.pause.freezes_timer { "are frozen" } else { "keep running" };
+        let _ = writeln!(out, "  {}: {what}{ageing}; timers of paused flows {timers}", node.name);
     }
 }
 
@@ -99,20 +100,20 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     if let Some(offered) = offered(group) {
         let all = offered.as_f64() * f64::from(group.count);
         let (flows, rate) = path.most_loaded_direction(spec, group);
-        let line = if path.is_single { "the slowest line" } else { "the line that most of it crosses" };
+        let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
         let _ = writeln!(
             out,
-            "    offers {} in the long run, {} % of {line}",
+            "    offers {} on average, {} % of {line}",
             Rate::from_bits_per_sec(all as u64),
             percent_of(offered.as_f64() * flows, rate)
         );
     }
     let pairs = group.ends().len();
     if pairs > 1 {
-        let note = if path.is_single { "" } else { "; the way with the longest round trip" };
+        let note = if path.is_single { "" } else { "; the path with the longest round trip" };
         let _ = writeln!(out, "    between {pairs} pairs of nodes{note}");
     } else if !path.is_single {
-        let _ = writeln!(out, "    by several ways, of which one");
+        let _ = writeln!(out, "    over several paths, one of which is shown");
     }
     let first = path.forward.first().map_or(group.from, |&hop| {
         let link = &spec.links[hop as usize / 2];
@@ -123,7 +124,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         let link = &spec.links[hop as usize / 2];
         stops.push(name(if hop.is_multiple_of(2) { link.b } else { link.a }));
     }
-    let own = if group.access.is_some() { ", with hosts of their own at both ends" } else { "" };
+    let own = if group.access.is_some() { ", including access links at both ends" } else { "" };
     let hops = path.forward.len() + if group.access.is_some() { 2 } else { 0 };
     let links = if hops == 1 { "link" } else { "links" };
     let _ = writeln!(out, "    {}: {hops} {links}{own}", shown(&stops));
@@ -135,7 +136,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
             name(if hop.is_multiple_of(2) { link.b } else { link.a })
         }));
         let links = if path.backward.len() == 1 { "link" } else { "links" };
-        let _ = writeln!(out, "    back by {}: {} {links}", shown(&stops), path.backward.len());
+        let _ = writeln!(out, "    reverse path {}: {} {links}", shown(&stops), path.backward.len());
     }
     let (packet, _) = packet_sizes(&group.transport);
     let _ = writeln!(
@@ -152,16 +153,16 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         let _ = write!(when, ", spread over {}", group.spread);
     }
     if !group.stagger.is_zero() {
-        let _ = write!(when, ", each {} after the one before", group.stagger);
+        let _ = write!(when, ", one every {}", group.stagger);
     }
     if let Some(stop) = group.stop {
         let _ = write!(when, ", stops at {stop}");
     }
     if !group.overhead.is_zero() {
-        let _ = write!(when, "; its hosts take up to {} for each packet", group.overhead);
+        let _ = write!(when, "; host overhead up to {} per packet", group.overhead);
     }
     if let Some(delay) = group.control_channel {
-        let _ = write!(when, "; acknowledgements come back out of band in {delay}");
+        let _ = write!(when, "; acknowledgements return out of band after {delay}");
     }
     let _ = writeln!(out, "    {when}");
     if let Some(host) = &group.host {
@@ -171,19 +172,19 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         let _ = writeln!(out, "    {}", reading(spec));
     }
     if let Some(how) = group.misbehaviour {
-        let _ = writeln!(out, "    its receivers act against the rules: {}", misbehaviour(how));
+        let _ = writeln!(out, "    misbehaving receivers: {}", misbehaviour(how));
     }
 }
 
 fn misbehaviour(how: Misbehaviour) -> &'static str {
     match how {
-        Misbehaviour::DividesAcks => "they acknowledge each segment in eight parts",
+        Misbehaviour::DividesAcks => "they acknowledge each segment eight times, in parts",
         Misbehaviour::RepeatsAcks => "they acknowledge each segment four times",
-        Misbehaviour::ConcealsLoss => "they acknowledge what is missing, and never deliver it",
+        Misbehaviour::ConcealsLoss => "they acknowledge missing segments, and never deliver them",
         Misbehaviour::Optimistic => {
-            "they acknowledge what is missing, and eight segments that have not come yet"
+            "they acknowledge missing segments, and eight segments that have not arrived yet"
         }
-        Misbehaviour::ConcealsMarks => "they do not tell of marks of congestion",
+        Misbehaviour::ConcealsMarks => "they do not echo congestion marks",
     }
 }
 
@@ -195,7 +196,7 @@ fn workload(workload: &WorkloadSpec) -> String {
         WorkloadSpec::Telnet { packet, gap } => format!("{packet} with gaps of {gap} on average"),
         WorkloadSpec::Rounds { size, rounds, think } => {
             let rounds = rounds.map_or_else(String::new, |rounds| format!("{rounds} "));
-            format!("{rounds}rounds of {size} from each flow, {think} between them")
+            format!("{rounds}rounds of {size} from each flow, {think} apart")
         }
         WorkloadSpec::OnOff { on, off, rate, random, shape, .. } => {
             let rate = rate.map_or_else(|| "all it can".to_owned(), |rate| rate.to_string());
@@ -211,7 +212,7 @@ fn workload(workload: &WorkloadSpec) -> String {
             format!("transfers of {}, {gap} apart on average", sizes(size))
         }
         WorkloadSpec::RequestResponse { request, response, think } => {
-            format!("requests of {request}, answers of {}, {think} to think", sizes(response))
+            format!("requests of {request}, responses of {}, think time {think}", sizes(response))
         }
         WorkloadSpec::List(list) => {
             let bytes = list.all().iter().fold(0u64, |sum, (_, size)| sum.saturating_add(size.get()));
@@ -226,11 +227,11 @@ fn workload(workload: &WorkloadSpec) -> String {
 /// Describes the hosts of a group.
 fn hosts(host: &HostSpec) -> String {
     let mut text = format!(
-        "hosts: woken {} late (one in a hundred {}), {} a call, {} and {} a byte for each packet",
+        "hosts: wake-up latency {} (p99 {}), {} per system call, {} per packet and {} per byte",
         host.late, host.late_p99, host.call, host.packet_cost, host.byte_cost
     );
-    if !host.away.is_zero() {
-        let _ = write!(text, ", away for {} every {}", host.away, host.away_every);
+    if !host.preemption.is_zero() {
+        let _ = write!(text, ", preempted for {} every {}", host.preemption, host.preemption_every);
     }
     text
 }
@@ -243,7 +244,7 @@ fn reading(spec: &ReadingSpec) -> String {
     };
     let mut text = format!("the sink reads {}", rate(spec.rate));
     for change in &spec.changes {
-        let described = if change.announced { " and says so" } else { "" };
+        let described = if change.announced { " (announced)" } else { "" };
         let _ = write!(text, ", from {} {}{described}", change.at, rate(change.rate));
     }
     text
@@ -255,7 +256,7 @@ fn sizes(size: &SizeSpec) -> String {
         SizeSpec::Exponential { mean } => format!("{mean} on average (exponential)"),
         SizeSpec::Pareto { min, shape, max } => format!("{min} to {max} (Pareto, shape {shape})"),
         SizeSpec::LogNormal { median, sigma } => {
-            format!("{median} in the middle (log-normal, sigma {sigma})")
+            format!("median {median} (log-normal, sigma {sigma})")
         }
         SizeSpec::Uniform { min, max } => format!("{min} to {max} (uniform)"),
         SizeSpec::Table(points) => {
@@ -293,12 +294,12 @@ fn varies(variation: &VariationSpec) -> String {
             (format!("{mean} on average"), format!("normal, deviation {deviation}{}", cut(max)))
         }
         TimeSpec::LogNormal { median, sigma, max } => {
-            (format!("{median} in the middle"), format!("log-normal, sigma {sigma}{}", cut(max)))
+            (format!("median {median}"), format!("log-normal, sigma {sigma}{}", cut(max)))
         }
         TimeSpec::Pareto { min, shape, max } => {
             (format!("{min} or more"), format!("Pareto, shape {shape}{}", cut(max)))
         }
-        TimeSpec::Wifi { average } => (format!("{average} by its name"), "as Wi-Fi".to_owned()),
+        TimeSpec::Wifi { average } => (format!("average {average}"), "Wi-Fi".to_owned()),
         TimeSpec::Quantiles(times) => {
             let end = |time: Option<&Duration>| time.copied().unwrap_or_default();
             (format!("{} to {}", end(times.first()), end(times.last())), "measured".to_owned())
@@ -317,7 +318,7 @@ fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &
     let there = line(spec, paths, number, false);
     let _ = writeln!(out, "  {} ({} - {}): {there}", link.name, ends[0], ends[1]);
     if link.forward != link.backward {
-        let _ = writeln!(out, "    back: {}", line(spec, paths, number, true));
+        let _ = writeln!(out, "    reverse: {}", line(spec, paths, number, true));
     }
 }
 
@@ -332,7 +333,7 @@ fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
         let mut lines = line(spec, paths, number, false);
         let back = line(spec, paths, number, true);
         if back != lines {
-            let _ = write!(lines, "\n    back: {back}");
+            let _ = write!(lines, "\n    reverse: {back}");
         }
         let at = *place.entry(lines.clone()).or_insert(described.len());
         match described.get_mut(at) {
@@ -346,7 +347,7 @@ fn alike(spec: &Spec, paths: &Paths, out: &mut String) {
         let _ = writeln!(out, "  {name}{more}: {lines}");
     }
     if kinds > MAX_LINKS {
-        let _ = writeln!(out, "  ... and {} kinds more", kinds - MAX_LINKS);
+        let _ = writeln!(out, "  ... and {} more kinds", kinds - MAX_LINKS);
     }
 }
 
@@ -380,10 +381,10 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
                 Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
-            let _ = write!(text, "; {kind} of {size}, crossed by acknowledgements alone");
+            let _ = write!(text, "; {kind} of {size}, used by acknowledgements only");
         }
         Some(size) if packet == 0 => {
-            let _ = write!(text, "; {kind} of {size}, crossed by no flow");
+            let _ = write!(text, "; {kind} of {size}, used by no flow");
         }
         Some(size) => {
             let _ = write!(
@@ -411,23 +412,23 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
             let percent = |share: &f64| (share * 1e10).round() / 1e8;
             let _ = write!(
                 text,
-                "; loses packets by {} %, correlated by {} %",
+                "; loses {} % of packets, with correlation {} %",
                 percent(probability),
                 percent(correlation)
             );
         }
         LossSpec::Periodic { every } => {
-            let _ = write!(text, "; loses one packet of {every}");
+            let _ = write!(text, "; loses one packet in {every}");
         }
         LossSpec::BitErrors { rate } => {
-            let _ = write!(text, "; loses packets by bit errors of {rate:e}");
+            let _ = write!(text, "; bit error rate {rate:e}");
         }
         LossSpec::List(packets) => {
-            let _ = write!(text, "; loses {} packets of a list", packets.len());
+            let _ = write!(text, "; loses {} listed packets", packets.len());
         }
     }
     if !line.schedule.is_empty() {
-        let _ = write!(text, "; {} changes on the way", line.schedule.len());
+        let _ = write!(text, "; {} scheduled changes", line.schedule.len());
     }
     text
 }
@@ -439,14 +440,14 @@ fn beside(line: &DirectionSpec) -> String {
         let _ = write!(text, ", shaped to {rate} after bursts of {burst}");
     }
     for state in line.start_delay.sleep.iter() {
-        let _ = write!(text, ", {} to wake after {} of nothing", state.wake, state.after);
+        let _ = write!(text, ", {} to wake up after {} of idleness", state.wake, state.after);
     }
     if let Some(batch) = line.aggregation {
         let most = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
         let _ = write!(text, ", in batches{most} every {}", batch.every);
     }
     if let Some(periodic_variation) = line.periodic_variation {
-        let _ = write!(text, ", another rate and delay every {}", periodic_variation.every);
+        let _ = write!(text, ", a new rate and delay every {}", periodic_variation.every);
     }
     if line.ecn != EcnTreatment::Kept {
         let _ = write!(text, ", ECN \"{}\"", line.ecn.name());
@@ -471,40 +472,37 @@ fn describe_feedback(feedback: &FeedbackSpec) -> String {
     match &feedback.policy {
         PolicySpec::Seif(spec) => {
             let when = match spec.policy {
-                SeifPolicy::Static => format!("above {} % of it", percent(spec.threshold)),
+                SeifPolicy::Static => format!("above {} % occupancy", percent(spec.threshold)),
                 SeifPolicy::Reacting => "at a drop".to_owned(),
                 SeifPolicy::Dynamic { alpha, response, .. } => {
-                    format!("when more than {alpha} of what is free comes within {}", rounded(response))
+                    format!("when more than {alpha} of the free space arrives within {}", rounded(response))
                 }
             };
             let again = match (spec.filter, spec.policy) {
                 (false, _) => ", each time".to_owned(),
-                (true, SeifPolicy::Dynamic { .. }) => ", again when that was over".to_owned(),
-                (true, _) => format!(", again when it was below {} %", percent(spec.threshold)),
+                (true, SeifPolicy::Dynamic { .. }) => ", again after that has ended".to_owned(),
+                (true, _) => format!(", again after it was below {} %", percent(spec.threshold)),
             };
             let reach = spec.reach.map_or_else(String::new, |reach| format!(" within {reach} links"));
-            let mark = if spec.mark { ", unless another router has" } else { "" };
-            format!("seif: warns the sources{whom}{reach} {when}{again}{mark}, in {size} B")
+            let mark = if spec.mark { ", unless another router has done so" } else { "" };
+            format!("seif: warns the sources{whom}{reach} {when}{again}{mark}; messages of {size} B")
         }
         PolicySpec::SourceQuench(spec) if spec.on_drop => {
-            format!("source-quench: answers drops{whom}, in {size} B")
+            format!("source-quench: answers drops{whom}; messages of {size} B")
         }
         PolicySpec::SourceQuench(spec) => {
             format!(
-                "source-quench: answers packets{whom} from {} % of it on, in {size} B",
+                "source-quench: answers packets{whom} from {} % occupancy on; messages of {size} B",
                 percent(spec.threshold)
             )
         }
         PolicySpec::DecBit(spec) => {
-            format!(
-                "dec-bit: marks packets{whom} that wait while there are more than {} on average",
-                spec.threshold
-            )
+            format!("dec-bit: marks queued packets{whom} while the average queue exceeds {}", spec.threshold)
         }
         PolicySpec::Rations(spec) => {
             let target = percent(spec.target);
             format!(
-                "bbn: grants the sources{whom} rates for {target} % of the line every {}, in {size} B",
+                "bbn: grants the sources{whom} {target} % of the link rate every {}; messages of {size} B",
                 spec.interval
             )
         }

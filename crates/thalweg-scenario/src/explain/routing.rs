@@ -19,9 +19,9 @@ pub(super) fn explain(spec: &Spec, out: &mut String) {
         Metric::Weight => "least weight",
     };
     let several = match routing.paths {
-        Multipath::One => "of several that are as good one is taken",
-        Multipath::Flow => "of several that are as good a hash of the connection chooses at each router",
-        Multipath::Packet => "of several that are as good a hash of each packet chooses at each router",
+        Multipath::One => "one of several with equal cost is used",
+        Multipath::Flow => "of several with equal cost, a hash of the connection selects one at each router",
+        Multipath::Packet => "of several with equal cost, a hash of each packet selects one at each router",
     };
     let _ = writeln!(out, "\nRoutes: paths of {cost}; {several}.");
     for failure in routing.failures.iter().take(MAX_LISTED_FAILURES) {
@@ -32,9 +32,9 @@ pub(super) fn explain(spec: &Spec, out: &mut String) {
         let _ = writeln!(out, "  {name} fails at {at} {lasts}");
     }
     if routing.failures.len() > MAX_LISTED_FAILURES {
-        let _ = writeln!(out, "  ... and {} failures more", routing.failures.len() - MAX_LISTED_FAILURES);
+        let _ = writeln!(out, "  ... and {} more failures", routing.failures.len() - MAX_LISTED_FAILURES);
     }
     if !routing.failures.is_empty() {
-        let _ = writeln!(out, "  routes know of failures, and of their ends, after {}", routing.reroute);
+        let _ = writeln!(out, "  routes change {} after each failure and each repair", routing.reroute);
     }
 }

@@ -29,9 +29,9 @@ table! {
         /// The 99th percentile of the wake-up latency; the distribution is log-normal.
         late_p99: Duration = "late-p99" or r#""0 s""# => late_p99;
         /// The mean running time between two preemptions of the thread; "0 s" for never. Sleep does not count.
-        away_every: Duration = "away-every" or r#""0 s""# => away_every;
+        preemption_every: Duration = "preemption-every" or r#""0 s""# => preemption_every;
         /// The mean length of a preemption. Both times are exponentially distributed.
-        away: Duration = "away" or r#""0 s""# => away;
+        preemption: Duration = "preemption" or r#""0 s""# => preemption;
         /// The timer granularity: a sleeping thread sleeps at least this long unless a packet arrives.
         granularity: Duration = "granularity" or r#""0 s""# => granularity;
         /// Interrupt coalescing: after a batch of 16 packets or more the thread sleeps this long, regardless of
@@ -89,9 +89,9 @@ pub fn hosts() -> [(&'static str, String); 3] {
         (HostSpec::LINUX_SHARED, "One processor of it, shared with one thread that is always busy"),
     ];
     hosts.map(|(spec, about)| {
-        let HostSpec { late, late_p99, away, away_every, .. } = spec;
+        let HostSpec { late, late_p99, preemption, preemption_every, .. } = spec;
         let numbers = format!(
-            "wakes {late} late, {late_p99} at p99, and is away for {away} after each {away_every} of work"
+            "wakes {late} late, {late_p99} at p99, and is preempted for {preemption} after each {preemption_every} of work"
         );
         (HostName(spec).word(), format!("{about}: {numbers}"))
     })

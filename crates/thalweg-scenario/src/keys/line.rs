@@ -19,7 +19,7 @@ use thalweg_sim::spec::{DirectionSpec, Framing, LinkSpec, NatKind};
 
 table! {
     /// A link direction: a transmitter with its queue, and a wire.
-    Line "line" for DirectionSpec {
+    Line "link direction" for DirectionSpec {
         /// The transmitter's rate.
         rate: Rate = "rate";
         /// The transmission opportunities over time, in place of `rate`: a mahimahi trace file beside the scenario
@@ -54,7 +54,7 @@ table! {
         /// Frame aggregation: packets arrive in batches; "none" for no aggregation.
         aggregation: OrNone<AggregationTable> = "aggregation" or r#""none""# => aggregation;
         /// A periodic variation of rate and delay; "none" for none.
-        periodic_variation: OrNone<PeriodicVariationTable> = "rhythm" or r#""none""# => periodic_variation;
+        periodic_variation: OrNone<PeriodicVariationTable> = "periodic-variation" or r#""none""# => periodic_variation;
         /// The treatment of ECN codepoints. "kept": unchanged, also by a tunnel that follows RFC 6040. "bleached":
         /// cleared to Not-ECT before the queue. "ect1-to-ect0": rewritten before the queue. "marks-lost": the queue's
         /// marks are lost, as in a simple tunnel. "tunnel-compatible": a tunnel whose outer header is Not-ECT

@@ -45,7 +45,7 @@ table! {
 table! {
     /// Periodic variation of a link, as over satellites in low orbits: at every multiple of a period, a new random rate
     /// and delay.
-    PeriodicVariationTable "rhythm" for PeriodicVariationSpec {
+    PeriodicVariationTable "periodic variation" for PeriodicVariationSpec {
         /// The period, 100 ms or more.
         every: Duration = "every" (required) => every;
         /// The relative deviation of the rate: uniform within this share above and below the link's rate.

@@ -60,8 +60,8 @@ table! {
         warmup: Duration = "warmup" or r#""0 s""# => warmup;
         /// The seed of all random streams: another seed gives another run of the same scenario.
         seed: u64 = "seed" or "1" => seed;
-        /// The order of simultaneous events: "lot" (random, favours no flow) or "order" (as in this file).
-        ties: TiesName = "ties" or r#""lot""# => ties;
+        /// The order of simultaneous events: "hash" (pseudorandom, favours no flow) or "order" (as in this file).
+        ties: TiesName = "ties" or r#""hash""# => ties;
         /// Files that this one builds on. Keys in this file take precedence; lists of tables are concatenated.
         include: Vec<At<String>> = "include";
         /// Defaults for all links, flows and schemes.
@@ -89,7 +89,7 @@ table! {
 scheme::words! {
     /// The order of simultaneous events, by name.
     TiesName: Ties {
-        "lot" => Ties::Hash,
+        "hash" => Ties::Hash,
         "order" => Ties::Order,
     }
 }
@@ -166,7 +166,7 @@ impl Decode for Interval {
                 if interval.is_zero() {
                     report
                         .error("scenario.range", value.span, "this time must be above zero")
-                        .help("to do without, say \"off\"");
+                        .help("to disable it, write \"off\"");
                     return None;
                 }
                 Some(Self(Some(interval)))

@@ -170,8 +170,7 @@ pub struct QueueTable {
 }
 
 /// The description of the key `feedback`, common to all queues.
-const FEEDBACK: &str = "What the router tells sources: \"none\", a kind of feedback, or a table; without it, what the schemes of \
-                        the flows want.";
+const FEEDBACK: &str = "Router feedback to sources: \"none\", a kind of feedback, or a table; default: the kind that the schemes of the flows accept.";
 
 impl Decode for QueueTable {
     fn expected() -> String {

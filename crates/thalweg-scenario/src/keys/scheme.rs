@@ -18,7 +18,7 @@ impl Common {
     /// The title of the table.
     pub const NAME: &'static str = "window scheme";
     /// The description of the table.
-    pub const ABOUT: &'static str = "What all window schemes share.";
+    pub const ABOUT: &'static str = "Options of all window schemes.";
 
     /// Returns the keys with their documentation.
     pub fn fields() -> Vec<Field> {

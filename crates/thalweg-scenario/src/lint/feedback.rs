@@ -25,12 +25,11 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
         };
         if !data_paths(checked, number).into_iter().flatten().any(sends_feedback) {
             let message = format!(
-                "`{}` listens to {} feedback, but no queue on its way gives it",
+                "`{}` accepts {} feedback, but no queue on its path sends it",
                 group.name,
                 kind.name()
             );
-            let help =
-                "a queue without `feedback` gives what the first flow over it listens to, if it has a limit";
+            let help = "a queue without `feedback` sends the kind that the first flow over it accepts, if it has a limit";
             report.warn("scenario.feedback", origin.scheme, message).help(help);
         }
     }
@@ -52,11 +51,11 @@ pub(super) fn feedback_sources(checked: &Checked<'_>, report: &mut Report) {
             // A direction without data has no feedback to send; the opposite direction may have.
             if !crossing.is_empty() && !crossing.iter().any(|group| group.transport.understands(feedback)) {
                 let message = format!(
-                    "the queue of `{}` gives {} feedback, but no flow over it listens",
+                    "the queue of `{}` sends {} feedback, but no flow over it accepts it",
                     link.name,
                     feedback.policy.kind().name()
                 );
-                let help = "give a flow a scheme that listens; to = \"all\" sends messages that other schemes ignore";
+                let help = "give a flow a scheme that accepts feedback; to = \"all\" sends messages that other schemes ignore";
                 report.warn("scenario.feedback", origin.queue[back], message).help(help);
                 break;
             }

@@ -18,10 +18,8 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
         let mut behind =
             spec.groups.iter().zip(&checked.paths.groups).filter(|(group, _)| begins_at(group, node));
         if behind.clone().next().is_none() {
-            let message = format!("no flow begins at `{}`, so its gate has nothing to do", place.name);
-            report
-                .warn("scenario.gate", span, message)
-                .help("flows with `access` begin at hosts of their own");
+            let message = format!("no flow begins at `{}`, so its gate has no effect", place.name);
+            report.warn("scenario.gate", span, message).help("flows with `access` begin at separate hosts");
             continue;
         }
         let at_once = behind.clone().find(|(group, _)| {
@@ -44,7 +42,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
             matches!(place.gate.as_ref().map(|gate| &gate.config), Some(GateConfig::Congestion(_)));
         if is_congestion && priorities.all(|other| Some(other) == first) {
             let message = format!(
-                "all flows that begin at `{}` have one priority, so its gate lets all pass",
+                "all flows that begin at `{}` have one priority, so its gate never pauses any",
                 place.name
             );
             report
@@ -64,7 +62,7 @@ pub(super) fn gates(checked: &Checked<'_>, report: &mut Report) {
                 format!("a turn of `{}` has {turn}, but its round trip takes {rtt} at least", group.name);
             report
                 .warn("scenario.gate", span, message)
-                .help("a turn without an answer sends one window; usual is several round trips");
+                .help("a turn without an answer sends one window; typical: several round trips");
         }
     }
     if !serves_by_priority(spec) {

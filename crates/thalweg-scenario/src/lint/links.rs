@@ -23,7 +23,7 @@ pub(super) fn rates(checked: &Checked<'_>, report: &mut Report) {
         if dead {
             report
                 .error("scenario.rate", span, format!("{what} has no rate: nothing ever leaves it"))
-                .help("a `schedule` may stop and start a line; to take a link away, leave it out");
+                .help("a `schedule` may stop and start a link; to remove a link, delete it");
         }
         dead
     };
@@ -69,7 +69,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
                     about(bytes),
                     about(bdp)
                 );
-                let help = "most schemes do not fill a link with so small a queue; usual: \"1 bdp\"";
+                let help = "most schemes do not fill a link with so small a queue; typical: \"1 bdp\"";
                 report.warn("scenario.buffer", span, message).help(help);
                 break;
             }

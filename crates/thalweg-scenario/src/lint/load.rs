@@ -59,7 +59,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
             let offered = Rate::from_bits_per_sec(offered as u64);
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
-                    ("whose policer lets in", "what is beyond it is dropped, however fast the line is")
+                    ("whose policer lets in", "what is beyond it is dropped, however fast the link is")
                 }
                 (None, Some(shaper)) if shaper.rate == rate => ("whose shaper lets pass", GROWS),
                 _ => ("which carries", GROWS),
@@ -117,7 +117,7 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
                 );
                 report
                     .warn("scenario.buffer", span, message)
-                    .help("schemes that fill queues make all packets wait for that long; usual: \"1 bdp\"");
+                    .help("schemes that fill queues make all packets wait for that long; typical: \"1 bdp\"");
                 break;
             }
         }

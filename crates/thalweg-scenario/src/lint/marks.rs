@@ -126,7 +126,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
             .map(|of| format!("`{}`", of.name))
             .collect();
         let help = format!(
-            "`{}` hears of congestion by losses alone; queues that mark: {}",
+            "`{}` learns of congestion by losses alone; queues that mark: {}",
             group.transport.scheme,
             names.join(", ")
         );

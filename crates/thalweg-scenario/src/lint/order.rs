@@ -21,10 +21,8 @@ pub(super) fn late(checked: &Checked<'_>, report: &mut Report) {
                 && !variation.distribution.longest().is_zero()
         };
         if lines(checked, number).any(|line| line.variation.as_deref().is_some_and(passes)) {
-            let message = format!(
-                "packets of `{}` pass each other, and those that come late are taken for lost",
-                group.name
-            );
+            let message =
+                format!("packets of `{}` pass each other, and late ones are treated as lost", group.name);
             let help = "`rack = true` in the scheme's table finds losses by time, as real paths do here; or leave out `in-order = false`";
             report.warn("scenario.order", origin.scheme, message).help(help);
         }

@@ -26,7 +26,7 @@ pub(super) fn schemes(checked: &Checked<'_>, report: &mut Report) {
             && group.control_channel.is_none()
         {
             let message = format!(
-                "the acknowledgements of `{}` have 0 B, so they take no time on any line",
+                "the acknowledgements of `{}` have 0 B, so they take no time on any link",
                 group.name
             );
             report

@@ -73,7 +73,7 @@ pub(super) fn start(checked: &Checked<'_>, report: &mut Report) {
         // A short run keeps most of its time for measurement.
         let warmup = rounded(spec.duration / 4).min(Duration::from_secs(5));
         report.warn("scenario.warmup", origin.table, message).help(format!(
-            "means of a run without end are those after its start, say `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
+            "means of a run without end are those after its start: set `warmup = \"{warmup}\"`; \"0 s\" counts all on purpose"
         ));
     }
 }
@@ -193,7 +193,7 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
             );
             report
                 .warn("scenario.window", origin.scheme, message)
-                .help("the sender will never hear of the slow application; see `receive-window`");
+                .help("the sender will never notice the slow application; see `receive-window`");
         }
     }
 }

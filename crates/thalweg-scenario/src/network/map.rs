@@ -100,7 +100,7 @@ impl Map {
         if amid > 0 {
             let nowhere = self.places.iter().filter(|place| place.at.is_none()).count();
             parts.push(format!(
-                "{nowhere} of {} nodes have no coordinates and are taken to be amid their neighbours, which gives {amid} links their delay",
+                "{nowhere} of {} nodes have no coordinates and are placed between their neighbours, which gives {amid} links their delay",
                 self.places.len()
             ));
         }

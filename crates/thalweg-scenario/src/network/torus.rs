@@ -18,7 +18,7 @@ pub(super) fn draw(table: &Torus, span: Span, report: &mut Report) -> Option<Dra
         return None;
     }
     if nodes < 2 {
-        report.error("scenario.range", span, "this torus is one node, which has nobody to have a link to");
+        report.error("scenario.range", span, "this torus is one node, without neighbours");
         return None;
     }
     let mut edges = Vec::new();

@@ -34,10 +34,10 @@ impl PendingFeedback {
             }
             LinkLocation::Access(..) => {
                 if let Some(At { value: FeedbackChoice::Table(_), span }) = self.choice {
-                    let message = "an access line gives no feedback: only the queues of links do";
+                    let message = "an access link sends no feedback: only the queues of links do";
                     report
                         .error("scenario.feedback", span, message)
-                        .help("make the line a [[link]] to a node of its own");
+                        .help("make it a [[link]] to a separate node");
                 }
                 return;
             }
@@ -112,7 +112,7 @@ fn build(
             let (message, audience) = messages(&table.messages, report)?;
             let on_drop = table.on_drop.as_ref()?.value;
             if let Some(at) = table.threshold.as_ref().filter(|_| on_drop) {
-                let message = "a threshold has no effect where only drops are told";
+                let message = "a threshold has no effect where only drops are reported";
                 report.error("scenario.conflict", at.span, message);
             }
             if line.queue.limit() == Limit::Unlimited {

@@ -78,7 +78,7 @@ impl PendingQueue {
                     let message = format!(
                         "the queue holds nothing: {subject} {multiple} bdp, and the path has no delay to multiply its rate with"
                     );
-                    let help = "give the queue a size, such as queue = \"100 pkt\", or the line a `delay`";
+                    let help = "give the queue a size, such as queue = \"100 pkt\", or the link a `delay`";
                     report.error(code, self.span, message).help(help)
                 }
                 _ => report
@@ -208,7 +208,7 @@ impl Resolver<'_> {
             let message = format!("{what} has a rate and a trace");
             self.report
                 .error("scenario.conflict", rate.span, message)
-                .help("the trace tells the rate: leave `rate` out");
+                .help("the trace sets the rate: remove `rate`");
         }
         let rate = match (&line.rate, &capacity) {
             (_, Some(trace)) => trace.mean_rate(),
@@ -308,9 +308,9 @@ impl Resolver<'_> {
                     .error(
                         "scenario.conflict",
                         periodic_variation.span,
-                        "a rhythm, and a trace or a schedule that tells rate or delay",
+                        "`periodic-variation` conflicts with a trace or a schedule that sets rate or delay",
                     )
-                    .help("leave one of them out; a schedule may change losses beside a rhythm");
+                    .help("remove one of them; a schedule beside `periodic-variation` may change losses");
             }
         }
     }
@@ -366,9 +366,9 @@ impl Resolver<'_> {
                 self.report.error("scenario.missing", entry.span, "this schedule entry changes nothing");
             }
             if let (Some(new), true) = (&entry.rate, traced) {
-                let help = "an `outage` stops a traced line";
+                let help = "an `outage` stops a link with a trace";
                 self.report
-                    .error("scenario.conflict", new.span, "a traced line has no rate to change")
+                    .error("scenario.conflict", new.span, "a link with a trace has no rate to change")
                     .help(help);
             }
             let mut change = Change {

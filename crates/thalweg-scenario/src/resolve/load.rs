@@ -23,7 +23,7 @@ impl PendingLoad {
         let WorkloadSpec::Poisson { gap, size } = &mut group.workload else { return };
         if path.rate == Rate::MAX || path.rate.is_zero() {
             report
-                .error("scenario.load", self.span, "no line on the way has a rate to take a share of")
+                .error("scenario.load", self.span, "no link on the path has a rate for a share")
                 .help("give the load as a rate, such as \"30 Mbit/s\"");
             return;
         }

@@ -303,7 +303,7 @@ impl Resolver<'_> {
                 let message = "ports are those of an address translator, and there is none";
                 self.report
                     .error("scenario.conflict", at.span, message)
-                    .help("say which: nat = \"symmetric\"");
+                    .help("choose one: nat = \"symmetric\"");
             }
             let mut made = LinkSpec::new(name, [a, b], forward, backward);
             link.fill(&mut made);

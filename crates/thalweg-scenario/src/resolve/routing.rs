@@ -39,9 +39,7 @@ impl Resolver<'_> {
         let several = several.filter(|_| spec.routing.paths != Multipath::One).map(|paths| paths.span);
         let failures = document.failure.as_deref().map_or(&[][..], Vec::as_slice);
         if let Some(span) = several.or_else(|| Some(failures.first()?.span)) {
-            let help = format!(
-                "take this out, or let `{of}` tell sources nothing: its queue has `feedback = \"none\"` then"
-            );
+            let help = format!("remove this, or disable the feedback of `{of}`: `feedback = \"none\"`");
             self.report.error("scenario.routing", span, message).help(help);
             return;
         }

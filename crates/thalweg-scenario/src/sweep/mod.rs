@@ -170,7 +170,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     if let (Some(reps), Some(_)) = (&keys.reps, &keys.until) {
         report
             .error("sweep.value", reps.span, "`reps` and `until` do not go together")
-            .help("say one of them");
+            .help("set one of them");
     }
     if let (Some(most), None) = (&keys.max_reps, &keys.until) {
         report

@@ -123,7 +123,7 @@ pub(super) fn varied(
         None => {
             report
                 .error("sweep.value", span, "it needs `points`")
-                .help("say how many points there are, as points = 100");
+                .help("set the number of points, such as points = 100");
             None
         }
     };
@@ -268,7 +268,7 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
     for (position, one) in values.iter().enumerate() {
         if values[..position].iter().any(|other| other.text == one.text) {
             let span = Span::new(value.span.source, one.place.clone());
-            report.error("sweep.value", span, format!("{} stands here twice", one.text));
+            report.error("sweep.value", span, format!("{} is repeated", one.text));
             return None;
         }
     }

@@ -139,8 +139,8 @@ fn weights_of_directions_make_routes_that_differ_there_and_back() {
     assert_eq!((routes(&text("")).0, routes(&text("")).1), (vec![0], vec![1]));
     let (there, back, loaded) = routes(&text("reverse = { weight = 5 }"));
     assert_eq!((there, back), (vec![0], vec![2, 4]));
-    assert!(loaded.explain().contains("back by b -> c -> a: 2 links"), "{}", loaded.explain());
-    assert!(!routes(&text("")).2.explain().contains("back by"));
+    assert!(loaded.explain().contains("reverse path b -> c -> a: 2 links"), "{}", loaded.explain());
+    assert!(!routes(&text("")).2.explain().contains("reverse path"));
     let again = routes(&loaded.expanded());
     assert_eq!((again.0, again.1), (vec![0], vec![2, 4]));
     // The round trip includes both routes: 5 ms forward, 10 ms back.

@@ -61,7 +61,9 @@ fn late_hosts_are_random_and_ideal_ones_are_not() {
         load_text("hosts.toml", &text, Path::new(""), &[]).unwrap().explain()
     };
     assert!(!explained("\"linux-server\"").contains("nothing is random"));
-    assert!(!explained("{ away-every = \"40 ms\", away = \"65 us\" }").contains("nothing is random"));
+    assert!(
+        !explained("{ preemption-every = \"40 ms\", preemption = \"65 us\" }").contains("nothing is random")
+    );
     assert!(explained("{ packet = \"1 us\" }").contains("nothing is random"));
 }
 

@@ -102,7 +102,7 @@ fn lines_accept_shapers_sleep_aggregation_and_periodic_variation() {
         Some(AggregationSpec { every: ms(2), packets: Some(64) })
     );
     assert_eq!(
-        of("rhythm = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }")
+        of("periodic-variation = { every = \"15 s\", rate-spread = \"40 %\", delay-spread = \"20 ms\" }")
             .periodic_variation,
         Some(PeriodicVariationSpec {
             every: ms(15_000),
@@ -467,7 +467,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
             ControllerConfig::Bbn(bbn) => {
                 assert_eq!((bbn.window, bbn.lifetime, bbn.header), (window, Duration::from_secs(10), 52));
             }
-            ControllerConfig::Custom(ref custom) => panic!("{custom:?} is in no list"),
+            ControllerConfig::Dedicated(ref dedicated) => panic!("{dedicated:?} is in no list"),
             ControllerConfig::Seif(seif) => {
                 assert_eq!((seif.initial_window, seif.cut_back, seif.growth_windows), (window, 0.5, 1));
                 // Half of the maximum window.

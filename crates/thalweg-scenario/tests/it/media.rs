@@ -110,8 +110,7 @@ fn batches_hold_packets_for_half_of_their_interval() {
 /// over 600 periods.
 #[test]
 fn periodic_variation_changes_the_delay() {
-    let link =
-        "rate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nrhythm = { every = \"200 ms\", delay-spread = \"20 ms\" }";
+    let link = "rate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nperiodic-variation = { every = \"200 ms\", delay-spread = \"20 ms\" }";
     let result = run("120 s", link, &datagrams("1 Mbit/s"));
     let mean = result.flows[0].delay.mean.as_millis_f64();
     // Four standard errors; one is 20 ms / sqrt(12 * 600).
@@ -123,7 +122,7 @@ fn periodic_variation_changes_the_delay() {
 #[test]
 fn periodic_outages_reduce_the_rate() {
     let link = "rate = \"8 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"50 pkt\"\n\
-                rhythm = { every = \"500 ms\", rate-spread = \"50 %\", outage = \"50 ms\" }";
+                periodic-variation = { every = \"500 ms\", rate-spread = \"50 %\", outage = \"50 ms\" }";
     let result = run("200 s", link, &datagrams("30 Mbit/s"));
     let rate = result.links[0].bytes.get() as f64 * 8.0 / 200.0 / 1e6;
     // The rates between two outages have a standard error of 8 / sqrt(12 * 400).

@@ -32,7 +32,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(boundary) = &mut self.boundary else { return false };
         let last = &mut boundary.last[link as usize];
         if arrives < *last {
-            self.put_off_order(link, packet, arrives);
+            self.insert_out_of_order(link, packet, arrives);
             return true;
         }
         let mut number = 0;

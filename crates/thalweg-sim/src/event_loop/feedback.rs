@@ -99,7 +99,7 @@ impl<T: Tracing> EventLoop<T> {
         let mut goes = is_free && self.network.can_send(link);
         let is_seen = goes && self.sees_all(link);
         if !goes || is_seen {
-            self.store(link, packet, !goes);
+            self.enqueue(link, packet, !goes);
         }
         if is_seen {
             goes = self.dequeue(link).0.is_some();

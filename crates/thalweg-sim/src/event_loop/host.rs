@@ -107,7 +107,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_host(&mut self, number: u32) {
         let Some(host) = self.processor(number) else { return self.run_thread(number) };
         match host.job.take() {
-            Some(Job::Receive { endpoint, packet }) => self.hand_over(endpoint, packet),
+            Some(Job::Receive { endpoint, packet }) => self.deliver_to_endpoint(endpoint, packet),
             Some(Job::Send { endpoint, pdu }) => {
                 self.send(endpoint, &pdu);
                 // The endpoint may have more; the others come first.

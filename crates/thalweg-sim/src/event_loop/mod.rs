@@ -358,14 +358,14 @@ impl<T: Tracing> EventLoop<T> {
         let number = self.network.packets.get(packet).destination();
         let id = self.numbers.end(number).unwrap_or_else(|| self.make_end(number));
         if self.endpoints[id as usize].path.host == NONE {
-            self.hand_over(id, packet);
+            self.deliver_to_endpoint(id, packet);
         } else {
             self.deliver_to_host(id, packet);
         }
     }
 
     /// Delivers a packet to its endpoint.
-    pub(crate) fn hand_over(&mut self, id: EndpointId, packet: u32) {
+    pub(crate) fn deliver_to_endpoint(&mut self, id: EndpointId, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
         self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, header, 1));

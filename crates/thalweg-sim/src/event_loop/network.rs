@@ -95,22 +95,22 @@ impl<T: Tracing> EventLoop<T> {
         } else if is_free && self.network.can_pass(link) {
             self.transmit_in_general(link, packet, size);
         } else {
-            self.enqueue(link, packet);
+            self.queue_or_pass_through(link, packet);
         }
     }
 
     /// Handles a packet at a busy transmitter, or at one that sees every packet.
     #[inline(never)]
-    fn enqueue(&mut self, link: u32, packet: u32) {
+    fn queue_or_pass_through(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
             QueueMode::Queue => {
                 let transmitter = &self.network.transmitters[link as usize];
                 let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
                 if is_free && self.network.can_send(link) {
-                    self.show(link, packet);
+                    self.pass_through_queue(link, packet);
                 } else {
-                    self.store(link, packet, true);
-                    self.settle(link);
+                    self.enqueue(link, packet, true);
+                    self.flush_dropped(link);
                 }
             }
             QueueMode::UnboundedFifo => {
@@ -124,14 +124,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles a packet at an idle transmitter whose discipline sees every packet.
     #[cold]
-    fn show(&mut self, link: u32, packet: u32) {
-        self.store(link, packet, false);
+    fn pass_through_queue(&mut self, link: u32, packet: u32) {
+        self.enqueue(link, packet, false);
         self.on_service(link);
     }
 
     /// Enqueues a packet, to wait or just to be seen and leave at once.
     #[inline(always)]
-    pub(crate) fn store(&mut self, link: u32, packet: u32, waits: bool) {
+    pub(crate) fn enqueue(&mut self, link: u32, packet: u32, waits: bool) {
         let now = self.now;
         self.trace(Step::Queued, link, packet);
         let mut entry = entry_of(&self.network.packets, packet);
@@ -179,7 +179,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Discards the packets just dropped by a queue.
     #[inline]
-    pub(crate) fn settle(&mut self, link: u32) {
+    pub(crate) fn flush_dropped(&mut self, link: u32) {
         self.discard_dropped(link);
         self.notify_change(link);
     }
@@ -388,19 +388,19 @@ impl<T: Tracing> EventLoop<T> {
         match transmitters[link as usize].put_on_wire(packets, packet, arrives) {
             OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
             OnWire::Behind => {}
-            OnWire::Overtaking => self.put_off_order(link, packet, arrives),
+            OnWire::Overtaking => self.insert_out_of_order(link, packet, arrives),
         }
     }
 
     /// Schedules a separate event for an out-of-order packet.
     #[cold]
     #[inline(never)]
-    pub(crate) fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
+    pub(crate) fn insert_out_of_order(&mut self, link: u32, packet: u32, arrives: Time) {
         if self.pass_on(link, packet, arrives, self.network.out_of_order_count, true) {
             self.network.out_of_order_count += 1;
             return;
         }
-        self.network.put_off_order(link, packet, arrives);
+        self.network.insert_out_of_order(link, packet, arrives);
         self.wheel.push(arrives, Kind::OutOfOrder.key(link));
     }
 
@@ -441,7 +441,7 @@ impl<T: Tracing> EventLoop<T> {
             if outcome.extra_delay.is_zero() {
                 self.put_on_wire(link, packet, arrives);
             } else {
-                self.put_off_order(link, packet, arrives + outcome.extra_delay);
+                self.insert_out_of_order(link, packet, arrives + outcome.extra_delay);
             }
         }
     }
@@ -518,7 +518,7 @@ impl<T: Tracing> EventLoop<T> {
             Queue::Discipline(discipline) => discipline.set_limit(self.now, limit, dropped),
         }
         waiting.observe(self.now);
-        self.settle(link);
+        self.flush_dropped(link);
     }
 
     /// Applies a scheduled change.

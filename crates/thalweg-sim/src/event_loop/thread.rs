@@ -89,7 +89,7 @@ impl<T: Tracing> EventLoop<T> {
             None => Placed::AtOnce,
         };
         match placed {
-            Placed::AtOnce => self.hand_over(endpoint, packet),
+            Placed::AtOnce => self.deliver_to_endpoint(endpoint, packet),
             Placed::Again => self.ignore(packet),
             Placed::Waits => {
                 self.hand_in_order(number, endpoint);
@@ -103,7 +103,7 @@ impl<T: Tracing> EventLoop<T> {
     fn hand_in_order(&mut self, number: u32, endpoint: EndpointId) {
         let now = self.now;
         while let Some(packet) = self.thread(number).and_then(|thread| thread.next_in_order(now, endpoint)) {
-            self.hand_over(endpoint, packet);
+            self.deliver_to_endpoint(endpoint, packet);
         }
     }
 

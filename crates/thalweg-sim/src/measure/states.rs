@@ -9,13 +9,13 @@ const MAX_VISITS: usize = 4096;
 
 impl Known {
     fn new(name: &'static str, value: f64) -> Self {
-        Self { name, first: value, last: value, least: value, most: value }
+        Self { name, first: value, last: value, min: value, max: value }
     }
 
     fn see(&mut self, value: f64) {
         self.last = value;
-        self.least = self.least.min(value);
-        self.most = self.most.max(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(all, [("startup", 0, 7), ("drain", 7, 9), ("startup", 9, 9)]);
         let known = visits[0].known[1];
         assert_eq!(
-            (known.name, known.first, known.last, known.least, known.most),
+            (known.name, known.first, known.last, known.min, known.max),
             ("bandwidth_bps", 3.0, 1.0, 1.0, 3.0)
         );
     }

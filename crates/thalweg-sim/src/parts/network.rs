@@ -160,7 +160,7 @@ impl Network {
     }
 
     /// Registers a packet that arrives from `link` out of order.
-    pub fn put_off_order(&mut self, link: u32, packet: u32, arrives: Time) {
+    pub fn insert_out_of_order(&mut self, link: u32, packet: u32, arrives: Time) {
         self.packets.get_mut(packet).arrives_at = arrives;
         self.out_of_order.insert((link, arrives, self.out_of_order_count), packet);
         self.out_of_order_count += 1;

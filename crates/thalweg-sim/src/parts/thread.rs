@@ -40,7 +40,7 @@ pub(crate) struct Thread {
     /// Number of packets received since its last sleep.
     taken: usize,
     /// Work left until the next preemption.
-    until_away: Duration,
+    until_preemption: Duration,
     /// Resequencer of each endpoint, if the scheme [needs order](Self::keep_order).
     orders: Option<BTreeMap<EndpointId, Resequencer<u32>>>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Thread {
 impl Thread {
     /// Returns a sleeping thread that draws from `stream`.
     pub fn new(spec: HostSpec, mut stream: Stream) -> Self {
-        let until_away = stream.exponential_duration(spec.away_every);
+        let until_preemption = stream.exponential_duration(spec.preemption_every);
         Self {
             spec,
             sigma: spec.sigma(),
@@ -60,7 +60,7 @@ impl Thread {
             in_round: false,
             busy_until: Time::ZERO,
             taken: 0,
-            until_away,
+            until_preemption,
             orders: None,
         }
     }
@@ -165,7 +165,7 @@ impl Thread {
     /// Ends a round of this cost; returns the time of the next if work is left.
     pub fn end(&mut self, now: Time, cost: Duration) -> Option<Time> {
         self.in_round = false;
-        self.busy_until = now + cost + self.time_away(cost);
+        self.busy_until = now + cost + self.time_preempted(cost);
         let is_done = self.arrived.is_empty() && self.ready.is_empty();
         if is_done { None } else { self.rouse(now) }
     }
@@ -178,15 +178,16 @@ impl Thread {
     }
 
     /// Returns the time lost to preemption during this work.
-    fn time_away(&mut self, mut work: Duration) -> Duration {
-        let mut away = Duration::ZERO;
-        while !self.spec.away_every.is_zero() && work >= self.until_away {
-            work = work.saturating_sub(self.until_away);
-            away += self.stream.exponential_duration(self.spec.away);
+    fn time_preempted(&mut self, mut work: Duration) -> Duration {
+        let mut preemption = Duration::ZERO;
+        while !self.spec.preemption_every.is_zero() && work >= self.until_preemption {
+            work = work.saturating_sub(self.until_preemption);
+            preemption += self.stream.exponential_duration(self.spec.preemption);
             // A lower bound limits the number of draws in a round.
-            self.until_away = self.stream.exponential_duration(self.spec.away_every).max(SHORTEST_TURN);
+            self.until_preemption =
+                self.stream.exponential_duration(self.spec.preemption_every).max(SHORTEST_TURN);
         }
-        self.until_away = self.until_away.saturating_sub(work);
-        away
+        self.until_preemption = self.until_preemption.saturating_sub(work);
+        preemption
     }
 }

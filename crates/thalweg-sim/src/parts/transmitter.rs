@@ -59,7 +59,8 @@ pub(crate) struct Transmitter {
     /// Packets in propagation, in order of arrival.
     pub first: u32,
     pub last: u32,
-    /// Packets waiting in an unbounded FIFO; otherwise the first field is the number of the [`port_state`](Self::station).
+    /// Packets waiting in an unbounded FIFO; otherwise the first field is the number of the
+    /// [`port_state`](Self::port_state).
     pub line_first: u32,
     pub line_last: u32,
     /// Index of its description.

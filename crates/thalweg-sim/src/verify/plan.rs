@@ -213,14 +213,14 @@ pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
     // A capacity trace can only be followed if departure times are known.
     let is_known = held(direction).is_zero() || direction.capacity.is_none();
-    let beats_alike = direction
+    let periods_alike = direction
         .periodic_variation
         .is_none_or(|periodic_variation| periodic_variation.delay_spread.is_zero());
     let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
     hold(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known
-        && beats_alike
+        && periods_alike
         && changes.iter().all(|change| {
             // After a change to smaller variation, packets may overtake earlier ones.
             let delays = change.delay.is_none() && change.jitter.is_none();

@@ -230,7 +230,7 @@ impl Wheel {
 
     /// Removes taken entries.
     #[inline(never)]
-    fn tidy_up(&mut self) {
+    fn remove_taken(&mut self) {
         self.near.drain(..self.head);
         self.head = 0;
     }
@@ -275,7 +275,7 @@ impl Wheel {
     #[inline(always)]
     fn insert_late(&mut self, entry: Entry) {
         if self.near.len() >= CAPACITY {
-            self.tidy_up();
+            self.remove_taken();
         }
         self.near.push(entry);
         let list = &mut self.near[self.head..];
@@ -445,7 +445,7 @@ impl Wheel {
     fn fill(&mut self) {
         // Not each time: the capacity covers many taken entries.
         if self.near.len() >= CAPACITY / 2 {
-            self.tidy_up();
+            self.remove_taken();
         }
         while self.list_len() <= LOW {
             let before = self.near.len();

@@ -66,14 +66,14 @@ fn an_external_controller_runs_as_a_built_in_one() {
         ecn_beta: None,
         slow_start_beta: None,
     };
-    let custom = [ExternalController::new(Renamed(reno)), ExternalController::new(Renamed(cubic))];
-    assert_eq!(custom[0].config(), Some(&Renamed(reno)));
-    assert_eq!(custom[0].config::<Renamed<CubicConfig>>(), None);
+    let dedicated = [ExternalController::new(Renamed(reno)), ExternalController::new(Renamed(cubic))];
+    assert_eq!(dedicated[0].config(), Some(&Renamed(reno)));
+    assert_eq!(dedicated[0].config::<Renamed<CubicConfig>>(), None);
     let listed = run(&path(vec![ControllerConfig::NewReno(reno), ControllerConfig::Cubic(cubic)]));
-    let custom = run(&path(custom.map(ControllerConfig::Custom).to_vec()));
+    let dedicated = run(&path(dedicated.map(ControllerConfig::Dedicated).to_vec()));
     assert!(listed.flows.iter().all(|flow| flow.retransmissions > 0), "losses are part of it");
-    assert_eq!(custom.fingerprint, listed.fingerprint);
-    assert_eq!(custom.flows, listed.flows);
+    assert_eq!(dedicated.fingerprint, listed.fingerprint);
+    assert_eq!(dedicated.flows, listed.flows);
 }
 
 /// A fixed window of random size, which is reported.
@@ -107,7 +107,7 @@ impl ConfigureController for Drawn {
 fn controllers_draw_from_streams_of_their_flows() {
     let drawn = |seed, flows: usize| {
         let observed = Arc::new(Mutex::new(Vec::new()));
-        let one = ControllerConfig::Custom(ExternalController::new(Drawn(Arc::clone(&observed))));
+        let one = ControllerConfig::Dedicated(ExternalController::new(Drawn(Arc::clone(&observed))));
         run(&Spec { seed, ..path(vec![one; flows]) });
         observed.lock().unwrap().clone()
     };
@@ -166,7 +166,7 @@ impl ConfigureController for FastestConfig {
 #[test]
 fn a_controller_that_samples_delivery_rates_finds_the_capacity() {
     let fastest = ExternalController::new(FastestConfig);
-    let result = run(&path(vec![ControllerConfig::Custom(fastest)]));
+    let result = run(&path(vec![ControllerConfig::Dedicated(fastest)]));
     let rate = result.flows[0].delivered.get() as f64 * 8.0 / 20.0;
     assert!((9.4e6..=9.6e6).contains(&rate), "{rate} bit/s");
 }
@@ -227,8 +227,8 @@ fn a_contract_violation_of_a_controller_ends_the_run_and_names_it() {
         (|| panic!("a test's controller"), "panicked"),
     ];
     for (then, what) in broken {
-        let custom = ExternalController::new(BrokenConfig(then));
-        let spec = path(vec![ControllerConfig::Custom(custom)]);
+        let dedicated = ExternalController::new(BrokenConfig(then));
+        let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
         let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
         while simulation.advance(1 << 20) == Status::Running {}
         assert_eq!(simulation.advance(1), Status::Broken);
@@ -253,8 +253,8 @@ impl ConfigureController for NeverConfig {
 /// A controller that cannot be created.
 #[test]
 fn a_controller_that_fails_to_build_ends_the_run_at_the_flow_start() {
-    let custom = ExternalController::new(NeverConfig);
-    let spec = path(vec![ControllerConfig::Custom(custom)]);
+    let dedicated = ExternalController::new(NeverConfig);
+    let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     assert_eq!(simulation.error().unwrap().to_string(), "`flow` at 0 s: the controller `never` panicked");
@@ -300,9 +300,9 @@ impl Controller for Failing {
 /// configuration.
 #[test]
 fn a_controller_failure_ends_the_run_and_names_the_controller() {
-    let custom = ExternalController::new(FailingConfig("mine"));
-    assert_eq!(custom.name(), "mine");
-    let spec = path(vec![ControllerConfig::Custom(custom)]);
+    let dedicated = ExternalController::new(FailingConfig("mine"));
+    assert_eq!(dedicated.name(), "mine");
+    let spec = path(vec![ControllerConfig::Dedicated(dedicated)]);
     let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
     while simulation.advance(1 << 20) == Status::Running {}
     let observed = simulation.error().unwrap().to_string();
@@ -358,7 +358,7 @@ impl Controller for Watching {
 fn one_way_delays_measure_the_queueing_delay() {
     let longest = Arc::new(Mutex::new(Duration::ZERO));
     let config = WatchingConfig(40.0, Arc::clone(&longest));
-    let mut transport = window(ControllerConfig::Custom(ExternalController::new(config)));
+    let mut transport = window(ControllerConfig::Dedicated(ExternalController::new(config)));
     if let EndpointConfigs::Window(ends) = &mut transport.ends {
         Arc::make_mut(&mut ends.sender).timestamps = true;
     }

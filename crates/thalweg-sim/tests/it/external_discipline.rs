@@ -107,10 +107,10 @@ impl Configure for Broken {
 #[test]
 fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
     for (withholds, expected) in [
-        (false, "`l0: n0 -> n1` at 0 s: the discipline `mine` tells of 2 packets where 1 wait"),
+        (false, "`l0: n0 -> n1` at 0 s: the discipline `mine` reports 2 packets where 1 are queued"),
         (
             true,
-            "`l0: n0 -> n1` at 800 us: the discipline `mine` gave no packet to a free line although 3 wait",
+            "`l0: n0 -> n1` at 800 us: the discipline `mine` gave no packet to an idle link although 3 are queued",
         ),
     ] {
         let queue = DisciplineSpec::new(Limit::Unlimited, Broken { withholds });

@@ -110,17 +110,19 @@ fn lateness_has_its_quantiles() {
 /// and 2 ms per packet.
 #[test]
 fn a_thread_is_preempted_after_its_share_of_work() {
-    let away = HostSpec { away: millis(10), away_every: millis(1), packet_cost: micros(20), ..IDEAL };
+    let preemption =
+        HostSpec { preemption: millis(10), preemption_every: millis(1), packet_cost: micros(20), ..IDEAL };
     let mut all = Vec::new();
     for seed in 1..=5 {
         all.push(
-            run(&Spec { seed, ..datagrams(millis(1), away) }).flows[0].delay.mean.as_millis_f64() - 10.0,
+            run(&Spec { seed, ..datagrams(millis(1), preemption) }).flows[0].delay.mean.as_millis_f64()
+                - 10.0,
         );
     }
     let mean = all.iter().sum::<f64>() / 5.0;
     // A thousand preemptions: the relative standard deviation of the mean of their squares is sqrt(5/1000).
     assert!((mean / 2.0 - 1.0).abs() < 4.0 * (5.0f64 / 1000.0).sqrt(), "{mean} ms, {all:?}");
-    let ideal = HostSpec { packet_cost: Duration::ZERO, ..away };
+    let ideal = HostSpec { packet_cost: Duration::ZERO, ..preemption };
     assert_eq!(
         run(&datagrams(millis(1), ideal)).flows[0].delay.max,
         millis(10),
@@ -174,8 +176,9 @@ fn deadlines_are_no_finer_than_the_granularity() {
 /// Packets that arrive during a preemption fill the socket buffer; the rest is dropped and counted.
 #[test]
 fn a_socket_without_a_reader_overflows() {
-    let (away, away_every) = (millis(50), millis(10));
-    let host = HostSpec { away, away_every, packet_cost: micros(100), buffer: bytes(1000), ..IDEAL };
+    let (preemption, preemption_every) = (millis(50), millis(10));
+    let host =
+        HostSpec { preemption, preemption_every, packet_cost: micros(100), buffer: bytes(1000), ..IDEAL };
     let result = run(&datagrams(millis(1), host));
     let delay = result.flows[0].delay;
     let drops = result.flows[0].counts.drops;
@@ -189,8 +192,8 @@ fn transfers_end_on_the_worst_of_hosts() {
     let host = HostSpec {
         late: millis(1),
         late_p99: millis(20),
-        away: millis(30),
-        away_every: millis(10),
+        preemption: millis(30),
+        preemption_every: millis(10),
         granularity: millis(4),
         coalescing: millis(2),
         call: micros(50),
@@ -219,8 +222,8 @@ fn transfers_end_on_the_worst_of_hosts() {
 fn invalid_hosts_are_rejected() {
     for host in [
         HostSpec { late: millis(2), late_p99: millis(1), ..IDEAL },
-        HostSpec { away: millis(2), ..IDEAL },
-        HostSpec { away_every: millis(2), ..IDEAL },
+        HostSpec { preemption: millis(2), ..IDEAL },
+        HostSpec { preemption_every: millis(2), ..IDEAL },
         HostSpec { call: Duration::from_secs(4000), ..IDEAL },
         HostSpec { buffer: bytes(0), ..IDEAL },
     ] {

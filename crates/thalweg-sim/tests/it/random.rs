@@ -498,13 +498,13 @@ fn reading() -> impl Strategy<Value = ReadingSpec> {
 fn host() -> impl Strategy<Value = HostSpec> {
     let time = || 0u64..3000;
     let times = (time(), 1u64..20, time(), time(), time(), 0u64..200);
-    let away = prop::option::of((1u64..200, 1u64..50));
-    (times, away, 2000u64..100_000).prop_map(
-        |((late, tail, granularity, coalescing, call, packet), away, buffer)| HostSpec {
+    let preemption = prop::option::of((1u64..200, 1u64..50));
+    (times, preemption, 2000u64..100_000).prop_map(
+        |((late, tail, granularity, coalescing, call, packet), preemption, buffer)| HostSpec {
             late: Duration::from_micros(late),
             late_p99: Duration::from_micros(late * tail),
-            away_every: millis(away.map_or(0, |away| away.0)),
-            away: millis(away.map_or(0, |away| away.1)),
+            preemption_every: millis(preemption.map_or(0, |preemption| preemption.0)),
+            preemption: millis(preemption.map_or(0, |preemption| preemption.1)),
             granularity: Duration::from_micros(granularity),
             coalescing: Duration::from_micros(coalescing),
             call: Duration::from_micros(call),

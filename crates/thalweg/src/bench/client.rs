@@ -99,7 +99,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let advice = findings.and_then(|findings| advice::words_for(&findings, &connect.scheme));
     let is_interrupted = stop.load(Ordering::Relaxed);
     let ended = if is_interrupted {
-        Err(Error::Lost("interrupted: this is of the time until then".to_owned()))
+        Err(Error::Lost("interrupted: the results cover the time until then".to_owned()))
     } else {
         Ok(())
     };

@@ -48,16 +48,12 @@ impl ClientResults<'_> {
         }
         if let Some(missing) = missing {
             text.push_str(&client);
-            let _ = writeln!(
-                text,
-                "{} of what was written had not arrived when the time was over.",
-                Bytes::new(missing)
-            );
+            let _ = writeln!(text, "{} of what was written had not arrived at the end.", Bytes::new(missing));
         }
         if self.more > LATE {
             let _ = writeln!(
                 text,
-                "It took {:.1} s more than asked for, until what was on its way had arrived or was given up.",
+                "It took {:.1} s longer than requested, until the data in flight had arrived or was abandoned.",
                 self.more.as_secs_f64()
             );
         }
@@ -121,7 +117,7 @@ fn effort(result: &Value) -> String {
     if sends(result) && number("segments_sent") > 0.0 {
         let _ = write!(
             text,
-            ", {} of {} segments sent again ({:.2} %)",
+            ", {} of {} segments retransmitted ({:.2} %)",
             number("retransmissions"),
             number("segments_sent"),
             100.0 * number("retransmissions") / number("segments_sent"),
@@ -131,7 +127,7 @@ fn effort(result: &Value) -> String {
     if marks > 0.0 {
         let _ = write!(text, ", marked {marks} times");
     } else if result["ecn"] == "failed" {
-        text.push_str(", ECN off: the path loses it");
+        text.push_str(", ECN off: the path does not preserve it");
     }
     text
 }
@@ -166,13 +162,13 @@ mod tests {
         };
         let forward = outcome(&end(true, 400, 4.0), end(false, 2, 4.0));
         let (client, server) = forward.split_once('\n').unwrap();
-        assert!(client.ends_with("1 of 400 segments sent again (0.25 %)"), "{client}");
+        assert!(client.ends_with("1 of 400 segments retransmitted (0.25 %)"), "{client}");
         assert!(client.starts_with("client: 20.00 Mbit/s"), "{client}");
         assert_eq!(server, "server: 20.00 Mbit/s (10 MB in 4.00 s), 0.000 CPU s/GB, datagrams of 1472 B\n");
         let reverse = outcome(&end(false, 2, 4.0), end(true, 400, 3.0));
         let (client, server) = reverse.split_once('\n').unwrap();
         assert!(client.starts_with("client: 20.00 Mbit/s") && !client.contains("sent again"), "{client}");
         assert!(server.starts_with("server: 10 MB written, "), "{server}");
-        assert!(server.ends_with("1 of 400 segments sent again (0.25 %)\n"), "{server}");
+        assert!(server.ends_with("1 of 400 segments retransmitted (0.25 %)\n"), "{server}");
     }
 }

@@ -235,7 +235,7 @@ impl Outcome {
 
 fn table(outcomes: &[Outcome]) -> Table {
     let [goodput, jain, delay, resent, window] =
-        ["Goodput", "Jain", "Delay", "Resent", "Window"].map(|head| (head, Align::Right));
+        ["Goodput", "Jain", "Delay", "Retransmitted", "Window"].map(|head| (head, Align::Right));
     let left = |head| (head, Align::Left);
     let mut table =
         Table::new([left("Scheme"), left("Where"), goodput, jain, delay, resent, window, left("Fidelity")]);

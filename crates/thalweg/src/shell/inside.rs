@@ -97,7 +97,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
     let code = ran?;
     if let Some(error) = broken {
-        return Err(Error::Failed(format!("the network broke off: {error}")));
+        return Err(Error::Failed(format!("the network failed: {error}")));
     }
     let outcome = Outcome { result, counts, fidelity, carried };
     let is_valid = results::show(&outcome, arguments, network, console)?;
@@ -106,7 +106,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     }
     match code {
         0 if is_valid || !arguments.strict => Ok(()),
-        0 => Err(Error::Failed("this host fell behind: what was measured is not valid".to_owned())),
+        0 => Err(Error::Failed("this host fell behind: the measurements are not valid".to_owned())),
         code => std::process::exit(code),
     }
 }

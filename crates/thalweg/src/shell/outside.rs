@@ -32,7 +32,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
         let routes = std::fs::read_to_string("/proc/net/route").unwrap_or_default();
         for (network, bits) in taken(&routes, node_address) {
             console.inform(&format!(
-                "note: this host has a way to {network}/{bits}, and addresses of nodes here are in it: behind the way out they are not reached"
+                "note: this host has a route to {network}/{bits}, whose addresses overlap those of nodes here; they are unreachable through the gateway"
             ));
         }
     }

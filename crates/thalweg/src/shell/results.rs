@@ -103,30 +103,29 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
         let _ = write!(text, "\n  {line}");
     }
     let named = [
-        ("for nobody", counts.unreachable),
-        ("at their last hop", counts.expired),
-        ("too large", counts.too_big),
+        ("destination unreachable", counts.unreachable),
+        ("TTL exceeded", counts.expired),
+        ("larger than the MTU", counts.too_big),
     ];
     let named: Vec<String> =
         named.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what}")).collect();
     if !named.is_empty() {
-        let _ = write!(text, "\n  packets that routers answered: {}", named.join(", "));
+        let _ = write!(text, "\n  packets answered by routers: {}", named.join(", "));
     }
     if counts.stopped > 0 {
-        let _ =
-            write!(text, "\n  packets that address translators and firewalls stopped: {}", counts.stopped);
+        let _ = write!(text, "\n  packets dropped by NATs and firewalls: {}", counts.stopped);
     }
     if counts.router_feedback > 0 {
-        let _ = write!(text, "\n  messages of routers about congestion: {}", counts.router_feedback);
+        let _ = write!(text, "\n  congestion messages of routers: {}", counts.router_feedback);
     }
     if counts.waited > 0 {
-        let _ = write!(text, "\n  acknowledgements that were held back: {}", counts.waited);
+        let _ = write!(text, "\n  delayed acknowledgements: {}", counts.waited);
     }
     if counts.held > 0 {
-        let _ = write!(text, "\n  gates held back {} packets", counts.held);
+        let _ = write!(text, "\n  gates queued {} packets", counts.held);
     }
     if counts.gate_drops > 0 {
-        let _ = write!(text, ", and had no room for {} more", counts.gate_drops);
+        let _ = write!(text, ", and dropped {} for lack of space", counts.gate_drops);
     }
     text
 }
@@ -159,8 +158,8 @@ fn json(fidelity: &Fidelity) -> Value {
         "why_not": why,
         "late": times(&fidelity.late),
         "unseen": times(&fidelity.unseen),
-        "most_in_at_once": fidelity.gulp,
-        "most_out_at_once": fidelity.burst,
+        "max_burst_in_packets": fidelity.gulp,
+        "max_burst_out_packets": fidelity.burst,
         "lost_before_the_network": fidelity.lost_before,
         "refused_by_devices": fidelity.refused,
         "elapsed_s": fidelity.elapsed.as_secs_f64(),

@@ -56,7 +56,7 @@ impl Threads {
             Ok(driven) => {
                 driven.map_err(|error| Error::Failed(format!("a device of the network failed: {error}")))
             }
-            Err(_) => Err(Error::Failed("the network broke off; please report it".to_owned())),
+            Err(_) => Err(Error::Failed("the network failed; please report it".to_owned())),
         });
         ended.collect()
     }

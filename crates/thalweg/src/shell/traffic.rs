@@ -337,7 +337,7 @@ impl Traffic {
 impl Carried {
     /// Returns the outcome as a table.
     pub fn table(&self) -> Table {
-        let heads = ["Goodput", "Resent", "Window", "RTT"].map(|head| (head, Align::Right));
+        let heads = ["Goodput", "Retransmitted", "Window", "RTT"].map(|head| (head, Align::Right));
         let [goodput, resent, window, rtt] = heads;
         let mut table =
             Table::new([("Carried", Align::Left), ("By", Align::Left), goodput, resent, window, rtt]);

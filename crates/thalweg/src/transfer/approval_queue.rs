@@ -43,14 +43,14 @@ pub enum Answer {
 /// The senders that wait for approval, and the terminal.
 #[derive(Default)]
 pub struct ApprovalQueue {
-    turns: FairQueue<Question>,
+    queue: FairQueue<PendingApproval>,
     /// Typed lines, once a prompt was shown; the channel closes with the input.
     lines: Option<Receiver<String>>,
     /// Rejected senders, about whom the user is not asked again.
     denied: HashSet<PublicKey>,
 }
 
-struct Question {
+struct PendingApproval {
     connection: Connection,
     key: PublicKey,
     since: Instant,
@@ -67,34 +67,34 @@ impl ApprovalQueue {
         if self.denied.contains(&key) {
             return deny(connection);
         }
-        if self.turns.iter().any(|other| other.key == key) {
+        if self.queue.iter().any(|other| other.key == key) {
             return connection.close(code::BUSY, "the same sender waits for approval already");
         }
         let host = Host::of(connection.remote());
-        match self.turns.evict(host) {
+        match self.queue.evict(host) {
             Ok(None) => {}
             Ok(Some(other)) => other.connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
             Err(Full) => return connection.close(code::BUSY, APPROVAL_QUEUE_FULL),
         }
-        match Question::begin(now, connection) {
-            Ok(question) => self.turns.add(host, question),
-            Err(_) => connection.close(code::BUSY, "it cannot ask about so many; try again later"),
+        match PendingApproval::begin(now, connection) {
+            Ok(pending) => self.queue.add(host, pending),
+            Err(_) => connection.close(code::BUSY, "too many senders wait for approval; try again later"),
         }
     }
 
     /// Rejects all waiting senders.
     pub fn withdraw(&mut self, console: &Console, reason: &str) {
         self.hide(console, reason);
-        for question in self.turns.drain() {
-            question.connection.close(code::BUSY, reason);
+        for pending in self.queue.drain() {
+            pending.connection.close(code::BUSY, reason);
         }
     }
 
     /// Prompts for the next sender, and returns a decided one.
     pub fn poll(&mut self, now: Instant, console: &Console) -> Option<(AdmittedSender, Answer)> {
-        self.tidy(now, console);
-        let (at, next) = self.turns.next()?;
-        if self.turns.shown().is_none() {
+        self.remove_gone(now, console);
+        let (at, next) = self.queue.next()?;
+        if self.queue.shown().is_none() {
             let seen = next.seen();
             if !seen.is_complete && now.saturating_duration_since(next.since) < ANNOUNCEMENT_TIMEOUT {
                 return None;
@@ -102,14 +102,14 @@ impl ApprovalQueue {
             let lines = self.lines.get_or_insert_with(|| lines(io::stdin()));
             // These lines were typed before the prompt.
             while lines.try_recv().is_ok() {}
-            prompt(&question(&next.connection, &seen));
-            self.turns.show(at, now);
+            prompt(&prompt_text(&next.connection, &seen));
+            self.queue.show(at, now);
         }
         let line = self.lines.as_ref()?.try_recv();
         let line = match line {
             Ok(_)
                 if self
-                    .turns
+                    .queue
                     .shown()
                     .is_some_and(|shown| now.saturating_duration_since(shown) < MIN_PROMPT_AGE) =>
             {
@@ -131,30 +131,30 @@ impl ApprovalQueue {
 
     fn decide(&mut self, decision: Option<Answer>) -> Option<(AdmittedSender, Answer)> {
         let Some(answer) = decision else {
-            let question = self.turns.remove(0)?;
-            self.denied.insert(question.key);
-            deny(&question.connection);
+            let pending = self.queue.remove(0)?;
+            self.denied.insert(pending.key);
+            deny(&pending.connection);
             return None;
         };
-        let question = self.turns.take()?;
-        question.is_decided.store(true, Ordering::Relaxed);
+        let pending = self.queue.take()?;
+        pending.is_decided.store(true, Ordering::Relaxed);
         // The reader polls the decision often; this wait is short.
-        let begun = question.begun.recv().ok()?.ok()?;
-        Some((AdmittedSender::approved(question.connection, begun), answer))
+        let begun = pending.begun.recv().ok()?.ok()?;
+        Some((AdmittedSender::approved(pending.connection, begun), answer))
     }
 
     /// Removes senders that disconnected or timed out.
-    fn tidy(&mut self, now: Instant, console: &Console) {
+    fn remove_gone(&mut self, now: Instant, console: &Console) {
         let mut at = 0;
-        while let Some(question) = self.turns.get(at) {
-            let why = if question.connection.closed().is_some() {
+        while let Some(pending) = self.queue.get(at) {
+            let why = if pending.connection.closed().is_some() {
                 Some("the sender has gone".to_owned())
-            } else if let Ok(Err(why)) = question.begun.try_recv() {
-                question.connection.close(code::PROTOCOL, &why);
+            } else if let Ok(Err(why)) = pending.begun.try_recv() {
+                pending.connection.close(code::PROTOCOL, &why);
                 Some(why)
-            } else if now.saturating_duration_since(question.since) >= ANSWER_TIMEOUT {
-                let why = "nobody answered for two minutes whether to take it";
-                question.connection.close(code::BUSY, why);
+            } else if now.saturating_duration_since(pending.since) >= ANSWER_TIMEOUT {
+                let why = "nobody approved it within two minutes";
+                pending.connection.close(code::BUSY, why);
                 Some(why.to_owned())
             } else {
                 None
@@ -166,19 +166,19 @@ impl ApprovalQueue {
             if at == 0 {
                 self.hide(console, &why);
             }
-            self.turns.remove(at);
+            self.queue.remove(at);
         }
     }
 
     fn hide(&self, console: &Console, why: &str) {
-        if self.turns.shown().is_some() {
+        if self.queue.shown().is_some() {
             prompt("\n");
             console.inform(&format!("Not answered: {why}"));
         }
     }
 }
 
-impl Question {
+impl PendingApproval {
     fn begin(now: Instant, connection: &Connection) -> io::Result<Self> {
         let seen = Arc::new(Mutex::new(Preview::default()));
         let is_decided = Arc::new(AtomicBool::new(false));
@@ -212,7 +212,7 @@ impl Question {
 }
 
 fn deny(connection: &Connection) {
-    connection.close(code::UNAUTHORIZED, "the receiver does not take files from this key");
+    connection.close(code::UNAUTHORIZED, "the receiver does not accept files from this key");
 }
 
 /// Reads typed lines in a thread of its own, because reads of a terminal block.
@@ -240,7 +240,7 @@ fn answer(line: &str) -> Option<Option<Answer>> {
     }
 }
 
-fn question(connection: &Connection, seen: &Preview) -> String {
+fn prompt_text(connection: &Connection, seen: &Preview) -> String {
     format!(
         "{} wants to send {}.\nIts key, {}, is not known. Trust it from now on (yes), for this transfer (once), or not (no)? ",
         connection.remote(),

@@ -95,7 +95,7 @@ pub struct ListenArguments {
     pub trust: Vec<Trusted>,
     /// Maximum number of unnamed senders, known or sending, beyond which `--trust new` admits no more
     #[arg(long, value_name = "N", default_value = "1000", value_parser = positive::<NonZeroU32>)]
-    pub strangers: NonZeroU32,
+    pub unknown_senders: NonZeroU32,
     /// Show a single-use code that admits an unknown sender (`thalweg send --pair`)
     #[arg(long, conflicts_with = "quiet")]
     pub pair: bool,

@@ -51,7 +51,7 @@ impl Denial {
     }
 
     fn sentence(&self) -> String {
-        format!("{} was turned away: {}; its key is {}", self.peer, self.reason, self.key)
+        format!("{} was refused: {}; its key is {}", self.peer, self.reason, self.key)
     }
 }
 
@@ -107,7 +107,7 @@ impl Denials {
         if self.unreported > 0 && now.saturating_duration_since(self.reported) >= REST {
             self.reported = now;
             let unreported = std::mem::take(&mut self.unreported);
-            console.inform(&format!("{unreported} more were turned away"));
+            console.inform(&format!("{unreported} more were refused"));
         }
     }
 

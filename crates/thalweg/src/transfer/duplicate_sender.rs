@@ -74,7 +74,9 @@ impl DuplicateSender {
 impl Drop for DuplicateSender {
     fn drop(&mut self) {
         if let Some(sender) = &self.sender {
-            sender.connection.close(code::BUSY, "transfers of the same sender are going on; try again later");
+            sender
+                .connection
+                .close(code::BUSY, "transfers of the same sender are in progress; try again later");
         }
     }
 }

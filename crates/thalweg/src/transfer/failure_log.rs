@@ -26,9 +26,9 @@ impl FailureLog {
 
     /// Returns the log lines for the failures of a transfer of `peer`.
     pub fn lines(&mut self, now: Instant, peer: &str, failures: &[String]) -> Vec<String> {
-        let turns = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
-        self.left = BURST.min(self.left.saturating_add(u32::try_from(turns).unwrap_or(BURST)));
-        if turns > 0 {
+        let refills = now.saturating_duration_since(self.since).as_millis() / REFILL_INTERVAL.as_millis();
+        self.left = BURST.min(self.left.saturating_add(u32::try_from(refills).unwrap_or(BURST)));
+        if refills > 0 {
             self.since = now;
         }
         let mut lines = Vec::new();
@@ -39,7 +39,7 @@ impl FailureLog {
             }
             self.left -= 1;
             if self.unreported > 0 {
-                lines.push(format!("{} more failures are not told", std::mem::take(&mut self.unreported)));
+                lines.push(format!("{} more failures were not logged", std::mem::take(&mut self.unreported)));
             }
             lines.push(format!("{peer}: {}", shortened(failure)));
         }
@@ -75,7 +75,7 @@ mod tests {
         // Five seconds refill the allowance by five, and the first line reports the number of suppressed ones.
         let later = failures.lines(begun + 5 * REFILL_INTERVAL, "192.0.2.1:9", &long);
         assert_eq!((later.len(), failures.unreported), (6, 15));
-        assert_eq!(later[0], "19980 more failures are not told");
+        assert_eq!(later[0], "19980 more failures were not logged");
         let few = FailureLog::new(begun).lines(begun, "a", &["b: no room".to_owned()]);
         assert_eq!(few, ["a: b: no room"]);
     }

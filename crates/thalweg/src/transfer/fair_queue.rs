@@ -126,75 +126,75 @@ mod tests {
     }
 
     fn enqueue(
-        turns: &mut FairQueue<&'static str>,
+        queue: &mut FairQueue<&'static str>,
         number: u8,
         name: &'static str,
     ) -> Result<Option<&'static str>, Full> {
-        let gone = turns.evict(host(number))?;
-        turns.add(host(number), name);
+        let gone = queue.evict(host(number))?;
+        queue.add(host(number), name);
         Ok(gone)
     }
 
     /// Puts the next item in service and returns it.
-    fn show(turns: &mut FairQueue<&'static str>) -> &'static str {
-        let (at, name) = turns.next().map(|(at, name)| (at, *name)).unwrap();
-        turns.show(at, Instant::now());
+    fn show(queue: &mut FairQueue<&'static str>) -> &'static str {
+        let (at, name) = queue.next().map(|(at, name)| (at, *name)).unwrap();
+        queue.show(at, Instant::now());
         name
     }
 
     #[test]
     fn the_address_with_most_places_loses_its_newest_item_unless_shown() {
-        let mut turns = FairQueue::default();
+        let mut queue = FairQueue::default();
         for name in ["a1", "a2", "a3", "a4"] {
-            assert_eq!(enqueue(&mut turns, 1, name), Ok(None));
+            assert_eq!(enqueue(&mut queue, 1, name), Ok(None));
         }
-        assert_eq!(enqueue(&mut turns, 1, "a5"), Err(Full), "nobody makes room for himself");
-        assert_eq!(show(&mut turns), "a1");
-        assert_eq!(enqueue(&mut turns, 2, "b1"), Ok(Some("a4")), "the newest");
-        assert_eq!(enqueue(&mut turns, 3, "c1"), Ok(Some("a3")));
-        assert_eq!(enqueue(&mut turns, 1, "a6"), Err(Full));
+        assert_eq!(enqueue(&mut queue, 1, "a5"), Err(Full), "nobody makes room for himself");
+        assert_eq!(show(&mut queue), "a1");
+        assert_eq!(enqueue(&mut queue, 2, "b1"), Ok(Some("a4")), "the newest");
+        assert_eq!(enqueue(&mut queue, 3, "c1"), Ok(Some("a3")));
+        assert_eq!(enqueue(&mut queue, 1, "a6"), Err(Full));
         // One of the first two is in service; the other gives its address as many places as each other address has.
-        assert_eq!(enqueue(&mut turns, 4, "d1"), Ok(Some("a2")));
-        assert_eq!(enqueue(&mut turns, 5, "e1"), Err(Full), "one each, and one has it on the screen");
-        assert_eq!(turns.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
+        assert_eq!(enqueue(&mut queue, 4, "d1"), Ok(Some("a2")));
+        assert_eq!(enqueue(&mut queue, 5, "e1"), Err(Full), "one each, and one has it on the screen");
+        assert_eq!(queue.iter().copied().collect::<Vec<_>>(), ["a1", "b1", "c1", "d1"]);
     }
 
     #[test]
     fn an_address_after_an_unsuccessful_turn_follows_others() {
-        let mut turns = FairQueue::default();
+        let mut queue = FairQueue::default();
         for (number, name) in [(1, "a1"), (1, "a2"), (1, "a3"), (2, "b1")] {
-            assert_eq!(enqueue(&mut turns, number, name), Ok(None));
+            assert_eq!(enqueue(&mut queue, number, name), Ok(None));
         }
-        assert_eq!(show(&mut turns), "a1");
-        assert_eq!(show(&mut turns), "a1", "it stays until it is decided");
-        assert_eq!(turns.remove(0), Some("a1"));
-        assert_eq!(enqueue(&mut turns, 1, "a4"), Ok(None));
-        assert_eq!(show(&mut turns), "b1");
-        assert_eq!(turns.take(), Some("b1"));
-        assert_eq!(enqueue(&mut turns, 2, "b2"), Ok(None));
-        assert_eq!(show(&mut turns), "b2", "it was let in, which does not count");
-        turns.remove(0);
+        assert_eq!(show(&mut queue), "a1");
+        assert_eq!(show(&mut queue), "a1", "it stays until it is decided");
+        assert_eq!(queue.remove(0), Some("a1"));
+        assert_eq!(enqueue(&mut queue, 1, "a4"), Ok(None));
+        assert_eq!(show(&mut queue), "b1");
+        assert_eq!(queue.take(), Some("b1"));
+        assert_eq!(enqueue(&mut queue, 2, "b2"), Ok(None));
+        assert_eq!(show(&mut queue), "b2", "it was let in, which does not count");
+        queue.remove(0);
         // Both addresses had one unsuccessful turn: order of arrival decides.
-        assert_eq!(show(&mut turns), "a2");
+        assert_eq!(show(&mut queue), "a2");
         // An unsuccessful turn also counts when places are scarce.
-        turns.remove(0);
+        queue.remove(0);
         for (number, name) in [(3, "c1"), (4, "d1")] {
-            assert_eq!(enqueue(&mut turns, number, name), Ok(None));
+            assert_eq!(enqueue(&mut queue, number, name), Ok(None));
         }
-        assert_eq!(enqueue(&mut turns, 5, "e1"), Ok(Some("a4")));
-        assert_eq!(enqueue(&mut turns, 6, "f1"), Ok(Some("a3")));
-        assert_eq!(enqueue(&mut turns, 7, "g1"), Err(Full));
+        assert_eq!(enqueue(&mut queue, 5, "e1"), Ok(Some("a4")));
+        assert_eq!(enqueue(&mut queue, 6, "f1"), Ok(Some("a3")));
+        assert_eq!(enqueue(&mut queue, 7, "g1"), Err(Full));
     }
 
     #[test]
     fn addresses_that_had_a_turn_are_remembered_up_to_a_number() {
-        let mut turns = FairQueue::default();
+        let mut queue = FairQueue::default();
         for number in 0..5000_u32 {
             let host = Host::of(SocketAddr::from((number.to_be_bytes(), 1)));
-            turns.add(host, ());
-            turns.show(0, Instant::now());
-            turns.remove(0);
-            assert!(turns.failed_turns(host) == 1 && turns.failed_turns.len() <= MAX_REMEMBERED);
+            queue.add(host, ());
+            queue.show(0, Instant::now());
+            queue.remove(0);
+            assert!(queue.failed_turns(host) == 1 && queue.failed_turns.len() <= MAX_REMEMBERED);
         }
     }
 }

@@ -173,7 +173,7 @@ fn state(progress: &Progress, stats: &SessionStats, pace: Option<&Pace>) -> Opti
         return both("waiting for approval");
     }
     if progress.is_held() {
-        return Some(["held back for more urgent ones".to_owned(), "held back".to_owned()]);
+        return Some(["paused for more urgent transfers".to_owned(), "held back".to_owned()]);
     }
     let (limit, pace) = stats.limit.zip(pace)?;
     // The engine only sees that nothing is written.

@@ -136,15 +136,15 @@ impl State {
     fn text(&self) -> String {
         let all = self.open.values().fold(self.ended, Sample::and);
         let of_server = [
-            ("transfers_total", "counter", "Transfers that have begun.", self.begun),
-            ("transfers_open", "gauge", "Transfers that go on.", self.open.len() as u64),
+            ("transfers_total", "counter", "Transfers begun.", self.begun),
+            ("transfers_open", "gauge", "Open transfers.", self.open.len() as u64),
             ("transferred_bytes_total", "counter", "Bytes of files moved.", all.moved),
             ("handshakes_total", "counter", "Handshakes begun by clients.", self.endpoint.handshakes),
             (
-                "handshakes_turned_away_total",
+                "handshakes_dropped_total",
                 "counter",
-                "Clients not answered for want of room.",
-                self.endpoint.turned_away,
+                "Handshakes dropped for lack of capacity.",
+                self.endpoint.dropped,
             ),
             (
                 "handshakes_forged_total",
@@ -152,8 +152,13 @@ impl State {
                 "Handshake messages that were not authentic.",
                 self.endpoint.forged,
             ),
-            ("senders_denied_total", "counter", "Senders that were turned away at the door.", self.denied),
-            ("strangers_total", "counter", "Datagrams of no connection.", self.endpoint.unrecognised),
+            ("senders_denied_total", "counter", "Senders that were denied admission.", self.denied),
+            (
+                "unrecognised_datagrams_total",
+                "counter",
+                "Datagrams that belong to no connection.",
+                self.endpoint.unrecognised,
+            ),
         ];
         let of_sessions = COUNTERS.iter().map(|one| (one.metric, "counter", one.about, one.of(&all.stats)));
         let metrics = of_server.into_iter().chain(of_sessions);
@@ -165,21 +170,19 @@ impl State {
                 "# HELP thalweg_{name} {help}\n# TYPE thalweg_{name} {kind}\nthalweg_{name} {value}"
             );
         }
-        text.push_str("# HELP thalweg_transfers_ended_total Transfers that have ended, by their result.\n");
+        text.push_str("# HELP thalweg_transfers_ended_total Ended transfers, by result.\n");
         text.push_str("# TYPE thalweg_transfers_ended_total counter\n");
         for result in super::summary::RESULTS {
             let count = self.results.get(result).copied().unwrap_or(0);
             let _ = writeln!(text, "thalweg_transfers_ended_total{{result=\"{result}\"}} {count}");
         }
-        text.push_str(
-            "# HELP thalweg_failed_files_total Files and folders that did not come through, by cause.\n",
-        );
+        text.push_str("# HELP thalweg_failed_files_total Failed files and folders, by cause.\n");
         text.push_str("# TYPE thalweg_failed_files_total counter\n");
         for cause in FaultKind::names().chain(["other"]) {
             let count = self.failures.get(cause).copied().unwrap_or(0);
             let _ = writeln!(text, "thalweg_failed_files_total{{cause=\"{cause}\"}} {count}");
         }
-        text.push_str("# HELP thalweg_ecn Open transfers by whether their data may be marked.\n");
+        text.push_str("# HELP thalweg_ecn Open transfers, by ECN state.\n");
         text.push_str("# TYPE thalweg_ecn gauge\n");
         for ecn in [EcnState::Off, EcnState::Untested, EcnState::Capable, EcnState::Failed] {
             let count = self.open.values().filter(|sample| sample.stats.ecn == ecn).count();

@@ -61,7 +61,7 @@ impl PairingOffer {
     /// Starts an attempt of a peer to prove the code. There is one attempt at a time.
     pub fn meet(&mut self, now: Instant, connection: Connection) {
         if self.attempt.is_some() {
-            connection.close(code::BUSY, "somebody else is being paired");
+            connection.close(code::BUSY, "another sender is being paired");
             return;
         }
         let ends = Ends { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
@@ -91,7 +91,7 @@ impl PairingOffer {
         let Some(attempt) = &self.attempt else {
             let is_late = now >= self.until;
             return if is_late {
-                PairingEvent::Over("nobody used the code within ten minutes")
+                PairingEvent::Over("the code expired unused after ten minutes")
             } else {
                 PairingEvent::None
             };
@@ -173,10 +173,10 @@ pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection
     match (result, closed) {
         (Ok(()), _) => Ok(()),
         (Err(PairingError::Wrong), _) => Err(Error::Failed(format!(
-            "the one who answers as {name} does not know the code: somebody may be in between. Nothing was sent"
+            "the peer that answers as {name} does not know the code: this may be a man-in-the-middle attack. Nothing was sent"
         ))),
         (Err(_), Some(Closed::Peer { code: code::UNAUTHORIZED, reason })) => {
-            Err(Error::Failed(format!("{name} says that {reason}")))
+            Err(Error::Failed(format!("{name} reports that {reason}")))
         }
         (Err(_), Some(Closed::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
             "{name} waits for nobody to be paired: `thalweg recv --pair` and `thalweg serve --pair` do"

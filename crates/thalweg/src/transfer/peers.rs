@@ -55,9 +55,7 @@ impl Keys {
     pub fn find() -> Result<Self, Error> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-        let config = config.ok_or_else(|| {
-            Error::Failed("neither XDG_CONFIG_HOME nor HOME says where keys are".to_owned())
-        })?;
+        let config = config.ok_or_else(|| Error::Failed("keys need XDG_CONFIG_HOME or HOME".to_owned()))?;
         Ok(Self { folder: config.join("thalweg") })
     }
 
@@ -125,7 +123,7 @@ fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Resu
     if metadata.mode() & forbidden != 0 {
         let mode = metadata.mode() & 0o777;
         let right = mode & !forbidden;
-        return Err(io::Error::other(format!("{why} (mode {mode:03o}): chmod {right:03o} mends it")));
+        return Err(io::Error::other(format!("{why} (mode {mode:03o}): run chmod {right:03o}")));
     }
     Ok(())
 }
@@ -173,7 +171,7 @@ impl Peers {
                 Some(entry) => known.push(entry),
                 // A line may be truncated by a full disk; the other peers stay known.
                 None => wrong.push(format!(
-                    "{}:{}: expected a name and a key of 64 hexadecimal digits; nobody is known by this line",
+                    "{}:{}: expected a name and a key of 64 hexadecimal digits; the line is ignored",
                     path.display(),
                     number + 1
                 )),

@@ -303,7 +303,7 @@ fn warn_of_home(folder: &Path, console: &Console) {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| fs::canonicalize(home).ok());
     if home.is_some() && fs::canonicalize(folder).ok() == home {
         console.inform(
-            "warning: this is your home folder: whoever is let in can add programs and settings to it. A folder of its \
+            "warning: this is your home folder: every admitted sender can add programs and settings to it. A folder of its \
              own is safer",
         );
     }

@@ -69,7 +69,7 @@ fn run(
     }
     let name = with_port(host).map_err(|error| match error {
         Error::Usage(why) => Error::Usage(format!(
-            "{why}; the receiver comes last, without a path: who runs `thalweg recv DIR` there says where files go"
+            "{why}; the receiver comes last, without a path: `thalweg recv DIR` there selects the folder"
         )),
         other => other,
     })?;
@@ -379,7 +379,7 @@ impl Sender<'_> {
         let name = &self.name;
         let error = match code {
             code::UNAUTHORIZED => Error::Failed(format!(
-                "{name} takes nothing from this key, which is {}; its owner can let it in with --trust",
+                "{name} takes nothing from this key, which is {}; its owner can admit it with --trust",
                 self.identity.public()
             )),
             code::BUSY => Error::Lost(format!("{name}: {reason}")),

@@ -48,7 +48,7 @@ pub struct SenderListener<'a> {
     /// The only admitted sender, once there is one.
     owner: Option<PublicKey>,
     /// Senders that wait for approval at the terminal.
-    questions: ApprovalQueue,
+    approvals: ApprovalQueue,
     /// Senders admitted for one transfer.
     once: HashSet<PublicKey>,
     /// Senders admitted by `--trust new`.
@@ -138,10 +138,10 @@ impl<'a> SenderListener<'a> {
             invitation,
             close_reason: None,
             owner: None,
-            questions: ApprovalQueue::default(),
+            approvals: ApprovalQueue::default(),
             once: HashSet::new(),
             unknown_senders: UnknownSenders::new(
-                usize::try_from(arguments.strangers.get()).unwrap_or(usize::MAX),
+                usize::try_from(arguments.unknown_senders.get()).unwrap_or(usize::MAX),
             ),
             denials: Denials::new(Instant::now()),
             is_open,
@@ -173,12 +173,12 @@ impl<'a> SenderListener<'a> {
             metrics.endpoint(self.socket.stats().0);
             metrics.denied(self.denials.all());
         }
-        if let Some((sender, answer)) = self.questions.poll(now, self.console) {
+        if let Some((sender, answer)) = self.approvals.poll(now, self.console) {
             match answer {
                 Answer::Always => {
                     // A full disk must not stop the other senders.
                     if let Err(error) = self.senders.remember(&name_for(&sender.key), sender.key) {
-                        self.console.complain(&format!("{error}; the sender is let in this once"));
+                        self.console.complain(&format!("{error}; the sender is admitted this once"));
                         self.once.insert(sender.key);
                     }
                 }
@@ -218,10 +218,10 @@ impl<'a> SenderListener<'a> {
             return Ok(self.has_capacity_for(&sender).then_some(sender));
         }
         if !self.pairs && peers::may_prompt(self.console) {
-            self.questions.enqueue(now, &connection);
+            self.approvals.enqueue(now, &connection);
             return Ok(None);
         }
-        let why = "the receiver does not take files from this key";
+        let why = "the receiver does not accept files from this key";
         self.deny(now, connection.remote(), &key, why);
         connection.close(code::UNAUTHORIZED, why);
         Ok(None)
@@ -244,7 +244,7 @@ impl<'a> SenderListener<'a> {
         if !has_capacity {
             let connection = &sender.connection;
             self.deny(Instant::now(), connection.remote(), &sender.key, UNNAMED_LIMIT_REACHED);
-            connection.close(code::UNAUTHORIZED, "the receiver takes no more senders that it does not know");
+            connection.close(code::UNAUTHORIZED, "the receiver admits no more unknown senders");
         }
         has_capacity
     }
@@ -295,7 +295,7 @@ impl<'a> SenderListener<'a> {
     pub fn set_owner(&mut self, key: Option<PublicKey>) {
         self.owner = key;
         if key.is_some() {
-            self.questions.withdraw(self.console, BUSY_WITH_OTHER);
+            self.approvals.withdraw(self.console, BUSY_WITH_OTHER);
         }
     }
 
@@ -320,13 +320,13 @@ impl<'a> SenderListener<'a> {
             Ok(true) => {
                 self.senders.complain(self.console);
                 let (count, path) = (self.senders.keys().count(), self.senders.path().display());
-                self.console.inform(&format!("{path} was read again: {}", counted(count as u64, "sender")));
+                self.console.inform(&format!("{path} was reloaded: {}", counted(count as u64, "sender")));
                 self.is_changed = true;
                 if !self.is_open {
                     self.socket.set_trust(&known(self.trust, &self.senders));
                 }
             }
-            Err(error) => self.console.complain(&format!("{error}; the list stays as it was")),
+            Err(error) => self.console.complain(&format!("{error}; the list is unchanged")),
         }
     }
 
@@ -335,7 +335,7 @@ impl<'a> SenderListener<'a> {
         match invitation.poll(Instant::now()) {
             PairingEvent::None => {}
             PairingEvent::Wrong(remote, left) => {
-                self.console.inform(&format!("{remote} gave a wrong code; {left} more and it is worthless"));
+                self.console.inform(&format!("{remote} gave a wrong code; {left} more invalidate it"));
             }
             PairingEvent::Paired(key, remote) => {
                 let name = name_for(&key);
@@ -343,7 +343,7 @@ impl<'a> SenderListener<'a> {
                 if !self.senders.is_chosen(&key)
                     && let Err(error) = self.senders.remember(&name, key)
                 {
-                    self.console.complain(&format!("{error}; the sender is let in this once"));
+                    self.console.complain(&format!("{error}; the sender is admitted this once"));
                     self.once.insert(key);
                 }
                 self.console.inform(&format!(
@@ -383,11 +383,12 @@ impl<'a> SenderListener<'a> {
 const BUSY_WITH_OTHER: &str = "it receives from another sender; `thalweg serve` takes several";
 
 /// Log message when the limit of `--trust new` is reached.
-const UNNAMED_LIMIT_REACHED: &str = "there are as many senders without a name as --strangers allows; known-senders is where to name or remove some";
+const UNNAMED_LIMIT_REACHED: &str =
+    "--unknown-senders allows no more senders without a name; name or remove some in known-senders";
 
 /// The message does not reveal which of the causes applies.
 const CODE_INVALID: &str =
-    "its code is not valid any more: it was used, guessed wrong three times or is older than ten minutes";
+    "its code is no longer valid: it was used, guessed wrong three times or is older than ten minutes";
 
 /// Returns the keys trusted by the command line and the list.
 fn known(trust: &[Trusted], senders: &Peers) -> Trust {

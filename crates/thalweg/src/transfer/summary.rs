@@ -227,7 +227,7 @@ impl Summary {
             failed.map(|failure| format!("{}: {}", failure.name, failure.message)).collect();
         let more = self.failed - self.failures.len().min(SHOWN) as u64;
         let what = if more == 1 { "file or folder" } else { "files or folders" };
-        all.extend((more > 0).then(|| format!("and {more} more {what} did not come through")));
+        all.extend((more > 0).then(|| format!("and {more} more {what} failed")));
         let passed = self.not_sent.iter().take(SHOWN);
         all.extend(passed.map(|entry| format!("{} is not sent: {}", entry.name, entry.message)));
         let lost = self.lost_words.iter().filter(|_| self.result != COMPLETE);
@@ -254,15 +254,14 @@ impl Summary {
             "complete" => Ok(()),
             "failures" => {
                 let what = if self.failed == 1 { "file or folder" } else { "files or folders" };
-                let failed =
-                    (self.failed > 0).then(|| format!("{} {what} did not come through", self.failed));
+                let failed = (self.failed > 0).then(|| format!("{} {what} failed", self.failed));
                 let omitted =
                     (self.omitted > 0).then(|| format!("{} not sent", omitted_entries(self.omitted)));
                 let why = failed.into_iter().chain(omitted).chain(self.lost_words.clone());
                 Err(Error::Failed(why.collect::<Vec<_>>().join("; ")))
             }
             "interrupted" => {
-                let again = again.as_deref().unwrap_or("the same command goes on where it stopped");
+                let again = again.as_deref().unwrap_or("repeat the command to resume");
                 Err(Error::Lost(format!("{}; {again}", self.reason.as_deref().unwrap_or_default())))
             }
             _ => Err(Error::Failed(self.reason.clone().unwrap_or_default())),
@@ -272,12 +271,12 @@ impl Summary {
     /// Describes what another attempt will find.
     fn again(&self) -> Option<String> {
         if self.is_cut {
-            let left = self.left.iter().map(|left| format!("; what came of it is in {left}"));
+            let left = self.left.iter().map(|left| format!("; the partial data is in {left}"));
             let left: String = left.collect();
             return Some(format!("a stream cannot be resumed, it has to be sent from its beginning{left}"));
         }
         let is_full = |failure: &Failure| failure.kind == transfer::FaultKind::DiskFull.name();
-        let again = "what the receiver has of it is used when it is sent again";
+        let again = "sending it again resumes from the data at the receiver";
         self.failures.iter().any(is_full).then(|| again.to_owned())
     }
 
@@ -295,7 +294,7 @@ impl Summary {
         let is_broken_off = self.result != COMPLETE && self.result != FAILURES;
         if self.moved_bytes > 0 && self.command == "send" && is_broken_off {
             // The amount that arrived is unknown, and therefore the rate.
-            text.push_str(", with what was still on its way");
+            text.push_str(", including data in flight");
         } else if self.moved_bytes > 0 {
             let rate = output::rate(self.rate_bps as f64);
             text.push_str(&format!(" ({rate})"));
@@ -309,7 +308,7 @@ impl Summary {
         if self.replaced > 0 {
             let (were, others) =
                 if self.replaced == 1 { ("was", "an older one") } else { ("were", "older ones") };
-            text.push_str(&format!("; {} {were} put in the place of {others}", self.replaced));
+            text.push_str(&format!("; {} {were} written over {others}", self.replaced));
         }
         if self.links > 0 {
             text.push_str(&format!("; {}", counted(self.links, "link")));
@@ -326,10 +325,7 @@ impl Summary {
             text.push_str(&format!("; {} were left from before", bytes(self.resumed_bytes)));
         }
         if self.queued_seconds >= 0.1 {
-            text.push_str(&format!(
-                "; held back for {:.1} s, as others were more urgent",
-                self.queued_seconds
-            ));
+            text.push_str(&format!("; paused for {:.1} s for more urgent transfers", self.queued_seconds));
         }
         if let Some(path) = self.path.as_ref().filter(|path| path.mark_cuts + path.packets_marked > 0) {
             let times = path.mark_cuts + path.packets_marked;
@@ -339,7 +335,7 @@ impl Summary {
             .as_ref()
             .is_some_and(|path| path.ecn == thalweg_net::session::EcnState::Failed.name())
         {
-            text.push_str("; the path loses what may be marked (ECN), which was left off");
+            text.push_str("; the path drops ECN-capable packets, and ECN was disabled");
         }
         if self.omitted > 0 {
             text.push_str(&format!("; {} not sent", omitted_entries(self.omitted)));
@@ -441,7 +437,7 @@ mod tests {
         let interrupted = || Err(transfer::Error::Interrupted(std::io::ErrorKind::ConnectionReset.into()));
         assert_eq!(
             sentence_of("send", interrupted()),
-            "Sent 0 files, 8.00 MB in 2.0 s, with what was still on its way"
+            "Sent 0 files, 8.00 MB in 2.0 s, including data in flight"
         );
         assert_eq!(sentence_of("recv", interrupted()), "Received 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");
         assert_eq!(sentence_of("send", Ok(())), "Sent 0 files, 8.00 MB in 2.0 s (32.00 Mbit/s)");

@@ -13,7 +13,7 @@ use thalweg_net::session::code;
 use thalweg_net::transfer::Progress;
 
 /// Close reason for a sender that was removed from the list.
-pub(super) const REMOVED: &str = "the receiver does not take files from this key any more";
+pub(super) const REMOVED: &str = "the receiver no longer accepts files from this key";
 
 /// Maximum number of concurrent transfers per key.
 const MAX_OF_ONE: usize = 2;
@@ -138,7 +138,7 @@ impl TransferSlots {
             if is_waiting || self.waiting.len() >= MAX_WAITING {
                 sender
                     .connection
-                    .close(code::BUSY, "transfers of the same sender are going on; try again later");
+                    .close(code::BUSY, "transfers of the same sender are in progress; try again later");
                 return;
             }
             let earlier = oldest.connection.another();
@@ -230,7 +230,7 @@ impl TransferSlots {
                 return false;
             }
             let received = progress.received_chunks();
-            transfer.pace.see(now, progress.proved().get());
+            transfer.pace.see(now, progress.moved_or_kept().get());
             // A throttled transfer cannot send anything.
             if received != transfer.received || progress.is_held() {
                 (transfer.received, transfer.since) = (received, now);
@@ -248,7 +248,9 @@ impl TransferSlots {
     fn evict_for(&mut self, now: Instant, is_wanted: bool) -> bool {
         let candidates = self.transfers.iter().map(|transfer| Candidate {
             is_wanted: transfer.is_wanted,
-            rate: transfer.pace.rate(now, transfer.progress.upgrade().map_or(0, |it| it.proved().get())),
+            rate: transfer
+                .pace
+                .rate(now, transfer.progress.upgrade().map_or(0, |it| it.moved_or_kept().get())),
             // Messages without contents are no progress for senders that only `--trust new` admitted.
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });
@@ -270,8 +272,8 @@ struct Candidate {
     idle_since: Instant,
 }
 
-const SLOW: &str = "it brought nothing, or next to nothing, while others waited; try again later";
-const UNWANTED: &str = "its place is for a sender that the receiver knows; try again later";
+const SLOW: &str = "it made almost no progress while others waited; try again later";
+const UNWANTED: &str = "its slot went to a sender that the receiver knows; try again later";
 
 /// Returns the transfer to end in favour of a sender, and its close reason.
 fn transfer_to_evict(

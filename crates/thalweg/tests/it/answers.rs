@@ -126,7 +126,7 @@ fn a_warm_up_that_leaves_nothing_to_count_is_an_error() {
     fs::write(place.join("own.toml"), SCENARIO.replace("warmup = \"1 s\"", "")).unwrap();
     for (duration, warmup) in [("5 s", "1.25 s"), ("60 s", "5 s")] {
         let (_, text) = printed(&place, &["validate", "own.toml", "--set", &format!("duration={duration}")]);
-        assert!(text.contains(&format!("say `warmup = \"{warmup}\"`")), "{text}");
+        assert!(text.contains(&format!("set `warmup = \"{warmup}\"`")), "{text}");
     }
 }
 
@@ -144,7 +144,7 @@ fn mistakes_are_reported_with_suggestions() {
             &["compare", "two-flows", "--live", "--schemes", "cubic,kernel:none"],
             "no congestion control `none`",
         ),
-        (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one way between two nodes"),
+        (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one path between two nodes"),
         (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is more than can be"),
     ] {
         let (code, text) = printed(&place, arguments);
@@ -155,7 +155,7 @@ fn mistakes_are_reported_with_suggestions() {
 #[test]
 fn hosts_are_listed_as_paths_are() {
     let (code, text) = printed(&place("hosts", SCENARIO), &["list", "hosts"]);
-    assert!(code == 0 && text.contains("linux-loaded") && text.contains("away"), "{text}");
+    assert!(code == 0 && text.contains("linux-loaded") && text.contains("preempted"), "{text}");
 }
 
 /// For one group with transfers, the table of schemes is complete.

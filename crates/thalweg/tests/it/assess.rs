@@ -102,7 +102,7 @@ fn a_disk_that_is_full_loses_nothing() {
     let full = format!("trap '' XFSZ; ulimit -f 2; '{program}' {call}");
     let output = crate::children::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
-    assert!(errors(&output).contains("the same call goes on"), "{}", errors(&output));
+    assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
     let output = assess(&folder, &["cubic", "--quick", "--only", "7.4", "--quiet"]);
     assert!(output.status.success(), "{}", errors(&output));
 }

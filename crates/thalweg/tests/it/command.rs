@@ -131,7 +131,7 @@ fn options_of_formulas_are_named_where_their_values_cannot_be() {
     for (arguments, words) in [
         (["mathis", "--p", "0"], "'--p <P,..>': expected a probability above 0 and below 1"),
         (["mathis", "--rtt", "0s"], "'--rtt <TIME>': it must be above 0"),
-        (["padhye", "--most", "-1"], "'--most <N>': expected a number from 1 on"),
+        (["padhye", "--max-window", "-1"], "'--max-window <N>': expected a number from 1 on"),
         (["cubic", "--beta", "1"], "'--beta <BETA>': expected a number above 0 and below 1"),
         (["md1", "--load", "1"], "'--load <RHO,..>': expected a number from 0 on and below 1"),
         (["mg1", "--variation", "nan"], "'--variation <V>': expected a number from 0 on"),
@@ -406,7 +406,7 @@ fn wrong_calls_are_rejected_with_suggestions() {
         (&["explore", "sscp"], "did you mean `sscop`?"),
         (&["explore", "sscop", "--window", "0"], "1..=64"),
         (&["explore", "sscop", "--losses", "256"], "0..=255"),
-        (&["explore", "adaptive-ack", "--slow-reader"], "no way to hold the sender back"),
+        (&["explore", "adaptive-ack", "--slow-reader"], "no flow control"),
         (&["explore", "sstp", "--endless", "--slow-reader"], "cannot be used with '--slow-reader"),
         (&["explore", "sscop", "--endless"], "--endless is for sstp"),
         (&["explore", "sstp", "--endless", "--delays", "1"], "cannot be used with '--delays"),
@@ -451,7 +451,7 @@ fn exploration_ends_well_or_with_a_trace() {
     let text = prints(&place, &[&["explore", "sstp", "--slow-reader"], &small[..]].concat());
     assert!(text.contains("read at any time") && text.contains("All states were visited"), "{text}");
     let text = prints(&place, &["explore", "sstp", "--endless", "--quiet"]);
-    assert!(text.contains("comes to rest"), "{text}");
+    assert!(text.contains("the stream recovers"), "{text}");
     let failed = |arguments: &[&str]| {
         let output = thalweg(&place, arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -463,9 +463,9 @@ fn exploration_ends_well_or_with_a_trace() {
     assert!(document["counterexample"]["trace"].as_array().unwrap().len() > 10, "{text}");
     // SSCOP relies on in-order delivery.
     let text = failed(&[&["explore", "sscop", "--delays", "1"], &small[..]].concat());
-    assert!(text.contains("is held back"), "{text}");
+    assert!(text.contains("is delayed"), "{text}");
     let text = failed(&["explore", "sstp", "--memory", "1 kB", "--quiet"]);
-    assert!(text.contains("these are not all"), "{text}");
+    assert!(text.contains("not all were visited"), "{text}");
 }
 
 #[test]
@@ -473,25 +473,25 @@ fn the_search_over_adversaries_ends_well_or_with_a_trace() {
     let place = place("adversary");
     let small = ["explore", "adversary", "--forgeries", "0", "--quiet"];
     let text = prints(&place, &[&small[..], &["--depth", "6"]].concat());
-    assert!(text.contains("the client gets in once the attacker stops"), "{text}");
+    assert!(text.contains("the client connects once the attacker stops"), "{text}");
     let output = thalweg(&place, &[&small[..], &["--fault", "cookie-again", "--json"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&document["fault"], &document["complete"]), (&"cookie-again".into(), &true.into()));
-    assert_eq!(document["counterexample"]["what"], "a cookie let in a second handshake");
+    assert_eq!(document["counterexample"]["what"], "a cookie admitted a second handshake");
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("adversary: a cookie let in a second handshake"), "{error}");
+    assert!(error.contains("adversary: a cookie admitted a second handshake"), "{error}");
     let output = thalweg(&place, &[&small[..], &["--memory", "1 kB"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("allow the attacker less"), "{error}");
+    assert!(error.contains("reduce the attacker's bounds"), "{error}");
     let pairing = ["explore", "adversary", "--pairing", "--quiet"];
     let text = prints(&place, &[&pairing[..], &["--intrusions", "2"]].concat());
     assert!(text.contains("at most 2 connections of the attacker"), "{text}");
     let output = thalweg(&place, &[&pairing[..], &["--fault", "pairing-unbound"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Wrong: the receiver took the attacker for the sender"), "{text}");
+    assert!(text.contains("Violation: the receiver accepted the attacker as the sender"), "{text}");
     for (arguments, expected) in [
         (["--fault", "cookie-again"], "leave out --pairing"),
         (["--forgeries", "1"], "cannot be used with '--forgeries"),

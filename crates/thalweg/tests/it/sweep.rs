@@ -169,7 +169,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
         let output = child.wait_with_output().unwrap();
         if signal == Signal::INT {
             assert_eq!(output.status.code(), Some(1));
-            assert!(errors(&output).contains("the same call goes on"), "{}", errors(&output));
+            assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
             assert_eq!(results(&folder.join("s"))["complete"].as_bool(), Some(false));
         }
         before = kept(&folder.join("s"));
@@ -320,7 +320,7 @@ fn a_write_failure_ends_the_sweep_without_losing_results() {
     let limited = format!("trap '' XFSZ; ulimit -f 0; exec {} sweep s.toml", env!("CARGO_BIN_EXE_thalweg"));
     let output = Command::new("sh").args(["-c", &limited]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(errors(&output).contains("the same call goes on"), "{}", errors(&output));
+    assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
     assert_eq!(kept(&folder.join("s")), 2);
     let rest = sweep(&folder, &["s.toml"]);
     assert!(errors(&rest).contains("2 were there"), "{}", errors(&rest));

@@ -52,6 +52,10 @@ pub const RULES: &[Rule] = &[
     rule("LEAST", "MIN", Place::Names),
     rule("--most-", "--max-", Place::Text),
     rule("--least-", "--min-", Place::Text),
+    rule("rhythm", "periodic variation", Place::Both),
+    rule("stranger", "unknown sender", Place::Both),
+    rule("strangers", "unknown senders", Place::Both),
+    rule("unproved", "unvalidated", Place::Both),
     // Machines.
     rule("told", "notified, reported or configured", Place::Both),
     rule("tell", "notify or report", Place::Names),

@@ -118,7 +118,7 @@ fn hosts_are_simulated_and_the_error_is_reported() {
     std::fs::remove_dir_all(folder.join("run")).unwrap();
     let wrong =
         [("linux-mainframe", "linux-server"), ("{ late = 2 }", "has no unit"), ("{ late", "or a table")];
-    for (host, words) in wrong.into_iter().chain([("{ away = \"1 ms\" }", "go together")]) {
+    for (host, words) in wrong.into_iter().chain([("{ preemption = \"1 ms\" }", "go together")]) {
         let output = infer(host);
         let messages = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{host}: {messages}");

@@ -95,7 +95,7 @@ fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
 /// Fuzzes recordings for `infer`, and the scenarios inferred from them.
 pub fn recordings(octets: &[u8]) {
     let Ok(recording) = infer::Recording::read(octets) else { return };
-    let share = recording.resent();
+    let share = recording.retransmitted();
     assert!((0.0..=1.0).contains(&share) && recording.round_trips().len() <= recording.packets.len());
     let Ok(path) = infer::Path::infer(&recording) else { return };
     let Ok(scenario) = infer::scenario::scenario(&recording, &path, "trace", None, &Registry::default())

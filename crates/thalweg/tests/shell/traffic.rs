@@ -48,7 +48,7 @@ fn a_real_sender_receives_router_feedback() {
     let mut shell = Shell::new(&text).args(&["--traffic", "seif", "--for", "4 s", "--json"]);
     let output = shell.command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && printed.contains("messages of routers about congestion"), "{printed}");
+    assert!(output.status.success() && printed.contains("congestion messages of routers"), "{printed}");
 }
 
 /// One table with live and simulated results; the kernel's are live only.

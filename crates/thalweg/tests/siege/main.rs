@@ -169,7 +169,7 @@ fn named<'a>(names: &'a [&str]) -> impl Iterator<Item = Attack> + 'a {
 
 #[test]
 fn attacks_on_a_receiver_with_a_code() {
-    let attacks = ["engines that ask for much", "memory of strangers", "frames of strangers"];
+    let attacks = ["engines that ask for much", "memory of unknown senders", "frames of unknown senders"];
     named(&attacks).for_each(|attack| play(Server::Pairing, attack, 1));
 }
 
@@ -181,8 +181,12 @@ fn attacks_on_a_server_that_knows_its_senders() {
 
 #[test]
 fn attacks_on_a_server_that_admits_unknown_senders() {
-    let attacks =
-        ["memory of strangers", "bytes out of order", "engines that ask for much", "copies and changes"];
+    let attacks = [
+        "memory of unknown senders",
+        "bytes out of order",
+        "engines that ask for much",
+        "copies and changes",
+    ];
     named(&attacks).for_each(|attack| play(Server::Open, attack, 3));
 }
 

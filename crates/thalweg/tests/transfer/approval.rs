@@ -77,7 +77,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
         let arguments = ["file", &address, "--trust", "new"];
         thalweg(&place, user, "send", &arguments).spawn().unwrap()
     };
-    let unknown = call("stranger");
+    let unknown = call("unknown");
     server.wait_for("Its key, ");
     // During the prompt a known sender's transfer completes.
     assert_eq!(exit(&processes::end(call("sender"))), 0);
@@ -91,7 +91,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     assert_eq!(exit(&refused), 1);
     assert!(refused.stderr.contains("takes nothing from this key"), "{}", refused.stderr);
     // The user is not asked again about a rejected sender.
-    assert_eq!(exit(&processes::end(call("stranger"))), 1);
+    assert_eq!(exit(&processes::end(call("unknown"))), 1);
     assert_eq!(place.names("to").len(), 1);
     processes::interrupt(&server.child);
     assert!(server.child.wait().unwrap().success(), "{}", server.text());
@@ -171,12 +171,12 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
     assert_eq!(exit(&send("file")), 1);
     let line = server.line();
-    assert!(line.contains("was turned away") && line.contains(&unknown), "{line}");
+    assert!(line.contains("was refused") && line.contains(&unknown), "{line}");
     let (time, _) = line.split_once(' ').unwrap();
     assert!(time.len() == 20 && time.starts_with("20") && time.ends_with('Z'), "{line}");
 
     fs::write(&known, format!("anna {unknown}\n")).unwrap();
-    assert!(server.line().contains("was read again: 1 sender"));
+    assert!(server.line().contains("was reloaded: 1 sender"));
     let send = |file: &str| sends(&place, &[file, &server.address, "--trust", "new"]);
     assert_eq!(exit(&send("file")), 0);
     assert_eq!(place.names("to"), ["anna"]);
@@ -217,10 +217,10 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
 
 #[test]
 fn unknown_senders_are_limited_and_leave_nothing_without_data() {
-    let place = Place::new("strangers");
+    let place = Place::new("unknown-senders");
     place.write("file", b"file");
     place.write("large", &noise(1, 30_000));
-    let arguments = ["to", "--strangers", "2", "--quota", "20 kB"];
+    let arguments = ["to", "--unknown-senders", "2", "--quota", "20 kB"];
     let mut server = Receiver::begin(&place, "serve", &arguments, &["--trust", "new"]);
     let known = place.join("keys/receiver/thalweg/known-senders");
     let list = || fs::read_to_string(&known).unwrap_or_default();
@@ -231,7 +231,7 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     // More senders than may be known; nothing of them is stored.
     for user in ["anna", "bert", "carl"] {
         let sent = send(user, "large");
-        assert!(exit(&sent) == 1 && sent.stderr.contains("does not fit into the room"), "{}", sent.stderr);
+        assert!(exit(&sent) == 1 && sent.stderr.contains("exceeds the quota"), "{}", sent.stderr);
         wait_until("the folder is gone", || place.names("to").is_empty());
     }
     assert_eq!(list(), "");
@@ -248,12 +248,12 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     let denial = loop {
         let line = server.line();
         assert!(!line.is_empty());
-        if line.contains("was turned away") || line.contains("was read again") {
+        if line.contains("was refused") || line.contains("was reloaded") {
             break line;
         }
     };
-    assert!(denial.contains("as --strangers allows"), "{denial}");
-    while !server.line().contains("was read again: 2 senders") {}
+    assert!(denial.contains("--unknown-senders allows no more"), "{denial}");
+    while !server.line().contains("was reloaded: 2 senders") {}
     let send = ["file", &*server.address, "--trust", "new"];
     assert_eq!(exit(&processes::end(thalweg(&place, "carl", "send", &send).spawn().unwrap())), 0);
     wait_until("it is known", || list().lines().count() == 3);
@@ -278,7 +278,7 @@ fn a_terminal_that_closes_ends_a_transfer_with_a_goodbye_and_a_server_reads_its_
     assert!(server.line().contains("sends"));
     server.signal("HUP");
     // No data of it is stored yet.
-    assert!(server.line().contains("was read again: 0 senders"));
+    assert!(server.line().contains("was reloaded: 0 senders"));
     processes::signal(if ignores_hangup() { "TERM" } else { "HUP" }, sender.id());
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);

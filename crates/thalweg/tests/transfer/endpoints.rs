@@ -199,9 +199,9 @@ fn an_interrupted_stream_is_not_reported_as_resumable() {
     for end in [&sent, &received] {
         assert_eq!(exit(end), 3, "{}", end.stderr);
         assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
-        assert!(!end.stderr.contains("goes on where it stopped"), "{}", end.stderr);
+        assert!(!end.stderr.contains("repeat the command to resume"), "{}", end.stderr);
     }
-    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    assert!(received.stderr.contains("the partial data is in "), "{}", received.stderr);
     let left = json(&received.stdout)["left"].as_str().unwrap().to_owned();
     assert_eq!(std::fs::read(left).unwrap(), noise(1, 100_000));
 }
@@ -221,9 +221,9 @@ fn a_stream_on_a_full_disk_is_not_reported_as_resumable() {
         assert_eq!(exit(end), 1, "{}", end.stderr);
         assert!(end.stderr.contains("stdin: the receiver's disk is full"), "{}", end.stderr);
         assert!(end.stderr.contains("a stream cannot be resumed"), "{}", end.stderr);
-        assert!(!end.stderr.contains("used when it is sent again"), "{}", end.stderr);
+        assert!(!end.stderr.contains("resumes from the data"), "{}", end.stderr);
     }
-    assert!(received.stderr.contains("what came of it is in "), "{}", received.stderr);
+    assert!(received.stderr.contains("the partial data is in "), "{}", received.stderr);
     let left = received.stdout.trim();
     assert!(left.starts_with("to/stdin.") && left.ends_with(".thalweg.part"), "{left}");
 }
@@ -308,7 +308,7 @@ fn a_second_transfer_of_a_sender_waits_for_the_first() {
     wait_until("some of the file has come", || place.part_length("to/slow") > 100_000);
     let later = sends(&place, &["two", &receiver.address]);
     assert_eq!(exit(&later), 3, "{}", later.stderr);
-    assert!(later.stderr.contains("the same sender are going on"), "{}", later.stderr);
+    assert!(later.stderr.contains("the same sender are in progress"), "{}", later.stderr);
     let arguments = ["two", &receiver.address, "--keep-trying"];
     let stubborn = thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
     let earlier = processes::end(earlier);
@@ -321,7 +321,7 @@ fn a_second_transfer_of_a_sender_waits_for_the_first() {
     processes::interrupt(&stubborn);
     let stubborn = processes::end(stubborn);
     assert!(
-        stubborn.stderr.contains("the same sender are going on; try again later; trying again in"),
+        stubborn.stderr.contains("the same sender are in progress; try again later; trying again in"),
         "{}",
         stubborn.stderr
     );
@@ -353,7 +353,7 @@ fn silent_senders_do_not_block_a_server() {
     let server = Receiver::begin(&place, "serve", &arguments, &NEW);
     // A key takes at most two slots: three slots need two keys.
     let (_first, of_one) = silent(&server.address, 1, 4);
-    wait_until("two of four were turned away", || {
+    wait_until("two of four were refused", || {
         of_one.iter().filter(|connection| connection.closed().is_some()).count() == 2
     });
     let (_second, _of_another) = silent(&server.address, 2, 1);
@@ -424,7 +424,7 @@ fn a_trickle_of_unknown_senders_keeps_out_no_sender_that_the_receiver_names() {
             let source = Source::Stream { name: b"trickle".to_vec(), bytes };
             send(source, Default::default(), from_peer, &mut to_peer, &at_sender)
         });
-        wait_until("it sends, or was turned away", || progress.moved().get() > 0 || watch.closed().is_some());
+        wait_until("it sends, or was refused", || progress.moved().get() > 0 || watch.closed().is_some());
         sockets.push(socket);
         unknown.push((watch, thread));
     }
@@ -583,8 +583,8 @@ fn every_end_prints_its_document() {
     is(&send("sender", &["127.0.0.1:9", "--record", "missing/file"]), "send", "usage", 2);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &["--trust", &key("sender")]);
     let address = receiver.address.clone();
-    is(&send("stranger", &[&address, "--trust", "new"]), "send", "refused", 1);
-    is(&send("sender", &[&address, "--trust", &key("stranger")]), "send", "untrusted", 1);
+    is(&send("unknown", &[&address, "--trust", "new"]), "send", "refused", 1);
+    is(&send("sender", &[&address, "--trust", &key("unknown")]), "send", "untrusted", 1);
     is(&receiver.interrupt(), "recv", "interrupted", 3);
     let unused = ["to", "--json", "--listen", "127.0.0.1:0"];
     let unnotified = processes::end(thalweg(&place, "nobody", "recv", &unused).spawn().unwrap());

@@ -188,7 +188,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     processes::interrupt(&sender);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
-    assert!(sent.stderr.contains("the same command goes on"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("repeat the command to resume"), "{}", sent.stderr);
     let received = receiver.end();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("interrupted by its user"), "{}", received.stderr);
@@ -199,7 +199,7 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     wait_until("more of the file has come", || place.part_length("to/file") > least + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
-    assert!(received.stderr.contains("the same command goes on"), "{}", received.stderr);
+    assert!(received.stderr.contains("repeat the command to resume"), "{}", received.stderr);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
     assert!(sent.stderr.contains("interrupted by its user"), "{}", sent.stderr);
@@ -242,7 +242,7 @@ fn no_peer_is_trusted_without_configuration() {
         let output = processes::thalweg(&place, who, "key", &[]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
-    let (sender, other_key) = (key("sender"), key("stranger"));
+    let (sender, other_key) = (key("sender"), key("unknown"));
     assert_eq!(sender, key("sender"), "a key stays");
     // A receiver that would admit no sender fails at once.
     let output =
@@ -263,7 +263,7 @@ fn no_peer_is_trusted_without_configuration() {
     assert!(wrong.stderr.contains("that --trust gives") && !wrong.stderr.contains("known-receivers"));
     // A receiver rejects unknown senders.
     let arguments = ["file", &receiver.address, "--trust", &receiver.key];
-    let strange = processes::thalweg(&place, "stranger", "send", &arguments).output().unwrap();
+    let strange = processes::thalweg(&place, "unknown", "send", &arguments).output().unwrap();
     assert_eq!(strange.status.code(), Some(1));
     let message = String::from_utf8_lossy(&strange.stderr).into_owned();
     assert!(message.contains(&other_key), "{message}");
@@ -283,7 +283,7 @@ fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
     assert_eq!(exit(&sent), 1, "{}", sent.stderr);
     assert!(sent.stderr.contains("set/b: the receiver's disk is full"), "{}", sent.stderr);
-    assert!(sent.stderr.contains("is used when it is sent again"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("resumes from the data at the receiver"), "{}", sent.stderr);
     let document = json(&sent.stdout);
     assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));
     assert_eq!(document["failures"][0]["kind"], "disk-full");
@@ -341,7 +341,7 @@ fn a_server_gives_each_sender_a_folder_and_no_more_than_its_quota() {
     let over = processes::end(send("anna", &["big"]));
     assert_eq!(exit(&over), 1);
     assert!(
-        over.stderr.contains("big: it does not fit into the room that the receiver gives this sender"),
+        over.stderr.contains("big: it exceeds the quota of this sender at the receiver"),
         "{}",
         over.stderr
     );

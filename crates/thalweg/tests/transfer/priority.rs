@@ -94,7 +94,7 @@ fn a_sender_that_is_not_known_is_not_urgent() {
         let call = [file, &*server.address, "--priority", priority, "--rate", "10 Mbit/s", "--json"];
         thalweg(&place, user, "send", &[&call[..], &NEW].concat()).spawn().unwrap()
     };
-    let mut unknown = spawn("stranger", "unknown", "1");
+    let mut unknown = spawn("unknown", "unknown", "1");
     let has_arrived = || {
         let folders = place.names("to");
         folders.iter().any(|folder| place.part_length(&format!("to/{folder}/unknown")) > 100_000)

@@ -84,7 +84,7 @@ impl Folder {
         if let Some(dir) = &*self.lock() {
             return Ok(Arc::clone(dir));
         }
-        let gone = || Fault::new(FaultKind::Obstructed, "its folder was moved while files arrived");
+        let gone = || Fault::new(FaultKind::PathConflict, "its folder was moved while files arrived");
         let (above, name) = self.above.as_ref().ok_or_else(gone)?;
         let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
@@ -234,5 +234,5 @@ pub fn obstructed(entry: &Entry) -> Fault {
         EntryKind::File => "a file",
         EntryKind::Other => "neither a file nor a folder",
     };
-    Fault::new(FaultKind::Obstructed, what)
+    Fault::new(FaultKind::PathConflict, what)
 }

@@ -284,7 +284,7 @@ fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
             return Err(obstructed(&before));
         }
         if !before.is_single {
-            return Err(Fault::new(FaultKind::Obstructed, "a file that has a second name"));
+            return Err(Fault::new(FaultKind::PathConflict, "a file that has a second name"));
         }
         let file = match dir.write(name) {
             Ok(file) => file,

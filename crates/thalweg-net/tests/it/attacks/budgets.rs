@@ -189,11 +189,11 @@ fn all_connections_together_are_promised_a_bounded_memory() {
     for number in 0..2000u32 {
         let now = Time::ZERO + Duration::from_millis(u64::from(number) * 4);
         let address = SocketAddr::from(((0x0a00_0000 + number).to_be_bytes(), 7));
-        let before = endpoint.stats().turned_away;
+        let before = endpoint.stats().dropped;
         let connected = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             Hostile::connect(&mut endpoint, now, number, b"cubic")
         }));
-        if endpoint.stats().turned_away > before {
+        if endpoint.stats().dropped > before {
             assert!(connected.is_err(), "{address}");
             break;
         }

@@ -5,7 +5,7 @@ mod attacker;
 mod budgets;
 mod handshakes;
 mod paths;
-mod unproved;
+mod unvalidated;
 
 use crate::pair::{
     Channel, Pair, SERVER, client_config, connect, identity, pattern, server_config, short, wants_cookies,
@@ -107,7 +107,7 @@ fn handshakes_are_bounded_in_number_and_rate() {
     }
     // A burst of 100, and 100 per second. Only the last eight remain.
     let stats = endpoint.stats();
-    assert_eq!((stats.handshakes + stats.turned_away, stats.handshakes - stats.forgotten), (200, 8));
+    assert_eq!((stats.handshakes + stats.dropped, stats.handshakes - stats.forgotten), (200, 8));
     assert!((115..=120).contains(&stats.handshakes), "{stats:?}");
 }
 

@@ -19,12 +19,12 @@ pub struct Conditions {
     /// Interval of total loss.
     pub blackout: Option<(Time, Time)>,
     /// Time of an MTU reduction, and the new MTU in bytes.
-    pub narrows: Option<(Time, u32)>,
+    pub mtu_change: Option<(Time, u32)>,
 }
 
 impl Conditions {
     pub fn calm(seed: u64, delay: Duration) -> Self {
-        Self { seed, delay, impairment: ImpairmentSpec::default(), blackout: None, narrows: None }
+        Self { seed, delay, impairment: ImpairmentSpec::default(), blackout: None, mtu_change: None }
     }
 
     /// Draws loss up to 30 %, independent or in bursts, reordering, duplicates, corruption, and sometimes a blackout of
@@ -59,7 +59,7 @@ impl Conditions {
                 ..ImpairmentSpec::default()
             },
             blackout,
-            narrows: None,
+            mtu_change: None,
         }
     }
 }
@@ -117,7 +117,8 @@ impl Path {
         self.numbers[direction] += 1;
         let outcome = self.impairments[direction].outcome(bytes.len() as u32);
         let dark = self.conditions.blackout.is_some_and(|(from, until)| now >= from && now < until);
-        let long = self.conditions.narrows.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
+        let long =
+            self.conditions.mtu_change.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
         // The encryption below drops corrupted datagrams.
         if outcome.lost || outcome.corrupted || dark || long {
             self.dropped += 1;
@@ -202,7 +203,7 @@ impl<'a> Transfer<'a> {
             assert!(next >= now, "{}: a timer in the past", self.state());
             assert!(next < Time::ZERO + MAX_SIMULATED_TIME, "{}: not done by {next}", self.state());
             now = next;
-            if let (Some(bytes), Some((at, _))) = (self.black_hole, self.path.conditions.narrows)
+            if let (Some(bytes), Some((at, _))) = (self.black_hole, self.path.conditions.mtu_change)
                 && !warned
                 && now >= at + Duration::from_secs(1)
             {

@@ -184,7 +184,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
             let report = send(existing, &to);
             assert_eq!(
                 (&*report.failures[0].name, report.failures[0].fault.kind),
-                ("set/x", FaultKind::Obstructed)
+                ("set/x", FaultKind::PathConflict)
             );
             assert!(
                 report.failures[0].fault.text.contains("--overwrite or --backup"),
@@ -220,7 +220,7 @@ fn special_files_are_never_replaced() {
     let _socket = std::os::unix::net::UnixListener::bind(to.join("x")).unwrap();
     for existing in [Existing::Sent, Existing::Keep, Existing::Any, Existing::Backup] {
         let failed = left(transfer("anna", existing), std::slice::from_ref(&file), &to);
-        assert_eq!(failed, [("x".to_owned(), FaultKind::Obstructed)]);
+        assert_eq!(failed, [("x".to_owned(), FaultKind::PathConflict)]);
         assert_eq!(to.names(), ["x"]);
     }
 }

@@ -180,8 +180,8 @@ fn obstructing_entries_stay_unchanged() {
     let ends = Transfer::default().run(&[from.join("set")], &to);
     let obstructed = ["a-link", "b-dangling", "c-folder", "d-part-link", "e-part-hard", "f-part-folder", "h"];
     let mut expected: Vec<_> =
-        obstructed.iter().map(|name| (format!("set/{name}"), FaultKind::Obstructed)).collect();
-    expected.push(("set/i".to_owned(), FaultKind::Obstructed));
+        obstructed.iter().map(|name| (format!("set/{name}"), FaultKind::PathConflict)).collect();
+    expected.push(("set/i".to_owned(), FaultKind::PathConflict));
     let expected: Vec<_> = expected.iter().map(|(name, kind)| (&**name, *kind)).collect();
     // The content of the two failed folders is counted, but not listed.
     failures_among(&ends, &expected, expected.len() as u64 + 2);

@@ -68,7 +68,7 @@ fn failed(ends: &Ends, names: &[&str]) {
     for report in [&ends.sender.report, &ends.receiver.report] {
         let failed: Vec<_> = report.failures.iter().map(|failure| &*failure.name).collect();
         assert_eq!(failed, names);
-        assert!(report.failures.iter().all(|failure| failure.fault.kind == FaultKind::Obstructed));
+        assert!(report.failures.iter().all(|failure| failure.fault.kind == FaultKind::PathConflict));
     }
 }
 

@@ -37,7 +37,7 @@ pub fn text(messages: &[Message], left_out: u64) -> String {
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if messages.iter().any(|message| message.again) {
-        text.push_str("\n* sent again\n");
+        text.push_str("\n* retransmitted\n");
     }
     if left_out > 0 {
         let _ = writeln!(text, "\n{left_out} further packets are not shown");

@@ -47,7 +47,7 @@ pub(super) fn link(start: Phase, scenario: Option<Line<'_>>, duration: Duration)
         return Err(refused("a queue that changes its size cannot be expressed"));
     }
     if phases.iter().any(|(phase, _)| (phase.jitter, phase.is_wifi) != (first.jitter, first.is_wifi)) {
-        return Err(refused("a jitter that changes on the way cannot be expressed"));
+        return Err(refused("a jitter that changes during the run cannot be expressed"));
     }
     if first.down.is_zero() || first.up.is_zero() {
         return Err(refused("the link begins without a rate, which cannot be expressed"));

@@ -232,7 +232,7 @@ fn lines<'a>(text: &'a str, choices: &Choices) -> Result<Vec<Line<'a>>, Refused>
             return Err(refused(format!("there is no key `{key}`; {help}")));
         }
         if lines.iter().any(|line| line.key == key) {
-            return Err(refused(format!("`{key}` is said twice")));
+            return Err(refused(format!("`{key}` is given twice")));
         }
         lines.push(Line { number, key, value });
     }
@@ -317,10 +317,10 @@ fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
         row(&mut out, [line.key, line.value, if here.is_empty() { "nothing" } else { here }]);
     }
     for key in &choices.skip {
-        row(&mut out, [key, "", "left out, as asked for"]);
+        row(&mut out, [key, "", "left out, as requested"]);
     }
     for (algorithm, scheme) in &choices.schemes {
-        row(&mut out, [algorithm, "", &format!("{scheme}, as asked for")]);
+        row(&mut out, [algorithm, "", &format!("{scheme}, as requested")]);
     }
     out.push_str("#\n\n");
     out

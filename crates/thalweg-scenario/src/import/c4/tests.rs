@@ -121,7 +121,7 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         (String::new(), "this is no specification: expected lines of `key: value`"),
         ("latency 5\n".to_owned(), "line 1: expected `key: value`, found `latency 5`"),
         ("latenzy: 5\n".to_owned(), "line 1: there is no key `latenzy`; did you mean `latency`?"),
-        (format!("{ALONE}latency: 5\n"), "line 10: `latency` is said twice"),
+        (format!("{ALONE}latency: 5\n"), "line 10: `latency` is given twice"),
         (
             ALONE.replace("latency: 30000", "latency: 30 ms"),
             "line 7: `latency` is a whole number, but here it is `30 ms`",
@@ -160,7 +160,7 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         ),
         (
             format!("{ALONE}link_scenario: wifi_fade\n"),
-            "line 10: a jitter that changes on the way cannot be expressed",
+            "line 10: a jitter that changes during the run cannot be expressed",
         ),
         (
             ALONE.replace("nb_connections: 1", "nb_connections: 9"),
@@ -183,7 +183,7 @@ fn other_schemes_and_omitted_keys_are_reported() {
     let scenario = import("case.txt", &text, &choices).unwrap().scenario;
     assert!(scenario.contains("scheme = { base = \"cubic\", handshake = \"quic\" }"), "{scenario}");
     assert!(
-        scenario.contains("cubic, as asked for") && scenario.contains("left out, as asked for"),
+        scenario.contains("cubic, as requested") && scenario.contains("left out, as requested"),
         "{scenario}"
     );
 }

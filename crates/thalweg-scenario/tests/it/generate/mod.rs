@@ -169,13 +169,13 @@ fn line() -> BoxedStrategy<Vec<String>> {
     let schedule = prop_oneof![changes(), outages()];
     (
         prop_oneof![
-            4 => (rate(), schedule).prop_map(|(rate, schedule)| format!("rate = {rate}\nrhythm = \"none\"\nschedule = {schedule}")),
+            4 => (rate(), schedule).prop_map(|(rate, schedule)| format!("rate = {rate}\nperiodic-variation = \"none\"\nschedule = {schedule}")),
             1 => rate().prop_map(|rate| {
-                format!("rate = {rate}\nschedule = []\nrhythm = {{ every = \"500 ms\", rate-spread = \"30 %\", outage = \"9 ms\" }}")
+                format!("rate = {rate}\nschedule = []\nperiodic-variation = {{ every = \"500 ms\", rate-spread = \"30 %\", outage = \"9 ms\" }}")
             }),
             1 => vec(0u32..1000, 1..6).prop_map(|mut times| {
                 times.sort_unstable();
-                format!("trace = {{ tick = \"1 ms\", times = {times:?}, period = \"1 s\" }}\nrhythm = \"none\"\nschedule = \
+                format!("trace = {{ tick = \"1 ms\", times = {times:?}, period = \"1 s\" }}\nperiodic-variation = \"none\"\nschedule = \
                     [{{ at = \"1 s\", outage = \"200 ms\" }}, {{ at = \"1100 ms\", delay = \"5 ms\" }}]")
             }),
         ],
@@ -404,7 +404,9 @@ fn host() -> impl Strategy<Value = String> {
             .prop_map(|(late, more)| format!("late = \"{late} us\", late-p99 = \"{} us\"", late + more))
             .boxed(),
         (1u32..5000, 1u32..5000)
-            .prop_map(|(every, away)| format!("away-every = \"{every} us\", away = \"{away} us\""))
+            .prop_map(|(every, away)| {
+                format!("preemption-every = \"{every} us\", preemption = \"{away} us\"")
+            })
             .boxed(),
         key("granularity", time()),
         key("coalescing", time()),

@@ -111,7 +111,7 @@ impl ExternalController {
     }
 }
 
-/// A payload supported by senders of custom controllers: lengths in simulations, bytes on real paths.
+/// A payload supported by senders of external controllers: lengths in simulations, bytes on real paths.
 pub trait Carried: Payload {
     #[doc(hidden)]
     fn sender(
@@ -318,7 +318,7 @@ struct ExternalSender<P: Payload, C: ConfigureController> {
 
 impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guarded")
+        f.debug_struct("ExternalSender")
             .field("controller", &self.controller)
             .field("breach", &self.breach)
             .finish_non_exhaustive()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Benefit of router feedback for the scheme `thalweg`: behind a SEIF router, behind one without feedback, and the scheme `seif`.
 
-    told.py                        every row with target/release/thalweg, five seeds, as a table in Markdown
-    told.py --seeds 3 alone beside  three seeds, some of the parts
-    told.py --thalweg PROGRAM      another program
+    router_feedback.py                        every row with target/release/thalweg, five seeds, as a table in Markdown
+    router_feedback.py --seeds 3 alone beside  three seeds, some of the parts
+    router_feedback.py --thalweg PROGRAM      another program
 
 One line of 100 Mbit/s and a round trip of 50 ms by default, packets of 1500 bytes, flows that always have something to send and
 start within a second, 20 s of which the first 7 are not counted (`beside` 60 and 20). Each cell: Mbit/s that arrive, the mean
@@ -49,7 +49,7 @@ interval = "off"
 [defaults.flow]
 access = {{ rate = "1 Gbit/s", delay = "0 ms" }}
 """
-VARIANTS = [("told", "thalweg", "seif"), ("not told", "thalweg", "none"), ("`seif`", "seif", "seif")]
+VARIANTS = [("feedback", "thalweg", "seif"), ("no feedback", "thalweg", "none"), ("`seif`", "seif", "seif")]
 QUEUES = [0.1, 0.25, 1, 4]
 
 

@@ -57,12 +57,16 @@ impl fmt::Display for Breach {
         match self.kind {
             BreachKind::Panicked => f.write_str("panicked"),
             BreachKind::Packets { reported, held } => {
-                write!(f, "tells of {reported} packets where {held} wait")
+                write!(f, "reports {reported} packets where {held} are queued")
             }
-            BreachKind::Bytes { reported, held } => write!(f, "tells of {reported} bytes where {held} wait"),
+            BreachKind::Bytes { reported, held } => {
+                write!(f, "reports {reported} bytes where {held} are queued")
+            }
             BreachKind::NotHeld => f.write_str("gave out a packet that it does not hold"),
             BreachKind::Resized => f.write_str("gave out a packet with another size"),
-            BreachKind::Withheld { held } => write!(f, "gave no packet to a free line although {held} wait"),
+            BreachKind::Withheld { held } => {
+                write!(f, "gave no packet to an idle link although {held} are queued")
+            }
         }
     }
 }
@@ -83,11 +87,11 @@ impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
     pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
-        let mut guarded = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
-        if guarded.inner.is_none() {
-            guarded.fail(BreachKind::Panicked);
+        let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
+        if queue.inner.is_none() {
+            queue.fail(BreachKind::Panicked);
         }
-        guarded
+        queue
     }
 
     /// Returns the first violation.
@@ -276,12 +280,12 @@ mod tests {
     fn each_breach_is_reported_when_it_occurs() {
         for (wrong, after, what) in [
             (Wrong::Nothing, 9, ""),
-            (Wrong::Count, 3, "tells of 4 packets where 3 wait"),
-            (Wrong::Bytes, 3, "tells of 2999 bytes where 3000 wait"),
-            (Wrong::Twice, 4, "tells of 3 packets where 2 wait"),
+            (Wrong::Count, 3, "reports 4 packets where 3 are queued"),
+            (Wrong::Bytes, 3, "reports 2999 bytes where 3000 are queued"),
+            (Wrong::Twice, 4, "reports 3 packets where 2 are queued"),
             (Wrong::Forged, 4, "gave out a packet that it does not hold"),
             (Wrong::Resized, 4, "gave out a packet with another size"),
-            (Wrong::Withheld, 4, "gave no packet to a free line although 3 wait"),
+            (Wrong::Withheld, 4, "gave no packet to an idle link although 3 are queued"),
             (Wrong::DropsWhatItLacks, 3, "gave out a packet that it does not hold"),
             (Wrong::Panics, 3, "panicked"),
             (Wrong::CannotBeMade, 0, "panicked"),
