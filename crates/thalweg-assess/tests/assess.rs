@@ -286,7 +286,7 @@ fn differing_default_options_are_warned_of_before_verdicts() {
     let page = page(&document);
     assert!(page.find(words).unwrap() < page.find("Claims that hold").unwrap());
     let summary = summary(&document, Style::PLAIN);
-    assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims").unwrap(), "{summary}");
+    assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims:").unwrap(), "{summary}");
     assert!(junit(&document).contains("<property name=\"unlike-defaults\" value=\"NOT LIKE FOR LIKE"));
     choice.sets = vec!["defaults.scheme.recovery=sack".to_owned()];
     let levelled = assess(&folder, "runs", "dec-bit:initial-window=10pkt", &choice, 2).unwrap();

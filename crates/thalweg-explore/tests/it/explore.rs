@@ -260,19 +260,19 @@ fn a_transmitter_that_drops_a_repeated_request_is_caught() {
 fn a_cumulative_number_off_by_one_is_caught() {
     // The transmitter cannot have sent the acknowledged packet, ignores the report, and waits for a valid one.
     let (what, _) = caught(Fault::AcknowledgesOneMore);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
     let (what, _) = caught(Fault::AcknowledgesOneLess);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
 }
 
 #[test]
 fn a_transmitter_that_trusts_in_requests_alone_is_caught() {
     let (what, trace) = caught(Fault::NoTimer);
-    assert!(what.contains("circles") || what.contains("wait for ever"), "{what}");
+    assert!(what.contains("livelock") || what.contains("wait for ever"), "{what}");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
     // Reports continue without end, so the search needs the timers of both endpoints.
     let (what, _) = caught(Fault::AnyReportIsProgress);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_window_never_widened_stays_closed() {
     let Sscop(base) = Sscop::default();
     let outcome = run(&Sscop(Config { credit: Credit::User, ..base }), &small());
     let found = outcome.counterexample.unwrap();
-    assert!(found.what.contains("circles"), "{}", found.what);
+    assert!(found.what.contains("livelock"), "{}", found.what);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn unannounced(_: &Endpoint<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu<Tag>) -
 fn a_receiver_that_does_not_announce_its_open_window_is_caught() {
     let bounds = Bounds { slow_reader: true, ..small() };
     let found = run(&Broken { on_receive: straight, on_send: unannounced }, &bounds).counterexample.unwrap();
-    assert!(found.what.contains("circles"), "{}", found.what);
+    assert!(found.what.contains("livelock"), "{}", found.what);
     assert!(found.trace.iter().any(|line| line == "the application reads a byte"), "{:#?}", found.trace);
 }
 
@@ -128,7 +128,7 @@ fn a_stat_that_is_off_by_one_is_caught() {
     // N(R) beyond the sent data is a protocol error; with N(R) one too low, the last SD is never acknowledged.
     assert_eq!(caught(straight, moved::<1>).0, "an end gave up: Desynchronised");
     let (what, _) = caught(straight, moved::<{ Number::MODULUS - 1 }>);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
 }
 
 /// Acknowledges one SD too many, if it was sent.
@@ -145,7 +145,7 @@ fn believed_early(end: &Endpoint<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> O
 #[test]
 fn a_sender_that_believes_one_too_many_is_caught() {
     let (what, trace) = caught(believed_early, straight);
-    assert!(what.contains("has not been delivered") || what.contains("circles"), "{what}");
+    assert!(what.contains("has not been delivered") || what.contains("livelock"), "{what}");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 
@@ -174,7 +174,7 @@ fn without_list(_: &Endpoint<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Optio
 #[test]
 fn reporting_gaps_only_once_is_detected() {
     let (what, _) = caught(straight, without_list);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
 }
 
 /// Drops the credit that a receiver grants when the window moves.
@@ -188,7 +188,7 @@ fn without_credit(_: &Endpoint<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Opt
 #[test]
 fn a_receiver_that_never_grants_more_is_caught() {
     let (what, trace) = caught(straight, without_credit);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
     assert!(!trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 

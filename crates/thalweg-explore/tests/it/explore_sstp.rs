@@ -152,7 +152,7 @@ fn once(_: &Receiver<Tag>, announced: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pd
 #[test]
 fn a_receiver_that_drops_the_repeat_of_its_state_is_caught() {
     let (what, trace) = caught(straight, once);
-    assert!(what.contains("circles") || what.contains("for ever"), "{what}");
+    assert!(what.contains("livelock") || what.contains("for ever"), "{what}");
     assert!(trace.iter().any(|line| line.starts_with("PACK") && line.ends_with("is lost")), "{trace:#?}");
 }
 
@@ -166,9 +166,9 @@ fn cumulative<const BY: u16>(_: &Receiver<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<T
 #[test]
 fn a_cumulative_number_off_by_one_is_caught() {
     let (what, _) = caught(straight, cumulative::<1>);
-    assert!(what.contains("has not been delivered") || what.contains("circles"), "{what}");
+    assert!(what.contains("has not been delivered") || what.contains("livelock"), "{what}");
     let (what, _) = caught(straight, cumulative::<{ u16::MAX }>);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
 }
 
 /// Drops repeated requests for a segment.
@@ -186,7 +186,7 @@ fn first_request(_: &Sender<Tag>, requested: &mut Vec<u64>, pdu: Pdu<Tag>) -> Op
 #[test]
 fn a_sender_that_drops_a_repeated_request_is_caught() {
     let (what, trace) = caught(first_request, straight);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
     assert!(trace.iter().any(|line| line.ends_with("is lost")), "{trace:#?}");
 }
 
@@ -201,7 +201,7 @@ fn shut(_: &Receiver<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Ta
 #[test]
 fn a_window_that_never_moves_is_caught() {
     let (what, trace) = caught(straight, shut);
-    assert!(what.contains("circles"), "{what}");
+    assert!(what.contains("livelock"), "{what}");
     assert!(!trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 
@@ -226,7 +226,7 @@ fn a_receiver_that_does_not_announce_its_open_window_or_once_only_is_caught() {
             let outcome = run(&Broken { inner, on_receive: straight, on_send }, &bounds);
             let found =
                 outcome.counterexample.unwrap_or_else(|| panic!("{acknowledgement:?} {losses}: not found"));
-            assert!(found.what.contains("circles") || found.what.contains("for ever"), "{}", found.what);
+            assert!(found.what.contains("livelock") || found.what.contains("for ever"), "{}", found.what);
             let lost = found.trace.iter().any(|line| line.ends_with("is lost"));
             assert_eq!(lost, losses > 0, "{:#?}", found.trace);
         }

@@ -159,16 +159,16 @@ impl FaultKind {
             Self::Special => "it is neither a file nor a folder",
             Self::Unfinished => "it is a leftover of an unfinished transfer",
             Self::NotFromSender => {
-                "the receiver has a file there that did not come from this sender, or was changed since, and replaces \
-                 it with --overwrite or --backup only"
+                "the receiver keeps its existing file, which did not come from this sender or was changed since; \
+                 --overwrite or --backup replaces it"
             }
             Self::Kept => "the receiver keeps its existing file",
             Self::Hidden => {
                 "names that begin with a dot are taken at the top of the folder with --hidden only"
             }
             Self::Unmarked => {
-                "the receiver has a file there, and cannot know whether it came from this sender, as its file system keeps \
-                 no extended attributes (user.*); it replaces it with --overwrite or --backup only"
+                "the receiver keeps its existing file, as its file system has no extended attributes (user.*) for the \
+                 sender's key; --overwrite or --backup replaces it"
             }
         }
     }

@@ -301,8 +301,8 @@ fn goodput_from_the_warm_up_wins_nothing() {
     assert_ne!(verdicts_of(1, "fairness").certainty, Certainty::Unsettled);
     let verdict = verdicts_of(9, "goodput");
     assert_eq!((verdict.certainty, verdict.leader), (Certainty::Unsettled, None));
-    let expected = "No verdict on goodput: the goodput of late (9.0 %) counts data that came during the warm-up and was held back by \
-                    losses being repaired; set a later `warmup`, or a longer `duration`.";
+    let expected = "No verdict on goodput: the goodput of late (9.0 %) counts data that came during the warm-up and was delayed by loss \
+                    recovery; set a later `warmup`, or a longer `duration`.";
     assert_eq!(verdict.sentence, expected);
     assert_eq!(verdicts_of(1, "goodput").leader.as_deref(), Some("late"));
     // Others are judged without it.
@@ -314,8 +314,8 @@ fn goodput_from_the_warm_up_wins_nothing() {
     };
     let verdict = three(9);
     assert_eq!((verdict.certainty, verdict.leader.as_deref()), (Certainty::Significant, Some("calm")));
-    let expected = " late is not judged: the goodput of late (9.0 %) counts data that came during the warm-up and was held back by \
-                    losses being repaired; set a later `warmup`, or a longer `duration`.";
+    let expected = " late is not judged: the goodput of late (9.0 %) counts data that came during the warm-up and was delayed by loss \
+                    recovery; set a later `warmup`, or a longer `duration`.";
     assert!(verdict.sentence.ends_with(expected), "{}", verdict.sentence);
     assert!(!verdict.first.contains(&"late".to_owned()), "{verdict:?}");
     assert_eq!(three(1).leader.as_deref(), Some("late"));

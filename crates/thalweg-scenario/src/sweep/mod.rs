@@ -298,7 +298,7 @@ warmup = "0 s"
             ("scenario = \"x\"\ngird = 1", 2, "no key `gird`"),
             ("scenario = \"x\"\n[grid]\nrate = 5", 3, "expected a list of values"),
             ("scenario = \"x\"\n[grid]\nrate = []", 3, "has no value"),
-            ("scenario = \"x\"\n[grid]\nrate = [1, 1]", 3, "twice"),
+            ("scenario = \"x\"\n[grid]\nrate = [1, 1]", 3, "repeated"),
             ("scenario = \"x\"\n[random]\na = [1]", 2, "needs `points`"),
             ("scenario = \"x\"\n[random]\npoints = 2\na = { from = \"1 ms\", to = \"1 s\" }", 4, "one unit"),
             ("scenario = \"x\"\n[random]\npoints = 2\na = { from = 3, to = 1 }", 4, "not below"),

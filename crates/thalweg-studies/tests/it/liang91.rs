@@ -117,11 +117,15 @@ fn figures_and_further_tables_name_their_experiments() {
 /// Returns the distance of the network throughputs from the published ones, in percent: the mean of the absolute
 /// differences, and the largest.
 fn nearness(schemes: &[&str], tables: &[&str]) -> (f64, f64) {
+    differences("network_throughput", schemes, tables)
+}
+
+/// The same for each metric that begins with `metric`.
+fn differences(metric: &str, schemes: &[&str], tables: &[&str]) -> (f64, f64) {
     let is_chosen = |id: &str| tables.iter().any(|table| id.starts_with(table));
     let rows = RESULTS.experiments.iter().filter(|of| is_chosen(&of.id)).flat_map(|of| &of.rows);
-    let rows = rows.filter(|row| {
-        row.cell.metric.starts_with("network_throughput") && schemes.contains(&row.cell.scheme.as_str())
-    });
+    let rows =
+        rows.filter(|row| row.cell.metric.starts_with(metric) && schemes.contains(&row.cell.scheme.as_str()));
     let differences: Vec<f64> =
         rows.filter_map(Row::relative_difference).map(|of| 100.0 * of.abs()).collect();
     assert!(!differences.is_empty());
@@ -144,6 +148,17 @@ fn throughputs_are_near_the_published_ones() {
     assert!(most < 10.0, "DEC bit: {most:.2} % at most");
     let (_, most) = nearness(&["slow-start", "dec-bit", "seif"], &["table-5.13"]);
     assert!(most < 9.0, "telnet: {most:.2} % at most");
+}
+
+/// Mean differences over all tables, of the network and of single sources.
+#[test]
+fn all_tables_are_near_the_published_ones() {
+    for (scheme, network, source) in [("seif", 2.0, 8.0), ("slow-start", 4.0, 10.0), ("dec-bit", 6.0, 12.0)] {
+        let (mean, _) = nearness(&[scheme], &["table-"]);
+        assert!(mean <= network, "{scheme}: {mean:.2} % in network throughputs");
+        let (mean, _) = differences("throughput_kb", &[scheme], &["table-"]);
+        assert!(mean <= source, "{scheme}: {mean:.2} % in throughputs of sources");
+    }
 }
 
 #[test]

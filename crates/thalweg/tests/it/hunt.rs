@@ -61,7 +61,7 @@ fn mistakes_are_reported_before_anything_runs() {
         (&["vegas:alhpa=1pkt"][..], "alpha"),
         (&["vegas", "--goal", "stal"][..], "stall"),
         (&["vegas", "--with", "pulse"][..], "pulses"),
-        (&["vegas", "--goal", "collapse", "--with", "losses"][..], "say nothing about collapse"),
+        (&["vegas", "--goal", "collapse", "--with", "losses"][..], "do not apply to collapse"),
         (&["vegas", "--candidates", "0"][..], "candidates"),
         (&["vegas", "--out", "thesis"][..], "something else"),
         (&["--check", "none"][..], "cases.toml"),

@@ -61,7 +61,7 @@ fn unsent_entries_are_named_at_both_ends() {
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json", "--quiet"]);
     for end in [&sent, &receiver.end()] {
         assert_eq!(exit(end), 1, "{}", end.stderr);
-        assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is what"), "{}", end.stderr);
+        assert!(end.stderr.contains("set/film.thalweg.part is not sent: it is a leftover"), "{}", end.stderr);
         assert!(end.stderr.contains("set/outside: it is a symbolic link that leads"), "{}", end.stderr);
         let document = json(&end.stdout);
         assert_eq!((&document["result"], &document["omitted"]), (&"failures".into(), &1.into()));
@@ -118,7 +118,7 @@ fn files_of_others_are_replaced_by_request() {
         for end in [&sent, &receiver.end()] {
             assert_eq!(exit(end), code, "{arguments:?}: {}", end.stderr);
             assert_eq!(
-                end.stderr.contains("file: the receiver has a file there"),
+                end.stderr.contains("file: the receiver keeps its existing file"),
                 code == 1,
                 "{}",
                 end.stderr
@@ -479,7 +479,7 @@ fn ctrl_c_interrupts_and_loses_no_connection() {
     processes::interrupt(&sender);
     let sent = processes::end(sender);
     assert_eq!(exit(&sent), 3, "{}", sent.stderr);
-    assert!(sent.stderr.contains("error: interrupted; the same command goes on"), "{}", sent.stderr);
+    assert!(sent.stderr.contains("error: interrupted; repeat the command to resume"), "{}", sent.stderr);
     assert_eq!(json(&sent.stdout)["reason"], "interrupted");
     drop(receiver.end());
 }

@@ -477,12 +477,12 @@ fn keys_are_for_their_user_only() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{output:?}");
     };
     mode("identity", 0o640);
-    fails("key", &[], "others may read it (mode 640): chmod 600 mends it");
+    fails("key", &[], "others may read it (mode 640): run chmod 600");
     mode("identity", 0o600);
     place.write("keys/sender/thalweg/known-senders", b"");
     mode("known-senders", 0o666);
     let arguments = ["to", "--trust", "new", "--listen", "127.0.0.1:0"];
-    fails("recv", &arguments, "others may write it (mode 666): chmod 644 mends it");
+    fails("recv", &arguments, "others may write it (mode 666): run chmod 644");
     fs::write(&identity, "nonsense").unwrap();
     let output = processes::thalweg(&place, "sender", "key", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -43,7 +43,7 @@ fn three_wrong_guesses_end_the_code_and_unknown_senders_need_one() {
     for _ in 0..3 {
         let guess = sends(&place, &["file", &receiver.address, &format!("--pair={wrong}")]);
         assert_eq!(exit(&guess), 1, "{}", guess.stderr);
-        assert!(guess.stderr.contains("says that the code is wrong"), "{}", guess.stderr);
+        assert!(guess.stderr.contains("reports that the code is wrong"), "{}", guess.stderr);
     }
     let received = receiver.end();
     assert_eq!(exit(&received), 1, "{}", received.stderr);
@@ -66,7 +66,7 @@ fn the_right_code_after_three_wrong_guesses_is_not_called_wrong() {
     }
     let late = guess(&code);
     assert_eq!(exit(&late), 1, "{}", late.stderr);
-    assert!(late.stderr.contains("says that its code is not valid any more"), "{}", late.stderr);
+    assert!(late.stderr.contains("reports that its code is no longer valid"), "{}", late.stderr);
     assert_eq!(exit(&server.interrupt()), 0);
 }
 

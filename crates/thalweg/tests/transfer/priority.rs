@@ -43,7 +43,7 @@ fn the_urgent_sender_is_done_first_though_it_began_later() {
     // It was held back for about the duration of the other.
     assert!(summary["queued_seconds"].as_f64().unwrap() > 3.0, "{summary}");
     assert_eq!(json(&urgent.stdout)["queued_seconds"], 0.0);
-    assert!(patient.stderr.contains("held back for"), "{}", patient.stderr);
+    assert!(patient.stderr.contains("paused for"), "{}", patient.stderr);
     assert_eq!(summary["path"]["ecn"], "capable", "{summary}");
     assert_eq!(exit(&server.interrupt()), 0);
     let folder = place.names("to").pop().unwrap();

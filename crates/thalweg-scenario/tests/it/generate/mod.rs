@@ -480,7 +480,7 @@ fn scenario_between(hosts: Hosts) -> impl Strategy<Value = String> {
         key("duration", one(&["\"10 s\"", "\"1 min\"", "\"250 ms\""])),
         key("warmup", time()),
         key("seed", one(&["7", "18446744073709551615"])),
-        key("ties", one(&["\"lot\"", "\"order\""])),
+        key("ties", one(&["\"hash\"", "\"order\""])),
     ]);
     let defaults = (one(&["", "host = \"linux-server\""]), access(hosts)).prop_map(move |(host, access)| {
         let host = if matches!(hosts, Hosts::Threads) { host } else { String::new() };
