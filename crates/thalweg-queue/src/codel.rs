@@ -116,7 +116,7 @@ impl Control {
         Self { config, first_above: None, drop_next: Time::ZERO, count: 0, last_count: 0, is_dropping: false }
     }
 
-    /// Returns the next packet to send, after dropping packets before it.
+    /// Returns the next packet to send, after dropping packets before it (RFC 8289, section 5.5).
     pub(crate) fn dequeue(
         &mut self,
         now: Time,
@@ -128,12 +128,14 @@ impl Control {
             return None;
         };
         if self.is_dropping {
+            // RFC 8289, section 5.5: the delay is below the target, so the dropping state ends.
             if !may_drop {
                 self.is_dropping = false;
             }
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
                 if self.config.ecn && entry.mark() {
+                    // From the schedule, not from now: late departures would otherwise lower the signal rate.
                     self.drop_next = self.law(self.drop_next);
                     return Some(entry);
                 }
@@ -157,7 +159,8 @@ impl Control {
                 next = self.pop(now, queue).map(|(entry, _)| entry);
             }
             self.is_dropping = next.is_some();
-            // Soon after the last dropping state, resume at about its drop rate.
+            // RFC 8289, section 5.5: soon after the last dropping state, resume at about its drop rate. The
+            // same overload would otherwise need the slow ramp from one drop an interval again.
             let more = self.count.saturating_sub(self.last_count);
             let is_recent = now.since(self.drop_next) < self.config.interval * 16;
             self.count = if more > 1 && is_recent { more } else { 1 };
@@ -168,12 +171,14 @@ impl Control {
         Some(entry)
     }
 
-    /// Takes the first packet, and returns true with it if it may be dropped.
+    /// Takes the first packet, and returns true with it if it may be dropped (`dodequeue` of RFC 8289,
+    /// section 5.6).
     fn pop(&mut self, now: Time, queue: &mut impl Backlog) -> Option<(Entry, bool)> {
         let Some((entry, since)) = queue.pop() else {
             self.first_above = None;
             return None;
         };
+        // RFC 8289, section 5.6: with at most a packet left, a drop would idle the line.
         if now.since(since) < self.config.target || queue.bytes() <= self.config.max_packet.get() {
             self.first_above = None;
             return Some((entry, false));
@@ -183,7 +188,8 @@ impl Control {
         Some((entry, now >= at))
     }
 
-    /// Returns the time of the next drop after one at `at`: the control law of section 5.4 of the RFC.
+    /// Returns the time of the next drop after one at `at`: the control law of RFC 8289, section 5.6. The
+    /// rate of a TCP flow falls with the square root of its drops, so these intervals reduce it linearly.
     fn law(&self, at: Time) -> Time {
         at + self.config.interval.mul_f64(1.0 / f64::from(self.count).sqrt())
     }

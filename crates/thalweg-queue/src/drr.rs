@@ -109,6 +109,7 @@ impl Drr {
                 if head <= turn.deficit {
                     return Some(lane);
                 }
+                // The deficit remains, so large packets get the same share of bytes as small ones.
                 turn.has_begun = false;
                 self.turns.rotate_left(1);
             }
@@ -169,6 +170,8 @@ impl Discipline for Drr {
         self.occupancy.give_back(&entry);
         self.lanes.state(lane).deficit -= u64::from(entry.size);
         if self.lanes.get(lane).is_empty() {
+            // An empty queue loses its deficit (Shreedhar and Varghese 1995), or an idle flow would save it
+            // for a burst.
             self.turns.pop_front();
             self.lanes.close(lane);
         }

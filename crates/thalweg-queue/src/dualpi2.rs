@@ -85,7 +85,7 @@ pub struct DualPi2 {
     low_latency_lead: f64,
 }
 
-/// Evenly spread signals of some probability.
+/// Evenly spread signals of some probability (`recur` of RFC 9332, appendix A.1). Random ones add variance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recur(f64);
 
@@ -163,7 +163,7 @@ impl DualPi2 {
         since(&self.classic).max(since(&self.low_latency))
     }
 
-    /// `dualpi2_update` of appendix A.1.
+    /// `dualpi2_update` of RFC 9332, appendix A.1.
     fn update(&mut self, wait: Duration) {
         let seconds = Duration::as_secs_f64;
         let rtt = seconds(self.config.max_rtt);
@@ -193,12 +193,15 @@ impl DualPi2 {
         match (self.low_latency.front(), self.classic.front()) {
             (Some((entry, _)), Some((other, _))) => {
                 let share = self.config.classic_share;
+                // RFC 9332, section 4.2.2: conditional priority, since strict priority would starve the
+                // classic queue.
                 let owed = (1.0 - share) * f64::from(other.size);
                 let low_latency = share <= 0.0 || self.low_latency_lead < owed;
                 self.low_latency_lead += if low_latency { share * f64::from(entry.size) } else { -owed };
                 low_latency
             }
             (first, _) => {
+                // A queue without packets has no claim to its past share.
                 self.low_latency_lead = 0.0;
                 first.is_some()
             }
@@ -210,6 +213,8 @@ impl DualPi2 {
         let (mut entry, arrival) = self.low_latency.pop_front()?;
         self.occupancy.give_back(&entry);
         let coupled = self.coupled_probability();
+        // RFC 9332, appendix A.2: at a mark probability of one, more load changes no mark, so drops must
+        // control it.
         let probability = if coupled < 1.0 {
             coupled.max(self.native_probability(now.since(arrival)))
         } else if self.drops.next(self.classic_probability()) {
@@ -229,6 +234,8 @@ impl DualPi2 {
         let (mut entry, _) = self.classic.pop_front()?;
         self.occupancy.give_back(&entry);
         if self.signals.next(self.classic_probability())
+            // RFC 9332, appendix A.2: an overloaded line drops ECN-capable packets too, or they would
+            // displace the others.
             && (self.coupled_probability() >= 1.0 || !entry.mark())
         {
             dropped.push(Dropped { entry, reason: DropReason::Early });
@@ -245,6 +252,8 @@ impl Discipline for DualPi2 {
             self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
         } else if self.occupancy.fits(entry.size) {
             self.occupancy.take(&entry);
+            // RFC 9332, section 2.3, and RFC 9331, section 5.1: CE too, since its former codepoint may have
+            // been ECT(1).
             let queue = match entry.ecn {
                 Ecn::Ect1 | Ecn::Ce => &mut self.low_latency,
                 Ecn::Ect0 | Ecn::NotEct => &mut self.classic,
@@ -354,7 +363,8 @@ mod tests {
         (left, dropped.len())
     }
 
-    /// RFC 9332, section 5.1 (and RFC 9331): ECT(1) and CE are low-latency traffic, which goes first.
+    /// RFC 9332, section 2.3, and RFC 9331, section 5.1: ECT(1) and CE are low-latency traffic, which goes
+    /// first.
     #[test]
     fn codepoints_choose_the_queue() {
         let mut queue = queue();

@@ -124,6 +124,8 @@ impl FqCoDel {
         let half = view.bytes() / 2;
         for _ in 0..self.config.drop_batch.max(1) {
             let Some((entry, _)) = view.pop() else { return };
+            // RFC 8290, section 4.1: from the head, which reports the loss earlier by the queue's delay.
+            // Drops in batches make the search for the largest queue rare.
             dropped.push(Dropped { entry, reason: DropReason::Full });
             if view.bytes() <= half {
                 return;
@@ -142,7 +144,7 @@ impl FqCoDel {
         if let Some(entry) = entry {
             flow.credits -= i64::from(entry.size);
         } else if is_new {
-            // It must not return at once as a new queue (section 4.2 of the RFC).
+            // RFC 8290, section 4.2: removed at once, it would return as a new queue, ahead of all old ones.
             self.new.pop_front();
             self.old.push_back(lane);
         } else {
@@ -162,6 +164,7 @@ impl Discipline for FqCoDel {
         let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
         self.lanes.state(lane).weight = self.config.weights.of(&entry);
         if is_new {
+            // RFC 8290, section 4.1: an inactive queue joins the end of the new queues with one quantum.
             self.lanes.state(lane).credits = self.quantum(lane);
             self.new.push_back(lane);
         }
@@ -182,6 +185,8 @@ impl Discipline for FqCoDel {
         loop {
             let is_new = !self.new.is_empty();
             let lane = *self.new.front().or_else(|| self.old.front())?;
+            // RFC 8290, section 4.2: new queues first; one without credits gets a quantum and joins the end
+            // of the old ones.
             if self.lanes.get(lane).state.credits <= 0 {
                 self.lanes.state(lane).credits += self.quantum(lane);
                 let list = if is_new { &mut self.new } else { &mut self.old };

@@ -119,13 +119,16 @@ impl Pie {
         let error = seconds(wait) - seconds(target);
         let growth = seconds(wait) - seconds(self.last_wait);
         let mut change = alpha * error + beta * growth;
-        // The smaller the probability, the smaller the steps.
+        // RFC 8033, section 4.2: the smaller the probability, the smaller the steps. With constant gains a
+        // light load, with its small probability, would oscillate.
         let care = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
         change /= care.iter().find(|(below, _)| self.probability < *below).map_or(1.0, |(_, by)| *by);
+        // RFC 8033, section 5.5: one burst must not raise an already high probability to 1.
         if self.probability >= 0.1 {
             change = change.min(0.02);
         }
         self.probability += change;
+        // RFC 8033, section 4.2: the small steps of a small probability would last long after the congestion.
         if wait.is_zero() && self.last_wait.is_zero() {
             self.probability *= 0.98;
             if self.probability < 1e-9 {
@@ -133,6 +136,7 @@ impl Pie {
             }
         }
         self.probability = self.probability.clamp(0.0, 1.0);
+        // RFC 8033, section 4.4: a burst after a calm time passes without drops.
         self.burst_allowance = self.burst_allowance.saturating_sub(self.config.update);
         let half = self.config.target / 2;
         if self.probability <= 0.0 && wait < half && self.last_wait < half {
@@ -143,15 +147,18 @@ impl Pie {
 
     /// Returns true if an arrival is to be dropped: sections 4.1 and 5.4 of the RFC.
     fn drops(&mut self) -> bool {
+        // RFC 8033, section 5.4: the spread of drops restarts after a calm time.
         if self.probability <= 0.0 {
             self.accumulated = 0.0;
         }
+        // RFC 8033, section 4.1: a short queue has no congestion to signal, and drops would idle the line.
         let is_short = self.last_wait < self.config.target / 2 && self.probability < 0.2;
         let is_small = self.queue.occupancy.bytes() <= 2 * self.config.mean_packet.get();
         if !self.burst_allowance.is_zero() || is_short || is_small {
             return false;
         }
         self.accumulated += self.probability;
+        // RFC 8033, section 5.4: random drops alone come in runs, which cause time-outs, and in long gaps.
         if self.accumulated < 0.85 {
             return false;
         }
@@ -171,6 +178,8 @@ impl Discipline for Pie {
             return;
         }
         if self.queue.occupancy.fits(entry.size) && self.drops() {
+            // RFC 8033, section 5.1: at a high probability marks do not control the load, for example of
+            // unresponsive flows.
             let marks = self.probability <= self.config.ecn_threshold && entry.mark();
             if !marks {
                 dropped.push(Dropped { entry, reason: DropReason::Early });

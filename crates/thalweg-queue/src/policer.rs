@@ -44,6 +44,8 @@ impl Discipline for Policer {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if !entry.urgent {
             let size = u64::from(entry.size);
+            // RFC 2697, section 3: a red packet takes no tokens, or a flow far above the rate would get none
+            // of it.
             if self.bucket.earliest(now, size) > now {
                 dropped.push(Dropped { entry, reason: DropReason::Early });
                 return;

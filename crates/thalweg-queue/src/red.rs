@@ -125,6 +125,8 @@ impl Red {
 
     /// Updates the average with the queue length at an arrival.
     fn observe(&mut self, now: Time) {
+        // Floyd and Jacobson 1993, figure 2: without arrivals no sample would lower the average of an idle
+        // queue.
         if self.queue.packets() == 0 {
             let idle = self.rate.bytes_in(now.since(self.line_free.max(self.observed))).get();
             let packets = idle as f64 / self.config.mean_packet.get().max(1) as f64;
@@ -143,6 +145,8 @@ impl Red {
         let base = if self.average < max {
             max_probability * (self.average - min) / (max - min)
         } else if gentle && self.average < 2.0 * max {
+            // Floyd 2000: a step from the maximum probability to 1 makes the queue oscillate around the
+            // maximum threshold.
             max_probability + (1.0 - max_probability) * (self.average - max) / max
         } else {
             self.count = Some(0);
@@ -154,6 +158,8 @@ impl Red {
         };
         let count = self.count.map_or(0, |count| count + 1);
         self.count = Some(count);
+        // Floyd and Jacobson 1993, section 7: gaps between drops are uniform up to 1 / base. Independent
+        // drops would come in clusters, and many flows would reduce at the same time.
         let left = 1.0 - count as f64 * base;
         if left <= base || self.stream.chance(base / left) {
             self.count = Some(0);

@@ -100,6 +100,8 @@ impl Sfq {
             }
             self.lanes.close(lane);
         }
+        // Two old queues may share a new one; moved one after the other, they would lose the order of
+        // arrival.
         waiting.sort_unstable_by_key(|&(_, arrival)| arrival);
         for (entry, arrival) in waiting {
             self.store(entry, arrival);

@@ -52,6 +52,7 @@ impl AckTrain {
     /// Handles an acknowledgement in slow start with this window.
     pub fn on_ack(&mut self, sample: &AckSample, window: f64) -> Step {
         let grow = Step::Grow(f64::from(sample.counted));
+        // A small window has short trains on any path, and too few samples for a minimum.
         if window < LOW_WINDOW {
             return grow;
         }

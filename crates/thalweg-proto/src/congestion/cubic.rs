@@ -21,7 +21,7 @@ use super::{
 };
 use crate::units::Time;
 
-/// Minimum ssthresh, in segments.
+/// Minimum ssthresh, in segments (RFC 9438, section 4.6).
 const MIN_SSTHRESH: f64 = 2.0;
 /// Minimum growth per round trip before the first loss, as in Linux.
 const MIN_FIRST_GROWTH: f64 = 0.05;
@@ -86,6 +86,7 @@ impl Cubic {
             fast_convergence: config.fast_convergence,
             grows_first: config.slow_start_exit == SlowStartExit::Hystart,
             w_max: 0.0,
+            // RFC 9438, section 4.10: below any window, so alpha is 1 until the first loss.
             cwnd_prior: 0.0,
             epoch: None,
             k: 0.0,
@@ -96,11 +97,14 @@ impl Cubic {
 
     fn begin_epoch(&mut self, now: Time) -> Time {
         self.epoch = Some(now);
+        // RFC 9438, section 4.3: W_est begins at the window of the epoch's start.
         self.w_est = self.window;
         if self.window < self.w_max {
-            // Section 4.2, figure 2.
+            // RFC 9438, section 4.2, figure 2: the curve begins at the present window.
             self.k = libm::cbrt((self.w_max - self.window) / self.c);
         } else {
+            // RFC 9438, sections 4.8 and 4.10: after a time-out or an early exit the curve begins at its
+            // plateau.
             self.k = 0.0;
             self.w_max = self.window;
         }
@@ -120,6 +124,7 @@ impl Cubic {
             Step::Grow(_) => {}
             Step::Leave { overshoot } => {
                 self.exit.end();
+                // RFC 9438, section 4.10: congestion avoidance begins without a loss, so without a W_max.
                 self.ssthresh = (self.window - overshoot).max(MIN_SSTHRESH);
                 self.window = self.ssthresh;
             }
@@ -131,14 +136,18 @@ impl Cubic {
         let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
         let t = now.since(epoch).as_secs_f64();
         let (acked, before) = (f64::from(sample.acked), self.window);
-        // Section 4.3: alpha makes the average window equal to NewReno's; from the old maximum on it is NewReno's own.
+        // RFC 9438, section 4.3: alpha makes the average window equal to NewReno's; from the old maximum on
+        // it is NewReno's own.
         let alpha =
             if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
         self.w_est += alpha * acked / self.window;
         if self.curve(t) < self.w_est {
+            // RFC 9438, section 4.3: on short paths the curve is slower than NewReno, and CUBIC would lose
+            // its share.
             self.window = self.window.max(self.w_est);
         } else {
-            // Section 4.4: the value of the curve one round trip from now, at most 1.5 times the window.
+            // RFC 9438, sections 4.2 and 4.4: the value of the curve one round trip from now, at most 1.5
+            // times the window, so growth stays below that of slow start.
             let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
             let target = target.clamp(self.window, 1.5 * self.window);
             self.window += (target - self.window) / self.window * acked;
@@ -160,7 +169,7 @@ impl Controller for Cubic {
             self.avoid_congestion(sample);
         }
         if sample.app_limited && !sample.recovering {
-            // Section 5.8: time with an unused window does not count as growth time.
+            // RFC 9438, section 5.8: the curve would otherwise jump by the growth of the unused time.
             self.epoch = None;
         }
     }
@@ -169,10 +178,11 @@ impl Controller for Cubic {
         self.exit.end();
         self.grows_first = false;
         if sample.repeated {
+            // RFC 5681, section 3.1: a repeated time-out keeps ssthresh.
             self.window = 1.0;
             return;
         }
-        // Section 4.7: a window that stopped below its last maximum releases capacity to new flows.
+        // RFC 9438, section 4.7: a window that stopped below its last maximum releases capacity to new flows.
         self.w_max = if self.fast_convergence && self.window < self.w_max {
             self.window * (1.0 + self.beta) / 2.0
         } else {
@@ -180,8 +190,8 @@ impl Controller for Cubic {
         };
         self.cwnd_prior = self.window;
         self.epoch = None;
-        // Section 4.6: decrease from the outstanding data, for a mark as for a loss unless RFC 8511 applies; section
-        // 4.8 for the time-out.
+        // RFC 9438, sections 4.6 and 4.8: decrease from the outstanding data, for a mark as for a loss unless
+        // RFC 8511, section 3, applies.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
         let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
         self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
@@ -189,18 +199,21 @@ impl Controller for Cubic {
             LossKind::Duplicates | LossKind::Mark => self.window = self.ssthresh,
             LossKind::Timeout => {
                 self.window = 1.0;
-                // Section 4.8: the next epoch starts at K = 0, with the window at the end of slow start as W_max.
+                // RFC 9438, section 4.8: the next epoch starts at K = 0, with the window at the end of slow
+                // start as W_max.
                 self.w_max = 0.0;
             }
         }
     }
 
     fn on_idle(&mut self, _path: &Path) {
+        // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.initial_window);
         self.epoch = None;
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
         self.epoch = None;

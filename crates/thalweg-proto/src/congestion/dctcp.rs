@@ -82,12 +82,14 @@ impl Dctcp {
     fn estimate(&mut self, sample: &AckSample) {
         self.acked += u64::from(sample.acked);
         self.marked += u64::from(sample.ce);
+        // Step 4: once per window of data.
         if sample.cumulative <= self.window_end {
             return;
         }
-        // Marked segments may outnumber acknowledged ones, since duplicates count.
+        // Steps 5 and 6. Marked segments may outnumber acknowledged ones, since duplicates count.
         let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
         self.alpha += self.gain * (share - self.alpha);
+        // Steps 7 and 8.
         (self.acked, self.marked, self.window_end) = (0, 0, sample.path.next_sequence);
     }
 }
@@ -98,17 +100,18 @@ impl Controller for Dctcp {
     fn on_ack(&mut self, sample: &AckSample, info: ()) {
         self.estimate(sample);
         if sample.ce == 0 {
-            // Section 3.4: growth as in conventional TCP.
+            // RFC 8257, section 3.4: growth as in conventional TCP.
             self.reno.on_ack(sample, info);
         } else if sample.cumulative > self.reduced_until {
-            // Section 3.3, step 9, at most once per window of data.
+            // RFC 8257, section 3.3, step 9, at most once per window of data: later marks of the window
+            // reflect the queue before the reduction.
             self.reno.reduce_to(self.reno.decision().window * (1.0 - self.alpha / 2.0));
             self.reduced_until = sample.path.next_sequence;
         }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        // Section 3.5: as conventional TCP.
+        // RFC 8257, section 3.5: as conventional TCP. Marks of the same window must not reduce it again.
         self.reno.on_loss(sample);
         self.reduced_until = sample.path.next_sequence;
     }

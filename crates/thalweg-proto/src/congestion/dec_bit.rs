@@ -67,6 +67,7 @@ impl Controller for DecBit {
         // Saturates for windows that no sender can fill.
         let window = self.window as u32;
         self.acks = self.acks.saturating_add(1);
+        // Bits of the first window were set before the last decision took effect.
         self.set += u32::from(self.acks > window && sample.ce > 0);
         if self.acks < window.saturating_mul(2) {
             return;

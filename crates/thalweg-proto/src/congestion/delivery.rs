@@ -156,6 +156,7 @@ impl Sampler {
     pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         let now = sample.path.now;
         if sample.path.in_flight_bytes == 0 {
+            // Both intervals restart: idle time would count as slow sending and slow delivery.
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
         Stamp {
@@ -175,15 +176,19 @@ impl Sampler {
         self.delivered += sample.acked_bytes;
         self.delivered_at = now;
         self.first_sent_at = stamp.sent_at;
+        // All data sent during the application limit is delivered, so later samples measure the path again.
         if self.delivered > self.app_limited {
             self.app_limited = 0;
         }
+        // "BBR.round_count: Tracking Packet-Timed Round Trips".
         let round_start = stamp.delivered >= self.round_end;
         if round_start {
             self.round_end = self.delivered;
             self.rounds += 1;
         }
         let sending = stamp.sent_at.since(stamp.first_sent_at);
+        // "Delivery Rate Samples": the longer interval, since compressed acknowledgements would otherwise
+        // raise the rate above that of sending.
         let interval = sending.max(now.since(stamp.delivered_at));
         let newly_lost = self.lost - self.reported_lost;
         self.reported_lost = self.lost;

@@ -87,9 +87,11 @@ impl Default for Hystart {
 impl Hystart {
     /// Handles an acknowledgement in slow start (section 4.2).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
+        // RFC 9406, section 4.2: rounds end by sequence number, not by time, which a queue would lengthen.
         if sample.cumulative > self.window_end && self.begin_round(sample.path.next_sequence) {
             return Step::Leave { overshoot: 0.0 };
         }
+        // RFC 9406, section 4.2: at most L segments count, which bounds the burst after one acknowledgement.
         let counted = f64::from(sample.counted.max(sample.acked.min(LIMIT)));
         let growth = if self.css.is_some() { counted / CSS_GROWTH_DIVISOR } else { counted };
         if let Some(rtt) = sample.rtt {
@@ -108,6 +110,7 @@ impl Hystart {
         self.current_round_min_rtt = INFINITY;
         self.samples = 0;
         self.css.as_mut().is_some_and(|css| {
+            // RFC 9406, section 4.2: a partial first round counts.
             css.rounds += 1;
             css.rounds >= CSS_ROUNDS
         })
@@ -115,12 +118,15 @@ impl Hystart {
 
     /// Tests for an increased delay, or for a false alarm.
     fn check_delay(&mut self) {
+        // RFC 9406, section 4.2: the minimum of few samples may be jitter alone.
         if self.samples < N_RTT_SAMPLE {
             return;
         }
         match self.css {
+            // RFC 9406, section 4.2: the increase was jitter, so slow start resumes.
             Some(css) if self.current_round_min_rtt < css.baseline_min_rtt => self.css = None,
             Some(_) => {}
+            // The first round has no reference.
             None if self.last_round_min_rtt == INFINITY => {}
             None => {
                 let threshold = delay_threshold(self.last_round_min_rtt);

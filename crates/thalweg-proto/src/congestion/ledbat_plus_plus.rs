@@ -150,6 +150,7 @@ impl LedbatPlusPlus {
         let now = path.now;
         match self.slowdown {
             Slowdown::Due(at) if now >= at => {
+                // The ramp ends at the former window.
                 self.ssthresh = self.window.max(MIN_WINDOW);
                 self.window = self.window.min(MIN_WINDOW);
                 self.slowdown = Slowdown::Still { since: now, until: now + path.smoothed_rtt * ROUND_TRIPS };
@@ -210,7 +211,8 @@ impl Controller for LedbatPlusPlus {
             self.leave_slow_start(path);
         }
         if queueing > self.config.target && self.window >= self.ssthresh {
-            // Section 4.3.
+            // Section 4.3: at most half per round trip, since a wrong base delay could otherwise empty the
+            // window.
             if sample.sent_at >= self.decreased {
                 self.decreased = path.now;
                 let beyond = queueing.as_secs_f64() / self.config.target.as_secs_f64() - 1.0;
@@ -223,7 +225,7 @@ impl Controller for LedbatPlusPlus {
         } else if self.window < self.ssthresh {
             self.slow_start(path, acked, queueing);
         } else {
-            // Section 4.2.
+            // Section 4.2: NewReno's growth, scaled by the gain.
             self.window += self.gain() * acked / self.window;
         }
     }
@@ -238,8 +240,11 @@ impl Controller for LedbatPlusPlus {
             return;
         }
         let is_still = matches!(self.slowdown, Slowdown::Still { .. });
+        // RFC 6817, section 2.4.2: half at a loss, once per round trip. RFC 5681, section 3.1: a repeated
+        // time-out keeps ssthresh.
         if !sample.repeated {
-            // In a slowdown, the loss applies to the former window.
+            // In a slowdown, the loss applies to the former window: half of two segments would forget the
+            // path.
             let window = if self.is_slowed_down() { self.ssthresh } else { self.window };
             self.ssthresh = (window / 2.0).max(MIN_WINDOW);
         }
@@ -253,11 +258,12 @@ impl Controller for LedbatPlusPlus {
     }
 
     fn on_idle(&mut self, _path: &Path) {
-        // RFC 5681, section 4.1.
+        // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.config.initial_window);
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
     }

@@ -102,6 +102,8 @@ impl Controller for NewReno {
 
     fn on_loss(&mut self, sample: &LossSample) {
         // RFC 5681, equation 4: half of the outstanding data, not of the window, which may be unused.
+        // RFC 5681, section 3.1: ssthresh is constant while the same segment times out again; halving it for
+        // each time-out would forget the path.
         if !sample.repeated {
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
             let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
@@ -110,8 +112,10 @@ impl Controller for NewReno {
         self.window = match sample.kind {
             // RFC 3168, section 6.1.2: the window falls to ssthresh after a mark as after a loss.
             LossKind::Duplicates | LossKind::Mark => self.ssthresh,
+            // RFC 5681, section 3.1: the loss window. No acknowledgement clock is left.
             LossKind::Timeout => 1.0,
         };
+        // RFC 9406, section 4.3: ssthresh is known now, so later slow starts end at it.
         self.exit.end();
     }
 
@@ -121,6 +125,7 @@ impl Controller for NewReno {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
     }

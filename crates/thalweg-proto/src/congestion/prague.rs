@@ -145,6 +145,8 @@ impl Prague {
 
     /// Section 2.3.2: updates alpha once a round.
     fn end_round(&mut self, path: &Path) {
+        // Unmarked rounds before the first CE would decay alpha, and the first mark would hardly reduce the
+        // window.
         if self.saw_ce {
             // Marked segments may outnumber acknowledged ones, since duplicates count.
             let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
@@ -190,6 +192,7 @@ impl Prague {
             return;
         }
         let segment = f64::from(path.segment);
+        // Section 2.5: at one window per round trip the pacing itself would prevent doubling.
         let factor = if self.in_slow_start() { 2.0 } else { 1.0 };
         let bytes = (self.window * segment).max(in_flight_bytes as f64) * factor;
         let burst = bytes / rtt * self.config.burst_delay.as_picos() as f64 / segment;
@@ -241,6 +244,7 @@ impl Controller for Prague {
     }
 
     fn on_unused(&mut self, window: f64, path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
         self.pace(path, 0);

@@ -63,6 +63,7 @@ struct Clock {
 impl Clock {
     fn new(now: Time, initial_rtt: Duration) -> Self {
         let bin = Duration::from_picos(initial_rtt.as_picos() / 100 * WINDOW_SIZE_PERCENT / W as u64);
+        // Spans are divided by the length: a round-trip time of zero must not make it zero.
         let bin = bin.max(Duration::from_nanos(1));
         Self { initial_rtt, bin, bin_end: now + bin }
     }
@@ -88,6 +89,7 @@ impl Search {
             *self = Self::new();
             return grow;
         }
+        // Lines 7 to 9.
         let Some(clock) = self.clock else {
             self.clock = sample.rtt.map(|rtt| Clock::new(now, rtt));
             return grow;
@@ -107,6 +109,7 @@ impl Search {
         };
         // Lines 15 to 19.
         let expected = 2.0 * self.sum_bins(previous - W, previous, fraction);
+        // After a pause without deliveries there is no previous window to compare with.
         if expected > 0.0 && (expected - self.sum_bins(current - W, current, 0.0)) / expected >= THRESH {
             return Step::Leave {
                 overshoot: self.overshoot(current, &clock) / f64::from(sample.path.segment),
@@ -118,6 +121,7 @@ impl Search {
     /// Updates the bins: lines 24 to 31.
     fn update_bins(&mut self, now: Time, clock: &Clock) {
         let (passed, _) = clock.bins(now.since(clock.bin_end));
+        // Lines 24 to 28: bins without acknowledgements are empty. More of them than are kept change nothing.
         for _ in 0..passed.min(NUM_BINS) {
             self.complete += 1;
             self.bins[(self.complete - 1) % NUM_BINS] = 0;

@@ -102,6 +102,7 @@ impl MessageCounts {
         self.total += 1;
         if self.total >= MEMORY {
             self.total = 0;
+            // Queues that no longer send messages leave the list, which is bounded.
             self.counts.retain_mut(|(_, count)| {
                 *count /= 2;
                 *count > 0

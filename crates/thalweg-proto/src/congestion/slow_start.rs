@@ -89,10 +89,12 @@ impl Controller for SlowStart {
     }
 
     fn on_idle(&mut self, _path: &Path) {
+        // As after a loss: an idle connection has no acknowledgement clock.
         self.window = 1.0;
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));
     }

@@ -111,6 +111,7 @@ impl TriS {
             TriSMode::Decrease if is_below(self.config.decrease_below) => {
                 self.mode = TriSMode::Increase;
                 self.window = before.map_or(1.0, |(last, _)| last);
+                // The next gradient must not span the step back.
                 self.last = None;
             }
             TriSMode::Initialise | TriSMode::Decrease if at_most => self.mode = TriSMode::Increase,
@@ -128,6 +129,7 @@ impl Controller for TriS {
     type PacketInfo = ();
 
     fn on_sent(&mut self, sample: &SentSample) {
+        // The round-trip time of a retransmission is ambiguous.
         if self.marker.is_none() && !sample.retransmission {
             let window = f64::from(sample.path.outstanding) + 1.0;
             self.marker = Some(Marker { sequence: sample.path.next_sequence, window });

@@ -88,9 +88,12 @@ impl Vegas {
         let queued = self.queued(sample.path.min_rtt);
         self.rtt_sum = Duration::ZERO;
         self.rtt_count = 0;
+        // Section 3.3 of the paper: slow start doubles every other round trip, and ends at gamma queued
+        // segments.
         if self.window < self.ssthresh {
             if queued > self.gamma {
                 self.window = (self.window * LEAVE_SLOW_START_FACTOR).max(MIN_WINDOW);
+                // Below any window: slow start is over.
                 self.ssthresh = MIN_WINDOW;
             } else {
                 self.growing = !self.growing;
@@ -116,6 +119,7 @@ impl Controller for Vegas {
         if sample.recovering {
             return;
         }
+        // Section 3.2 of the paper: one decision per round trip.
         if sample.cumulative >= self.round_end {
             self.end_round(sample);
         }
@@ -149,6 +153,7 @@ impl Controller for Vegas {
     }
 
     fn on_unused(&mut self, window: f64, _path: &Path) {
+        // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
     }

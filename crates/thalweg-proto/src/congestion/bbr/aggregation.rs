@@ -32,6 +32,7 @@ impl Aggregation {
     /// (UpdateACKAggregation).
     fn beyond(&mut self, now: Time, bw: f64, acked: f64) -> f64 {
         let mut expected = bw * now.since(self.since).as_secs_f64();
+        // The acknowledgements are below the expected rate, so the episode of aggregation has ended.
         if self.delivered <= expected {
             (self.delivered, self.since, expected) = (0.0, now, 0.0);
         }
@@ -59,6 +60,7 @@ impl Bbr {
     /// Implements UpdateACKAggregation().
     pub(super) fn update_aggregation(&mut self, ack: &Acked) {
         let extra = self.aggregation.beyond(ack.now, self.bw, ack.rs.newly_acked as f64).min(self.cwnd);
+        // In Startup a rate that doubles each round trip is no aggregation.
         let rounds = if self.full_bw.reached { ROUNDS } else { STARTUP_ROUNDS };
         self.aggregation.add(self.sampler.rounds(), extra, rounds);
     }

@@ -62,6 +62,8 @@ impl Bbr {
 
     /// Implements SetSendQuantum().
     pub(super) fn set_send_quantum(&mut self) {
+        // "Send Quantum": small bursts at low rates, for short queues; large ones at high rates, for the
+        // hosts.
         self.send_quantum = (self.pacing_rate * QUANTUM_SECONDS).min(MAX_QUANTUM).max(2.0 * self.smss);
     }
 
@@ -78,6 +80,8 @@ impl Bbr {
         if self.full_bw.reached {
             self.cwnd = grown.min(max_inflight);
         } else if self.cwnd < max_inflight || (self.sampler.delivered() as f64) < self.initial_cwnd() {
+            // "cwnd Adjustment Mechanism": before an initial window of data is delivered, the model is too
+            // uncertain to stop growth.
             self.cwnd = grown;
         }
         self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
@@ -93,6 +97,7 @@ impl Bbr {
         let longterm = match self.state {
             BbrState::Startup | BbrState::Drain => f64::INFINITY,
             BbrState::ProbeDown | BbrState::ProbeRefill | BbrState::ProbeUp => self.inflight_longterm,
+            // "ProbeBW_DOWN": the headroom leaves capacity for other flows to converge, and for their bursts.
             BbrState::ProbeCruise | BbrState::ProbeRtt => self.inflight_with_headroom(),
         };
         let cap = longterm.min(self.inflight_shortterm).max(self.min_pipe_cwnd());

@@ -77,7 +77,8 @@ impl Bbr {
         if !self.loss.round_start {
             return;
         }
-        // AdaptLowerBoundsFromCongestion(), with InitLowerBounds() and LossLowerBounds().
+        // AdaptLowerBoundsFromCongestion(), with InitLowerBounds() and LossLowerBounds(). A probe causes its
+        // own losses, and answers them by inflight_longterm.
         if self.loss.in_round && !self.state.is_accelerating() {
             if self.bw_shortterm.is_infinite() {
                 self.bw_shortterm = self.max_bw.get();
@@ -86,6 +87,7 @@ impl Bbr {
                 self.inflight_shortterm = self.cwnd;
             }
             let beta = self.config.beta;
+            // What was delivered in the round despite its losses fits the path.
             self.bw_shortterm = self.latest.bw.max(beta * self.bw_shortterm);
             self.inflight_shortterm = self.latest.inflight.max(beta * self.inflight_shortterm);
         }
@@ -95,6 +97,7 @@ impl Bbr {
     /// Implements NoteLoss(), without saving state.
     fn note_loss(&mut self) {
         if !self.loss.in_round {
+            // The round of the first loss begins here, so the bounds fall once in it.
             self.loss.round_delivered = self.sampler.delivered();
         }
         self.loss.in_round = true;
@@ -116,6 +119,8 @@ impl Bbr {
         if !self.cycle.is_probe_sample {
             return;
         }
+        // Figures of the lost packet: the acknowledgement that reveals it may belong to a much later, smaller
+        // amount in flight.
         let lost = self.sampler.lost().saturating_sub(stamp.lost);
         if self.is_inflight_too_high(stamp.in_flight, lost) {
             let in_flight = self.inflight_at_loss(stamp.in_flight as f64, lost as f64, bytes as f64);
@@ -151,8 +156,11 @@ impl Bbr {
     /// Implements HandleInflightTooHigh().
     fn handle_inflight_too_high(&mut self, now: Time, in_flight: f64, app_limited: bool) {
         self.cycle.too_high = true;
+        // One response per probe.
         self.cycle.is_probe_sample = false;
+        // An application-limited amount in flight is not where the path began to lose.
         if !app_limited {
+            // "Probing for Bandwidth In ProbeBW": at most the decrease of CUBIC.
             self.inflight_longterm = in_flight.max(self.target_inflight() * self.config.beta);
         }
         if self.state == BbrState::ProbeUp {
@@ -194,6 +202,7 @@ impl Bbr {
         self.loss.episode = None;
         self.restore_cwnd();
         self.loss.in_round = false;
+        // The losses may have hidden the growth of the rate: the plateau must be found again.
         self.full_bw.reset(0.0);
         self.bw_shortterm = self.bw_shortterm.max(self.undo.bw_shortterm);
         self.inflight_shortterm = self.inflight_shortterm.max(self.undo.inflight_shortterm);

@@ -197,6 +197,8 @@ impl Bbr {
 
     /// Implements UpdateModelAndState().
     fn update_model(&mut self, ack: &Acked) {
+        // In the order of the draft: each step uses the signals of the steps before it. The signals of the
+        // round are replaced only after the tests of Startup and ProbeBW have used them.
         self.update_latest(ack);
         self.update_max_bw(ack);
         self.update_congestion_signals();
@@ -233,10 +235,12 @@ impl Controller for Bbr {
         if self.smss == 0.0 {
             self.begin(path);
         }
+        // "Restarting From Idle": before the packet is counted as in flight.
         if path.in_flight_bytes == 0 && self.sampler.is_app_limited() {
             self.restart_from_idle(path.now);
         }
         let stamp = self.sampler.on_sent(sample);
+        // The window is full if no further segment fits.
         self.cwnd_limited.note(stamp.in_flight as f64 + self.smss > self.cwnd);
         stamp
     }

@@ -56,6 +56,7 @@ impl Bbr {
     /// Implements UpdateMaxBw(), without its round count: application-limited samples count only if they exceed the
     /// maximum.
     pub(super) fn update_max_bw(&mut self, ack: &Acked) {
+        // "BBR.max_bw and Application-limited Delivery Rate Samples": a smaller one measures the application.
         if ack.rate > 0.0 && (ack.rate >= self.max_bw.get() || !ack.rs.app_limited) {
             self.max_bw.update(ack.rate);
         }
@@ -96,6 +97,7 @@ impl Bbr {
     pub(super) fn bdp_multiple(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt.seconds {
             Some(seconds) => gain * bw * seconds,
+            // Without a round-trip time there is no product.
             None => self.initial_cwnd(),
         }
     }
@@ -113,6 +115,7 @@ impl Bbr {
     /// Implements QuantizationBudget(): adds data in flight for hosts that batch, and for delayed acknowledgements.
     pub(super) fn quantization_budget(&self, inflight: f64) -> f64 {
         let offload = f64::from(self.config.offload_quanta) * self.send_quantum;
+        // The probe must exceed the product even where a quarter of it is less than a packet.
         let probe = if self.state == super::BbrState::ProbeUp { 2.0 * self.smss } else { 0.0 };
         inflight.max(offload).max(self.min_pipe_cwnd()) + probe
     }

@@ -5,8 +5,11 @@ use crate::random::Stream;
 use crate::units::{Duration, Time};
 
 /// Minimum time between probes, in seconds; up to one second is added at random ("Time Scale for Bandwidth Probing").
+/// A Reno flow of 25 Mbit/s and 30 ms needs this long without loss.
 const MIN_WAIT: f64 = 2.0;
-/// Maximum number of round trips between probes, for coexistence with CUBIC and Reno.
+/// Maximum number of round trips between probes: fewer than 60 would harm CUBIC and Reno, and with many more
+/// a loss rate of 1 % would reduce the rate by more than a probe restores ("Design Considerations for
+/// Choosing Constant Parameters").
 const MAX_ROUNDS: f64 = 63.0;
 /// Maximum number of doublings of the long-term bound's additive increase.
 const MAX_DOUBLINGS: u32 = 30;
@@ -107,6 +110,7 @@ impl Bbr {
         self.cycle.is_probe_sample = true;
         self.cycle.ack_phase = AckPhase::Starting;
         self.sampler.start_round();
+        // The probe needs its own plateau: Startup's ended at another rate.
         self.full_bw.reset(ack.rate);
         self.enter(BbrState::ProbeUp);
         self.raise_slope();
@@ -114,6 +118,7 @@ impl Bbr {
 
     /// Implements UpdateProbeBWCyclePhase().
     pub(super) fn update_cycle(&mut self, ack: &Acked) {
+        // The feedback of the last probe may start the next one, so it precedes the schedule.
         if !self.full_bw.reached || self.adapt_long_term(ack) {
             return;
         }
@@ -124,6 +129,8 @@ impl Bbr {
             }
             BbrState::ProbeDown if self.is_time_to_cruise(ack.in_flight) => self.enter(BbrState::ProbeCruise),
             // REFILL lasts one round trip.
+            // "ProbeBW_REFILL": without a full pipe the probe would lose packets early in a short buffer, and
+            // inflight_longterm would be too low.
             BbrState::ProbeRefill if ack.rs.round_start => self.start_up(ack),
             BbrState::ProbeUp if goes_down => {
                 self.cycle.too_high = false;
@@ -135,6 +142,8 @@ impl Bbr {
 
     /// Implements IsTimeToProbeBW(): after the random wait, or after the round trips of a Reno flow.
     fn is_time_to_probe(&self, now: Time) -> bool {
+        // "A Dual-Time-Scale Approach for Coexistence": a Reno flow needs as many round trips without loss to
+        // reach this window.
         let rounds = (self.target_inflight() / self.smss).min(MAX_ROUNDS);
         now.since(self.cycle.since) > self.cycle.wait || f64::from(self.cycle.rounds_since_up) >= rounds
     }
@@ -167,6 +176,8 @@ impl Bbr {
             self.cycle.is_probe_sample = false;
             self.cycle.ack_phase = AckPhase::Init;
             if self.state.is_probe_bw() {
+                // "Tracking Time for the BBR.max_bw Max Filter": an application-limited cycle did not probe,
+                // so it ends no period.
                 if !ack.rs.app_limited && self.config.filter_advance == FilterAdvance::AfterFeedback {
                     self.max_bw.advance();
                 }
@@ -178,6 +189,7 @@ impl Bbr {
         }
         if self.inflight_longterm.is_finite() && !self.is_inflight_too_high(ack.rs.tx_in_flight, ack.rs.lost)
         {
+            // This much was in flight without excessive loss, so the bound was too low.
             self.inflight_longterm = self.inflight_longterm.max(ack.rs.tx_in_flight as f64);
             if self.state == BbrState::ProbeUp {
                 self.probe_upward(ack);
@@ -189,6 +201,8 @@ impl Bbr {
     /// Implements RaiseInflightLongtermSlope(): in each round trip the bound grows by twice as many segments as in the
     /// previous one.
     fn raise_slope(&mut self) {
+        // "ProbeBW_UP": cautious at first, as many flows may share a short buffer; then bold, as the product
+        // may be large.
         let growth = f64::from(1_u32 << self.cycle.up_rounds);
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_acked_per_inc = (self.cwnd / growth).max(self.smss);
@@ -196,6 +210,7 @@ impl Bbr {
 
     /// Implements ProbeInflightLongtermUpward().
     fn probe_upward(&mut self, ack: &Acked) {
+        // A bound that is not reached has not been tested.
         if !self.cwnd_limited.get() || self.cwnd < self.inflight_longterm {
             return;
         }

@@ -4,9 +4,11 @@ use super::probe_bw::AckPhase;
 use super::{Acked, Bbr, BbrState, ProbeRttBasis};
 use crate::units::{Duration, Time};
 
-/// Minimum duration of ProbeRTT at the reduced window (ProbeRTTDuration).
+/// Minimum duration of ProbeRTT at the reduced window (ProbeRTTDuration): flows of different round-trip times
+/// overlap, at the cost of 2 % of the throughput.
 const DURATION: Duration = Duration::from_millis(200);
-/// Lifetime of the minimum round-trip time (MinRTTFilterLen).
+/// Lifetime of the minimum round-trip time (MinRTTFilterLen): longer than the interval, so a ProbeRTT still
+/// uses the minimum of the previous one.
 const FILTER: Duration = Duration::from_secs(10);
 
 /// Minimum round-trip time, and the schedule of ProbeRTT.
@@ -71,6 +73,7 @@ impl MinRtt {
 impl Bbr {
     /// Implements CheckProbeRTT().
     pub(super) fn check_probe_rtt(&mut self, ack: &Acked) {
+        // "ProbeRTT Design Rationale": an idle time has drained the queue already.
         if self.state != BbrState::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_cwnd();
             self.enter(BbrState::ProbeRtt);
@@ -92,11 +95,13 @@ impl Bbr {
         // Rates measured in ProbeRTT do not reflect the path.
         self.sampler.mark_app_limited(ack.in_flight as u64);
         if self.min_rtt.done.is_some() {
+            // A round trip too, since on long paths 200 ms bring no sample of the drained queue.
             self.min_rtt.round_done |= ack.rs.round_start;
             if self.min_rtt.round_done {
                 self.check_probe_rtt_done(ack.now);
             }
         } else if ack.in_flight <= self.probe_rtt_cwnd() {
+            // The duration begins once the data in flight is small: the queue drains only from then on.
             self.min_rtt.done = Some(ack.now + DURATION);
             self.min_rtt.round_done = false;
             self.sampler.start_round();
@@ -114,6 +119,7 @@ impl Bbr {
 
     /// Implements ExitProbeRTT().
     fn exit_probe_rtt(&mut self, now: Time) {
+        // "Exiting ProbeRTT": congestion in ProbeRTT may have pulled the bounds far below the capacity.
         self.reset_short_term();
         if self.full_bw.reached {
             // The next probe is a whole cycle away, and the queue is known to be empty.

@@ -4,7 +4,7 @@ use super::{Acked, Bbr, BbrState};
 
 /// Minimum increase of the delivery rate that counts as growth ("Exiting Acceleration Based on Bandwidth Plateau").
 const GROWTH: f64 = 1.25;
-/// Round trips without growth that indicate a full pipe.
+/// Round trips without growth that indicate a full pipe: fewer may reflect receive-window auto-tuning.
 const PLATEAU_ROUNDS: u32 = 3;
 /// Minimum number of separate lost ranges in a round trip that end Startup (BBRStartupFullLossCnt).
 const LOST_RANGES: u32 = 6;
@@ -34,6 +34,7 @@ impl FullBandwidth {
 impl Bbr {
     /// Implements CheckFullBWReached().
     pub(super) fn check_full_bw(&mut self, ack: &Acked) {
+        // An application-limited sample does not grow, even on a path with capacity left.
         if self.full_bw.now || !ack.rs.round_start || ack.rs.app_limited || ack.rate <= 0.0 {
             return;
         }
@@ -64,6 +65,7 @@ impl Bbr {
         if !self.loss.round_start {
             return;
         }
+        // Counts of a round end with it, whether or not the test uses them.
         let ranges = core::mem::take(&mut self.loss.ranges);
         let in_recovery = self.loss.is_in_fast_recovery() || core::mem::take(&mut self.loss.marked);
         if self.full_bw.reached
@@ -76,6 +78,8 @@ impl Bbr {
         self.undo.state = Some(BbrState::Startup);
         self.full_bw.reached = true;
         self.full_bw.now = true;
+        // "Exiting Startup Based on Packet Loss": what was delivered in a round trip despite the losses fits
+        // the path.
         self.inflight_longterm = self.bdp().max(self.latest.inflight);
     }
 
@@ -83,6 +87,7 @@ impl Bbr {
     pub(super) fn check_drain_done(&mut self, ack: &Acked) {
         if self.state == BbrState::Drain
             && (ack.in_flight <= self.inflight(self.bw, 1.0)
+                // A queue of other flows would otherwise keep this one in Drain.
                 || self.sampler.rounds() > self.drain_start_round + DRAIN_ROUNDS)
         {
             self.start_down(ack.now);

@@ -39,8 +39,9 @@ impl BbrState {
         match self {
             // 4 ln 2: the minimum gain that doubles the rate per round trip (StartupPacingGain).
             Self::Startup => 2.77,
-            // DrainPacingGain, unless configured.
+            // DrainPacingGain, unless configured: drains the queue of a cwnd_gain of 2 in a round trip.
             Self::Drain => 0.5,
+            // "ProbeBW_DOWN": the smallest gain with which, after an UP of 1.25, bandwidth shares converge.
             Self::ProbeDown => 0.9,
             Self::ProbeCruise | Self::ProbeRefill | Self::ProbeRtt => 1.0,
             Self::ProbeUp => 1.25,
@@ -52,6 +53,7 @@ impl BbrState {
         match self {
             // DefaultCwndGain.
             Self::Startup | Self::Drain | Self::ProbeDown | Self::ProbeCruise | Self::ProbeRefill => 2.0,
+            // "ProbeBW_UP": the rate can rise even where the window was the limit.
             Self::ProbeUp => 2.25,
             // ProbeRTTCwndGain.
             Self::ProbeRtt => 0.5,

@@ -43,6 +43,7 @@ impl Losses {
             return None;
         }
         self.acked = self.acked.saturating_add(acked);
+        // A rate of few packets, or of a part of a burst, is chance.
         if self.count() <= MIN_PACKETS || now.since(self.since) <= smoothed_rtt * ROUND_TRIPS {
             return None;
         }

@@ -164,6 +164,7 @@ impl Copa {
             self.round = Round { start: now, window: self.window, ..Round::default() };
         }
         let inverse_delta = self.mode.inverse_delta();
+        // At most one segment for each segment: the window at most doubles in a round trip.
         self.velocity = self.velocity.min(self.window / inverse_delta).max(1.0);
         let change = f64::from(acked) * (self.velocity * inverse_delta / self.window).min(1.0);
         self.window = if up { self.window + change } else { (self.window - change).max(MIN_WINDOW) };
@@ -195,6 +196,8 @@ impl Controller for Copa {
         let Path { now, smoothed_rtt, segment, .. } = sample.path;
         if let Some(rtt) = sample.rtt {
             self.shortest.sample(now, rtt, self.min_rtt_window);
+            // Section 2.1: the minimum of half a round trip, since a burst of acknowledgements inflates
+            // single samples.
             self.standing.sample(now, rtt, smoothed_rtt / 2);
             self.longest.sample(now, rtt, smoothed_rtt * LONGEST);
         }
@@ -208,6 +211,7 @@ impl Controller for Copa {
         // Section 2.1: the rate is not above the target; both sides are multiplied by the denominators.
         let up = self.window * queueing.as_secs_f64() <= self.mode.inverse_delta() * standing.as_secs_f64();
         let grows = !up || !sample.app_limited && !self.losses.forbid_growth(sample.sent_at);
+        // Section 2.1: slow start doubles the window until the rate exceeds the target for the first time.
         if self.slow_start && up {
             self.window += if grows { f64::from(sample.acked) } else { 0.0 };
         } else if self.slow_start {

@@ -47,6 +47,8 @@ impl Mode {
     /// Handles an acknowledgement: the current queueing delay, and the range of the last four round trips.
     pub fn update(&mut self, now: Time, smoothed_rtt: Duration, queueing: Duration, range: Duration) {
         let emptied = self.emptied.get_or_insert(now);
+        // Section 2.2: Copa flows alone empty the queue every few round trips; a buffer-filling flow prevents
+        // that.
         if queueing * NEARLY_EMPTY <= range {
             *emptied = now;
         }

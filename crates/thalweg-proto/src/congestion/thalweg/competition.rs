@@ -153,8 +153,10 @@ impl Competition {
         let cubic = C / (1.0 - BETA) * seconds * seconds * seconds;
         let new_reno = ALPHA / (1.0 - BETA) * seconds / rtt.as_secs_f64().max(1e-6);
         let fair = if share.starting { 0.0 } else { cubic.max(new_reno) };
+        // RFC 9438, section 4.7: fast convergence.
         share.top = if share.window < share.top { share.window * (1.0 + BETA) / 2.0 } else { share.window };
         share.top = share.top.max(fair.min(4.0 * share.window));
+        // RFC 9438, sections 4.6 and 4.2: the decrease, and the time back to the plateau.
         share.window *= BETA;
         share.k = libm::cbrt((share.top - share.window).max(0.0) / C);
         share.starting = false;

@@ -270,6 +270,7 @@ impl Thalweg {
         if rtt >= self.min_rtt {
             self.round.rtts.0 += rtt;
             self.round.rtts.1 += 1.0;
+            // RFC 6298, section 2: alpha is an eighth.
             let smoothed = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
             // The bound discards the outage's delay at the first packet sent after it: few packets arrive at the pacing
             // rate of an outage.

@@ -34,6 +34,8 @@ impl Outage {
             Self::Lasts => now,
             Self::Ended(at) => at,
         };
+        // RFC 6298, section 3: a retransmitted packet has no sample. A longer time than since the outage's
+        // end includes the outage.
         let is_over = sample.rtt.is_some_and(|rtt| rtt <= now.since(ended));
         *self = if is_over { Self::None } else { Self::Ended(ended) };
         is_over
