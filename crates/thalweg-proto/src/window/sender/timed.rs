@@ -252,6 +252,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
         if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= renewed) {
+            // RFC 8985, section 6.2, step 1.
             rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
@@ -267,6 +268,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if was_needless {
             let _ = self.clear_suspect(ack.arrival_start());
         }
+        // The retransmission brought new data: the loss was real, and the reduction stands.
         if let Some(undo) = self.undo().filter(|_| ack.arrival == Arrival::Repair) {
             undo.confirm(ack.arrival_start());
         }
@@ -341,6 +343,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rack) = self.rack() {
             rack.note_cut(now);
         }
+        // RFC 6675, section 5, steps 4.1 and 4.3: recovery point, and a retransmission at any window.
         self.repair_now = true;
         self.phase = Phase::Recovery { until: self.scoreboard.next() };
         self.begin_prr(now);
@@ -361,6 +364,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return false;
         };
         rack.note_cut(now);
+        // RFC 8985, section 7.2: no probe during recovery, where retransmissions already cause answers.
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
