@@ -63,7 +63,7 @@ impl RttEstimator {
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
-    /// Sets a minimum for the time-out before the first sample.
+    /// Sets a minimum for the time-out before the first sample (RFC 6298, section 5.7).
     pub fn wait_at_least(&mut self, timeout: Duration) {
         if self.smoothed.is_zero() {
             self.timeout = self.timeout.max(timeout);

@@ -131,12 +131,12 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of segments believed to be in the network.
+    /// Returns the number of segments believed to be in the network (`pipe` of RFC 6675, section 4).
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Returns the number of bytes believed to be in the network.
+    /// Returns the number of bytes believed to be in the network (`pipe`).
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
@@ -512,6 +512,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.lost == 0 {
             return None;
         }
+        // RFC 6675, section 4, NextSeg, rule 1: the lowest first, as it delays the delivery of all others.
         let (mut index, _) = self.find_from(self.lost_from);
         while self.records.get(index)?.state() != SegmentState::Lost {
             index += 1;

@@ -297,6 +297,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Undoes the last episode if nothing of it was a loss.
     fn undo_spurious_loss(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
+        // Otherwise the end of this recovery would reduce the restored window (RFC 7661, section 4.4.1).
         self.forget_cut();
         if self.controller.undoes(&before) {
             let path = self.path(now);
