@@ -222,6 +222,7 @@ impl<P: Payload> Sscop<P> {
         if a >= b || b >= self.sent.span() || !(a..b).all(is_there) {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
+        // A USTAT reports a gap once, before any repair, so the POLL number of an SD does not matter.
         for offset in a..b {
             self.sent.request(offset);
         }

@@ -238,7 +238,7 @@ impl BurstClock {
         }
         self.idled = true;
         if self.resume == Resume::NextBurst {
-            // The burst is over.
+            // Gong and Parulkar 1992, section 3.3, step 3: the burst is over after a keep-alive packet.
             self.sent = self.spec.burst;
         }
         Ok(())
