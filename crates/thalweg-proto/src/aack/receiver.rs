@@ -144,6 +144,7 @@ impl<P: Payload> Receiver<P> {
         let next = self.deliver + self.held.len() as u64;
         let (bytes, kept) = (u64::from(payload.len()), cost(&payload));
         if sequence >= next {
+            // Lee et al. 1997, section 2: on a connection-oriented network a gap in the numbers is a loss.
             if sequence > next {
                 self.on_loss(now, next, sequence);
             }
@@ -201,9 +202,13 @@ impl<P: Payload> Receiver<P> {
         // The loop below repeats all pending requests.
         self.due.clear();
         if self.gaps.is_empty() {
+            // Lee et al. 1997, section 3.1: T_normal returns once all lost packets are recovered.
             self.error = false;
+            // Lee et al. 1997, section 2: gap-in = gap-out = cumulative number where nothing is missing.
             self.due.push_back((self.expected, self.expected));
         } else {
+            // Lee et al. 1997, section 2: one ACK packet for each gap. This also repairs a lost ACK packet
+            // (section 3.1).
             self.due.extend(&self.gaps);
         }
         let interval = self.config.interval(self.error);

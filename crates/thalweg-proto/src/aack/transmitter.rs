@@ -154,6 +154,7 @@ impl<P: Payload> Transmitter<P> {
             self.release(now, released);
         }
         let before = self.resend.len();
+        // Lee et al. 1997, section 2: gap-in up to gap-out - 1. Equal numbers request nothing.
         for sequence in report.gap_in.max(self.first)..report.gap_out {
             self.queue_retransmission(sequence);
         }
@@ -240,6 +241,7 @@ impl<P: Payload> Transmitter<P> {
         if self.paused {
             return Err(Limit::Paused);
         }
+        // Lee et al. 1997, section 2: the retransmission queue is served before the transmission queue.
         if let Some(sequence) = self.resend.pop_front()
             && let Some(kept) = self.kept.get_mut((sequence - self.first) as usize)
         {

@@ -59,6 +59,7 @@ impl Rank {
     /// Returns the time of the next raise, if the flow waits and can be raised.
     pub(super) fn moves_up_at(&self, ageing: &Ageing) -> Option<Time> {
         let (after, since) = (ageing.after?, self.waits_since?);
+        // Yang and Fu 2001, section 3.5: too short a time raises all flows to the highest priority.
         (self.now > 1).then(|| since + after)
     }
 

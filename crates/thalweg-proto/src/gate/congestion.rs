@@ -177,6 +177,8 @@ impl CongestionGate {
             rank.served(&self.config.ageing);
             self.present[rank.level() as usize] += 1;
         }
+        // Yang and Fu 2001, section 1.1: congestion stops the lowest priority that sends, its absence resumes
+        // the highest that waits.
         if core::mem::take(&mut self.congested) {
             let lowest = (1..=self.open).rev().find(|&level| self.present[level as usize] > 0);
             if let Some(lowest) = lowest {

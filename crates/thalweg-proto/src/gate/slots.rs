@@ -126,6 +126,7 @@ impl SlotGate {
     fn begin(&mut self, start: Time, flow: u32) {
         let Some(rank) = self.flows.get_mut(&flow) else { return };
         rank.age(start, &self.config.ageing);
+        // Yang and Fu 2001, section 1.2: the priority at the start of the turn sets its length.
         let slots = self.config.slots[usize::from(rank.level()) - 1];
         if rank.is_waiting() {
             rank.go_on(start);
@@ -150,6 +151,7 @@ impl SlotGate {
                 rank.wait(at);
                 self.events.push_back(GateEvent::Pause(turn.flow));
             }
+            // Yang and Fu 2001, section 1.2: round robin, first come, first served.
             self.queue.push_back(turn.flow);
         }
         self.turn = None;

@@ -200,6 +200,7 @@ impl Control {
             self.congested = Some(now);
         }
         let since = self.reacted.map(|at| now.since(at).as_secs_f64());
+        // At most one reaction per min(VIRTUAL_RTT, s_rtt): a burst of losses or marks is one event.
         if since.is_some_and(|since| since < rtt.min(VIRTUAL_RTT)) {
             return;
         }
@@ -251,12 +252,15 @@ impl Control {
         let since = |at: Time| now.since(at).as_secs_f64() / (CAUTIOUS_ROUNDS * rtt.max(VIRTUAL_RTT));
         let cautious = self.congested.map_or(1.0, |at| since(at).min(1.0));
         let mut more = outcome.bytes.saturating_sub(outcome.marked_bytes) as f64 * self.ratio();
+        // Flows with short round trips would otherwise grow faster than others.
         let short = (rtt / VIRTUAL_RTT).min(1.0);
         more *= short * short * scale.max(0.25) * (1.0 - self.ratio()).max(0.5);
+        // Without marks, delay alone indicates a queue.
         if self.alpha < NO_MARKS {
             more *= (1.0 - self.delay.average() / (self.delay.target() / 4.0)).max(0.1);
         }
         more *= 1.0 + INCREASE * self.window / self.mss * cautious * scale;
+        // A window that the encoder does not fill must not grow: it would not limit the next key frame.
         let in_flight = self.max_in_flight.into_iter().max().unwrap_or(0) as f64;
         if self.window + more <= self.mss + in_flight * HEADROOM && self.target < self.most {
             self.window += more;

@@ -79,6 +79,8 @@ impl Delay {
     pub fn measure(&mut self, now: Time, relative: u32) {
         if self.bases.is_empty() || now.since(self.minute) >= MINUTE {
             self.minute = now;
+            // RFC 6817, section 2.5: a base expires; otherwise a longer route would look like a queue
+            // forever.
             self.bases.push_back(relative);
             if self.bases.len() > BASE_HISTORY {
                 self.bases.pop_front();

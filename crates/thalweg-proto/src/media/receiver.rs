@@ -116,6 +116,7 @@ impl<P: Payload> Receiver<P> {
         }
         let (from, count) = self.unreported.unwrap_or((number, 0));
         self.unreported = Some((from.min(number), count + 1));
+        // Section 5: at the end of a frame no packet follows soon that could trigger the report.
         self.is_urgent |= data.is_last || count + 1 >= REPORT_AFTER;
         self.measure(now, data.payload.len());
         self.playout.arrive(now, number, &data);

@@ -21,6 +21,7 @@ impl<P: Payload> Sscop<P> {
             rate.on_arrival(now, mu.len().next_multiple_of(4) + 4, s, gap);
         }
         if offset >= limit {
+            // Q.2110, figure 20, state 10: all numbers up to the window are missing, and are reported once.
             if highest < limit {
                 self.send_ustat(self.v.vr_h, self.v.vr_mr);
                 self.v.vr_h = self.v.vr_mr;
@@ -94,6 +95,7 @@ impl<P: Payload> Sscop<P> {
     pub(super) fn on_poll(&mut self, now: Time, ps: Number, s: Number) {
         let base = self.v.vr_r;
         let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
+        // Code Q: the peer cannot have sent fewer SDs than were seen.
         if s.after(base) < highest {
             return self.recover(now, ErrorCode::SendNumber);
         }

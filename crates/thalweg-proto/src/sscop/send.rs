@@ -61,6 +61,7 @@ impl<P: Payload> Sscop<P> {
         let Some((offset, mu)) = self.sent.take_request(self.v.vt_ps) else { return };
         self.stats.retransmissions += 1;
         self.send_sd(now, self.v.vt_a.plus(offset), mu);
+        // The POLL asks early whether the repair arrived; otherwise the next POLL is up to `Timer_POLL` away.
         if self.config.poll_after_retransmission && !self.sent.has_requests() {
             self.send_poll_and_start(now);
         } else {
@@ -87,6 +88,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Sends a POLL after an SD if one is due.
     fn count_sd(&mut self, now: Time) {
+        // Q.2110, clause 7.4: VT(PD) counts new SDs and retransmissions.
         self.v.vt_pd += 1;
         let enough = self.rate.as_mut().map(|rate| rate.takes_poll_behind_data());
         let enough = enough.unwrap_or(self.v.vt_pd >= self.config.max_pd);
@@ -111,6 +113,7 @@ impl<P: Payload> Sscop<P> {
 
     fn send_poll(&mut self, now: Time) {
         let v = &mut self.v;
+        // Q.2110, clause 7.4: VT(PS) advances before the POLL, so the first POLL has number 1.
         v.vt_ps = v.vt_ps.next();
         v.vt_pd = 0;
         let (ps, s) = (v.vt_ps, v.vt_s);
@@ -140,6 +143,7 @@ impl<P: Payload> Sscop<P> {
                 self.prepare_retrieval();
                 return;
             }
+            // Transient phase begins: from here on the peer has to answer.
             Timer::Idle => self.start(now, Timer::NoResponse),
             Timer::Poll => {
                 if let Some(rate) = &mut self.rate {
@@ -160,6 +164,7 @@ impl<P: Payload> Sscop<P> {
         if polls >= Number::HALF || stat.ps.after(v.vt_pa) > polls {
             return self.recover(now, ErrorCode::PollNumber);
         }
+        // Code S: N(R) is not within VT(A) to VT(S).
         if stat.r.after(v.vt_a) > self.sent.span() {
             return self.recover(now, ErrorCode::StatNumbers);
         }
@@ -170,11 +175,13 @@ impl<P: Payload> Sscop<P> {
             Some(0) => {}
             Some(count) => self.error(ErrorCode::Retransmission(count)),
         }
+        // Codes W and X: reported when the credit state changes, not at each STAT.
         let closed = self.v.vt_s.after(self.v.vt_a) >= self.v.vt_ms.after(self.v.vt_a);
         if closed == self.credit {
             self.credit = !closed;
             self.error(if closed { ErrorCode::NoCredit } else { ErrorCode::Credit });
         }
+        // Active phase: the peer is alive. In the transient phase its answer begins the idle phase.
         if self.timers.is_running(Timer::Poll) {
             self.start(now, Timer::NoResponse);
         } else if !self.timers.is_running(Timer::Idle) {
@@ -204,15 +211,18 @@ impl<P: Payload> Sscop<P> {
     }
 
     pub(super) fn on_ustat(&mut self, now: Time, ustat: &Ustat) {
+        // Code T: a USTAT names a missing SD, so N(R) is below VT(S).
         if ustat.r.after(self.v.vt_a) >= self.sent.span() {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
         self.acknowledge(ustat.r, ustat.mr);
         let (a, b) = (ustat.first.after(self.v.vt_a), ustat.end.after(self.v.vt_a));
         let is_there = |offset| self.sent.poll_of(offset).is_some();
+        // Code T: also where an SD of the list was acknowledged before.
         if a >= b || b >= self.sent.span() || !(a..b).all(is_there) {
             return self.recover(now, ErrorCode::UstatNumbers);
         }
+        // A USTAT reports a gap once, before any repair, so the POLL number of an SD does not matter.
         for offset in a..b {
             self.sent.request(offset);
         }

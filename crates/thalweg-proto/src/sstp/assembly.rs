@@ -276,6 +276,7 @@ impl<P: Payload> Assembly<P> {
     /// Returns true if a segment could be stored now without eviction.
     pub fn has_free_slot(&self, segment: u64) -> bool {
         match self.config.acknowledgement {
+            // Gong and Parulkar 1992, section 4.3.1: a buffer of B accepts n to n + B - 1.
             Acknowledgement::Hard | Acknowledgement::Firm => segment < self.consumed + self.buffer(),
             Acknowledgement::Soft(_) => ((self.slots.len() + self.unconsumed.len()) as u64) < self.buffer(),
         }
@@ -294,6 +295,8 @@ impl<P: Payload> Assembly<P> {
             return Stored::Refused;
         }
         if !has_slot {
+            // Gong and Parulkar 1992, section 4.3.1, steps 2 and 3: a free slot, or that of the highest
+            // segment, if higher.
             let has_free_slot = self.has_free_slot(segment) || is_soft && self.evict_above(segment);
             if !has_free_slot {
                 self.refuse(segment);
@@ -477,6 +480,7 @@ impl<P: Payload> Assembly<P> {
         let is_firm = self.config.acknowledgement == Acknowledgement::Firm;
         let is_withheld = is_firm && self.is_calm && self.refused > 0;
         if !is_withheld {
+            // Gong and Parulkar 1992, section 3.4, step 2: R_h = max(R_h, R_l + W - 1).
             self.high = self.high.max(self.consumed + u64::from(self.window) - 1);
         }
         self.high > before

@@ -199,6 +199,7 @@ impl BurstClock {
             (Some(_), Resume::AtOnce) if late < slack => end,
             (Some(_), Resume::AtOnce) => now,
         });
+        // Gong and Parulkar 1992, section 3.3, steps 1 and 2: BT restarts, and TC is zero.
         self.sent = 0;
         self.idled = false;
     }
@@ -208,6 +209,7 @@ impl BurstClock {
         if !self.is_behind(now) {
             self.turn(now, self.spec.slack);
         }
+        // Gong and Parulkar 1992, section 3.3, step 3: TC < L.
         if self.sent >= self.spec.burst {
             return Err(self.period_end());
         }
@@ -236,7 +238,7 @@ impl BurstClock {
         }
         self.idled = true;
         if self.resume == Resume::NextBurst {
-            // The burst is over.
+            // Gong and Parulkar 1992, section 3.3, step 3: the burst is over after a keep-alive packet.
             self.sent = self.spec.burst;
         }
         Ok(())

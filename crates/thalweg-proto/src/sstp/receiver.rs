@@ -280,6 +280,8 @@ impl<P: Payload> Receiver<P> {
 
     /// Handles the next packet in order; the packets between it and the previous one are lost.
     fn on_shipment(&mut self, now: Time, data: Data<P>) {
+        // Gong and Parulkar 1992, section 3.2: shipment numbers count transmissions, so a gap shows lost
+        // packets, also of retransmissions.
         let gap = serial_distance(data.shipment, self.next_shipment).max(0) as u32;
         self.next_shipment = data.shipment.wrapping_add(1);
         self.keep_alives_since = 0;
@@ -432,6 +434,8 @@ impl<P: Payload> Receiver<P> {
 
     /// Performs the tolerance check and acts on its result.
     fn check_tolerance(&mut self, now: Time, segment: u64) {
+        // Gong and Parulkar 1992, section 3.4: the tolerance checker accepts the segment, or requests
+        // retransmission.
         match self.assembly.check(segment) {
             Verdict::AlreadyAccepted => {}
             Verdict::Accepted => {

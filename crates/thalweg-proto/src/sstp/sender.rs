@@ -216,6 +216,8 @@ impl<P: Payload> Sender<P> {
     }
 
     fn on_report(&mut self, now: Time, report: Report, request: Option<&Request>) {
+        // Gong and Parulkar 1992, section 3.2: the control number reveals duplicate reports. An old request
+        // would cause spurious retransmissions.
         if self.last_control.is_some_and(|last| serial_distance(report.control, last) <= 0) {
             self.stats.refused += 1;
             return;
@@ -245,6 +247,7 @@ impl<P: Payload> Sender<P> {
         self.release(now, cumulative);
         // A correct receiver never offers more than the agreed window; the bound protects memory.
         let most = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
+        // Gong and Parulkar 1992, section 3.4: S_h = max(S_h, window upper limit).
         self.high = self.high.max(limit.min(most));
         if let Some(request) = request {
             self.on_request(now, request);
@@ -357,6 +360,7 @@ impl<P: Payload> Sender<P> {
         if self.group.is_some() {
             return self.group;
         }
+        // Requested packets first: the window cannot pass the segment that misses them.
         while let Some(segment) = self.resends.pop_front() {
             let Some(record) = self.record(segment) else { continue };
             record.queued = false;
@@ -503,6 +507,8 @@ impl<P: Payload> Sender<P> {
         if let Err(at) = self.clock.idle(now) {
             return Output::Timeout { at, reason: SenderReason::KeepAlive };
         }
+        // Gong and Parulkar 1992, section 3.2: the position shows the receiver losses at the end of earlier
+        // transmissions.
         self.stats.keep_alives += 1;
         let position = self.position;
         Output::Transmit(if ends { Pdu::EndOfStream(position) } else { Pdu::KeepAlive(position) })

@@ -51,6 +51,7 @@ impl Background {
             return limit;
         }
         let window = self.control.decision().window * f64::from(self.segment);
+        // RFC 9293, section 3.8.6: an advertised edge does not move back, as data up to it may be in flight.
         limit.min(base.saturating_add(window as u64).max(advertised))
     }
 

@@ -36,16 +36,19 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a measurement; ends any back-off (RFC 6298, section 2 and 5.7).
+    /// Takes a measurement; ends any back-off (RFC 6298, sections 2 and 5).
     pub fn sample(&mut self, config: &RttConfig, rtt: Duration) {
         self.min = self.min.min(rtt);
         self.latest = Latest(rtt);
+        // RFC 6298, section 4: a coarse clock counts ticks. Rounded down, a short sample would be zero, and
+        // zero means no sample.
         let rtt = rtt.round_up_to(config.granularity);
         if self.smoothed.is_zero() {
+            // RFC 6298, section 2.2: the first measurement.
             self.smoothed = rtt;
             self.variation = rtt / 2;
         } else {
-            // RFC 6298, 2.3: gains of 1/4 and 1/8, the variation first.
+            // RFC 6298, section 2.3: gains of 1/4 and 1/8. The variation uses the previous smoothed time.
             let (variation, smoothed) = (self.variation.as_picos(), self.smoothed.as_picos());
             let error = self.smoothed.abs_diff(rtt).as_picos();
             self.variation = Duration::from_picos(variation - variation / 4 + error / 4);
@@ -54,12 +57,13 @@ impl RttEstimator {
         self.timeout = self.computed_timeout(config);
     }
 
-    /// Doubles the time-out after an expiry of the timer (RFC 6298, 5.5).
+    /// Doubles the time-out after an expiry of the timer (RFC 6298, section 5.5).
     pub fn back_off(&mut self, config: &RttConfig) {
+        // RFC 6298, section 2.5: the maximum applies to the back-off, too.
         self.timeout = (self.timeout() * 2).min(config.ceiling);
     }
 
-    /// Sets a minimum for the time-out before the first sample.
+    /// Sets a minimum for the time-out before the first sample (RFC 6298, section 5.7).
     pub fn wait_at_least(&mut self, timeout: Duration) {
         if self.smoothed.is_zero() {
             self.timeout = self.timeout.max(timeout);
@@ -67,6 +71,7 @@ impl RttEstimator {
     }
 
     fn computed_timeout(&self, config: &RttConfig) -> Duration {
+        // RFC 6298, sections 2.3 to 2.5: SRTT + max(G, K * RTTVAR), within a minimum and a maximum.
         let deviations = self.variation * u64::from(config.deviations);
         let margin = deviations.max(config.granularity).max(config.margin);
         (self.smoothed + margin).max(config.floor).min(config.ceiling)

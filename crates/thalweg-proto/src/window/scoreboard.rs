@@ -31,7 +31,7 @@ pub(super) struct AckOutcome<I> {
     mixed: bool,
     original: Option<Time>,
     /// Number of cumulatively acknowledged segments sent more than once: with any, no round trip is measured (Karn's
-    /// rule).
+    /// rule; RFC 6298, section 3).
     ambiguous: u32,
     /// Number of selectively acknowledged segments sent more than once.
     resent: u32,
@@ -131,12 +131,12 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of segments believed to be in the network.
+    /// Returns the number of segments believed to be in the network (`pipe` of RFC 6675, section 4).
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Returns the number of bytes believed to be in the network.
+    /// Returns the number of bytes believed to be in the network (`pipe`).
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
@@ -424,6 +424,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
             let record = kept.record(start, end);
             start = end;
             self.examined = end;
+            // RFC 6675, section 4, NextSeg, rule 1: not retransmitted yet (HighRxt).
             if record.state == SegmentState::InFlight && record.retransmissions == 0 {
                 found = found.or(Some(record.sent_at));
                 lost(&record);
@@ -481,6 +482,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
                 self.lose(index, &record);
             }
         }
+        // RFC 2018, section 8: a receiver that reneged may have discarded any range.
         if !keep_sacked {
             self.sacked.clear();
         }
@@ -510,6 +512,7 @@ impl<P: Payload, I: Copy + Default> Scoreboard<P, I> {
         if self.lost == 0 {
             return None;
         }
+        // RFC 6675, section 4, NextSeg, rule 1: the lowest first, as it delays the delivery of all others.
         let (mut index, _) = self.find_from(self.lost_from);
         while self.records.get(index)?.state() != SegmentState::Lost {
             index += 1;

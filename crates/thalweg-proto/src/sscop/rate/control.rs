@@ -97,6 +97,7 @@ impl Control {
             let span = now.since(then).as_secs_f64().max(1e-12);
             (acknowledged - before) as f64 / span
         });
+        // Chen and Chen 1999, section 4.4, steps 3 and 4: queueing delay, and VQO = delay * service rate.
         let shortest = self.rtt.min();
         let queueing = rtt.saturating_sub(shortest + self.config.jitter.min(shortest / 4)).as_secs_f64();
         let backlog = delivered * queueing;
@@ -113,6 +114,7 @@ impl Control {
     fn corrected(&mut self, backlog: f64, delivered: f64, period: f64) -> f64 {
         let RateConfig { alpha, gain, growth, base, .. } = self.config;
         let probed = self.probed;
+        // Step 6: with a VQO of at most a PDU the link has capacity left, and the probed rate applies.
         if backlog <= 1.0 {
             return match growth.filter(|_| self.had_backlog) {
                 Some(growth) => probed.min((growth * delivered).max(delivered + 1.0 / period)),
@@ -124,9 +126,11 @@ impl Control {
             Base::Probed => probed,
             Base::Delivered => probed.min(delivered),
         };
+        // Step 6: one PDU more per period. Sources with equal backlogs have equal shares of a FIFO.
         if backlog <= alpha {
             return base + 1.0 / period;
         }
+        // Step 6: at most half of the period, as a larger cut would distort the next probe.
         let hold = (gain * (backlog - alpha) / base.max(1e-9)).min(period / 2.0);
         base * (period - hold) / period
     }

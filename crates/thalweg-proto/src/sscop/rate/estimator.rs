@@ -89,11 +89,15 @@ impl Estimator {
 
     /// Derives a rate if there are more than two arrivals.
     fn derive(&mut self) -> bool {
+        // Chen and Chen 1999, section 3: fewer records may all have long intervals, and would give too low a
+        // rate.
         if self.records.len() <= 2 {
             return false;
         }
         let mut records: Vec<Record> = self.records.iter().copied().collect();
         // All pairs count, as in Keshav's method: each is a sample of the same quantity.
+        // After a loss the mean of all intervals counts, as the short ones probe for capacity that is not
+        // there.
         let share = if self.lost || self.probing == Probing::PacketPair { 1.0 } else { 1.0 / 3.0 };
         records.sort_by(|a, b| a.interval.total_cmp(&b.interval));
         let interval = lowest(&records, share);

@@ -12,6 +12,7 @@ impl<P: Payload> Sscop<P> {
     pub(in crate::sscop) fn idle_pdu(&mut self, pdu: Pdu<P>) {
         match pdu {
             Pdu::Bgn { sq, mr, uu } => {
+                // A repeated BGN of the last connection; on this side that connection is over.
                 if self.is_repeat(sq) && !self.config.accept_any_begin {
                     self.send(Pdu::Bgrej { uu: None });
                 } else {

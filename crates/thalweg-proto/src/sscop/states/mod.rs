@@ -14,12 +14,14 @@ use crate::units::Time;
 impl<P: Payload> Sscop<P> {
     /// Returns true if N(SQ) is that of the peer's last BGN, RS or ER; stores a new one.
     fn is_repeat(&mut self, sq: u8) -> bool {
+        // Without N(SQ) a late repetition would end the connection that it once began.
         core::mem::replace(&mut self.v.vr_sq, sq) == sq
     }
 
     /// Initialises the data variables of a connection.
     fn init_variables(&mut self) {
         let v = &mut self.v;
+        // VT(PA) is 1: the first POLL has number 1, and no STAT is valid before it.
         (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
             (Number::ZERO, Number::ZERO, Number::ZERO, Number::new(1), 0);
         (v.vr_r, v.vr_h) = (Number::ZERO, Number::ZERO);
@@ -227,6 +229,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Handles expiry of `Timer_CC`: retransmits, or gives up after `MaxCC` transmissions.
     pub(super) fn on_cc(&mut self, now: Time) {
+        // Q.2110, clause 7.7: MaxCC counts transmissions, including the first.
         if self.v.vt_cc < self.config.max_cc {
             self.v.vt_cc += 1;
             match self.state {

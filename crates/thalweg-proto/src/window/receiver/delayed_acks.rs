@@ -22,6 +22,8 @@ impl<P: Payload> Receiver<P> {
         let Some(rule) = self.config.delayed_ack else { return true };
         self.delayed += 1;
         let every = if rule.adaptive { MAX_TOGETHER.max(rule.every) } else { rule.every };
+        // RFC 5681, section 4.2: at least every second segment, and within 500 ms (`every` and `delay`). An
+        // acknowledgement that is due anyway covers this segment, too.
         let is_due = ack_now || self.delayed >= every || self.owed > 0;
         if !is_due && self.ack_deadline == Time::MAX {
             self.ack_deadline = now + rule.delay;

@@ -267,6 +267,7 @@ impl<P: Payload> Receiver<P> {
         }
         if segment_end <= self.expected {
             self.duplicates = self.duplicates.saturating_add(1);
+            // RFC 2883, section 4: a duplicate is reported by the acknowledgement that it causes.
             self.note(if segment.retransmission { Arrival::Spurious } else { Arrival::Late }, start);
             self.owed += 1;
             return;
@@ -339,7 +340,7 @@ impl<P: Payload> Receiver<P> {
             }
             return;
         }
-        // Out of order: each segment causes a duplicate acknowledgement.
+        // RFC 5681, section 4.2: each out-of-order segment causes a duplicate acknowledgement.
         self.owed += 1;
     }
 
@@ -351,6 +352,7 @@ impl<P: Payload> Receiver<P> {
                 self.report_later(self.recent[2]);
                 self.fresh -= 1;
             }
+            // RFC 2018, section 4: the newest block first, then those reported last.
             self.recent = [position, self.recent[0], self.recent[1]];
             self.fresh += 1;
         }

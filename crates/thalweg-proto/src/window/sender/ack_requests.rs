@@ -115,6 +115,7 @@ impl AckRequests {
         let widest = self.widest[0].max(self.widest[1]).max(self.every);
         self.is_missing |= answer.segments >= 2 * widest;
         if answer.cumulative > self.round_end {
+            // RFC 5690, section 4.4: far fewer after a lost acknowledgement, slowly more without one.
             let distance_factor =
                 if self.is_missing { 2.0 * self.distance_factor } else { RECOVERY * self.distance_factor };
             self.distance_factor = distance_factor.clamp(1.0, MAX_DISTANCE_FACTOR);

@@ -95,6 +95,7 @@ impl<C> FRto<C> {
         match &self.pending {
             _ if is_open => self.pending = Some(PendingTimeout { before: before(), step: Step::Waiting }),
             Some(PendingTimeout { step: Step::Waiting, .. }) => {}
+            // Step 1: no detection within a recovery, as older retransmissions are still in flight.
             _ => self.pending = None,
         }
     }
@@ -143,6 +144,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return None;
         };
         if left == 0 {
+            // Step 3: the next acknowledgement decides. A retransmission would make it ambiguous.
             return Some(Turn::Wait);
         }
         let new = if self.queue.is_empty() { None } else { self.new_length() };
@@ -172,8 +174,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(pending) = &mut f_rto.pending else { return };
         let Phase::Loss { until } = phase else { return f_rto.give_up() };
         match pending.step {
-            // Step 2a.
+            // Step 2a: all data sent before the time-out is acknowledged, and no original is left to decide.
             _ if unacknowledged >= until => f_rto.give_up(),
+            // Step 2b: part of the data is acknowledged. Two new segments make the receiver answer again.
             Step::Waiting if advanced => {
                 pending.step = Step::Probing { recovery_point: next, left: NEW_SEGMENTS };
             }
@@ -183,10 +186,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 let blocks = ack.sack.iter().filter(|block| !block.is_empty());
                 let highest = blocks.map(|block| at(block.end)).max().unwrap_or(0);
                 if unacknowledged.max(highest) > recovery_point {
-                    // Step 3a.
+                    // Step 3a: a new segment arrived before data sent earlier, so that data is lost.
                     f_rto.give_up();
                 } else if outcome.has_original() {
-                    // Step 3b.
+                    // Step 3b: a segment sent only once arrived, so the originals were late, not lost.
                     self.undo_timeout(now);
                 } else if duplicate && ack.arrival != Arrival::Spurious {
                     f_rto.give_up();

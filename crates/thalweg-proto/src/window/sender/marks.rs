@@ -52,6 +52,7 @@ impl Marks {
     /// Records a mark; returns true if it belongs to a new window of data. All data below `unacknowledged` has arrived,
     /// and `next` is sent next.
     fn begin_mark(&mut self, unacknowledged: u64, next: u64) -> bool {
+        // RFC 3168, section 6.1.2: at most one reduction per window of data, as a queue marks many packets.
         if self.until > 0 && unacknowledged <= self.until {
             return false;
         }
@@ -80,6 +81,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.phase != Phase::Open || !self.begins_mark() {
             return;
         }
+        // An undo would restore a window from before the mark, although congestion is now confirmed.
         self.abandon_undo();
         let path = self.path(now);
         // State before the acknowledgement: its segments were part of the window to be reduced.

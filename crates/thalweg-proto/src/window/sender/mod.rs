@@ -287,6 +287,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
         let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
+        // RFC 9293, section 3.10.7.4: an acknowledgement of unsent data is dropped.
         if is_refused || ack.cumulative > self.scoreboard.next() {
             self.invalid_acks = self.invalid_acks.saturating_add(1);
             return;
@@ -387,7 +388,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.scoreboard.is_empty() {
             self.timer = Time::MAX;
         } else if advanced {
-            // RFC 6298, 5.3.
+            // RFC 6298, section 5.3.
             self.timer = now + self.rtt.timeout();
             self.restart(now);
         }
@@ -452,7 +453,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         (length > 0 && self.scoreboard.len() < self.config.max_window).then_some(length as u32)
     }
 
-    /// Returns true if Nagle's algorithm holds the segment back.
+    /// Returns true if Nagle's algorithm holds the segment back (RFC 9293, section 3.7.4).
     fn is_too_small(&self, length: u32) -> bool {
         self.config.nagle && length < self.config.segment && !self.scoreboard.is_empty() && !self.probe_now
     }
@@ -589,7 +590,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.last_sent = now;
         self.is_interrupted = true;
         if self.timer == Time::MAX {
-            // RFC 6298, 5.1.
+            // RFC 6298, section 5.1.
             self.timer = now + self.rtt.timeout();
         }
         self.note_sent(now, segment.sequence, segment.payload.len());

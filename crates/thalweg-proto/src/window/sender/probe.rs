@@ -87,6 +87,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(never)]
     fn schedule_probe_put_off(&mut self, now: Time) {
+        // Section 7.2: not in recovery, and with nothing selectively acknowledged. RACK detects those losses.
         let is_wanted = self.is_open()
             && !self.scoreboard.is_empty()
             && self.scoreboard.sacked() == 0
@@ -98,6 +99,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // postponed without end. A probe after zero time would be answered before it left.
         let may_leave = rack.probe.flight.is_none() && rack.probe.measured && !smoothed.is_zero();
         if rack.config.tail_probe && is_wanted && may_leave {
+            // Section 7.2: PTO = 2 * SRTT, plus the delay of a single segment's ACK, but not after the RTO.
             let answer = if flight == 1 { rack.config.max_ack_delay } else { Duration::ZERO };
             rack.probe.at = (now + smoothed * 2 + answer).min(timer);
         }
@@ -114,12 +116,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return None;
         }
         let new = (!self.queue.is_empty()).then(|| self.new_length()).flatten();
+        // Section 7.3: new data if possible; it brings the same answer and needs no retransmission.
         let segment = match new {
             Some(length) => self.send_new(now, length)?,
             None => self.resend_last(now)?,
         };
         let flight =
             Flight { start: segment.sequence, end: self.scoreboard.next(), again: segment.retransmission };
+        // Section 7.3: the retransmission timer restarts. It could otherwise expire before the answer.
         self.timer = now + self.rtt.timeout();
         if let Some(rack) = self.rack() {
             rack.probe = TailProbe { flight: Some(flight), ..TailProbe::new() };
@@ -135,6 +139,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let repaired = match ack.arrival {
             Arrival::Repair if is_of_probe => true,
             Arrival::Spurious | Arrival::Late if is_of_probe => false,
+            // Later data is acknowledged, and no duplicate of the probe was reported before.
             _ if ack.cumulative > flight.end => true,
             // Both copies arrived. The first answer is ambiguous; the second, or a later acknowledgement, decides.
             _ if flight.again && (advanced || has_sack) => return,
@@ -144,7 +149,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if !flight.again || !repaired || !self.is_open() || !self.cuts_for_loss() {
             return;
         }
-        // A loss that is already repaired: the window is reduced as for any other.
+        // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.
         self.signal = Some(Signal::Duplicates);
         self.recoveries = self.recoveries.saturating_add(1);
         let mut path = self.path(now);

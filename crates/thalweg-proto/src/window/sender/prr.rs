@@ -61,14 +61,19 @@ impl Prr {
             return;
         }
         self.delivered += ack.bytes;
+        // RFC 9937, per-ACK steps: proportional reduction above ssthresh, CEIL(prr_delivered * ssthresh /
+        // RecoverFS) - prr_out.
         let mut send = if ack.in_flight > target {
             let due = u128::from(self.delivered) * u128::from(target);
             let due = due.div_ceil(u128::from(self.recover_fs.max(1)));
             u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
         } else {
+            // Below ssthresh: PRR-SSRB after a SafeACK, otherwise PRR-CRB. Without a SafeACK losses may
+            // continue, and growth would add to them.
             let held = self.delivered.saturating_sub(self.out).max(ack.bytes);
             (held + if ack.is_safe { smss } else { 0 }).min(target - ack.in_flight)
         };
+        // The fast retransmit leaves at once. A full window would otherwise delay it.
         if self.out == 0 && send == 0 {
             send = smss;
         }
@@ -82,6 +87,7 @@ impl Prr {
 
     /// Returns true if a segment of `length` bytes may be sent with `in_flight` bytes in flight.
     pub fn allows(&self, in_flight: u64, length: u32) -> bool {
+        // With nothing in flight no acknowledgement would come to raise the limit.
         in_flight == 0 || in_flight + u64::from(length) <= self.cwnd
     }
 
@@ -97,6 +103,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     pub(super) fn begin_prr(&mut self, now: Time) {
         let is_on = self.config.prr && self.config.recovery == Recovery::Sack;
         if is_on && self.controller.ssthresh().is_some() {
+            // RFC 9937: RecoverFS excludes data that was selectively acknowledged before.
             let in_network =
                 (self.scoreboard.next() - self.unacknowledged).saturating_sub(self.scoreboard.sacked_bytes());
             if let Some(extensions) = self.extensions.as_deref_mut() {
@@ -116,7 +123,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(extensions) = self.extensions.as_deref_mut() else { return };
         extensions.prr = extensions.prr.filter(|_| in_recovery);
         if let Some(prr) = &mut extensions.prr {
-            // The acknowledgement that indicated the loss is part of the episode.
+            // RecoverFS includes the data delivered by the acknowledgement that indicated the loss.
             if prr.since == now && prr.delivered == 0 {
                 prr.recover_fs += bytes;
             }

@@ -148,10 +148,11 @@ impl Rack {
     pub fn on_delivered<I>(&mut self, now: Time, record: &Record<I>, ack: &Ack, min_rtt: Duration) {
         let again = record.retransmissions > 0;
         let end = record.end();
-        // Step 3.
+        // Step 3: new data below RACK.fack is reordering, unless a retransmission filled a hole.
         self.reordering |= end < self.highest && !again;
         self.highest = self.highest.max(end);
-        // Step 2.
+        // Step 2: an acknowledgement of an earlier transmission would give too short a RACK.rtt, and segments in
+        // flight would then count as lost.
         let rtt = now.since(record.sent_at);
         if (record.sent_at, end) > self.newest && !(again && is_of_before(record, rtt, ack, min_rtt)) {
             (self.newest, self.was_repair) = ((record.sent_at, end), again);
@@ -163,6 +164,7 @@ impl Rack {
     /// end of a recovery (section 6.2, step 4).
     pub fn adapt(&mut self, needless: bool, recovered: bool, unacknowledged: u64, next: u64) {
         self.round = self.round.filter(|&round| unacknowledged < round);
+        // Step 4: once per round trip, as one burst of reordering can cause many spurious retransmissions.
         if needless && self.round.is_none() {
             self.round = Some(next);
             self.quarters = self.quarters.saturating_add(1);
@@ -177,6 +179,8 @@ impl Rack {
 
     /// Returns the reordering window (section 6.2, step 4).
     fn window(&self, sacked: u32, situation: &RecoveryState) -> Duration {
+        // Step 4: no wait in recovery or after DupThresh segments. Without known reordering, RFC 6675 would
+        // detect the loss as early.
         if !self.reordering && (situation.repairing || sacked >= situation.threshold) {
             return Duration::ZERO;
         }
@@ -189,6 +193,7 @@ impl Rack {
         if min_rtt == Duration::MAX {
             return Duration::ZERO;
         }
+        // Step 4: the minimum round trip, as a queue does not make reordering worse.
         let wide = u128::from(min_rtt.as_picos() / 4) * u128::from(self.quarters);
         let wide = Duration::from_picos(u64::try_from(wide).unwrap_or(u64::MAX));
         wide.min(situation.smoothed_rtt)
@@ -210,6 +215,7 @@ impl Rack {
                 self.sent.pop_front();
                 continue;
             };
+            // Step 5: only a delivery of something sent later indicates a loss.
             if (at, record.end()) >= self.newest {
                 break;
             }
@@ -218,6 +224,7 @@ impl Rack {
             let deadline =
                 at + if is_beside { loss_delay.max(self.rtt + self.wide(situation)) } else { loss_delay };
             if deadline > now {
+                // Step 5: the reordering timer; otherwise the end of a flight would wait for the RTO.
                 self.due = deadline;
                 break;
             }
@@ -241,6 +248,7 @@ impl Rack {
         mut lost: impl FnMut(&Record<I>),
     ) {
         self.due = Time::MAX;
+        // Section 6.3: the first segment is lost at any age. Otherwise a time-out could retransmit nothing.
         if let Some(first) = scoreboard.first().filter(|first| first.state == SegmentState::InFlight) {
             let start = first.start;
             lost(&first);

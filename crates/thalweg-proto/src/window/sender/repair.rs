@@ -11,9 +11,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     pub(super) fn repair(&mut self, now: Time, advanced: bool, duplicate: bool, acked: u32) {
         // With go-back-n the receiver already has most of the retransmitted data and answers with duplicates, which
-        // indicate no loss. They end when newer data is acknowledged (the rule of RFC 6582, section 3.2, step 1).
+        // indicate no loss. They end when newer data is acknowledged (the rule of RFC 6582, section 3.2, step 2).
         let is_echoed = self.config.recovery == Recovery::GoBackN;
         match self.phase {
+            // RFC 6675, section 5, step A; RFC 6582, section 3.2, step 3: a full acknowledgement.
             Phase::Recovery { until } | Phase::Loss { until }
                 if self.unacknowledged >= until + u64::from(is_echoed) =>
             {
@@ -38,6 +39,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                     self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));
                     self.repair_now |= self.mark_first_missing(now).is_some();
                 }
+                // RFC 5681, section 3.2, step 4: a further duplicate is a segment that left the network.
                 _ => self.dupack_credit += u32::from(duplicate),
             },
             Phase::Loss { .. } => {}
@@ -52,6 +54,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 };
             }
             Phase::Open => {
+                // RFC 5681, section 2: with outstanding data only; the answer to a window probe is none.
                 let counts = duplicate && !self.scoreboard.is_empty() && !self.is_refused();
                 self.duplicates += u32::from(counts);
                 if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
@@ -91,6 +94,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn detect_loss(&mut self, now: Time, overdue: bool) {
         let threshold = self.config.duplicate_threshold;
         let mut lost_sent_at = None;
+        // RFC 6675, section 5, step 3: SACK blocks indicate a loss even where duplicates were lost.
         if self.config.recovery == Recovery::Sack {
             let edge = self.scoreboard.loss_edge(threshold, self.config.segment);
             lost_sent_at = self.mark_lost_below(now, edge);
@@ -98,6 +102,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Segments sent by limited transmit are not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5,
         // step 4.2).
         let extra = self.limited.min(self.duplicates);
+        // RFC 5681, section 3.2, step 2; RFC 6675, section 5, step 2: DupThresh duplicates.
         if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
             lost_sent_at = self.mark_first_missing(now);
             self.duplicates = 0;
@@ -113,6 +118,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
         }
         self.repair_now = true;
+        // RFC 6675, section 5, step 4.1; RFC 6582, section 3.2, step 2: `until` is the recovery point.
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
                 self.mark_all_lost(now, false);
@@ -135,6 +141,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     pub(super) fn on_timer(&mut self, now: Time) {
         self.end_wait();
+        // RFC 6298, section 5.5.
         self.rtt.back_off(&self.config.rtt);
         self.silent = self.silent.saturating_add(1);
         let Some(first) = self.scoreboard.first() else {
@@ -152,6 +159,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.timer = Time::MAX;
             return;
         }
+        // RFC 6298, section 5.6: with the time-out after the back-off.
         self.timer = now + self.rtt.timeout();
         if refused {
             self.repair_now |= self.scoreboard.mark_first_lost().is_some();
@@ -169,6 +177,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let reneged = state == SegmentState::Sacked;
         self.begin_f_rto(reneged);
         let by_time = !reneged && self.expire(now);
+        // RFC 5681, section 3.1: ssthresh stays at a repeated time-out of the same segment.
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
         let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
         if self.is_of_path(sent_at) {

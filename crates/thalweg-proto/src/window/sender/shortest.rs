@@ -32,6 +32,7 @@ impl Shortest {
     pub fn sample(&mut self, now: Time, rtt: Duration) {
         let elapsed = now.since(self.since);
         if elapsed >= HALF {
+            // After a longer silence the previous half is out of date, too.
             self.last = if elapsed < HALF * 2 { self.present } else { Duration::MAX };
             (self.since, self.present) = (now, Duration::MAX);
         }

@@ -252,6 +252,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
         if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= renewed) {
+            // RFC 8985, section 6.2, step 1.
             rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
         }
@@ -267,6 +268,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if was_needless {
             let _ = self.clear_suspect(ack.arrival_start());
         }
+        // The retransmission brought new data: the loss was real, and the reduction stands.
         if let Some(undo) = self.undo().filter(|_| ack.arrival == Arrival::Repair) {
             undo.confirm(ack.arrival_start());
         }
@@ -295,6 +297,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Undoes the last episode if nothing of it was a loss.
     fn undo_spurious_loss(&mut self, now: Time) {
         let Some(before) = self.undo().and_then(Undo::take) else { return };
+        // Otherwise the end of this recovery would reduce the restored window (RFC 7661, section 4.4.1).
         self.forget_cut();
         if self.controller.undoes(&before) {
             let path = self.path(now);
@@ -341,6 +344,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(rack) = self.rack() {
             rack.note_cut(now);
         }
+        // RFC 6675, section 5, steps 4.1 and 4.3: recovery point, and a retransmission at any window.
         self.repair_now = true;
         self.phase = Phase::Recovery { until: self.scoreboard.next() };
         self.begin_prr(now);
@@ -361,6 +365,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return false;
         };
         rack.note_cut(now);
+        // RFC 8985, section 7.2: no probe during recovery, where retransmissions already cause answers.
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);

@@ -104,6 +104,7 @@ impl PipeAck {
     /// data begins at `next`.
     fn on_ack(&mut self, bytes: u64, unacknowledged: u64, next: u64) {
         self.delivered += bytes;
+        // RFC 7661, section 4.2: one sample per round trip.
         if unacknowledged > self.round_end {
             self.greatest[0] = self.greatest[0].max(self.delivered);
             self.is_defined = true;
@@ -189,6 +190,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (outstanding, window) = (self.scoreboard.len(), self.controller.decision().window);
         let (timeout, is_last) = (self.rtt.timeout(), self.queue.is_empty());
         let Some(Rule::Decay(decay)) = self.rule() else { return };
+        // RFC 2861, section 3: a full window is validated, and the measurement of its use restarts.
         if f64::from(outstanding) >= window.floor() {
             *decay = Decay { since: now, used: 0 };
         } else if is_last {
@@ -197,6 +199,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 let used = f64::from(decay.used);
                 *decay = Decay { since: now, used: 0 };
                 let path = self.path(now);
+                // RFC 2861, section 3: half-way to W_used, once per retransmission time-out.
                 self.shrink_to(f64::midpoint(window, used), &path);
             }
         }
@@ -214,17 +217,20 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Checks whether the window is used (RFC 7661, section 4.3), and reduces one unused for the whole period (section
     /// 4.4.3).
     fn validate(&mut self, now: Time) {
+        // The full parts cover the sampling period (section 4.2) while the last one fills.
         let part = (self.rtt.smoothed() * 3).max(MIN_PERIOD) / (PARTS as u64 - 1);
         let window = self.controller.decision().window;
         let half = window * f64::from(self.config.segment) / 2.0;
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
         pipe.advance(now, part);
+        // Section 4.3: validated while pipeACK is undefined or at least half of the window.
         if !pipe.is_defined || pipe.get() as f64 >= half {
             pipe.unused_since = None;
             return;
         }
         let since = *pipe.unused_since.get_or_insert(now);
         if now.since(since) > NONVALIDATED_PERIOD {
+            // Section 4.4.3: half of the window. Another period must pass before the next reduction.
             pipe.unused_since = Some(now);
             let path = self.path(now);
             self.shrink_to(window / 2.0, &path);
@@ -241,6 +247,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             pipe.cut = None;
             return path;
         }
+        // Section 4.4.1: the larger of pipeACK and LossFlightSize; the path never tested the rest.
         let used = u32::try_from(pipe.get().div_ceil(segment)).unwrap_or(u32::MAX);
         let path = Path { outstanding: path.outstanding.max(used), ..path };
         let most = f64::from(path.outstanding);
