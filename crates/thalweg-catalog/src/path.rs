@@ -43,8 +43,8 @@ impl PathHints {
         (self.memory / u64::from(segment.max(1))).max(1) as f64
     }
 
-    /// Returns the number of packets of `segment` bytes sent at the path's rate in `time`, at least 64; `unknown` if rate
-    /// or `time` is unknown. The receive memory limits both.
+    /// Returns the number of packets of `segment` bytes sent at the path's rate in `time`, at least 64; `unknown` if
+    /// rate or `time` is unknown. The receive memory limits both.
     pub fn packets_in(&self, segment: u32, time: Option<Duration>, unknown: f64) -> f64 {
         let known = self.rate.zip(time).map(|(rate, time)| {
             (rate.bytes_in(time).get() / u64::from(segment.max(1))).max(MIN_PACKETS) as f64
