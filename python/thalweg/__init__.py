@@ -105,7 +105,7 @@ def _known_schemes() -> frozenset[str]:
 
 
 _stop: ContextVar[_thalweg.Stop | None] = ContextVar("stop", default=None)
-"""Ends the calls of this context on request."""
+"""Stop request for the calls of this context, set by `aio`."""
 
 
 def _call(arguments: Sequence[str], controllers: Controllers | None = None) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def _json(arguments: Sequence[str], controllers: Controllers | None = None) -> d
 
 
 def _text(scenario: Scenario, factories: dict[str, Callable[[], Controller]] | None = None) -> tuple[str, str | None]:
-    """Returns the name of a scenario, and its text unless it is a file. Adds controller classes in it to `factories`."""
+    """Returns the name of a scenario, and its text if it is a dictionary. Adds controller classes in it to `factories`."""
     if isinstance(scenario, Mapping):
         return "scenario", document(_with_names(scenario, factories) if factories is not None else scenario)
     if not isinstance(scenario, (str, os.PathLike)):
@@ -142,7 +142,7 @@ def _with_names(of: Any, factories: dict[str, Callable[[], Controller]]) -> Any:
     return of
 
 
-def _measured(
+def _run_schemes(
     scenario: Scenario,
     schemes: Sequence[str | type[Controller]],
     seed: int | None,
@@ -192,7 +192,7 @@ def run(
 ) -> Result:
     """Runs a scenario: a file, the name of a built-in one, or a dictionary. `reps` is the number of replications, with consecutive seeds.
     `controllers` maps scheme names to classes that derive from `Controller`; each flow has its instance."""
-    return _measured(scenario, [], seed, set, reps, jobs, controllers)
+    return _run_schemes(scenario, [], seed, set, reps, jobs, controllers)
 
 
 def compare(
@@ -216,7 +216,7 @@ def compare(
     every = list(schemes)
     if not every:
         raise ScenarioError("there is no scheme to compare")
-    return _measured(scenario, every, seed, set, reps, jobs, controllers, flows=flows)
+    return _run_schemes(scenario, every, seed, set, reps, jobs, controllers, flows=flows)
 
 
 def _named(scheme: str | type[Controller], controllers: dict[str, Callable[[], Controller]]) -> str:
@@ -243,8 +243,8 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
         ) from unknown
 
 
-def _stamp(identified: Mapping[str, Identity]) -> str:
-    """Returns a text that is different for different controllers."""
+def _identities_text(identified: Mapping[str, Identity]) -> str:
+    """Returns the names and digests of controllers as a text: it differs if a controller does."""
     return ", ".join(f"{name} {of.digest[:16]}" for name, of in identified.items())
 
 
@@ -258,16 +258,16 @@ def score(
     jobs: int | None = None,
     limit: float = 60.0,
 ) -> Score:
-    """Scores a controller that sees samples and nothing else, on each scenario of a battery, beside a reference with the same traffic and
-    losses. `reps` is the number of replications. Without `seed` the seeds are drawn at random, unknown to the candidate; the score states
-    them. An exception of the candidate ends the score, as it ends a run; a scenario that takes more than `limit` seconds is interrupted
-    with a `TimeoutError`."""
+    """Scores a controller on each scenario of a battery, relative to a reference with the same traffic and losses. The controller may use
+    its samples only: files, network, threads and simulations are refused. `reps` is the number of replications. Without `seed` the seeds are
+    drawn at random; the score states them. An exception of the controller is raised here, as by `run`; a scenario that takes more than
+    `limit` seconds is interrupted with a `TimeoutError`."""
     if not battery:
         raise ScenarioError("a battery has at least one scenario")
 
     def compared(scenario: Scenario, first: int) -> dict[str, Any]:
         schemes, factories = ["candidate", reference], {"candidate": controller}
-        return _measured(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
+        return _run_schemes(scenario, schemes, first, None, reps, jobs, factories, is_candidate=True, limit=limit).document
 
     return evaluate(compared, battery, seed)
 
@@ -318,28 +318,28 @@ def sweep(
             arguments.append("--report")
         with _engine(cluster, factories, identified, Path(place)) as (engine, causes), shown() as show:
             code, printed, messages, cause = _thalweg.call(
-                [*arguments, *engine], list(factories.items()), _stamp(identified), _stop.get(), show
+                [*arguments, *engine], list(factories.items()), _identities_text(identified), _stop.get(), show
             )
         if code == 2 or (code != 0 and not printed):
             # The user has not seen the files written for a dictionary.
             raise error(code, messages.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else messages)
         warn(messages, 2)
         whole = shard is None
-        return SweepResult(folder, _answer(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
+        return SweepResult(folder, _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> SweepResult:
     """Returns the results of a sweep in a folder, as of its last call; runs nothing."""
     path = Path(folder)
     try:
-        answer = _answer(path, {}, False)
-        points, plan = len(answer["points"]), len(answer["failed"])
+        answer = _sweep_document(path, {}, False)
+        points, failed = len(answer["points"]), len(answer["failed"])
     except (OSError, ValueError, KeyError, TypeError) as why:
         raise ScenarioError(f"`{path}` holds no sweep that came to its end: {why}") from why
-    return SweepResult(path, answer, f"{points} points, {plan} of which failed\n" if plan else f"{points} points\n")
+    return SweepResult(path, answer, f"{points} points, {failed} of which failed\n" if failed else f"{points} points\n")
 
 
-def _answer(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
+def _sweep_document(folder: Path, controllers: Controllers, is_dictionary: bool) -> dict[str, Any]:
     """Returns the document of a sweep, with calls that rerun failed points."""
     answer: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for failed in answer.get("failed", []):
@@ -363,7 +363,7 @@ def _with_paths(of: Any) -> Any:
 def _engine(
     cluster: Any, controllers: Controllers, identified: Mapping[str, Identity], place: Path
 ) -> Iterator[tuple[list[str], list[BaseException]]]:
-    """Yields the command's arguments for a cluster while the connection lasts, and the exceptions of controllers there."""
+    """Connects to a cluster; yields the command's arguments for it and the list of exceptions of its controllers."""
     if cluster is None:
         yield [], []
         return
@@ -416,8 +416,8 @@ def hunt(
 
 
 def _verdict_of(words: Sequence[str], controllers: Controllers) -> dict[str, Any]:
-    """Returns the document of a command that exits with 1 for an unfavourable result."""
-    stamp = _stamp(_identities(controllers))
+    """Returns the document of a command whose exit code 1 is a result, such as a failed claim."""
+    stamp = _identities_text(_identities(controllers))
     code, printed, messages, cause = _thalweg.call(list(words), list(controllers.items()), stamp, _stop.get())
     if code == 2 or not printed:
         _fail(code or 1, messages, cause)

@@ -1,6 +1,6 @@
-"""Scoring of candidates: one number for a controller, over a battery of paths.
+"""Scores of candidate controllers: one number over a battery of paths.
 
-A candidate is called with samples and nothing else, on a separate thread without Python frames above it. During the call an audit hook
+A candidate may use its samples only. It is called on a separate thread without Python frames above it. During the call an audit hook
 (PEP 578) refuses to open files, start threads or processes, use the network, import modules, inspect frames or the garbage collector, and
 simulate. This prevents accidental cheating in a search. It is no sandbox for malicious code: run that in a container.
 """
@@ -35,11 +35,11 @@ BATTERY: dict[str, Scenario] = {
     "slow": _path("1 Mbit/s", "25 ms", "2 bdp"),
     "shared": _path("10 Mbit/s", "20 ms", "1 bdp", flows=4),
 }
-"""Seven paths for runs of ten seconds: plain, with buffers too large and too small, with losses, long, slow, and shared by four flows."""
+"""Seven scenarios of ten seconds: an ordinary path, large and small buffers, random loss, a long delay, a low rate, and four flows."""
 
-_LEAST = 1e-3
+_MIN_RATIO = 1e-3
 # Student's t of a 95 % interval, by degrees of freedom from 1 on.
-_STUDENT = (
+_STUDENT_T = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
@@ -87,40 +87,40 @@ def mean_and_interval(groups: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Returns the equally weighted mean of the means of groups, and half of its 95 % interval from the variances within the groups;
     infinite for groups of one value."""
     means = [sum(group) / len(group) for group in groups]
-    freedom = sum(len(group) - 1 for group in groups)
+    degrees = sum(len(group) - 1 for group in groups)
     mean = sum(means) / len(means)
     if any(len(group) < 2 for group in groups):
         return mean, math.inf
-    within = sum(sum((value - middle) ** 2 for value in group) / (len(group) - 1) / len(group) for group, middle in zip(groups, means))
-    student = _STUDENT[freedom - 1] if freedom <= len(_STUDENT) else 1.96 + 2.5 / freedom
+    within = sum(sum((value - mean_of_group) ** 2 for value in group) / (len(group) - 1) / len(group) for group, mean_of_group in zip(groups, means))
+    student = _STUDENT_T[degrees - 1] if degrees <= len(_STUDENT_T) else 1.96 + 2.5 / degrees
     return mean, student * math.sqrt(within) / len(groups)
 
 
-_NOT_ALLOWED = (
+_REFUSED_EVENTS = (
     "open", "import", "os.", "subprocess.", "socket.", "ctypes.", "gc.", "mmap.", "pty.", "shutil.", "signal.", "fcntl.", "sqlite3.",
     "sys._getframe", "sys._current", "sys.setprofile", "sys.settrace", "sys.addaudithook", "_thread.", "code.__new__",
 )  # fmt: skip
 _hooked = False
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if event.startswith(_NOT_ALLOWED) and _thalweg.in_candidate():
+def _refuse_candidate(event: str, arguments: tuple[Any, ...]) -> None:
+    if event.startswith(_REFUSED_EVENTS) and _thalweg.in_candidate():
         raise PermissionError(f"a candidate sees samples and nothing else: {event} is not for it")
 
 
 def watch() -> None:
-    """Installs the audit hook, which stays for the rest of the process and refuses candidates only."""
+    """Installs the audit hook for the rest of the process. It affects candidates only."""
     global _hooked
     if _hooked:
         return
     _hooked = True
-    sys.addaudithook(_hook)
+    sys.addaudithook(_refuse_candidate)
     if sys.version_info < (3, 12):
         # Earlier versions raise no audit event for threads.
         start = _thread.start_new_thread
 
         def start_new_thread(*arguments: Any) -> int:
-            _hook("_thread.start_new_thread", ())
+            _refuse_candidate("_thread.start_new_thread", ())
             return start(*arguments)
 
         for place, name in ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread")):
@@ -139,17 +139,17 @@ def evaluate(
     for name, scenario in battery.items():
         document = compare(scenario, first)
         candidate_runs, other = ([run["totals"] for run in of["runs"]] for of in document["schemes"])
-        goodput = [_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(candidate_runs, other)]
-        # A candidate that delivers nothing has no delay, and gains nothing by that.
-        delay = [_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(candidate_runs, other)]
-        powers.append([much - late for much, late in zip(goodput, delay)])
-        again = sum(of["retransmissions"] or 0 for of in candidate_runs) / max(sum(of["sent_packets"] or 0 for of in candidate_runs), 1)
+        goodput = [_log_ratio(mine["goodput_bps"], its["goodput_bps"]) for mine, its in zip(candidate_runs, other)]
+        # A candidate that delivers nothing has no delay; it must not gain from this.
+        delay = [_log_ratio(mine["delay_mean_s"] or its["delay_mean_s"], its["delay_mean_s"]) for mine, its in zip(candidate_runs, other)]
+        powers.append([log_goodput - log_delay for log_goodput, log_delay in zip(goodput, delay)])
+        retransmitted = sum(of["retransmissions"] or 0 for of in candidate_runs) / max(sum(of["sent_packets"] or 0 for of in candidate_runs), 1)
         jain = [of["jain"] for of in candidate_runs if of.get("jain") is not None]
         parts[name] = ScorePart(
-            power=_mean(powers[-1]),
-            goodput=_mean(goodput),
-            delay=_mean(delay),
-            retransmissions=again,
+            power=_geometric_mean(powers[-1]),
+            goodput=_geometric_mean(goodput),
+            delay=_geometric_mean(delay),
+            retransmissions=retransmitted,
             jain=sum(jain) / len(jain) if jain else None,
         )
         runs += len(candidate_runs)
@@ -158,12 +158,12 @@ def evaluate(
     return Score(math.exp(mean), low, high, parts, first, runs)
 
 
-def _ratio(mine: float | None, its: float | None) -> float:
-    """Returns the logarithm of a ratio; values below a thousandth count as a thousandth."""
-    if not its:
+def _log_ratio(candidate: float | None, reference: float | None) -> float:
+    """Returns the logarithm of the candidate's ratio to the reference, at least that of a thousandth; 0 without a reference."""
+    if not reference:
         return 0.0
-    return math.log(max((mine or 0.0) / its, _LEAST))
+    return math.log(max((candidate or 0.0) / reference, _MIN_RATIO))
 
 
-def _mean(logarithms: Sequence[float]) -> float:
+def _geometric_mean(logarithms: Sequence[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))

@@ -1,9 +1,9 @@
-"""Long calls for asyncio: other tasks continue meanwhile.
+"""Long calls as coroutines for asyncio; other tasks run meanwhile.
 
 >>> result = await thalweg.aio.run("dumbbell", seed=7)
 >>> received, sent = await asyncio.gather(thalweg.aio.recv("inbox", trust=key), thalweg.aio.send(["data"], "host"))
 
-Cancelling a call ends its runs or its transfer, before `CancelledError` is raised.
+Cancelling a call ends its runs or its transfer; `CancelledError` is raised afterwards.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 
 
 async def _awaited(call: Callable[[], _T]) -> _T:
+    """Runs a call in a thread; stops it if the task is cancelled."""
     stop = _thalweg.Stop()
     before = _stop.set(stop)
     try:

@@ -17,8 +17,8 @@ __all__ = ["VecEnv"]
 
 
 class VecEnv(vec_env.VecEnv):  # type: ignore[misc]
-    """Simulations of a scenario, with the arguments of `thalweg.envs.VectorEnv`, available as `envs`. All simulations are one object:
-    attributes are shared, and methods are called once."""
+    """Vector environment with the arguments of `thalweg.envs.VectorEnv`, which is its attribute `envs`. All simulations are one object:
+    they share attributes, and a method is called once for all."""
 
     def __init__(self, scenario: Scenario, num_envs: int = 1, **options: Any) -> None:
         self.envs = VectorEnv(scenario, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)

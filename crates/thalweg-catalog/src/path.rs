@@ -1,4 +1,4 @@
-//! Path hints: knowledge of a path before anything has been sent on it.
+//! Path hints: rate, round-trip time and packet size of a path, as known before the first packet.
 
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
@@ -27,7 +27,7 @@ impl Default for PathHints {
 }
 
 impl PathHints {
-    /// Returns the maximum payload of a packet whose scheme has `overhead` bytes of headers.
+    /// Returns the maximum payload of a packet with `overhead` bytes of the scheme's headers.
     pub fn segment(&self, overhead: u32) -> u32 {
         self.maximum.saturating_sub(overhead + FLOW_HEADER).max(1)
     }
@@ -43,8 +43,8 @@ impl PathHints {
         (self.memory / u64::from(segment.max(1))).max(1) as f64
     }
 
-    /// Returns the number of packets of `segment` bytes in flight during `time`, or else `unknown`; limited by the
-    /// receive memory.
+    /// Returns the number of packets of `segment` bytes sent at the path's rate in `time`, at least 64; `unknown` if
+    /// rate or `time` is unknown. The receive memory limits both.
     pub fn packets_in(&self, segment: u32, time: Option<Duration>, unknown: f64) -> f64 {
         let known = self.rate.zip(time).map(|(rate, time)| {
             (rate.bytes_in(time).get() / u64::from(segment.max(1))).max(MIN_PACKETS) as f64

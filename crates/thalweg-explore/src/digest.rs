@@ -1,5 +1,5 @@
-//! A 128-bit hash: FNV-1a (Fowler, Noll and Vo), with the offset and prime of its reference for that size. Among ten
-//! million states two have the same hash once in 10^24 explorations.
+//! 128-bit FNV-1a hash (Fowler, Noll and Vo), with the reference's offset and prime for this size. In an exploration of
+//! ten million states, two states collide with a probability below 10^-24.
 
 use core::hash::Hasher;
 
@@ -35,14 +35,14 @@ impl Hasher for Fnv {
         }
     }
 
-    // Integers in one step: the hash must separate states, not match the published one.
+    // Integers are hashed in one step, unlike in the reference: only collisions matter.
     fn write_u32(&mut self, number: u32) {
         self.write_u64(number.into());
     }
 
     fn write_u64(&mut self, number: u64) {
         self.0 = (self.0 ^ u128::from(number)).wrapping_mul(PRIME);
-        // The high half of a product is mixed best; the next number must not cancel this one.
+        // The high bits of a product are the best mixed. Without this fold the next number could cancel this one.
         self.0 ^= self.0 >> 61;
     }
 

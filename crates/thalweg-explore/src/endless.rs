@@ -25,7 +25,7 @@ use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::{Engine, Output};
 
-/// An endless stream and the handling of its segments.
+/// Parameters of the search: an endless stream, its path and its faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Endless {
     /// Handling of segments without buffer space.
@@ -61,27 +61,27 @@ impl Endless {
     }
 }
 
-/// Packet spacing. The receiver's repetitions are a round trip apart, and 10 ms at least.
+/// Packet spacing. The receiver repeats its reports once per round trip, at least 10 ms apart.
 const SPACING: Duration = Duration::from_millis(5);
 /// Maximum number of loss-free steps before a run counts as not recovering.
-const MAX_CALM_STEPS: usize = 200_000;
+const MAX_LOSS_FREE_STEPS: usize = 200_000;
 /// Memory per state in bytes: two engines with their buffers, packets in flight, and table entries.
 const STATE_BYTES: u64 = 10_000;
 const VISITED_BYTES: u64 = 100;
 /// Maximum number of trace lines for a cycle.
 const MAX_LINES: usize = 80;
 
-/// A packet's payload: indistinguishable bytes.
+/// A payload byte without a value: data is compared by position only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Blank;
+struct OpaqueByte;
 
-/// An endless queue of bytes.
+/// A send queue that never empties, and a receive store that keeps nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Spring;
+struct EndlessQueue;
 
-impl Payload for Blank {
-    type Queue = Spring;
-    type Store = Spring;
+impl Payload for OpaqueByte {
+    type Queue = EndlessQueue;
+    type Store = EndlessQueue;
     type Kept = ();
 
     fn len(&self) -> u32 {
@@ -99,11 +99,11 @@ impl Payload for Blank {
     }
 }
 
-impl Queue<Blank> for Spring {
-    fn push(&mut self, _data: Blank) {}
+impl Queue<OpaqueByte> for EndlessQueue {
+    fn push(&mut self, _data: OpaqueByte) {}
 
-    fn take(&mut self, max: u32) -> Option<Blank> {
-        (max > 0).then_some(Blank)
+    fn take(&mut self, max: u32) -> Option<OpaqueByte> {
+        (max > 0).then_some(OpaqueByte)
     }
 
     fn len(&self) -> u64 {
@@ -111,15 +111,15 @@ impl Queue<Blank> for Spring {
     }
 }
 
-impl Store<Blank> for Spring {
-    fn insert(&mut self, _offset: u64, _data: Blank) {}
+impl Store<OpaqueByte> for EndlessQueue {
+    fn insert(&mut self, _offset: u64, _data: OpaqueByte) {}
 
-    fn take(&mut self, _offset: u64, _contiguous: u64) -> Option<Blank> {
+    fn take(&mut self, _offset: u64, _contiguous: u64) -> Option<OpaqueByte> {
         None
     }
 }
 
-/// The kind of the next event.
+/// The next event: an arrival of data or of a report, or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Data,
@@ -131,12 +131,15 @@ enum Next {
 /// Two endpoints, and the packets in flight with their arrival times.
 #[derive(Clone)]
 struct Pair {
-    sender: Sender<Blank>,
-    receiver: Receiver<Blank>,
+    sender: Sender<OpaqueByte>,
+    receiver: Receiver<OpaqueByte>,
     now: Time,
     delay: Duration,
-    there: VecDeque<(Time, Pdu<Blank>)>,
-    back: VecDeque<(Time, Pdu<Blank>)>,
+    /// Data in flight.
+    forward: VecDeque<(Time, Pdu<OpaqueByte>)>,
+    /// Reports in flight.
+    reverse: VecDeque<(Time, Pdu<OpaqueByte>)>,
+    /// Next timer expiry of the sender and of the receiver.
     due: [Time; 2],
     /// Remaining losses of packets and of reports.
     losses: [u8; 2],
@@ -168,8 +171,8 @@ impl Pair {
             receiver: Receiver::new(Arc::new(receiver)),
             now: Time::ZERO,
             delay,
-            there: VecDeque::new(),
-            back: VecDeque::new(),
+            forward: VecDeque::new(),
+            reverse: VecDeque::new(),
             due: [Time::MAX; 2],
             losses: [losses, lost_reports],
         };
@@ -179,10 +182,11 @@ impl Pair {
 
     /// Returns the next event; reports come first among simultaneous ones.
     fn next(&self) -> (Time, Next) {
-        let front = |wire: &VecDeque<(Time, Pdu<Blank>)>| wire.front().map_or(Time::MAX, |(at, _)| *at);
+        let front =
+            |queue: &VecDeque<(Time, Pdu<OpaqueByte>)>| queue.front().map_or(Time::MAX, |(at, _)| *at);
         let times = [
-            (front(&self.back), Next::Report),
-            (front(&self.there), Next::Data),
+            (front(&self.reverse), Next::Report),
+            (front(&self.forward), Next::Data),
             (self.due[0], Next::SenderTimer),
             (self.due[1], Next::ReceiverTimer),
         ];
@@ -193,19 +197,19 @@ impl Pair {
     /// Returns true if the next arrival may be lost.
     fn may_lose(&self) -> bool {
         match self.next().1 {
-            Next::Data => self.losses[0] > 0 && self.there.front().is_some_and(|(_, pdu)| pdu.is_data()),
+            Next::Data => self.losses[0] > 0 && self.forward.front().is_some_and(|(_, pdu)| pdu.is_data()),
             Next::Report => self.losses[1] > 0,
             Next::SenderTimer | Next::ReceiverTimer => false,
         }
     }
 
     /// Processes the next event; reports each sent PDU to `observe`, with true for the sender's.
-    fn step(&mut self, lose: bool, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    fn step(&mut self, lose: bool, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
         let (at, next) = self.next();
         self.now = at;
         match next {
             Next::Report => {
-                let arriving = self.back.pop_front().filter(|_| !lose);
+                let arriving = self.reverse.pop_front().filter(|_| !lose);
                 self.losses[1] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
                     self.sender.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
@@ -213,7 +217,7 @@ impl Pair {
                 self.drain_sender(observe);
             }
             Next::Data => {
-                let arriving = self.there.pop_front().filter(|_| !lose);
+                let arriving = self.forward.pop_front().filter(|_| !lose);
                 self.losses[0] -= u8::from(lose);
                 if let Some((_, pdu)) = arriving {
                     self.receiver.handle(at, Input::Pdu { pdu, ecn: Ecn::NotEct });
@@ -225,29 +229,29 @@ impl Pair {
         }
     }
 
-    fn drain_sender(&mut self, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    fn drain_sender(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
         self.due[0] = drain(&mut self.sender, self.now, |pdu| {
             observe(true, &pdu);
-            self.there.push_back((self.now + self.delay, pdu));
+            self.forward.push_back((self.now + self.delay, pdu));
         });
     }
 
-    fn drain_receiver(&mut self, observe: &mut impl FnMut(bool, &Pdu<Blank>)) {
+    fn drain_receiver(&mut self, observe: &mut impl FnMut(bool, &Pdu<OpaqueByte>)) {
         self.due[1] = drain(&mut self.receiver, self.now, |pdu| {
             observe(false, &pdu);
-            self.back.push_back((self.now + self.delay, pdu));
+            self.reverse.push_back((self.now + self.delay, pdu));
         });
     }
 
-    /// Returns a hash of the state that determines the future, without losses.
+    /// Returns a hash of all state that determines future events, without the remaining losses.
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
         let origin = Origin { segment: self.sender.lowest(), ..Origin::of(&self.sender, &self.receiver) };
         self.sender.digest_from(self.now, origin, &mut hash);
         self.receiver.digest_from(self.now, origin, &mut hash);
-        for wire in [&self.there, &self.back] {
-            wire.len().hash(&mut hash);
-            for (at, pdu) in wire {
+        for queue in [&self.forward, &self.reverse] {
+            queue.len().hash(&mut hash);
+            for (at, pdu) in queue {
                 (at.since(self.now), origin.pdu(pdu.clone())).hash(&mut hash);
             }
         }
@@ -260,9 +264,9 @@ impl Pair {
 }
 
 /// Sends the endpoint's pending PDUs through `put`; returns the time of its next poll.
-fn drain<E>(end: &mut E, now: Time, mut put: impl FnMut(Pdu<Blank>)) -> Time
+fn drain<E>(end: &mut E, now: Time, mut put: impl FnMut(Pdu<OpaqueByte>)) -> Time
 where
-    E: Engine<Pdu = Pdu<Blank>, Event = Event<Blank>>,
+    E: Engine<Pdu = Pdu<OpaqueByte>, Event = Event<OpaqueByte>>,
 {
     loop {
         match end.poll(now) {
@@ -274,15 +278,15 @@ where
     }
 }
 
-const fn is_repetition(pdu: &Pdu<Blank>) -> bool {
+const fn is_retransmission(pdu: &Pdu<OpaqueByte>) -> bool {
     matches!(pdu, Pdu::Data(data) if data.resent)
 }
 
 struct Search {
-    /// States with their remaining losses; the step is true if it lost something.
+    /// States with their remaining losses; a step is true if its packet was lost.
     visited: Visited<(u128, [u8; 2]), bool, Pair>,
     /// States that recover.
-    good: HashSet<u128>,
+    recovering: HashSet<u128>,
     steps: u64,
 }
 
@@ -297,10 +301,10 @@ pub fn search_endless(
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Outcome, RateError> {
-    let mut search = Search { visited: Visited::default(), good: HashSet::new(), steps: 0 };
+    let mut search = Search { visited: Visited::default(), recovering: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;
-    if let Some(wrong) = search.add(first, None) {
-        return search.outcome(endless, true, Some(wrong));
+    if let Some(livelock) = search.add(first, None) {
+        return search.outcome(endless, true, Some(livelock));
     }
     let mut visited = 0u64;
     while let Some((number, pair)) = search.visited.pop() {
@@ -317,62 +321,68 @@ pub fn search_endless(
             search.steps += 1;
             let mut next = pair.clone();
             next.step(lose, &mut |_, _| {});
-            if let Some(wrong) = search.add(next, Some((number, lose))) {
-                return search.outcome(endless, true, Some(wrong));
+            if let Some(livelock) = search.add(next, Some((number, lose))) {
+                return search.outcome(endless, true, Some(livelock));
             }
         }
     }
     search.outcome(endless, true, None)
 }
 
-/// A state that does not recover; the number of steps to the cycle, and the length of the cycle.
-type Wrong = (u32, usize, usize);
+/// A state that does not recover: its number, the steps from it to the cycle, and the steps per cycle.
+type Livelock = (u32, usize, usize);
 
 impl Search {
-    fn add(&mut self, pair: Pair, origin: Option<(u32, bool)>) -> Option<Wrong> {
+    fn add(&mut self, pair: Pair, origin: Option<(u32, bool)>) -> Option<Livelock> {
         let digest = pair.digest();
         let number = self.visited.add((digest, pair.losses), origin)?;
-        if let Err((before, round)) = self.settle(digest, pair.clone()) {
-            return Some((number, before, round));
+        if let Err((lead_in, period)) = self.follow(digest, pair.clone()) {
+            return Some((number, lead_in, period));
         }
         self.visited.push(number, pair);
         None
     }
 
-    /// Follows a state without further losses until it reaches a cycle.
-    fn settle(&mut self, mut digest: u128, mut pair: Pair) -> Result<(), (usize, usize)> {
-        let (mut path, mut places, mut repetitions) = (Vec::new(), HashMap::new(), Vec::new());
-        while !self.good.contains(&digest) {
-            if let Some(&before) = places.get(&digest) {
-                if repetitions.iter().skip(before).any(|&again| again) {
-                    return Err((before, path.len() - before));
+    /// Follows a state without further losses until it reaches a cycle or a state known to recover. A cycle with
+    /// retransmissions is an error: the steps to it, and its length.
+    fn follow(&mut self, mut digest: u128, mut pair: Pair) -> Result<(), (usize, usize)> {
+        let (mut path, mut positions, mut retransmissions) = (Vec::new(), HashMap::new(), Vec::new());
+        while !self.recovering.contains(&digest) {
+            if let Some(&lead_in) = positions.get(&digest) {
+                if retransmissions.iter().skip(lead_in).any(|&retransmits| retransmits) {
+                    return Err((lead_in, path.len() - lead_in));
                 }
                 break;
             }
-            if path.len() > MAX_CALM_STEPS {
+            if path.len() > MAX_LOSS_FREE_STEPS {
                 return Err((path.len(), 0));
             }
-            places.insert(digest, path.len());
+            positions.insert(digest, path.len());
             path.push(digest);
-            let mut again = false;
-            pair.step(false, &mut |_, pdu| again |= is_repetition(pdu));
-            repetitions.push(again);
+            let mut retransmits = false;
+            pair.step(false, &mut |_, pdu| retransmits |= is_retransmission(pdu));
+            retransmissions.push(retransmits);
             digest = pair.digest();
         }
-        self.good.extend(path);
+        self.recovering.extend(path);
         Ok(())
     }
 
     fn memory(&self) -> u64 {
-        let visited = self.visited.states() + self.good.len() as u64;
+        let visited = self.visited.states() + self.recovering.len() as u64;
         visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
     }
 
-    fn outcome(&self, endless: &Endless, complete: bool, wrong: Option<Wrong>) -> Result<Outcome, RateError> {
-        let counterexample = match wrong {
-            Some((number, before, round)) => Some(Counterexample {
+    fn outcome(
+        &self,
+        endless: &Endless,
+        complete: bool,
+        livelock: Option<Livelock>,
+    ) -> Result<Outcome, RateError> {
+        let counterexample = match livelock {
+            Some((number, lead_in, period)) => Some(Counterexample {
                 what: "the stream does not recover, although losses have ended".to_owned(),
-                trace: trace(endless, &self.visited.path(number), before, round)?,
+                trace: trace(endless, &self.visited.path(number), lead_in, period)?,
             }),
             None => None,
         };
@@ -380,26 +390,26 @@ impl Search {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),
-            calm: self.good.len() as u64,
+            calm: self.recovering.len() as u64,
             complete,
             counterexample,
         })
     }
 }
 
-/// Returns the trace of losses and requests on the path to the cycle, and of one complete round.
-fn trace(endless: &Endless, path: &[bool], before: usize, round: usize) -> Result<Vec<String>, RateError> {
+/// Returns the trace: losses and requests on the path to the cycle, then one complete cycle.
+fn trace(endless: &Endless, path: &[bool], lead_in: usize, period: usize) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["an endless stream begins".to_owned()];
-    let mut take = |lines: &mut Vec<String>, lose: bool, is_round: bool| {
+    let mut take = |lines: &mut Vec<String>, lose: bool, is_in_cycle: bool| {
         let (at, next) = pair.next();
         let at = at.since(Time::ZERO);
-        let wire = if next == Next::Report { &pair.back } else { &pair.there };
-        if let Some((_, pdu)) = wire.front().filter(|_| lose) {
+        let queue = if next == Next::Report { &pair.reverse } else { &pair.forward };
+        if let Some((_, pdu)) = queue.front().filter(|_| lose) {
             lines.push(format!("{at}: {} is lost", pdu.words()));
         }
         pair.step(lose, &mut |is_sender, pdu| {
-            if is_round || is_repetition(pdu) || matches!(pdu, Pdu::Snak(..)) {
+            if is_in_cycle || is_retransmission(pdu) || matches!(pdu, Pdu::Snak(..)) {
                 let who = if is_sender { "sender" } else { "receiver" };
                 lines.push(format!("{at}: {who} -> {}", pdu.words()));
             }
@@ -407,10 +417,10 @@ fn trace(endless: &Endless, path: &[bool], before: usize, round: usize) -> Resul
     };
     path.iter().for_each(|&lose| take(&mut lines, lose, false));
     lines.push("from here on nothing is lost; requests and retransmissions:".to_owned());
-    (0..before).for_each(|_| take(&mut lines, false, false));
+    (0..lead_in).for_each(|_| take(&mut lines, false, false));
     lines.push("then this repeats:".to_owned());
     let start = lines.len();
-    (0..round).for_each(|_| take(&mut lines, false, true));
+    (0..period).for_each(|_| take(&mut lines, false, true));
     let more = lines.len().saturating_sub(start + MAX_LINES);
     if more > 0 {
         lines.truncate(start + MAX_LINES);

@@ -1,8 +1,8 @@
-//! Search: an archive of the worst candidate for each combination of disturbances and queue length, and the source of
-//! new candidates (MAP-Elites: Mouret and Clune 2015). Candidates with distinct failures are kept even if others score
-//! higher; a hunt therefore ends with several findings and does not get stuck in the first.
+//! Evolutionary search for scenarios in which a scheme does badly (MAP-Elites: Mouret and Clune 2015).
 //!
-//! It uses no clock and no I/O: the next candidates follow from the seed and the scores so far.
+//! An archive holds the candidate with the highest score for each combination of disturbances and queue length, and
+//! provides the parents of new candidates. Different kinds of failures do not compete, and a hunt ends with several
+//! findings. It uses no clock and no I/O: the seed and the scores so far determine the next candidates.
 
 use crate::candidate::{Candidate, Kinds};
 use crate::space::Space;
@@ -11,19 +11,19 @@ use thalweg_proto::random::Stream;
 
 /// Number of candidates in a generation.
 pub const GENERATION: usize = 128;
-/// Share of candidates sampled at random instead of bred.
-const DRAWN: f64 = 0.1;
-/// Share of bred candidates with two parents.
-const CROSSED: f64 = 0.3;
-/// Number of top candidates of the archive that provide half of the parents.
-const BEST: usize = 12;
+/// Probability that a candidate is sampled at random and has no parents.
+const RANDOM_SHARE: f64 = 0.1;
+/// Probability that a candidate with parents has two.
+const CROSSOVER_SHARE: f64 = 0.3;
+/// Number of candidates with the highest scores; half of the parents are drawn from them.
+const TOP_PARENTS: usize = 12;
 
-/// Score in millionths, written and read without loss. A run aborted by a fault has one more than the maximum.
+/// Score in millionths: the higher, the worse the scheme does. An integer, stored and loaded without rounding.
 pub type Score = u32;
 
-/// Maximum score.
+/// Maximum score of a completed run.
 pub const WORST: Score = 1_000_000;
-/// Score of a run aborted by a fault.
+/// Score of a run aborted by a fault, above all others.
 pub const FAULT: Score = WORST + 1;
 
 /// Cell of the archive: the kinds of disturbances, and the class of queue length (under half a bandwidth-delay product,
@@ -51,15 +51,15 @@ impl Search {
         let first = self.generation * GENERATION as u64;
         let candidate = |number: u64| {
             let mut stream = Stream::new(self.seed, "hunt", first + number);
-            if ranked.is_empty() || stream.chance(DRAWN) {
+            if ranked.is_empty() || stream.chance(RANDOM_SHARE) {
                 return self.space.draw(&mut stream);
             }
             let parent = |stream: &mut Stream| {
-                let among = if stream.chance(0.5) { ranked.len().min(BEST) } else { ranked.len() };
+                let among = if stream.chance(0.5) { ranked.len().min(TOP_PARENTS) } else { ranked.len() };
                 ranked[stream.below(among as u64) as usize].1
             };
             let one = parent(&mut stream);
-            if !stream.chance(CROSSED) {
+            if !stream.chance(CROSSOVER_SHARE) {
                 return self.space.mutate(one, &mut stream);
             }
             let crossed = self.space.cross(one, parent(&mut stream), &mut stream);
@@ -83,7 +83,7 @@ impl Search {
         self.generation += 1;
     }
 
-    /// Returns the worst candidate of each cell, highest score first.
+    /// Returns the candidates of the archive, highest score first.
     pub fn ranked(&self) -> Vec<(Score, &Candidate)> {
         let mut ranked: Vec<(Score, &Candidate)> =
             self.archive.values().map(|(score, candidate)| (*score, candidate)).collect();
@@ -94,8 +94,8 @@ impl Search {
 }
 
 fn cell(candidate: &Candidate) -> Cell {
-    let products = f64::from(candidate.queue) / candidate.product();
-    (candidate.kinds(), u8::from(products > 0.5) + u8::from(products > 2.0))
+    let queue_in_bdp = f64::from(candidate.queue) / candidate.product();
+    (candidate.kinds(), u8::from(queue_in_bdp > 0.5) + u8::from(queue_in_bdp > 2.0))
 }
 
 #[cfg(test)]

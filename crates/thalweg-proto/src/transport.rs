@@ -1,7 +1,6 @@
-//! Inputs of endpoints from network and application, and their events for the application.
+//! Interface of engines: inputs, events, failures, statistics, and the limits of senders.
 //!
-//! Endpoints of every protocol family share these types. One driver therefore runs them all, and a gate at the source
-//! node or a router's feedback reaches any of them in the same way.
+//! All protocol families share these types. One driver runs them all, and gates and router feedback work with each.
 
 use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
@@ -122,7 +121,7 @@ pub enum Signal {
     Feedback,
 }
 
-/// The reason why a transport gave up.
+/// Why a transport gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The same data was sent the maximum number of times without an answer.
@@ -131,7 +130,7 @@ pub enum Failure {
     NoAnswer,
     /// The peer closed or refused the connection.
     Released,
-    /// The two endpoints no longer agreed on the data sent, and data was lost.
+    /// The endpoints disagreed on the data sent, and data was lost.
     Desynchronised,
     /// The peer acknowledged unsent data, or reported fewer congestion marks than before.
     FalseAcknowledgement,
@@ -188,7 +187,7 @@ pub enum BreachKind {
     NoBurst,
     /// It asks to be polled at a time in the past.
     TimeoutPast,
-    /// It requests actions without end at one instant.
+    /// It requests an endless series of actions at one instant.
     NeverIdle,
     /// It delivers more data than arrived.
     DeliveredMore,
@@ -215,7 +214,7 @@ impl BreachKind {
     }
 }
 
-/// The limit that keeps a sender from sending more, at one moment.
+/// What keeps a sender from sending more at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// The application has nothing to send.
@@ -298,7 +297,7 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer, or of the family's equivalent.
     pub timeouts: u64,
-    /// Time during which each of [`Limit::ALL`] held the sender back.
+    /// Time spent under each of [`Limit::ALL`].
     pub limits: [Duration; Limit::COUNT],
 }
 
@@ -329,7 +328,7 @@ impl CongestionState {
     }
 }
 
-/// Data accepted by a receiver of any family, for the computation of bytes on the wire.
+/// Data accepted by a receiver of any family; with the fixed header size it gives the bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
     /// Data packets that brought new data in order; in two-level flow control, all packets kept.
@@ -359,8 +358,8 @@ impl ReceiverCounts {
     }
 }
 
-/// Counters of one endpoint of a protocol that sends groups of packets, segments, which are accepted as a whole. An
-/// endpoint leaves the counters of the other endpoint at zero.
+/// Counters of an endpoint whose protocol sends segments: groups of packets that are accepted as a whole. The counters
+/// of the other endpoint are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentCounts {
     /// Segments delivered with missing packets, as the application tolerates.

@@ -3,9 +3,9 @@
 use super::diagnostic::Report;
 use super::tree::{Kind, Value};
 
-/// Reports an unknown unit, with the probably intended one and a description of the valid ones (`all`).
+/// Reports an unknown unit and suggests the intended one; `known` are the valid units, `all` describes them.
 pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {
-    if let Some(text) = with_a_point(value, unit) {
+    if let Some(text) = with_decimal_point(value, unit) {
         let message = "the decimal sign is a point, not a comma";
         report.error("scenario.unit", value.span, message).label(format!("did you mean \"{text}\"?"));
         return;
@@ -19,14 +19,14 @@ pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str,
 }
 
 /// Returns the text with a decimal point in place of a decimal comma, if parsing of the number stopped at one.
-fn with_a_point(value: &Value, rest: &str) -> Option<String> {
+fn with_decimal_point(value: &Value, rest: &str) -> Option<String> {
     let digits = rest.strip_prefix(',')?;
     let Kind::String(text) = &value.kind else { return None };
     digits.starts_with(|first: char| first.is_ascii_digit()).then(|| text.replacen(',', ".", 1))
 }
 
-/// Common synonyms of units. The nearest name is often wrong by a factor of 8 here.
-const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
+/// Common synonyms of units. For these, a suggestion by edit distance often confuses bits with bytes.
+const UNIT_SYNONYMS: &[(&str, &[&str])] = &[
     ("bit/s", &["bps", "b/s", "bits/s", "bit/sec"]),
     ("kbit/s", &["kbps", "Kbps", "kb/s", "Kb/s", "Kbit/s", "kbits/s", "kbit"]),
     ("Mbit/s", &["Mbps", "mbps", "Mb/s", "mb/s", "mbit/s", "Mbits/s", "Mbit", "mbit"]),
@@ -54,7 +54,7 @@ const OTHER_SPELLINGS: &[(&str, &[&str])] = &[
 /// Returns the unit commonly written as `unit`, if it is among the `known` ones.
 fn canonical_unit(unit: &str, known: &[&str]) -> Option<&'static str> {
     let found =
-        OTHER_SPELLINGS.iter().find(|(meant, spellings)| spellings.contains(&unit) && known.contains(meant));
+        UNIT_SYNONYMS.iter().find(|(meant, spellings)| spellings.contains(&unit) && known.contains(meant));
     found.map(|(meant, _)| *meant)
 }
 

@@ -52,7 +52,7 @@ pub struct AgentConfig {
     pub initial_window: f64,
     /// Sends packets with ECT(1), whatever the sender's ECN setting.
     pub l4s: bool,
-    seat: Arc<AgentState>,
+    state: Arc<AgentState>,
 }
 
 impl PartialEq for AgentConfig {
@@ -64,7 +64,7 @@ impl PartialEq for AgentConfig {
 impl thalweg_catalog::Bound for AgentConfig {
     fn of(values: &Values) -> Self {
         let (initial_window, l4s) = (values.need("initial-window"), values.need("l4s"));
-        Self { initial_window, l4s, seat: Arc::default() }
+        Self { initial_window, l4s, state: Arc::default() }
     }
 
     fn write(&self, values: &mut Values) {
@@ -78,10 +78,10 @@ impl ConfigureController for AgentConfig {
     const NAME: &'static str = "agent";
 
     fn make(&self) -> Agent {
-        if self.seat.window.load(Ordering::Relaxed) == 0 {
-            self.seat.decide(Decision::window(self.initial_window));
+        if self.state.window.load(Ordering::Relaxed) == 0 {
+            self.state.decide(Decision::window(self.initial_window));
         }
-        Agent(Arc::clone(&self.seat))
+        Agent(Arc::clone(&self.state))
     }
 
     fn ce_response(&self) -> CeResponse {
@@ -96,7 +96,7 @@ struct AgentState {
     window: AtomicU64,
     /// Pacing rate in bit/s; zero for none.
     rate: AtomicU64,
-    seen: Mutex<Observer>,
+    observer: Mutex<Observer>,
     /// A round trip has ended since the last decision.
     due: AtomicBool,
     /// Set when a round trip of any flow of the run ends; `None` where no agent decides per round trip.
@@ -118,8 +118,8 @@ impl AgentState {
         }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Observer> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    fn observer(&self) -> MutexGuard<'_, Observer> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,11 +132,11 @@ impl Controller for Agent {
     const DECIDES_BETWEEN_EVENTS: bool = true;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {
-        self.0.seen().on_sent(sample)
+        self.0.observer().on_sent(sample)
     }
 
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
-        let round_ends = self.0.seen().on_ack(sample, stamp);
+        let round_ends = self.0.observer().on_ack(sample, stamp);
         if let Some(decision_due) = self.0.decision_due.as_ref().filter(|_| round_ends) {
             self.0.due.store(true, Ordering::Relaxed);
             decision_due.store(true, Ordering::Relaxed);
@@ -146,12 +146,12 @@ impl Controller for Agent {
     fn on_loss(&mut self, _sample: &LossSample) {}
 
     fn on_packet_lost(&mut self, sample: &LostSample, _stamp: Stamp) {
-        self.0.seen().on_packet_lost(sample);
+        self.0.observer().on_packet_lost(sample);
     }
 
     fn on_app_limited(&mut self, path: &Path) {
         let window = self.0.decision().window;
-        self.0.seen().on_app_limited(path, window);
+        self.0.observer().on_app_limited(path, window);
     }
 
     /// Undoes nothing: the agent's decision stands.
@@ -253,8 +253,8 @@ impl Episode {
         let (mut agents, mut flow) = (Vec::new(), 0);
         for group in &mut spec.groups {
             let decision_due = matches!(step, Step::RoundTrip(_)).then(|| Arc::clone(&decision_due));
-            if let Some(seat) = take_seat(group, decision_due)? {
-                agents.push((seat, flow));
+            if let Some(state) = attach_agent(group, decision_due)? {
+                agents.push((state, flow));
             }
             flow += group.count;
         }
@@ -289,15 +289,15 @@ impl Episode {
     }
 
     fn apply(&mut self, agent: usize, decision: Decision) {
-        let (seat, flow) = &self.agents[agent];
-        seat.decide(decision);
+        let (state, flow) = &self.agents[agent];
+        state.decide(decision);
         self.run.prompt(*flow);
     }
 
     /// Advances time to the next decision.
     pub fn advance(&mut self) -> Stop {
-        for (seat, _) in &self.agents {
-            seat.due.store(false, Ordering::Relaxed);
+        for (state, _) in &self.agents {
+            state.due.store(false, Ordering::Relaxed);
         }
         self.decision_due.store(false, Ordering::Relaxed);
         let (Step::RoundTrip(length) | Step::Interval(length)) = self.step;
@@ -331,22 +331,22 @@ impl Episode {
 
     /// Returns true if a round trip of this agent's flow ended during the last advance.
     pub fn is_due(&self, agent: usize) -> bool {
-        self.agents.get(agent).is_some_and(|(seat, _)| seat.due.load(Ordering::Relaxed))
+        self.agents.get(agent).is_some_and(|(state, _)| state.due.load(Ordering::Relaxed))
     }
 
     /// Returns the observations of an agent's flow since the previous call, and begins a new observation span.
     pub fn observe(&mut self, agent: usize) -> Option<Observation> {
-        let (seat, _) = self.agents.get(agent)?;
+        let (state, _) = self.agents.get(agent)?;
         let now = self.now();
-        let mut seen = seat.seen();
-        let observation = seen.observe(now);
-        seen.begin(now);
+        let mut observer = state.observer();
+        let observation = observer.observe(now);
+        observer.begin(now);
         Some(observation)
     }
 
     /// Returns the decision in force for an agent.
     pub fn decision(&self, agent: usize) -> Option<Decision> {
-        self.agents.get(agent).map(|(seat, _)| seat.decision())
+        self.agents.get(agent).map(|(state, _)| state.decision())
     }
 
     /// Returns true if an agent's flow has delivered all its data or has given up.
@@ -382,8 +382,8 @@ pub fn set_codepoint(spec: &mut Spec, codepoint: Ecn) {
     }
 }
 
-/// Gives the flow of a group its own shared state if an agent controls it.
-fn take_seat(
+/// Returns the state shared with the flow of a group if an agent controls it, and configures the group with that state.
+fn attach_agent(
     group: &mut GroupSpec,
     decision_due: Option<Arc<AtomicBool>>,
 ) -> Result<Option<Arc<AgentState>>, EpisodeError> {
@@ -395,8 +395,8 @@ fn take_seat(
     if group.count != 1 || has_several {
         return Err(EpisodeError::NotOne { group: group.name.clone() });
     }
-    let seat = Arc::new(AgentState { decision_due, ..AgentState::default() });
-    let config = AgentConfig { initial_window, l4s, seat: Arc::clone(&seat) };
+    let state = Arc::new(AgentState { decision_due, ..AgentState::default() });
+    let config = AgentConfig { initial_window, l4s, state: Arc::clone(&state) };
     ends.controller = ControllerConfig::Dedicated(ExternalController::new(config));
-    Ok(Some(seat))
+    Ok(Some(state))
 }

@@ -1,27 +1,31 @@
-//! Packet tracing, selected at compile time of the event loop, at no cost to untraced runs.
+//! Packet tracing, a type parameter of the event loop: untraced runs pay nothing for it.
 
 use crate::buffered_record::BufferedRecord;
 use crate::trace::{Record, Step, Tracer};
 use crate::wheel::Place;
 use core::fmt;
 
-/// A tracing mode: either the interface of [`Tracer`], or nothing.
+/// A tracing mode: pass events to a [`Tracer`], buffer them, or do nothing. `place` is the position of the event in a
+/// single-threaded run.
 pub(crate) trait Tracing {
     /// False when nothing is recorded.
     const ENABLED: bool;
-    /// True if records are buffered, to be merged with those of other partitions.
+    /// True if records are buffered for a merge with those of other partitions.
     const KEEPS: bool = false;
     /// Returns false if a step at a link needs no record.
     #[inline]
     fn wants(&self, _step: Step, _link: u32) -> bool {
         true
     }
+    /// Records a step of a packet.
     fn record(&mut self, place: Place, record: &Record<'_>);
+    /// Records that a gate pauses or resumes the sender of a connection.
     fn gate(&mut self, place: Place, connection: u32, paused: bool);
+    /// Records the end of the warm-up.
     fn warm(&mut self, place: Place);
     /// Records that a connection of a flow opens; `reply` marks the connection of responses.
     fn open(&mut self, _place: Place, _connection: u32, _flow: u32, _reply: bool) {}
-    /// Returns the buffered records.
+    /// Returns the buffered records, if this mode buffers.
     fn kept(&mut self) -> Option<&mut Vec<BufferedRecord>> {
         None
     }
@@ -38,7 +42,7 @@ impl Tracing for Untraced {
     fn warm(&mut self, _place: Place) {}
 }
 
-/// A tracer of any type.
+/// The tracing mode that passes each event to a tracer at once.
 pub(crate) struct Traced(pub Box<dyn Tracer>);
 
 impl fmt::Debug for Traced {

@@ -1,21 +1,22 @@
-//! Options that differ between compared schemes because of their defaults.
+//! Warning about a comparison: unset options whose defaults differ between the compared schemes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thalweg_report::results::{UnlikeDefault, unlike_defaults};
 use thalweg_scenario::SchemeInUse;
 
-/// Schemes of a scenario's groups, by position.
+/// Scheme of each group of flows in a scenario, by the position of the group.
 type InUse = BTreeMap<usize, Arc<SchemeInUse>>;
 
-/// Returns the options that differ between these schemes, each with the scenario's groups that use it.
+/// Returns the options whose defaults differ. Each scheme comes with its use in the groups of the scenario; schemes are
+/// compared group by group.
 pub fn unlike(schemes: &[(&str, InUse)]) -> Vec<UnlikeDefault> {
     let mut all: Vec<UnlikeDefault> = Vec::new();
     let groups: BTreeSet<usize> = schemes.iter().flat_map(|(_, in_use)| in_use.keys().copied()).collect();
     for group in groups {
-        let of = schemes.iter().filter_map(|(name, in_use)| Some((name, in_use.get(&group)?)));
-        let of: Vec<_> = of.map(|(name, of)| (*name, of.description, &of.values)).collect();
-        join(&mut all, unlike_defaults(&of));
+        let compared = schemes.iter().filter_map(|(name, in_use)| Some((name, in_use.get(&group)?)));
+        let compared: Vec<_> = compared.map(|(name, of)| (*name, of.description, &of.values)).collect();
+        join(&mut all, unlike_defaults(&compared));
     }
     all
 }

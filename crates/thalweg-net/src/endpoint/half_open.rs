@@ -28,7 +28,7 @@ const ADDRESS_SHARE: u32 = 4;
 const UNVALIDATED_SHARE: usize = 4;
 
 /// Handshake timeout.
-pub const HANDSHAKE: Duration = Duration::from_secs(20);
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Handshake timeout while more than half of the slots are taken.
 pub const CONTENDED_TIMEOUT: Duration = Duration::from_secs(3);

@@ -11,7 +11,7 @@
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
 //! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
-use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE, HalfOpen};
+use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
 use super::interface::{Handle, Limits};
 use super::shares::Shares;
 use crate::bucket::Bucket;
@@ -304,13 +304,13 @@ impl ListenerState {
         let state = &mut *guard;
         while let Some(&(begun, id)) = state.by_age.first() {
             let age = now.since(begun);
-            if age < HANDSHAKE && (age < CONTENDED_TIMEOUT || !state.half_open.is_contended()) {
+            if age < HANDSHAKE_TIMEOUT && (age < CONTENDED_TIMEOUT || !state.half_open.is_contended()) {
                 break;
             }
             state.forget(id);
         }
         let &(oldest, _) = state.by_age.first()?;
-        let over = HANDSHAKE - now.since(oldest);
+        let over = HANDSHAKE_TIMEOUT - now.since(oldest);
         let young = state.by_age.iter().find(|(begun, _)| now.since(*begun) < CONTENDED_TIMEOUT);
         Some(young.map_or(over, |(begun, _)| over.min(CONTENDED_TIMEOUT - now.since(*begun))))
     }

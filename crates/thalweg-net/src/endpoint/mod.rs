@@ -21,7 +21,7 @@ use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
 use accept::Connecting;
 use core::ops::Range;
-use half_open::HANDSHAKE;
+use half_open::HANDSHAKE_TIMEOUT;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
     Trust,
@@ -243,7 +243,7 @@ impl Endpoint {
             cookies: 0,
             token,
             due: now,
-            deadline: now + HANDSHAKE,
+            deadline: now + HANDSHAKE_TIMEOUT,
             tries: 0,
             first: None,
             rtt: None,

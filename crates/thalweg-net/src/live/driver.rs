@@ -221,7 +221,7 @@ impl Driver {
         self.shared.asleep.store(true, Ordering::SeqCst);
         let idle = {
             let work = self.shared.work();
-            work.is_none() && (!work.shut || self.end.is_some())
+            work.is_empty() && (!work.close_all || self.end.is_some())
         };
         if idle {
             let now = self.clock.now();
@@ -243,16 +243,16 @@ impl Driver {
 
     /// Executes requests of handles. Returns true if there were any.
     fn work(&mut self, now: Time) -> bool {
-        let (mut notified, connects, passed, trust, shut) = {
+        let (mut notified, connects, passed, trust, close_all) = {
             let mut work = self.shared.work();
-            if work.is_none() && !work.shut {
+            if work.is_empty() && !work.close_all {
                 return false;
             }
             let spare = std::mem::take(&mut self.spare);
             let notified = std::mem::replace(&mut work.notified, spare);
             work.passed_bytes = 0;
             let passed = std::mem::take(&mut work.passed);
-            (notified, std::mem::take(&mut work.connects), passed, work.trust.take(), work.shut)
+            (notified, std::mem::take(&mut work.connects), passed, work.trust.take(), work.close_all)
         };
         let any = !notified.is_empty() || !connects.is_empty() || !passed.is_empty() || trust.is_some();
         if let Some(trust) = trust {
@@ -271,7 +271,7 @@ impl Driver {
             self.serve(now, &pipe);
         }
         self.spare = notified;
-        if shut && self.end.is_none() {
+        if close_all && self.end.is_none() {
             self.end = Some(now + CLOSE_TIMEOUT);
             self.endpoint.stop_listening();
             for handle in self.pipes.keys() {
@@ -433,7 +433,7 @@ impl Driver {
                         self.endpoint.abandon(now, handle, code::BUSY, reason);
                         continue;
                     }
-                    arrivals.queue.push_back(Arrived { pipe: Arc::clone(&pipe), known });
+                    arrivals.queue.push_back(Arrived { pipe: Arc::clone(&pipe), is_trusted: known });
                     if let Some(waker) = arrivals.waker.take() {
                         waker.wake();
                     }

@@ -1,4 +1,4 @@
-//! Socket and its threads.
+//! UDP socket with its threads, and the state that they share with handles.
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
@@ -53,6 +53,7 @@ impl SocketConfig {
 pub(super) struct Work {
     /// Pipes with pending work.
     pub notified: Vec<Arc<Pipe>>,
+    /// Requested connections.
     pub connects: Vec<(Connect, Arc<Pipe>)>,
     /// New set of accepted clients, if it has changed.
     pub trust: Option<Trust>,
@@ -60,15 +61,15 @@ pub(super) struct Work {
     pub passed: Vec<ShardMessage>,
     pub passed_bytes: usize,
     /// True if all connections must close.
-    pub shut: bool,
+    pub close_all: bool,
 }
 
-/// Maximum bytes of queued forwarded datagrams, equal to the default socket buffer. Excess is dropped, as there.
+/// Maximum bytes of queued forwarded datagrams: the default socket buffer. As there, excess datagrams are dropped.
 const MAX_PASSED: usize = 4 << 20;
 
 impl Work {
     /// Returns true if there is no pending work, except possibly the shutdown.
-    pub fn is_none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.notified.is_empty() && self.connects.is_empty() && self.trust.is_none() && self.passed.is_empty()
     }
 
@@ -86,7 +87,7 @@ impl Work {
 pub(super) struct Arrived {
     pub pipe: Arc<Pipe>,
     /// True if its key is trusted.
-    pub known: bool,
+    pub is_trusted: bool,
 }
 
 /// Maximum length of the accept queue. Beyond it, closed unauthenticated connections are removed; otherwise new ones
@@ -96,13 +97,25 @@ const MAX_ARRIVALS: usize = 1024;
 /// Maximum number of stored refusals until the application reads them.
 const MAX_REFUSED: usize = 64;
 
+/// Incoming connections that are not accepted yet.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    pub queue: VecDeque<Arrived>,
+    /// Refused clients, and the number of further ones without a record.
+    pub refused: Vec<Refusal>,
+    pub unrecorded: u64,
+    pub waker: Option<Waker>,
+    /// True if a thread has ended.
+    pub over: bool,
+}
+
 impl Arrivals {
     /// Records a refused client.
     pub fn refuse(&mut self, refusal: Refusal) {
         if self.refused.len() < MAX_REFUSED {
             self.refused.push(refusal);
         } else {
-            self.forgotten += 1;
+            self.unrecorded += 1;
         }
     }
 
@@ -111,23 +124,11 @@ impl Arrivals {
         if self.queue.len() < MAX_ARRIVALS {
             return true;
         }
-        let has_gone = |arrived: &Arrived| !arrived.known && arrived.pipe.lock().closed.is_some();
-        let Some(place) = self.queue.iter().position(has_gone) else { return false };
+        let is_removable = |arrived: &Arrived| !arrived.is_trusted && arrived.pipe.lock().closed.is_some();
+        let Some(place) = self.queue.iter().position(is_removable) else { return false };
         self.queue.remove(place);
         true
     }
-}
-
-/// Incoming connections that are not accepted yet.
-#[derive(Debug, Default)]
-pub(super) struct Arrivals {
-    pub queue: VecDeque<Arrived>,
-    /// Refused clients, and the number of further ones without a record.
-    pub refused: Vec<Refusal>,
-    pub forgotten: u64,
-    pub waker: Option<Waker>,
-    /// True if a thread has ended.
-    pub over: bool,
 }
 
 /// Accept queue, filled by all threads of a socket.
@@ -143,7 +144,7 @@ impl AcceptQueue {
     }
 }
 
-/// State shared by handles and a thread.
+/// State shared by the handles of the socket and one of its threads.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Event file descriptor that wakes the thread.
@@ -176,7 +177,7 @@ impl Shared {
     }
 }
 
-/// Threads of a socket; they end with the last handle.
+/// Threads of a socket, shared by its handles; dropping the last handle ends them.
 #[derive(Debug)]
 pub(super) struct Running {
     /// State shared with each thread, at least one.
@@ -199,7 +200,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         for shared in &self.shards {
-            shared.work().shut = true;
+            shared.work().close_all = true;
             shared.wake();
         }
         for thread in self.threads.drain(..) {
@@ -320,7 +321,7 @@ impl Socket {
     /// Returns the clients refused since the last call, 64 at most, and the number of further ones.
     pub fn refused(&self) -> (Vec<Refusal>, u64) {
         let mut arrivals = self.running.accept_queue.arrivals();
-        (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.forgotten))
+        (std::mem::take(&mut arrivals.refused), std::mem::take(&mut arrivals.unrecorded))
     }
 
     /// Connects, and blocks until the handshake completes.

@@ -1,23 +1,23 @@
-//! States of congestion controllers in the document.
+//! States of congestion controllers in the results document.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thalweg_sim as sim;
 
-/// Visit of a flow's congestion controller to one of its states.
+/// Uninterrupted stay of a flow's congestion controller in one state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateVisit {
     /// Name of the state.
     pub state: String,
     /// Time of the first observation, in seconds.
     pub from_s: f64,
-    /// Time at which another state was observed, or the end, in seconds.
+    /// Time of the first observation of another state, or end of the run, in seconds.
     pub until_s: f64,
-    /// Quantities known to the sender and its controller, by name.
+    /// State variables of the sender and its controller, by name.
     pub known: BTreeMap<String, Known>,
 }
 
-/// Quantity during a visit. Unbounded values are missing.
+/// State variable during a visit. `None` stands for an unbounded value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Known {
     /// Value at the start.

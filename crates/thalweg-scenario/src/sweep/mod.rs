@@ -196,14 +196,14 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     ];
     for (method, tree) in trees {
         if let Some(tree) = tree {
-            varied.extend(vary::varied(method, &tree.value.0, tree.span, &source, &mut report));
+            varied.extend(vary::parse_sampled(method, &tree.value.0, tree.span, &source, &mut report));
         }
     }
     if let Some(rows) = &keys.list {
         let rows: Vec<(&Table, Span)> = rows.value.iter().map(|row| (&row.value.0, row.span)).collect();
-        varied.extend(vary::listed(&rows, &source, &mut report));
+        varied.extend(vary::parse_rows(&rows, &source, &mut report));
     }
-    vary::once(&varied, id, &mut report);
+    vary::report_duplicate_keys(&varied, id, &mut report);
     let schemes = texts(&keys.schemes);
     for (position, scheme) in schemes.iter().enumerate() {
         if schemes[..position].iter().any(|other| other.text == scheme.text) {

@@ -1,4 +1,4 @@
-//! The varied keys of a sweep, and their values.
+//! Parser of the varied keys of a sweep, and of the values or ranges of each.
 
 use super::{Placed, bytes};
 use crate::diagnostic::Report;
@@ -30,7 +30,7 @@ pub enum Varied {
     Drawn(Drawn),
 }
 
-/// A key with all its values.
+/// A key with the list of its values.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The key.
@@ -39,7 +39,7 @@ pub struct Listed {
     pub values: Vec<Placed>,
 }
 
-/// Rows of values.
+/// Explicit points: a row has one value for each key.
 #[derive(Clone, Debug)]
 pub struct List {
     /// The keys, in the order of the first row.
@@ -70,7 +70,7 @@ pub enum Values {
     Range(Range),
 }
 
-/// A range with the resolution of its written bounds: whole numbers between whole numbers.
+/// A range with the resolution of its written bounds: integers between integers, hundredths between hundredths.
 #[derive(Clone, Debug)]
 pub struct Range {
     /// The lower bound.
@@ -83,7 +83,7 @@ pub struct Range {
     pub decimals: usize,
     /// Logarithmic scale: equal ratios instead of equal differences are equally likely.
     pub is_logarithmic: bool,
-    /// The position of the range.
+    /// The bytes of the range in the source.
     pub place: core::ops::Range<usize>,
 }
 
@@ -102,8 +102,8 @@ impl Range {
     }
 }
 
-/// Returns the keys of a table sampled by the method `method`.
-pub(super) fn varied(
+/// Parses a table of keys sampled by `method`.
+pub(super) fn parse_sampled(
     method: SamplingMethod,
     table: &Table,
     span: Span,
@@ -157,8 +157,8 @@ pub(super) fn varied(
     }))
 }
 
-/// Returns the rows of `list`, which must have the same keys.
-pub(super) fn listed(rows: &[(&Table, Span)], source: &Source, report: &mut Report) -> Option<Varied> {
+/// Parses the rows of `list`; all rows must have the same keys.
+pub(super) fn parse_rows(rows: &[(&Table, Span)], source: &Source, report: &mut Report) -> Option<Varied> {
     let mut keys: Vec<Placed> = Vec::new();
     let mut listed = Vec::new();
     for (position, (table, span)) in rows.iter().enumerate() {
@@ -188,7 +188,7 @@ pub(super) fn listed(rows: &[(&Table, Span)], source: &Source, report: &mut Repo
 }
 
 /// Reports keys that are varied more than once.
-pub(super) fn once(varied: &[Varied], id: u32, report: &mut Report) {
+pub(super) fn report_duplicate_keys(varied: &[Varied], id: u32, report: &mut Report) {
     let keys = |of: &Varied| -> Vec<Placed> {
         match of {
             Varied::Grid(grid) => grid.iter().map(|of| of.key.clone()).collect(),
@@ -243,12 +243,13 @@ fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec
     }
 }
 
-/// Flows also have keys `from` and `to`, but lists as their values.
+/// Returns true for a range: `from` and `to` with single values. Flows have these keys too, with lists as values.
 fn is_range(table: &Table) -> bool {
     table.get("from").is_some_and(|from| !matches!(from.kind, Kind::Array(_) | Kind::Table(_)))
         && table.get("to").is_some()
 }
 
+/// Returns the text of a value as written, with its position.
 fn raw(value: &Value, source: &Source) -> Placed {
     let place = bytes(value.span);
     Placed { text: source.text().get(place.clone()).unwrap_or_default().to_owned(), place }
@@ -275,13 +276,14 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
     Some(Listed { key, values })
 }
 
-fn whole(value: &Value, least: u64, most: u64, report: &mut Report) -> Option<u64> {
+/// Parses an integer from `min` to `max`.
+fn whole(value: &Value, min: u64, max: u64, report: &mut Report) -> Option<u64> {
     let number = match &value.kind {
-        Kind::Integer(digits) => digits.parse::<u64>().ok().filter(|number| (least..=most).contains(number)),
+        Kind::Integer(digits) => digits.parse::<u64>().ok().filter(|number| (min..=max).contains(number)),
         _ => None,
     };
     if number.is_none() {
-        report.error("sweep.value", value.span, format!("expected a whole number from {least} to {most}"));
+        report.error("sweep.value", value.span, format!("expected a whole number from {min} to {max}"));
     }
     number
 }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use thalweg_proto::pdu::SegmentStep;
 use thalweg_proto::units::{Duration, Time};
 
-/// The segments of one connection, from the start of the first transmission to acceptance at the receiver (Gong and
-/// Parulkar 1992, section 4.1). For a segment discarded by soft acknowledgement and accepted again, the last acceptance
-/// counts. A segment is counted once all earlier ones have been accepted too.
+/// Segment delays of one connection, from the start of the first transmission to acceptance at the receiver (Gong and
+/// Parulkar 1992, section 4.1). If soft acknowledgement discards a segment that is accepted again later, the last
+/// acceptance counts. A segment is counted once all earlier ones have been accepted.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentTimes {
     /// Start and last acceptance of each segment, from the lowest uncounted one on.
@@ -50,7 +50,7 @@ impl SegmentTimes {
         }
     }
 
-    /// Resets the counts, but keeps segments in transit.
+    /// Resets the counts at the end of the warm-up; segments in transit stay.
     pub fn restart(&mut self) {
         (self.count, self.sum, self.max) = (0, Duration::ZERO, Duration::ZERO);
     }

@@ -1,4 +1,4 @@
-//! `thalweg recv` and `thalweg serve`.
+//! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
 use super::admitted_sender::AdmittedSender;
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
@@ -33,7 +33,7 @@ use thalweg_net::transfer::{
 /// Receives from one sender.
 pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
     match receive(arguments, console) {
-        Ok(facts) => Summary::new(facts, arguments.accept_loss).report(console, arguments.json),
+        Ok(inputs) => Summary::new(inputs, arguments.accept_loss).report(console, arguments.json),
         Err(stopped) => stopped.report("recv", console, arguments.json),
     }
 }
@@ -48,7 +48,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
     let folder = (!is_output).then_some(&*arguments.folder);
     let mut listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
     let (claims, turns) = (Claims::default(), TransferScheduler::default());
-    let mut open: Option<Open> = None;
+    let mut open: Option<OpenTransfer> = None;
     let mut lost = None;
     let mut duplicate: Option<DuplicateSender> = None;
     loop {
@@ -89,20 +89,20 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
             let target = if is_output {
                 Target::Output(Box::new(io::stdout()))
             } else {
-                let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
+                let open_error = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
                 let folder = &arguments.folder;
-                let target = destination(folder, &arguments.common, &claims, &key).map_err(cannot)?;
+                let target = destination(folder, &arguments.common, &claims, &key).map_err(open_error)?;
                 Target::Folder(if arguments.hidden { target.with_hidden() } else { target })
             };
             let (ended, ends) = channel();
-            open = Some(Open { connection: sender.connection.another(), ends });
+            open = Some(OpenTransfer { connection: sender.connection.another(), ends });
             let peer = listener.name(&key, &sender.connection);
             let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
             let turns = turns.clone();
             let session = Session { sender, target, turns, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
-        if let Some((end, closed)) = open.as_ref().and_then(Open::end) {
+        if let Some((end, closed)) = open.as_ref().and_then(OpenTransfer::end) {
             open = None;
             let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
             let report = &end.outcome.report;
@@ -142,16 +142,17 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
     }
 }
 
-/// Transfer of `recv`.
-struct Open {
+/// Transfer of `recv` in progress.
+struct OpenTransfer {
     connection: Connection,
+    /// Receives the outcome.
     ends: Receiver<SummaryInputs>,
 }
 
-impl Open {
+impl OpenTransfer {
     /// Returns the outcome of the transfer if it has ended, and its close reason, if any.
     fn end(&self) -> Option<(SummaryInputs, Option<Closed>)> {
-        self.ends.try_recv().ok().map(|facts| (facts, self.connection.closed()))
+        self.ends.try_recv().ok().map(|inputs| (inputs, self.connection.closed()))
     }
 }
 
@@ -249,8 +250,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
 fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
-    let cannot = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-    Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(cannot)
+    let open_error = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
+    Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(open_error)
 }
 
 /// Returns a sender's folder with its quota.
@@ -280,7 +281,7 @@ fn sender_folder(
     Ok((Target::Folder(target), quota))
 }
 
-/// Returns true if data of a sender is stored in its folder; removes the folder otherwise.
+/// Removes a sender's folder if it is empty; returns true if it is not.
 fn has_stored_data(folder: &Path) -> bool {
     fs::remove_dir(folder).is_err_and(|error| error.kind() == io::ErrorKind::DirectoryNotEmpty)
 }
@@ -298,7 +299,7 @@ fn destination(
     Ok(if arguments.perms { destination.with_permissions() } else { destination })
 }
 
-/// Names in a home folder are read by programs as configuration.
+/// Warns of the home folder as a destination: programs read files there as configuration.
 fn warn_of_home(folder: &Path, console: &Console) {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| fs::canonicalize(home).ok());
     if home.is_some() && fs::canonicalize(folder).ok() == home {
@@ -339,13 +340,13 @@ struct Session {
 }
 
 impl Session {
-    /// Receives in a thread of its own, which reports the outcome. The returned handles stay valid until then.
+    /// Receives in a new thread, which sends the outcome to `ended`. Returns the progress.
     fn begin(self, console: &Console, ended: &Sender<SummaryInputs>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
-        let given = Arc::clone(&progress);
+        let returned = Arc::clone(&progress);
         let Self { sender, target, turns, peer, command, counted, stop } = self;
         let (watch, key) = (sender.connection.another(), sender.key);
-        let watched = MeterInputs {
+        let meter_inputs = MeterInputs {
             progress: Arc::clone(&progress),
             connection: watch.another(),
             counted,
@@ -353,9 +354,9 @@ impl Session {
             advisor: None,
             stop,
         };
-        let stop = Arc::clone(&watched.stop);
-        let meter = Meter::begin(watched, console, is_shown);
-        let (at_end, peer_at_end) = (ended.clone(), peer.clone());
+        let stop = Arc::clone(&meter_inputs.stop);
+        let meter = Meter::begin(meter_inputs, console, is_shown);
+        let (thread_ended, error_peer) = (ended.clone(), peer.clone());
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = sender.enter();
@@ -375,7 +376,7 @@ impl Session {
                 }
             }
             let stats = watch.stats();
-            let facts = SummaryInputs {
+            let inputs = SummaryInputs {
                 command,
                 peer,
                 key: Some(key),
@@ -387,7 +388,7 @@ impl Session {
                 advice: None,
             };
             drop((from_peer, watch));
-            let _ = at_end.send(facts);
+            let _ = thread_ended.send(inputs);
             drop(progress);
         };
         let spawned = std::thread::Builder::new().name("transfer".to_owned()).spawn(receive);
@@ -395,9 +396,9 @@ impl Session {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
             let outcome = Outcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
             let span = begun.elapsed();
-            let facts = SummaryInputs {
+            let inputs = SummaryInputs {
                 command,
-                peer: peer_at_end,
+                peer: error_peer,
                 key: Some(key),
                 outcome,
                 span,
@@ -406,8 +407,8 @@ impl Session {
                 scheme: None,
                 advice: None,
             };
-            let _ = ended.send(facts);
+            let _ = ended.send(inputs);
         }
-        given
+        returned
     }
 }

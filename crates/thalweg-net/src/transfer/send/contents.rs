@@ -1,7 +1,7 @@
-//! Contents of one file: verifies the receiver's part and sends the rest.
+//! Contents of one file or stream: verifies the part that the receiver has, and sends the rest.
 
 use super::inbox::ReceivedDigests;
-use super::{Sending, broken_stream, given_up, size_of};
+use super::{Sending, size_of, stopped_fault, stream_fault};
 use crate::transfer::fault::{Error, Fault};
 use crate::transfer::messages::{MAX_DIGESTS, MAX_HOLE, ToReceiver};
 use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
@@ -42,7 +42,7 @@ impl<W: Write> Sending<'_, W> {
             End::Sent(hash) => self.frame(&ToReceiver::End { hash })?,
             End::Fault(fault) => return self.abandon(id, fault),
             // The receiver's reason is still queued and takes precedence.
-            End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: given_up() })?,
+            End::Unwanted => self.frame(&ToReceiver::Abandon { id, fault: stopped_fault() })?,
         }
         // An answer may have arrived meanwhile.
         if let Some(outstanding) = self.outstanding.get_mut(&id) {
@@ -90,7 +90,7 @@ impl<W: Write> Sending<'_, W> {
             return Ok(End::Fault(fault));
         }
         // The last block was read, so the hash exists.
-        Ok(hasher.finish().map_or_else(|| End::Fault(given_up()), End::Sent))
+        Ok(hasher.finish().map_or_else(|| End::Fault(stopped_fault()), End::Sent))
     }
 
     /// Sends a hole at `position` if it spans full blocks; returns the position behind it.
@@ -167,7 +167,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     fn send_stream(&mut self, id: u64) -> Result<End, Error> {
-        let Some(mut stream) = self.stream.take() else { return Ok(End::Fault(given_up())) };
+        let Some(mut stream) = self.stream.take() else { return Ok(End::Fault(stopped_fault())) };
         let mut hasher = blake3::Hasher::new();
         let mut buffer = vec![0; CHUNK];
         self.frame(&ToReceiver::Begin { id })?;
@@ -181,7 +181,7 @@ impl<W: Write> Sending<'_, W> {
                     self.data(&buffer[..count])?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Ok(End::Fault(broken_stream(&error))),
+                Err(error) => return Ok(End::Fault(stream_fault(&error))),
             }
             if self.inbox.has_failed(id)? {
                 return Ok(End::Unwanted);

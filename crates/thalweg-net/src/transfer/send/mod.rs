@@ -1,4 +1,4 @@
-//! Sender side of a transfer.
+//! Sender side of a transfer: offers items, and sends the contents that the receiver requests.
 
 mod contents;
 mod inbox;
@@ -80,7 +80,7 @@ where
     Outcome { report: sending.report, result }
 }
 
-/// Items to offer.
+/// Source of the items to offer: a walk over files, or the name of a stream until it is offered.
 enum Offers {
     Walk(Walk),
     Stream(Option<Vec<u8>>),
@@ -102,11 +102,13 @@ struct Outstanding {
     item: Option<Item>,
     /// Displayable name.
     name: String,
+    /// Bytes of memory at the receiver that the offer takes.
     weight: usize,
     /// True once all contents are sent; the result is outstanding.
     is_sent: bool,
 }
 
+/// A transfer in progress.
 struct Sending<'a, W: Write> {
     writer: FrameWriter<&'a mut W>,
     inbox: Inbox,
@@ -119,6 +121,7 @@ struct Sending<'a, W: Write> {
     sent: usize,
     /// Path of the last offer: displayable names and their lengths in bytes.
     names: Vec<(String, usize)>,
+    /// True once the receiver has been sent the total amount.
     is_total_sent: bool,
     report: Report,
     /// Contents of a stream that is not a file.
@@ -133,14 +136,14 @@ impl<W: Write> Sending<'_, W> {
             priority: options.priority,
             named: offers.named(),
         })?;
-        let mut is_all = false;
+        let mut all_offered = false;
         loop {
             self.send_total()?;
-            while !is_all && self.has_room() {
-                is_all = !self.offer_next(&mut offers)?;
+            while !all_offered && self.has_room() {
+                all_offered = !self.offer_next(&mut offers)?;
             }
             // Send the end with the last contents; waiting for their result would cost a round trip.
-            if is_all && self.sent == self.outstanding.len() {
+            if all_offered && self.sent == self.outstanding.len() {
                 self.report_lost(&offers)?;
                 break;
             }
@@ -408,12 +411,12 @@ impl Drop for Counting {
     }
 }
 
-/// Returns the fault reported to the receiver for an error local to the sender.
-fn given_up() -> Fault {
+/// Returns the fault for contents that this sender stops sending.
+fn stopped_fault() -> Fault {
     FaultKind::Stopped.into()
 }
 
 /// Returns the fault for a read error of a non-file stream.
-fn broken_stream(error: &io::Error) -> Fault {
+fn stream_fault(error: &io::Error) -> Fault {
     Fault::new(FaultKind::Storage, error.to_string())
 }

@@ -6,10 +6,10 @@ use super::super::{Claim, Results, Verdict};
 use super::metrics::{SOURCES, STEADY};
 use serde_json::{Value, json};
 
-/// Decision of a claim; none if a value is missing.
+/// Decides a claim; `None` if a value is missing.
 type Decide = fn(&Study<'_>) -> Option<Claim>;
 
-/// Sections of the paper that state a claim, and its decision.
+/// Claims of the paper, with the sections that state them.
 const OF_THE_PAPER: &[(&str, Decide)] = &[
     ("abstract; 1", less_overhead_than_tcp),
     ("3", packet_pairs_mislead),
@@ -46,14 +46,16 @@ pub fn claims(results: &Results) -> Vec<Claim> {
 
 struct Study<'a>(&'a Results);
 
-const TABLE: &str = "table-2/parking-lot";
-const OURS: &str = "ours/table-2/parking-lot";
-const RATE: &str = "sscop-rate";
+/// Experiment with the values of table 2, over the whole run.
+const TABLE_2: &str = "table-2/parking-lot";
+/// Experiment with this project's metrics of the same runs: by phase and source, and of the queue.
+const OURS_TABLE_2: &str = "ours/table-2/parking-lot";
+const SSCOP_RATE: &str = "sscop-rate";
 const VEGAS: &str = "tcp-vegas";
-/// Throughput that counts as nearly full, in percent.
-const FULL: f64 = 98.0;
-/// Fairness index that counts as nearly even.
-const EVEN: f64 = 0.9;
+/// Minimum throughput of a nearly full bottleneck, in percent.
+const MIN_FULL_PERCENT: f64 = 98.0;
+/// Minimum fairness index of nearly even shares.
+const MIN_EVEN_INDEX: f64 = 0.9;
 
 impl Study<'_> {
     fn get(&self, id: &str, scheme: &str, metric: &str, keys: &[(&str, Value)]) -> Option<f64> {
@@ -62,21 +64,23 @@ impl Study<'_> {
 
     /// Returns a value of table 2, over the whole run.
     fn overall(&self, scheme: &str, metric: &str) -> Option<f64> {
-        self.get(TABLE, scheme, metric, &[])
+        self.get(TABLE_2, scheme, metric, &[])
     }
 
+    /// Returns the value that the paper prints in table 2.
     fn printed(&self, scheme: &str, metric: &str) -> Option<f64> {
-        self.0.row(TABLE, scheme, metric, &[])?.cell.published.as_ref()?.as_f64()
+        self.0.row(TABLE_2, scheme, metric, &[])?.cell.published.as_ref()?.as_f64()
     }
 
     fn phase(&self, scheme: &str, metric: &str, phase: &str) -> Option<f64> {
-        self.get(OURS, scheme, metric, &[("phase", json!(phase))])
+        self.get(OURS_TABLE_2, scheme, metric, &[("phase", json!(phase))])
     }
 
     fn phases(&self, scheme: &str, metric: &str, phases: &[&str]) -> Option<Vec<f64>> {
         phases.iter().map(|phase| self.phase(scheme, metric, phase)).collect()
     }
 
+    /// Returns a metric in the steady part of each phase.
     fn steady(&self, scheme: &str, metric: &str) -> Option<Vec<f64>> {
         self.phases(scheme, metric, &STEADY)
     }
@@ -85,7 +89,7 @@ impl Study<'_> {
     fn sources(&self, scheme: &str, metric: &str) -> Option<Vec<f64>> {
         let of = |source: usize| {
             let keys = [("phase", json!(STEADY[1])), ("source", json!(source))];
-            self.get(OURS, scheme, metric, &keys)
+            self.get(OURS_TABLE_2, scheme, metric, &keys)
         };
         (1..=SOURCES).map(of).collect()
     }
@@ -96,7 +100,7 @@ fn list(values: &[f64], digits: usize) -> String {
     shown.join(", ")
 }
 
-/// Decides a claim with one step.
+/// Returns a claim decided by one condition.
 fn claim(id: &str, text: &str, holds: bool, evidence: String) -> Option<Claim> {
     Some(Claim::new(id, text, Verdict::of(holds), evidence))
 }
@@ -113,7 +117,7 @@ fn packet_pairs_mislead(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (metric, name, digits) in [("throughput_percent", "throughput", 1), ("fairness_index", "index", 3)] {
         let pairs = study.get("ours/variants", "sscop-rate-packet-pair", metric, &[])?;
-        let pattern = study.overall(RATE, metric)?;
+        let pattern = study.overall(SSCOP_RATE, metric)?;
         evidence.add(format!("{name} {pattern:.digits$} with the pattern, {pairs:.digits$} with pairs"));
         evidence.must(pattern > pairs, format!("pairs have the higher {name}"));
     }
@@ -131,16 +135,16 @@ fn long_polls_are_too_long(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn polls_cost_little(study: &Study<'_>) -> Option<Claim> {
-    // What the bottleneck carries at 50 Mbit/s is PDUs of 512 bytes with 508 of data, and control PDUs.
-    let data: f64 = study.sources(RATE, "rate_mean_mbps")?.iter().sum();
-    let carried = 50.0 * study.phase(RATE, "throughput_percent", STEADY[1])? / 100.0;
+    // At 50 Mbit/s the bottleneck carries control PDUs, and data PDUs of 512 bytes with 508 of data.
+    let data: f64 = study.sources(SSCOP_RATE, "rate_mean_mbps")?.iter().sum();
+    let carried = 50.0 * study.phase(SSCOP_RATE, "throughput_percent", STEADY[1])? / 100.0;
     let cost = 100.0 * (1.0 - data * 512.0 / 508.0 / carried);
     let text = "A POLL in every round trip costs little (less than 1 % of the bottleneck, at 50 Mbit/s)";
     claim("4.3b", text, cost < 1.0, format!("{cost:.2} % of {carried:.2} Mbit/s are not data PDUs"))
 }
 
 fn windows_follow_round_trips(study: &Study<'_>) -> Option<Claim> {
-    let windows = study.sources(RATE, "window_mean_pdus")?;
+    let windows = study.sources(SSCOP_RATE, "window_mean_pdus")?;
     // Each source is closer to the bottleneck than the previous one.
     let holds = windows.windows(2).all(|pair| pair[0] > 1.05 * pair[1]);
     let evidence =
@@ -151,20 +155,20 @@ fn windows_follow_round_trips(study: &Study<'_>) -> Option<Claim> {
 
 fn throughput_is_as_high(study: &Study<'_>) -> Option<Claim> {
     let (rate, vegas) =
-        (study.overall(RATE, "throughput_percent")?, study.overall(VEGAS, "throughput_percent")?);
+        (study.overall(SSCOP_RATE, "throughput_percent")?, study.overall(VEGAS, "throughput_percent")?);
     // The printed sizes of both are judged with table 2.
     let text = "The throughput of SSCOP is that of Vegas, and both are nearly full (within 1 %, above 98 %; whole run)";
-    let holds = (rate - vegas).abs() < 1.0 && rate > FULL && vegas > FULL;
-    claim("6.2b", text, holds, format!("{RATE} {rate:.1} %, {VEGAS} {vegas:.1} %"))
+    let holds = (rate - vegas).abs() < 1.0 && rate > MIN_FULL_PERCENT && vegas > MIN_FULL_PERCENT;
+    claim("6.2b", text, holds, format!("{SSCOP_RATE} {rate:.1} %, {VEGAS} {vegas:.1} %"))
 }
 
-/// Judges a line of table 2: its sign by a nearly full throughput and a nearly even index, its sizes by half a unit of the
-/// last printed digit.
-fn line_of_table_2(study: &Study<'_>, id: &str, scheme: &str, text: &str) -> Option<Claim> {
+/// Decides a row of table 2. Its sign holds if the throughput is nearly full and the shares are nearly even; its sizes
+/// hold within half a unit of the last printed digit.
+fn row_of_table_2(study: &Study<'_>, id: &str, scheme: &str, text: &str) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for (metric, name, digits, least, half) in [
-        ("throughput_percent", "throughput", 1_usize, FULL, 0.5),
-        ("fairness_index", "index", 4, EVEN, 0.0005),
+        ("throughput_percent", "throughput", 1_usize, MIN_FULL_PERCENT, 0.5),
+        ("fairness_index", "index", 4, MIN_EVEN_INDEX, 0.0005),
     ] {
         let (ours, printed) = (study.overall(scheme, metric)?, study.printed(scheme, metric)?);
         evidence.add(format!("{name} {ours:.digits$}, printed {printed}"));
@@ -176,15 +180,21 @@ fn line_of_table_2(study: &Study<'_>, id: &str, scheme: &str, text: &str) -> Opt
 }
 
 fn table_2_of_sscop(study: &Study<'_>) -> Option<Claim> {
-    line_of_table_2(study, "6.2c", RATE, "SSCOP has 99 % and an index of 0.998 over the whole run (table 2)")
+    row_of_table_2(
+        study,
+        "6.2c",
+        SSCOP_RATE,
+        "SSCOP has 99 % and an index of 0.998 over the whole run (table 2)",
+    )
 }
 
 fn table_2_of_vegas(study: &Study<'_>) -> Option<Claim> {
-    line_of_table_2(study, "6.2d", VEGAS, "Vegas has 99 % and an index of 0.984 over the whole run (table 2)")
+    row_of_table_2(study, "6.2d", VEGAS, "Vegas has 99 % and an index of 0.984 over the whole run (table 2)")
 }
 
 fn sscop_is_fairer(study: &Study<'_>) -> Option<Claim> {
-    let (rate, vegas) = (study.overall(RATE, "fairness_index")?, study.overall(VEGAS, "fairness_index")?);
+    let (rate, vegas) =
+        (study.overall(SSCOP_RATE, "fairness_index")?, study.overall(VEGAS, "fairness_index")?);
     let text = "SSCOP shares more evenly than Vegas (whole run)";
     claim("6.2e", text, rate > vegas, format!("index {rate:.4} against {vegas:.4}"))
 }
@@ -192,7 +202,7 @@ fn sscop_is_fairer(study: &Study<'_>) -> Option<Claim> {
 fn the_queue_never_empties(study: &Study<'_>) -> Option<Claim> {
     // The first second begins with an empty queue.
     let phases = ["steady-100", "second-2", "second-3"];
-    let least = study.phases(RATE, "queue_min_pdus", &phases)?;
+    let least = study.phases(SSCOP_RATE, "queue_min_pdus", &phases)?;
     let text =
         "Once filled, the queue at switch 4 is never empty, through both changes of the rate (figure 4)";
     let holds = least.iter().all(|queue| *queue > 0.0);
@@ -200,17 +210,22 @@ fn the_queue_never_empties(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn the_queue_is_held(study: &Study<'_>) -> Option<Claim> {
-    let means = study.steady(RATE, "queue_mean_pdus")?;
-    let aim = SOURCES as f64 * 3.0;
-    let holds = means.iter().all(|queue| *queue <= 1.5 * aim && *queue >= aim / 1.5);
+    let means = study.steady(SSCOP_RATE, "queue_mean_pdus")?;
+    let target = SOURCES as f64 * 3.0;
+    let holds = means.iter().all(|queue| *queue <= 1.5 * target && *queue >= target / 1.5);
     let text = "The queue at switch 4 is held near a set value, 5 alpha PDUs (within a factor of 1.5)";
-    claim("6.2g", text, holds, format!("5 alpha are {aim}; means of the steady phases {}", list(&means, 1)))
+    claim(
+        "6.2g",
+        text,
+        holds,
+        format!("5 alpha are {target}; means of the steady phases {}", list(&means, 1)),
+    )
 }
 
 fn the_queue_leaves_room(study: &Study<'_>) -> Option<Claim> {
     let (steady, change) =
-        (study.steady(RATE, "queue_max_pdus")?, study.phase(RATE, "queue_max_pdus", "second-2")?);
-    let losses = study.get(OURS, RATE, "losses_pdus", &[])?;
+        (study.steady(SSCOP_RATE, "queue_max_pdus")?, study.phase(SSCOP_RATE, "queue_max_pdus", "second-2")?);
+    let losses = study.get(OURS_TABLE_2, SSCOP_RATE, "losses_pdus", &[])?;
     let mut evidence = Evidence::default();
     evidence.add(format!("highest of the steady phases {} of 128 PDUs", list(&steady, 1)));
     evidence.must(steady.iter().all(|queue| *queue < 64.0), "more than half is taken".to_owned());
@@ -227,9 +242,9 @@ fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
         let get = |metric| study.get(id, scheme, metric, &[]);
         Some((get("throughput_percent")?, get("fairness_index")?))
     };
-    let (rate, index) = of(TABLE, RATE)?;
+    let (rate, index) = of(TABLE_2, SSCOP_RATE)?;
     let mut evidence = Evidence::default();
-    evidence.add(format!("{RATE}: {rate:.1} %, {index:.3}"));
+    evidence.add(format!("{SSCOP_RATE}: {rate:.1} %, {index:.3}"));
     for scheme in [
         "sscop-credit-32",
         "sscop-credit-64",
@@ -246,7 +261,7 @@ fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn fair_in_steady_state(study: &Study<'_>) -> Option<Claim> {
-    let (vegas, rate) = (study.steady(VEGAS, "fairness_index")?, study.steady(RATE, "fairness_index")?);
+    let (vegas, rate) = (study.steady(VEGAS, "fairness_index")?, study.steady(SSCOP_RATE, "fairness_index")?);
     let holds = rate.iter().zip(&vegas).all(|(rate, vegas)| *rate >= 0.99 && rate > vegas);
     let evidence = format!("{} against {}", list(&rate, 4), list(&vegas, 4));
     let text =
@@ -256,23 +271,23 @@ fn fair_in_steady_state(study: &Study<'_>) -> Option<Claim> {
 
 fn full_in_steady_state(study: &Study<'_>) -> Option<Claim> {
     let (vegas, rate) =
-        (study.steady(VEGAS, "throughput_percent")?, study.steady(RATE, "throughput_percent")?);
+        (study.steady(VEGAS, "throughput_percent")?, study.steady(SSCOP_RATE, "throughput_percent")?);
     let holds = vegas.iter().chain(&rate).all(|used| *used >= 98.0);
-    let evidence = format!("{RATE}: {} %; {VEGAS}: {} %", list(&rate, 1), list(&vegas, 1));
+    let evidence = format!("{SSCOP_RATE}: {} %; {VEGAS}: {} %", list(&rate, 1), list(&vegas, 1));
     let text = "In the steady part of each phase both use at least 98 % of the bottleneck";
     claim("ours-2", text, holds, evidence)
 }
 
 fn the_queue_recovers(study: &Study<'_>) -> Option<Claim> {
-    let recovery = study.get(OURS, RATE, "queue_recovery_s", &[])?;
+    let recovery = study.get(OURS_TABLE_2, SSCOP_RATE, "queue_recovery_s", &[])?;
     let evidence = format!("{recovery:.3} s after the drop it is below 30 PDUs for good");
     let text = "After the drop to 50 Mbit/s the queue recovers within half a second";
     claim("ours-3", text, recovery < 0.5, evidence)
 }
 
 fn nothing_is_lost_in_steady_state(study: &Study<'_>) -> Option<Claim> {
-    let losses = study.steady(RATE, "losses_pdus")?;
-    let all = study.get(OURS, RATE, "losses_pdus", &[])?;
+    let losses = study.steady(SSCOP_RATE, "losses_pdus")?;
+    let all = study.get(OURS_TABLE_2, SSCOP_RATE, "losses_pdus", &[])?;
     let evidence = format!("{} in the phases, {all:.0} in the whole run", list(&losses, 0));
     let text = "No PDU is lost in steady state";
     claim("ours-4", text, losses.iter().all(|lost| *lost == 0.0), evidence)
@@ -280,7 +295,7 @@ fn nothing_is_lost_in_steady_state(study: &Study<'_>) -> Option<Claim> {
 
 fn long_links_need_time(study: &Study<'_>) -> Option<Claim> {
     let get = |metric| {
-        study.get("ours/30-s", RATE, metric, &[("link_ms", json!("5")), ("phase", json!("last-third"))])
+        study.get("ours/30-s", SSCOP_RATE, metric, &[("link_ms", json!("5")), ("phase", json!("last-third"))])
     };
     let (index, used, losses) = (get("fairness_index")?, get("throughput_percent")?, get("losses_pdus")?);
     let evidence = format!("in the last 10 s {used:.1} %, {index:.4}, {losses:.0} losses");
@@ -291,7 +306,7 @@ fn long_links_need_time(study: &Study<'_>) -> Option<Claim> {
 fn draining_helps_late_starters(study: &Study<'_>) -> Option<Claim> {
     let index =
         |scheme| study.get("ours/late-start", scheme, "fairness_index", &[("phase", json!("last-third"))]);
-    let (without, with) = (index(RATE)?, index("sscop-rate-drain")?);
+    let (without, with) = (index(SSCOP_RATE)?, index("sscop-rate-drain")?);
     let evidence = format!("index of the last third {with:.3} with the drain, {without:.3} without");
     let text = "A drain of the queue now and then gives a source that starts late no more than its share";
     claim("ours-6", text, with > without && with >= 0.97, evidence)
@@ -327,38 +342,44 @@ mod tests {
         Results { experiments: merged, ..results }
     }
 
-    fn steady(metric: &'static str, scheme: &'static str, values: [f64; 3]) -> Vec<Row5> {
-        STEADY.iter().zip(values).map(|(phase, value)| (OURS, scheme, metric, Some(*phase), value)).collect()
+    fn steady(metric: &'static str, scheme: &'static str, values: [f64; 3]) -> Vec<TestRow> {
+        STEADY
+            .iter()
+            .zip(values)
+            .map(|(phase, value)| (OURS_TABLE_2, scheme, metric, Some(*phase), value))
+            .collect()
     }
 
-    type Row5 = (&'static str, &'static str, &'static str, Option<&'static str>, f64);
+    type TestRow = (&'static str, &'static str, &'static str, Option<&'static str>, f64);
 
-    fn holds(rows: &[Row5], id: &str) -> Option<bool> {
+    fn holds(rows: &[TestRow], id: &str) -> Option<bool> {
         claims(&results(rows)).into_iter().find(|claim| claim.id == id).map(|claim| claim.holds())
     }
 
     /// Returns rows of an experiment with several schemes.
-    fn variants(metric: &'static str, values: &[(&'static str, f64)]) -> Vec<Row5> {
+    fn variants(metric: &'static str, values: &[(&'static str, f64)]) -> Vec<TestRow> {
         values.iter().map(|&(scheme, value)| ("ours/variants", scheme, metric, None, value)).collect()
     }
 
     /// Asserts that a claim holds for the first value and fails for the second.
-    fn decides(id: &str, rows: impl Fn(f64) -> Vec<Row5>, good: f64, bad: f64) {
+    fn decides(id: &str, rows: impl Fn(f64) -> Vec<TestRow>, good: f64, bad: f64) {
         assert_eq!((holds(&rows(good), id), holds(&rows(bad), id)), (Some(true), Some(false)), "{id}");
     }
 
     /// Each claim holds for values that confirm it, fails when one of them changes, and is left out without them.
     #[test]
     fn claims_can_fail() {
-        let overall = |scheme, metric, value| (TABLE, scheme, metric, None, value);
+        let overall = |scheme, metric, value| (TABLE_2, scheme, metric, None, value);
         let cells = |sscop| {
             let row = |scheme, value| ("ours/cells", scheme, "goodput_percent", None, value);
             vec![row("sscop-rate-cells", sscop), row("tcp-vegas-cells", 79.0)]
         };
         decides("1a", cells, 86.0, 78.0);
         let pairs = |index| {
-            let mut rows =
-                vec![overall(RATE, "throughput_percent", 98.8), overall(RATE, "fairness_index", 0.986)];
+            let mut rows = vec![
+                overall(SSCOP_RATE, "throughput_percent", 98.8),
+                overall(SSCOP_RATE, "fairness_index", 0.986),
+            ];
             rows.extend(variants("throughput_percent", &[("sscop-rate-packet-pair", 95.5)]));
             rows.extend(variants("fairness_index", &[("sscop-rate-packet-pair", index)]));
             rows
@@ -369,28 +390,31 @@ mod tests {
         };
         decides("4.3a", polls, 97.0, 60.0);
         let throughput = |vegas| {
-            vec![overall(RATE, "throughput_percent", 98.8), overall(VEGAS, "throughput_percent", vegas)]
+            vec![overall(SSCOP_RATE, "throughput_percent", 98.8), overall(VEGAS, "throughput_percent", vegas)]
         };
         decides("6.2b", throughput, 98.5, 97.0);
-        let fairness =
-            |vegas| vec![overall(RATE, "fairness_index", 0.99), overall(VEGAS, "fairness_index", vegas)];
+        let fairness = |vegas| {
+            vec![overall(SSCOP_RATE, "fairness_index", 0.99), overall(VEGAS, "fairness_index", vegas)]
+        };
         decides("6.2e", fairness, 0.95, 0.995);
         let empties = |least| {
-            let row = |phase, value| (OURS, RATE, "queue_min_pdus", Some(phase), value);
+            let row = |phase, value| (OURS_TABLE_2, SSCOP_RATE, "queue_min_pdus", Some(phase), value);
             vec![row("steady-100", 5.0), row("second-2", 3.0), row("second-3", least)]
         };
         decides("6.2f", empties, 1.0, 0.0);
-        decides("6.2g", |last| steady("queue_mean_pdus", RATE, [18.0, 19.0, last]), 22.0, 40.0);
+        decides("6.2g", |last| steady("queue_mean_pdus", SSCOP_RATE, [18.0, 19.0, last]), 22.0, 40.0);
         let room = |losses| {
-            let mut rows = steady("queue_max_pdus", RATE, [30.0, 30.0, 30.0]);
-            rows.push((OURS, RATE, "queue_max_pdus", Some("second-2"), 100.0));
-            rows.push((OURS, RATE, "losses_pdus", None, losses));
+            let mut rows = steady("queue_max_pdus", SSCOP_RATE, [30.0, 30.0, 30.0]);
+            rows.push((OURS_TABLE_2, SSCOP_RATE, "queue_max_pdus", Some("second-2"), 100.0));
+            rows.push((OURS_TABLE_2, SSCOP_RATE, "losses_pdus", None, losses));
             rows
         };
         decides("6.2h", room, 0.0, 80.0);
         let credit = |used| {
-            let mut rows =
-                vec![overall(RATE, "throughput_percent", 99.0), overall(RATE, "fairness_index", 0.99)];
+            let mut rows = vec![
+                overall(SSCOP_RATE, "throughput_percent", 99.0),
+                overall(SSCOP_RATE, "fairness_index", 0.99),
+            ];
             for scheme in [
                 "sscop-credit-32",
                 "sscop-credit-64",
@@ -406,7 +430,7 @@ mod tests {
         decides("7a", credit, 96.0, 99.5);
         let phases = |vegas| {
             let rows = [
-                steady("fairness_index", RATE, [0.995, 0.999, 0.991]),
+                steady("fairness_index", SSCOP_RATE, [0.995, 0.999, 0.991]),
                 steady("fairness_index", VEGAS, [0.94, 0.97, vegas]),
             ];
             rows.concat()
@@ -414,23 +438,28 @@ mod tests {
         decides("ours-1", phases, 0.98, 0.995);
         let full = |last| {
             let rows = [
-                steady("throughput_percent", RATE, [99.0, 98.0, 99.0]),
+                steady("throughput_percent", SSCOP_RATE, [99.0, 98.0, 99.0]),
                 steady("throughput_percent", VEGAS, [99.0, 99.0, last]),
             ];
             rows.concat()
         };
         decides("ours-2", full, 98.5, 97.9);
-        decides("ours-3", |after| vec![(OURS, RATE, "queue_recovery_s", None, after)], 0.2, 0.9);
+        decides(
+            "ours-3",
+            |after| vec![(OURS_TABLE_2, SSCOP_RATE, "queue_recovery_s", None, after)],
+            0.2,
+            0.9,
+        );
         let losses = |last| {
-            let mut rows = steady("losses_pdus", RATE, [0.0, 0.0, last]);
-            rows.push((OURS, RATE, "losses_pdus", None, 80.0));
+            let mut rows = steady("losses_pdus", SSCOP_RATE, [0.0, 0.0, last]);
+            rows.push((OURS_TABLE_2, SSCOP_RATE, "losses_pdus", None, 80.0));
             rows
         };
         decides("ours-4", losses, 0.0, 0.1);
         let late = |with| {
             let row =
                 |scheme, value| ("ours/late-start", scheme, "fairness_index", Some("last-third"), value);
-            vec![row(RATE, 0.9), row("sscop-rate-drain", with)]
+            vec![row(SSCOP_RATE, 0.9), row("sscop-rate-drain", with)]
         };
         decides("ours-6", late, 0.99, 0.95);
         assert_eq!(claims(&results(&[])), []);
@@ -440,7 +469,7 @@ mod tests {
     #[test]
     fn table_2_is_judged_by_its_digits() {
         for (scheme, id, printed, near, far) in
-            [(RATE, "6.2c", 0.998, 0.9976, 0.9974), (VEGAS, "6.2d", 0.984, 0.9844, 0.943)]
+            [(SSCOP_RATE, "6.2c", 0.998, 0.9976, 0.9974), (VEGAS, "6.2d", 0.984, 0.9844, 0.943)]
         {
             let verdict = |index: f64| {
                 let row = |metric: &str, value: f64, printed: f64| {
@@ -448,7 +477,7 @@ mod tests {
                     Row::new(cell, Some(&[value]))
                 };
                 let rows = vec![row("throughput_percent", 98.6, 99.0), row("fairness_index", index, printed)];
-                let of = ExperimentResults { id: TABLE.to_owned(), title: String::new(), rows };
+                let of = ExperimentResults { id: TABLE_2.to_owned(), title: String::new(), rows };
                 let results =
                     Results { paper: "chen99", complete: true, experiments: vec![of], claims: Vec::new() };
                 claims(&results).into_iter().find(|claim| claim.id == id).map(|claim| claim.verdict)
@@ -463,9 +492,9 @@ mod tests {
     #[test]
     fn claims_of_the_paper_have_their_sections() {
         let rows = [
-            (TABLE, RATE, "fairness_index", None, 0.99),
-            (TABLE, VEGAS, "fairness_index", None, 0.95),
-            (OURS, RATE, "queue_recovery_s", None, 0.2),
+            (TABLE_2, SSCOP_RATE, "fairness_index", None, 0.99),
+            (TABLE_2, VEGAS, "fairness_index", None, 0.95),
+            (OURS_TABLE_2, SSCOP_RATE, "queue_recovery_s", None, 0.2),
         ];
         let claims = claims(&results(&rows));
         let shown: Vec<(&str, &str, bool)> =
@@ -477,7 +506,7 @@ mod tests {
     fn windows_and_long_runs_are_identified_by_their_keys() {
         let of_sources = |metric: &str, values: [f64; 5]| -> Vec<Row> {
             let rows = (1..).zip(values).map(|(source, value)| {
-                let cell = Cell::ours(RATE, metric).with("phase", STEADY[1]).with("source", source);
+                let cell = Cell::ours(SSCOP_RATE, metric).with("phase", STEADY[1]).with("source", source);
                 Row::new(cell, Some(&[value]))
             });
             rows.collect()
@@ -489,18 +518,19 @@ mod tests {
         let holds = |results: &Results, id: &str| {
             claims(results).into_iter().find(|claim| claim.id == id).map(|claim| claim.holds())
         };
-        let window = |last| results(OURS, of_sources("window_mean_pdus", [200.0, 160.0, 120.0, 80.0, last]));
+        let window =
+            |last| results(OURS_TABLE_2, of_sources("window_mean_pdus", [200.0, 160.0, 120.0, 80.0, last]));
         assert_eq!((holds(&window(40.0), "6.2a"), holds(&window(79.0), "6.2a")), (Some(true), Some(false)));
         let polls = |each| {
             let mut rows = of_sources("rate_mean_mbps", [each; 5]);
-            let cell = Cell::ours(RATE, "throughput_percent").with("phase", STEADY[1]);
+            let cell = Cell::ours(SSCOP_RATE, "throughput_percent").with("phase", STEADY[1]);
             rows.push(Row::new(cell, Some(&[100.0])));
-            results(OURS, rows)
+            results(OURS_TABLE_2, rows)
         };
         assert_eq!((holds(&polls(9.9), "4.3b"), holds(&polls(9.7), "4.3b")), (Some(true), Some(false)));
         let long = |index: f64| {
             let row = |metric: &str, value: f64| {
-                let cell = Cell::ours(RATE, metric).with("link_ms", "5").with("phase", "last-third");
+                let cell = Cell::ours(SSCOP_RATE, metric).with("link_ms", "5").with("phase", "last-third");
                 Row::new(cell, Some(&[value]))
             };
             let rows =

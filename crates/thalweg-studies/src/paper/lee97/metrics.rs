@@ -1,4 +1,4 @@
-//! Throughput efficiency, and its optimum.
+//! Throughput efficiency, and the parameters that maximise it.
 //!
 //! Efficiency is the in-order goodput over the maximum of two nodes without losses and without reports: one packet per
 //! processing time (121.2 us), as transmission takes less and overlaps. (The paper's term is "throughput with no
@@ -13,18 +13,18 @@ use thalweg_sim::RunResult;
 
 pub const EFFICIENCY: &str = "efficiency";
 
-/// Maximum distance from the largest efficiency, for every loss, with which a window counts as sufficient.
-const ENOUGH: f64 = 0.001;
+/// Maximum efficiency that a sufficient window loses against the best window, at every loss rate.
+const MAX_SHORTFALL: f64 = 0.001;
 
-/// Loss that separates "low" and "high" error rates.
-const LOW: f64 = 1e-4;
-const HIGH: f64 = 0.1;
+/// Loss rates of the runs for the paper's "low" and "high" error rates.
+const LOW_LOSS: f64 = 1e-4;
+const HIGH_LOSS: f64 = 0.1;
 
 /// Returns the efficiency of every case.
 pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     let of = |case: &CaseRuns<'_>| {
         let scheme = text(case, "scheme").unwrap_or_default();
-        // The duration of a run is no key of its result.
+        // The duration of a run does not identify its result.
         let keys = case.keys().iter().filter(|(key, _)| !["scheme", "seconds"].contains(&key.as_str()));
         let cell = keys
             .fold(Cell::ours(scheme, EFFICIENCY), |cell, (key, value)| cell.with(name(key), value.clone()));
@@ -39,7 +39,7 @@ pub fn efficiencies(runs: &Runs<'_>) -> Vec<Measured> {
     cells
 }
 
-/// Results use one key for random and bursty losses; the figure tells them apart.
+/// Returns the key in results: random and bursty losses share one, as each has its own figure.
 fn name(key: &str) -> &str {
     if key == "bursty_loss" { "loss" } else { key }
 }
@@ -54,7 +54,7 @@ fn efficiency(case: &CaseRuns<'_>) -> Vec<f64> {
     case.results.iter().filter_map(of).collect()
 }
 
-/// Returns our value of a published optimum.
+/// Returns the measured counterpart of a published optimum.
 pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
     match cell.metric.as_str() {
         // The paper's curves have points every 10 ms.
@@ -68,42 +68,45 @@ pub fn optimum(cell: &Cell, runs: &Runs<'_>) -> Option<f64> {
             best(runs, "T_error_ms", |case| number(case, "T_normal_ms") == Some(40.0), |_| true)
         }
         "optimal_timer_poll_ms" => {
-            let loss = if cell.text("error_rate") == Some("low") { LOW } else { HIGH };
-            let is_it = |case: &CaseRuns<'_>| {
+            let loss = if cell.text("error_rate") == Some("low") { LOW_LOSS } else { HIGH_LOSS };
+            let is_selected = |case: &CaseRuns<'_>| {
                 text(case, "scheme") == Some("sscop")
                     && (number(case, "loss").or_else(|| number(case, "bursty_loss"))) == Some(loss)
             };
-            best(runs, "timer_poll_ms", is_it, |_| true)
+            best(runs, "timer_poll_ms", is_selected, |_| true)
         }
-        "window_for_maximum_efficiency_packets" => enough(runs),
+        "window_for_maximum_efficiency_packets" => sufficient_window(runs),
         _ => None,
     }
 }
 
-/// Returns the value of a key with the largest efficiency, among the selected cases.
+/// Returns the value of `key` with the largest efficiency, among the selected cases and the values on the grid.
 fn best(
     runs: &Runs<'_>,
     key: &str,
-    is_it: impl Fn(&CaseRuns<'_>) -> bool,
-    counts: impl Fn(f64) -> bool,
+    is_selected: impl Fn(&CaseRuns<'_>) -> bool,
+    is_on_grid: impl Fn(f64) -> bool,
 ) -> Option<f64> {
-    let points = runs.cases.iter().filter(|case| is_it(case));
+    let points = runs.cases.iter().filter(|case| is_selected(case));
     let points = points.filter_map(|case| Some((number(case, key)?, mean(&efficiency(case))?)));
-    let best = points.filter(|(value, _)| counts(*value)).max_by(|a, b| a.1.total_cmp(&b.1));
+    let best = points.filter(|(value, _)| is_on_grid(*value)).max_by(|a, b| a.1.total_cmp(&b.1));
     best.map(|(value, _)| value)
 }
 
-/// Returns the smallest window with which every loss reaches almost the largest efficiency of any window.
-fn enough(runs: &Runs<'_>) -> Option<f64> {
+/// Returns the smallest window within [`MAX_SHORTFALL`] of the best window, at every loss rate.
+fn sufficient_window(runs: &Runs<'_>) -> Option<f64> {
     let points: Vec<(f64, f64, f64)> = runs
         .cases
         .iter()
         .filter_map(|case| Some((number(case, "window")?, number(case, "loss")?, mean(&efficiency(case))?)))
         .collect();
-    let most =
+    let max_efficiency =
         |loss: f64| points.iter().filter(|point| point.1 == loss).map(|point| point.2).fold(0.0, f64::max);
     let suffices = |window: f64| {
-        points.iter().filter(|point| point.0 == window).all(|point| point.2 >= most(point.1) - ENOUGH)
+        points
+            .iter()
+            .filter(|point| point.0 == window)
+            .all(|point| point.2 >= max_efficiency(point.1) - MAX_SHORTFALL)
     };
     let mut windows: Vec<f64> = points.iter().map(|point| point.0).collect();
     windows.sort_by(f64::total_cmp);
