@@ -52,7 +52,7 @@ impl Default for DualPi2Config {
 /// rate.
 ///
 /// Once `k p'` reaches one, the line is overloaded: packets of both queues are dropped with probability `p'` squared,
-/// whether ECN-capable or not (section 4.2.2 and appendix A.2).
+/// whether ECN-capable or not (section 4.2.3 and appendix A.2).
 ///
 /// Signals are spread evenly, not drawn (`recur` of the appendix). Urgent packets leave before all others and get no
 /// signals.
