@@ -70,7 +70,7 @@ impl Verdict {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Holds => "holds",
-            Self::DoesNot => "does not",
+            Self::DoesNot => "does not hold",
             Self::NotDecided => "not decided",
             Self::NotEvaluated => "not evaluated",
         }

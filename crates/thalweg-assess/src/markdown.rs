@@ -97,10 +97,10 @@ fn strong(verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot { format!("**{}**", verdict.words()) } else { verdict.words().to_owned() }
 }
 
-/// Highlights a line with the verdict "does not".
+/// Highlights a line with the verdict "does not hold".
 fn marked(line: &str, verdict: Verdict) -> String {
     if verdict == Verdict::DoesNot {
-        line.replacen(": does not", ": **does not**", 1)
+        line.replacen(": does not hold", ": **does not hold**", 1)
     } else {
         line.to_owned()
     }
@@ -134,8 +134,8 @@ pub fn comparison(documents: &[Document]) -> String {
         );
     }
     text.push_str(
-        "\n## Points beyond the margin\n\nOf each claim the number of points at which it does not hold, of all of its points; where some are neither \
-         within nor beyond, they are left out of both.\n",
+        "\n## Points beyond the margin\n\nOf each claim the number of points beyond the margin, of all of its points; undecided points are not counted as \
+         beyond.\n",
     );
     head(&mut text, "claim");
     for (number, (section, experiment, claim)) in first.claims().enumerate() {
@@ -181,7 +181,7 @@ pub fn comparison(documents: &[Document]) -> String {
 
 fn frame_of_all(document: &Document) -> String {
     let (first, count) = document.seeds;
-    let quick = if document.quick { " A first look (--quick): few points and seeds." } else { "" };
+    let quick = if document.quick { " Quick assessment (--quick): few points and seeds." } else { "" };
     format!(
         "Simulation by thalweg {}: {} points under {count} seeds from {first} on, with each scheme and with {} in its place under the same random \
          numbers.{quick}",

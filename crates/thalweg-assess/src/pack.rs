@@ -98,10 +98,10 @@ impl Pack {
             return Err(format!("`{name}`: `references` needs a scheme, such as \"cubic\""));
         }
         if pack.replications == 0 || pack.quick.replications == 0 || pack.quick.points == 0 {
-            return Err(format!("`{name}`: there must be a run and a point at least"));
+            return Err(format!("`{name}`: `replications` and `points` must be at least 1"));
         }
         if pack.replications.max(pack.quick.replications) > MAX_REPS {
-            return Err(format!("`{name}`: {MAX_REPS} replications are the most"));
+            return Err(format!("`{name}`: at most {MAX_REPS} replications are possible"));
         }
         for section in &pack.sections {
             if section.experiments.is_empty() == section.not_evaluated.is_none() {

@@ -78,14 +78,14 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     if claim.verdict == Verdict::NotEvaluated {
         return text + ": no point has a result that could be compared";
     }
-    text.push_str(&format!(", within at {within} of {}", counted(total as u64, "point")));
+    text.push_str(&format!(", {within} of {} within the margin", counted(total as u64, "point")));
     let beyond = claim.count(Outcome::DoesNot);
     if beyond > 0 {
-        text.push_str(&format!(", beyond at {beyond}"));
+        text.push_str(&format!(", {beyond} beyond"));
     }
     let missing = claim.count(Outcome::NoResult);
     if missing > 0 {
-        text.push_str(&format!(", without a result at {missing}"));
+        text.push_str(&format!(", {missing} without a result"));
     }
     if let Some(worst) = claim.worst().filter(|_| within < total) {
         text.push_str(&format!("; worst {}", distance(claim, worst, style)));
@@ -156,7 +156,7 @@ pub(crate) fn frame(document: &Document) -> String {
     let others: Vec<&str> =
         document.references.iter().map(String::as_str).filter(|other| *other != document.scheme).collect();
     let quick = if document.quick {
-        " A first look (--quick): few points and seeds, with many undecided claims."
+        " Quick assessment (--quick): few points and seeds, with many undecided claims."
     } else {
         ""
     };
@@ -189,14 +189,14 @@ pub(crate) fn unlike(document: &Document) -> Option<String> {
 }
 
 /// Sentence on the tests.
-pub(crate) const TESTS: &str = "A claim holds if at every point a one-sided paired t-test at 5 % says that the mean is within the margin; it \
-    does not if at some point one says that it is beyond, corrected for the number of points (Bonferroni). Both are corrected for the number \
-    of claims (Holm). All else is not decided at this number of runs. Intervals cover 95 % by themselves.";
+pub(crate) const TESTS: &str = "A claim holds if at every point a one-sided paired t-test at 5 % shows the mean within the margin; it \
+    does not hold if at some point one shows it beyond, corrected for the number of points (Bonferroni). Both are corrected for the number \
+    of claims (Holm). Other claims are not decided at this number of runs. Intervals cover 95 % each, uncorrected.";
 
 /// Returns the sentence on router support that the scheme needs and does not have here.
 pub(crate) fn routers(needs: &str) -> String {
     format!(
-        "It listens to messages that routers of the Internet do not send (`{needs}`): everything here is without them, as it would be there."
+        "The scheme relies on messages that Internet routers do not send (`{needs}`): all results here are without them."
     )
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn routers(needs: &str) -> String {
 pub(crate) fn evidence(document: &Document) -> String {
     format!(
         "Evidence: simulation, packet by packet, by thalweg {}. {}\n\n{TESTS} Assumptions: hosts that answer at once, one bottleneck, \
-         routers that send no messages to sources; each scenario says the rest. The same call gives the same bytes on every machine.",
+         routers that send no messages to sources; the scenario files define the rest. The same call gives the same bytes on every machine.",
         document.tool_version,
         frame(document)
     )

@@ -27,8 +27,8 @@ title = "Harm"
 sweep = "beside.sweep.toml"
 title = "Beside CUBIC"
 claim = [
-    { text = "CUBIC has what it has beside itself", of = ["other"], measure = "goodput_bps", margin = "goodput" },
-    { text = "Nobody starves", of = ["tested", "other"], measure = "least_share", margin = "starved" },
+    { text = "CUBIC's goodput is no lower than beside CUBIC", of = ["other"], measure = "goodput_bps", margin = "goodput" },
+    { text = "No flow starves", of = ["tested", "other"], measure = "least_share", margin = "starved" },
 ]
 
 [[section]]
@@ -212,7 +212,7 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     assert_eq!(used.points.len(), 1, "`only` keeps one point");
     let text = markdown(&greedy);
     for part in [
-        "**does not**",
+        "**does not hold**",
         "| `goodput` | Goodput of others | at most 20 % and 1 kbit/s lower |",
         "Not evaluated because it is a test.",
     ] {
@@ -222,8 +222,8 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let xml = junit(&greedy);
     assert!(xml.contains("failures=\"2\"") && xml.matches("<failure ").count() == 2, "{xml}");
     let both = comparison(&[cubic, greedy]);
-    assert!(both.contains("| 1 Harm | holds | **does not** |"), "{both}");
-    assert!(both.contains("not \"CUBIC has what it has beside itself\""), "{both}");
+    assert!(both.contains("| 1 Harm | holds | **does not hold** |"), "{both}");
+    assert!(both.contains("not \"CUBIC's goodput is no lower than beside CUBIC\""), "{both}");
 }
 
 #[test]
