@@ -152,45 +152,45 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "recovery",
         OLD,
-        "The transport of its time goes back to what is missing: selective acknowledgement came later (RFC 2018).",
+        "Its transport predates selective acknowledgement (RFC 2018) and retransmits by go-back-N.",
     ),
     Reason::new("recovery", &["seif"], "The thesis repairs one packet at a time."),
     Reason::new(
         "rack",
         &["bbr"],
-        "The draft assumes RACK-TLP (RFC 8985) and its undo, with tail loss probes, and undone reductions if a packet was only late.",
+        "The draft assumes RACK-TLP (RFC 8985), with tail loss probes, and undoes reductions after spurious retransmissions.",
     ),
     Reason::new("rack", &["prague"], "The draft requires time-based loss detection (section 2.3.3)."),
     Reason::new(
         "rack",
         &["copa", "thalweg"],
-        "It reacts little to a single loss; a late packet must not count as lost.",
+        "It reacts little to a single loss; a reordered packet must not count as lost.",
     ),
     Reason::new(
         "rack",
         &["ledbat-plus-plus"],
-        "Half of its acknowledgements may be lost: without tail probes a window of two packets waits for a time-out each time.",
+        "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission timeout each time.",
     ),
     Reason::new("verify-acks", &["thalweg"], "Its live senders do this; TCP trusts its receivers.")
         .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
-    Reason::new("nagle", &["source-quench"], "RFC 896 has both."),
+    Reason::new("nagle", &["source-quench"], "RFC 896 specifies both."),
     Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
     Reason::new(
         "idle-restart",
         &["bbr", "thalweg"],
-        "It continues at its estimated rate, and has no window to restart.",
+        "It continues at its estimated rate and has no window to restart.",
     )
     .inherent(),
     Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
     Reason::new("initial-window", &["thalweg"], "It paces its first window over a round trip."),
     Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
-    Reason::new("initial-window", &["vegas"], "As in its paper, which starts slowly."),
+    Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
     Reason::new("initial-window", &["ledbat-plus-plus"], "The draft starts with two packets."),
     Reason::new(
         "segment",
         &["udp", "sscop", "sscop-rate", "sscop-rate-literal", "sstp"],
-        "With its own headers a packet has 1500 bytes, as one of a window scheme has.",
+        "With its own headers a packet has 1500 bytes, like a packet of a window scheme.",
     )
     .inherent(),
     Reason::new("segment", &[], "As in its paper."),
@@ -229,8 +229,9 @@ fn differing() -> Vec<Shared> {
 
 /// Formats all options whose default differs by scheme as Markdown.
 pub fn defaults_reference() -> String {
-    let mut out =
-        String::from("| option | default | of | because | levelled |\n| --- | --- | --- | --- | --- |\n");
+    let mut out = String::from(
+        "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
+    );
     let words = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
     for Shared { key, common, others } in differing() {
         let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, words(common));
