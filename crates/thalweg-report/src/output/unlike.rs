@@ -43,11 +43,11 @@ pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
     }
     remedies.extend(named.iter().map(|[scheme, with]| format!("{with} in place of {scheme}")));
     let level = match remedies.is_empty() {
-        true => " No value is one that all of them can have.".to_owned(),
-        false => format!(" The same for all: {}", remedies.join(", ")),
+        true => " No value is valid for all of them.".to_owned(),
+        false => format!(" To equalise: {}", remedies.join(", ")),
     };
     Some(format!(
-        "NOT LIKE FOR LIKE: by default the schemes also differ in {}. Every difference below is one of this too.{level}",
+        "NOT LIKE FOR LIKE: by default the schemes also differ in {}. The results below include the effect of this.{level}",
         options.join("; ")
     ))
 }
@@ -96,14 +96,12 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with(
-                "The same for all: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"
-            ),
+            text.ends_with("To equalise: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"),
             "{text}"
         );
         let text = unlike_warning(&all[..1], Remedy::SweepFile).unwrap();
         assert!(
-            text.ends_with("The same for all: set = [\"defaults.scheme.rack=true\"] in the sweep file"),
+            text.ends_with("To equalise: set = [\"defaults.scheme.rack=true\"] in the sweep file"),
             "{text}"
         );
     }

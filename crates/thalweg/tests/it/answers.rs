@@ -205,7 +205,7 @@ fn defaults_that_differ_are_named_first_and_can_be_levelled() {
         (flat.find("NOT LIKE FOR LIKE").unwrap(), flat.find("in goodput").or(flat.find("carried most")));
     assert!(warning < verdict.unwrap(), "{text}");
     assert!(flat.contains("differ in rack (false: cubic, true: bbr)."), "{text}");
-    assert!(flat.contains("The same for all: --set defaults.scheme.rack=true"), "{text}");
+    assert!(flat.contains("To equalise: --set defaults.scheme.rack=true"), "{text}");
     let json = |more: &[&str]| -> Value {
         let arguments = [&compare[..], &["--json"], more].concat();
         serde_json::from_str(&stdout_text(&thalweg(&place, &arguments))).unwrap()
@@ -222,7 +222,7 @@ fn defaults_that_differ_are_named_first_and_can_be_levelled() {
     // An option that not all schemes have is overridden by the scheme's name.
     let call = ["compare", "own.toml", "--schemes", "cubic,vegas"];
     let flat = stdout_text(&thalweg(&place, &call)).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("The same for all: vegas:initial-window=10pkt in place of vegas"), "{flat}");
+    assert!(flat.contains("To equalise: vegas:initial-window=10pkt in place of vegas"), "{flat}");
     let call = ["compare", "own.toml", "--schemes", "cubic,vegas:initial-window=10pkt"];
     assert!(!stdout_text(&thalweg(&place, &call)).contains("LIKE FOR LIKE"));
 }
