@@ -201,15 +201,15 @@ impl BreachKind {
         match self {
             Self::Panicked => "panicked",
             Self::Raised => "raised an exception",
-            Self::WindowNotANumber => "answered with a window that is not a number",
-            Self::WindowTooSmall => "answered with a window below one segment",
-            Self::WindowTooLarge => "answered with a window beyond 2^30 segments",
-            Self::NoRate => "answered with a pacing rate of zero, which is no rate: `None` does not pace",
-            Self::NoBurst => "answered with a burst of no segments",
-            Self::TimeoutPast => "asked to be polled at a time that is over",
-            Self::NeverIdle => "wanted something done without end at one instant",
-            Self::DeliveredMore => "delivered more bytes than came",
-            Self::PduSize => "sent a PDU without bytes, or with more than the path takes",
+            Self::WindowNotANumber => "returned a window that is not a number",
+            Self::WindowTooSmall => "returned a window below one segment",
+            Self::WindowTooLarge => "returned a window above 2^30 segments",
+            Self::NoRate => "returned a pacing rate of zero; `None` disables pacing",
+            Self::NoBurst => "returned a burst of zero segments",
+            Self::TimeoutPast => "returned a timeout in the past",
+            Self::NeverIdle => "requested actions without end at one instant",
+            Self::DeliveredMore => "delivered more bytes than it received",
+            Self::PduSize => "sent an empty PDU, or one above the path's maximum size",
         }
     }
 }

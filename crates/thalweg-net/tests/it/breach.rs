@@ -62,7 +62,7 @@ fn a_peer_learns_at_once_of_a_failed_flow() {
     let Some(Closed::Failed(Failure::Breach(why))) = &pair.ends[0].closed else {
         panic!("{:?}", pair.ends[0].closed)
     };
-    assert_eq!(why.to_string(), "the controller `broken` answered with a window that is not a number");
+    assert_eq!(why.to_string(), "the controller `broken` returned a window that is not a number");
     while pair.ends[1].closed.is_none() && pair.step() {}
     assert!(pair.now <= failed + Duration::from_millis(20), "after {}", pair.now.since(failed));
     assert!(matches!(pair.ends[1].closed, Some(Closed::Peer { code: code::FAILED, .. })));

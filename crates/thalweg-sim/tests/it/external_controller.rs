@@ -215,15 +215,15 @@ impl ConfigureController for BrokenConfig {
 fn a_contract_violation_of_a_controller_ends_the_run_and_names_it() {
     type Answer = fn() -> Decision;
     let broken: [(Answer, &str); 7] = [
-        (|| Decision::window(f64::NAN), "answered with a window that is not a number"),
-        (|| Decision::window(0.0), "answered with a window below one segment"),
-        (|| Decision::window(-f64::INFINITY), "answered with a window below one segment"),
-        (|| Decision::window(1e18), "answered with a window beyond 2^30 segments"),
+        (|| Decision::window(f64::NAN), "returned a window that is not a number"),
+        (|| Decision::window(0.0), "returned a window below one segment"),
+        (|| Decision::window(-f64::INFINITY), "returned a window below one segment"),
+        (|| Decision::window(1e18), "returned a window above 2^30 segments"),
         (
             || Decision { pacing_rate: Some(Rate::ZERO), ..Decision::window(4.0) },
-            "answered with a pacing rate of zero, which is no rate: `None` does not pace",
+            "returned a pacing rate of zero; `None` disables pacing",
         ),
-        (|| Decision { burst: 0, ..Decision::window(4.0) }, "answered with a burst of no segments"),
+        (|| Decision { burst: 0, ..Decision::window(4.0) }, "returned a burst of zero segments"),
         (|| panic!("a test's controller"), "panicked"),
     ];
     for (then, what) in broken {

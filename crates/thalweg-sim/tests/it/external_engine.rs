@@ -220,9 +220,9 @@ fn contract_violations_of_engines_are_reported_with_name_and_time() {
         (Fault::PanicWhenMade, 0, "panicked"),
         // The third packet leaves after 20 ms.
         (Fault::PanicAtData, 25, "panicked"),
-        (Fault::TimeoutPast, 20, "asked to be polled at a time that is over"),
-        (Fault::Endless, 20, "wanted something done without end at one instant"),
-        (Fault::DeliverMore, 5, "delivered more bytes than came"),
+        (Fault::TimeoutPast, 20, "returned a timeout in the past"),
+        (Fault::Endless, 20, "requested actions without end at one instant"),
+        (Fault::DeliverMore, 5, "delivered more bytes than it received"),
     ] {
         let (of, at, message) = blamed(fault);
         assert_eq!((of.as_str(), at), ("flow", millis), "{fault:?}");
