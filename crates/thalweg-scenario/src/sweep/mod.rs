@@ -169,7 +169,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     }
     if let (Some(reps), Some(_)) = (&keys.reps, &keys.until) {
         report
-            .error("sweep.value", reps.span, "`reps` and `until` do not go together")
+            .error("sweep.value", reps.span, "`reps` and `until` are mutually exclusive")
             .help("set one of them");
     }
     if let (Some(most), None) = (&keys.max_reps, &keys.until) {
@@ -179,9 +179,9 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     }
     for count in [&keys.reps, &keys.max_reps].into_iter().flatten() {
         if count.value == 0 {
-            report.error("sweep.value", count.span, "there must be a run at least");
+            report.error("sweep.value", count.span, "the number of replications must be at least 1");
         } else if count.value > MAX_REPS {
-            report.error("sweep.value", count.span, format!("{MAX_REPS} replications are the most"));
+            report.error("sweep.value", count.span, format!("at most {MAX_REPS} replications are possible"));
         }
     }
     let placed = |span: Span, text: &str| Placed { text: text.to_owned(), place: bytes(span) };
@@ -312,9 +312,9 @@ warmup = "0 s"
             ("scenario = \"x\"\n[grid]\na = [1]\n[random]\npoints = 1\na = [2]", 6, "varied twice"),
             ("scenario = \"x\"\n[[list]]\na = 1\n[[list]]\nb = 1", 4, "has no `a`"),
             ("scenario = \"x\"\nschemes = [\"a\", \"a\"]", 2, "given twice"),
-            ("scenario = \"x\"\nreps = 0", 2, "a run at least"),
-            ("scenario = \"x\"\nreps = 4000000000", 2, "the most"),
-            ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "do not go together"),
+            ("scenario = \"x\"\nreps = 0", 2, "at least 1"),
+            ("scenario = \"x\"\nreps = 4000000000", 2, "at most"),
+            ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "mutually exclusive"),
         ] {
             let (at, message) = complaint(text);
             assert!(message.contains(words) && at == line, "{text}: line {at}: {message}");
