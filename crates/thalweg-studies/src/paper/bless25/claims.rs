@@ -41,7 +41,7 @@ fn one_flow_makes_a_queue_of_a_round_trip(study: &Study<'_>) -> Option<Claim> {
         evidence.must((0.7..=1.3).contains(&peak), name.to_owned());
     }
     Some(
-        evidence.claim("1", "A single flow's peaks of queueing delay are around one round trip (0.7 to 1.3)"),
+        evidence.claim("1", "The queueing delay of a single flow peaks at about one round trip (0.7 to 1.3)"),
     )
 }
 
@@ -55,7 +55,7 @@ fn two_flows_keep_one_half_of_the_time(study: &Study<'_>) -> Option<Claim> {
             evidence.must(median >= 0.9, format!("{median:.2} at {rtt} ms and {buffer} BDP"));
         }
     }
-    let text = "With two flows and buffers of 2 and 8 BDP the queueing delay is around one round trip (0.9 and more) half of the time";
+    let text = "With two flows and buffers of 2 and 8 BDP the median queueing delay is about one round trip (at least 0.9)";
     Some(evidence.claim("2", text))
 }
 
@@ -69,11 +69,10 @@ fn more_flows_make_more(study: &Study<'_>) -> Option<Claim> {
         let shown: Vec<String> = medians.iter().map(|median| format!("{median:.2}")).collect();
         evidence.add(format!("{rtt} ms: {}", shown.join(", ")));
         evidence.must(medians.iter().all(|median| *median > 1.0), format!("a median below 1 at {rtt} ms"));
-        evidence.must(medians[3] > medians[0], format!("32 flows do not make more than 4 at {rtt} ms"));
+        evidence.must(medians[3] > medians[0], format!("32 flows cause at most 4 at {rtt} ms"));
     }
     Some(
-        evidence
-            .claim("3", "From 4 flows on the median is above one round trip, and 32 flows make more than 4"),
+        evidence.claim("3", "With 4 or more flows the median is above one round trip, with 32 flows above 4"),
     )
 }
 
@@ -85,11 +84,11 @@ fn latecomers_keep_it_longer(study: &Study<'_>) -> Option<Claim> {
     for late in [1, 2] {
         let (first, last, together) = (mean(late, 0)?, mean(late, 40)?, mean(0, 0)?);
         evidence.add(format!("{late} s late: {first:.2}, after 40 s {last:.2}; together {together:.2}"));
-        evidence.must(first > 1.1 * together, format!("not more than together, {late} s late"));
-        evidence.must(first > last, format!("it does not get shorter, {late} s late"));
+        evidence
+            .must(first > 1.1 * together, format!("no longer than with simultaneous starts, {late} s late"));
+        evidence.must(first > last, format!("it does not decrease, {late} s late"));
     }
-    let text = "A flow that starts later makes the queue of its first ten seconds longer than two that start together, and than it is \
-                40 s later";
+    let text = "In the first 10 s of a late flow the queue is longer than with simultaneous starts, and longer than 40 s later";
     Some(evidence.claim("4", text))
 }
 
@@ -97,8 +96,8 @@ fn shares_take_long_to_even(study: &Study<'_>) -> Option<Claim> {
     let after = study.get("latecomer/shares", BBR, EVEN, &[("late_s", json!(2))])?;
     let mut evidence = Evidence::default();
     evidence.add(format!("{after:.1} s"));
-    evidence.must(after >= 5.0, "they are even at once".to_owned());
-    Some(evidence.claim("5", "A flow that starts 2 s later waits for its share for more than 5 s"))
+    evidence.must(after >= 5.0, "the shares are equal at once".to_owned());
+    Some(evidence.claim("5", "A flow that starts 2 s later needs more than 5 s to reach its fair share"))
 }
 
 fn longer_round_trips_prevail(study: &Study<'_>) -> Option<Claim> {
@@ -111,7 +110,7 @@ fn longer_round_trips_prevail(study: &Study<'_>) -> Option<Claim> {
     }
     Some(evidence.claim(
         "6",
-        "Over a buffer of 8 BDP the flow with the longer round trip gets more (1.1 times and more)",
+        "With a buffer of 8 BDP the flow with the longer round trip gets more throughput (at least 1.1 times)",
     ))
 }
 
@@ -128,10 +127,12 @@ fn cubic_is_not_treated_fairly(study: &Study<'_>) -> Option<Claim> {
         worst = worst.max((share - 50.0).abs());
     }
     evidence.must(worst > 10.0, "shares are even".to_owned());
-    Some(evidence.claim(
-        "7",
-        "Beside a flow of CUBIC shares are uneven: more than 60 % for one of them at some buffer",
-    ))
+    Some(
+        evidence.claim(
+            "7",
+            "Beside CUBIC the shares are unfair: one flow gets more than 60 % at some buffer size",
+        ),
+    )
 }
 
 fn deep_buffers_are_not_filled(study: &Study<'_>) -> Option<Claim> {
@@ -139,11 +140,10 @@ fn deep_buffers_are_not_filled(study: &Study<'_>) -> Option<Claim> {
     let keys = [("rate_mbps", json!(100)), ("rtt_ms", json!(50))];
     let bbr = study.get("single/queue", BBR, P90, &keys)?;
     let mut evidence = Evidence::default();
-    evidence
-        .add(format!("the tenth that waits longest: {bbr:.2} and more round trips, with CUBIC {cubic:.2}"));
+    evidence.add(format!("90th percentile of queueing delay: {bbr:.2} round trips, with CUBIC {cubic:.2}"));
     evidence.must(bbr < 1.0, "BBR fills it".to_owned());
     evidence.must(cubic > 6.0, "CUBIC does not".to_owned());
-    Some(evidence.claim("8", "A buffer of 8 BDP is not filled by a flow of BBR, and is by one of CUBIC"))
+    Some(evidence.claim("8", "A CUBIC flow fills a buffer of 8 BDP; a BBR flow does not"))
 }
 
 #[cfg(test)]

@@ -108,9 +108,13 @@ fn claim(id: &str, text: &str, holds: bool, evidence: String) -> Option<Claim> {
 fn less_overhead_than_tcp(study: &Study<'_>) -> Option<Claim> {
     let data = |scheme| study.get("ours/cells", scheme, "goodput_percent", &[]);
     let (sscop, vegas) = (data("sscop-rate-cells")?, data("tcp-vegas-cells")?);
-    let text =
-        "On ATM SSCOP in place of TCP/IP over AAL5 spends less of the link on headers: more data arrives";
-    claim("1a", text, sscop > vegas, format!("data takes {sscop:.1} % of the link, with TCP {vegas:.1} %"))
+    let text = "On ATM, SSCOP has less header overhead than TCP/IP over AAL5, and more goodput";
+    claim(
+        "1a",
+        text,
+        sscop > vegas,
+        format!("goodput is {sscop:.1} % of the link rate, with TCP {vegas:.1} %"),
+    )
 }
 
 fn packet_pairs_mislead(study: &Study<'_>) -> Option<Claim> {
@@ -130,7 +134,7 @@ fn packet_pairs_mislead(study: &Study<'_>) -> Option<Claim> {
 fn long_polls_are_too_long(study: &Study<'_>) -> Option<Claim> {
     let used = |scheme| study.get("ours/variants", scheme, "throughput_percent", &[]);
     let (usual, often) = (used("sscop-credit-128")?, used("sscop-credit-128-polled")?);
-    let text = "The usual poll interval, 750 ms, is too long for such paths: about a round trip, 10 ms, is better (fixed credit of 128)";
+    let text = "The default poll interval, 750 ms, is too long for such paths; about a round trip, 10 ms, is better (fixed credit of 128)";
     claim("4.3a", text, often > usual, format!("{usual:.1} % with 750 ms, {often:.1} % with 10 ms"))
 }
 
@@ -140,7 +144,7 @@ fn polls_cost_little(study: &Study<'_>) -> Option<Claim> {
     let carried = 50.0 * study.phase(SSCOP_RATE, "throughput_percent", STEADY[1])? / 100.0;
     let cost = 100.0 * (1.0 - data * 512.0 / 508.0 / carried);
     let text = "A POLL in every round trip costs little (less than 1 % of the bottleneck, at 50 Mbit/s)";
-    claim("4.3b", text, cost < 1.0, format!("{cost:.2} % of {carried:.2} Mbit/s are not data PDUs"))
+    claim("4.3b", text, cost < 1.0, format!("non-data PDUs take {cost:.2} % of {carried:.2} Mbit/s"))
 }
 
 fn windows_follow_round_trips(study: &Study<'_>) -> Option<Claim> {
@@ -149,7 +153,7 @@ fn windows_follow_round_trips(study: &Study<'_>) -> Option<Claim> {
     let holds = windows.windows(2).all(|pair| pair[0] > 1.05 * pair[1]);
     let evidence =
         format!("outstanding PDUs of the sources at 50 Mbit/s, the farthest first: {}", list(&windows, 1));
-    let text = "The sources settle on different windows, after their round-trip times (figure 3)";
+    let text = "The windows of the sources converge to values that follow their round-trip times (figure 3)";
     claim("6.2a", text, holds, evidence)
 }
 
@@ -157,7 +161,7 @@ fn throughput_is_as_high(study: &Study<'_>) -> Option<Claim> {
     let (rate, vegas) =
         (study.overall(SSCOP_RATE, "throughput_percent")?, study.overall(VEGAS, "throughput_percent")?);
     // The printed sizes of both are judged with table 2.
-    let text = "The throughput of SSCOP is that of Vegas, and both are nearly full (within 1 %, above 98 %; whole run)";
+    let text = "SSCOP and Vegas have the same throughput (within 1 %), and both nearly fill the link (above 98 %; whole run)";
     let holds = (rate - vegas).abs() < 1.0 && rate > MIN_FULL_PERCENT && vegas > MIN_FULL_PERCENT;
     claim("6.2b", text, holds, format!("{SSCOP_RATE} {rate:.1} %, {VEGAS} {vegas:.1} %"))
 }
@@ -227,14 +231,12 @@ fn the_queue_leaves_room(study: &Study<'_>) -> Option<Claim> {
         (study.steady(SSCOP_RATE, "queue_max_pdus")?, study.phase(SSCOP_RATE, "queue_max_pdus", "second-2")?);
     let losses = study.get(OURS_TABLE_2, SSCOP_RATE, "losses_pdus", &[])?;
     let mut evidence = Evidence::default();
-    evidence.add(format!("highest of the steady phases {} of 128 PDUs", list(&steady, 1)));
-    evidence.must(steady.iter().all(|queue| *queue < 64.0), "more than half is taken".to_owned());
+    evidence.add(format!("maxima of the steady phases {} of 128 PDUs", list(&steady, 1)));
+    evidence
+        .must(steady.iter().all(|queue| *queue < 64.0), "the queue exceeds half of the buffer".to_owned());
     evidence.add(format!("{change:.0} after the drop to 50 Mbit/s"));
-    evidence.must(losses == 0.0, format!("{losses:.0} PDUs find no room in the whole run"));
-    Some(
-        evidence
-            .claim("6.2h", "The queue stays low, and the room that is left absorbs bursts: nothing is lost"),
-    )
+    evidence.must(losses == 0.0, format!("{losses:.0} PDUs are dropped in the whole run"));
+    Some(evidence.claim("6.2h", "The queue stays short, and the free buffer absorbs bursts without loss"))
 }
 
 fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
@@ -254,9 +256,9 @@ fn rate_control_gains_over_credit(study: &Study<'_>) -> Option<Claim> {
     ] {
         let (used, shares) = of("ours/variants", scheme)?;
         evidence.add(format!("{scheme}: {used:.1} %, {shares:.3}"));
-        evidence.must(used < rate && shares < index, format!("{scheme} is as good in one of them"));
+        evidence.must(used < rate && shares < index, format!("{scheme} is not worse in one of them"));
     }
-    let text = "Rate control brings SSCOP more throughput and fairness than a fixed credit, with each of those tried";
+    let text = "With rate control SSCOP has more throughput and fairness than with any fixed credit tested";
     Some(evidence.claim("7a", text))
 }
 
@@ -280,7 +282,7 @@ fn full_in_steady_state(study: &Study<'_>) -> Option<Claim> {
 
 fn the_queue_recovers(study: &Study<'_>) -> Option<Claim> {
     let recovery = study.get(OURS_TABLE_2, SSCOP_RATE, "queue_recovery_s", &[])?;
-    let evidence = format!("{recovery:.3} s after the drop it is below 30 PDUs for good");
+    let evidence = format!("it stays below 30 PDUs from {recovery:.3} s after the drop");
     let text = "After the drop to 50 Mbit/s the queue recovers within half a second";
     claim("ours-3", text, recovery < 0.5, evidence)
 }
@@ -299,7 +301,7 @@ fn long_links_need_time(study: &Study<'_>) -> Option<Claim> {
     };
     let (index, used, losses) = (get("fairness_index")?, get("throughput_percent")?, get("losses_pdus")?);
     let evidence = format!("in the last 10 s {used:.1} %, {index:.4}, {losses:.0} losses");
-    let text = "With 5 ms a link, 30 s are enough to share the bottleneck (98 %, 0.99)";
+    let text = "With 5 ms per link, sources share the bottleneck fairly after 30 s (98 %, 0.99)";
     claim("ours-5", text, index >= 0.99 && used >= 98.0, evidence)
 }
 
@@ -308,7 +310,7 @@ fn draining_helps_late_starters(study: &Study<'_>) -> Option<Claim> {
         |scheme| study.get("ours/late-start", scheme, "fairness_index", &[("phase", json!("last-third"))]);
     let (without, with) = (index(SSCOP_RATE)?, index("sscop-rate-drain")?);
     let evidence = format!("index of the last third {with:.3} with the drain, {without:.3} without");
-    let text = "A drain of the queue now and then gives a source that starts late no more than its share";
+    let text = "Periodic draining of the queue limits a source that starts late to its fair share";
     claim("ours-6", text, with > without && with >= 0.97, evidence)
 }
 

@@ -124,7 +124,7 @@ fn delay_depends_little_on_the_window(study: &Study<'_>) -> Option<Claim> {
             format!("p {p}: {low:.2} to {high:.2} ms, analysis {analysis:.2}"),
         ));
     }
-    let text = "the mean delay depends little on the window, so that of a segment alone describes it (10 %, p up to 1e-2)";
+    let text = "the mean delay depends little on the window and is close to that of a single segment (10 %, p up to 1e-2)";
     decide("4.2a", text, &parts)
 }
 
@@ -224,7 +224,7 @@ fn seventy_percent(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     evidence.add(format!("{gain:.0} % higher, {points:.1} points of efficiency"));
     evidence.must(gain > 0.0, "it is not higher".to_owned());
-    evidence.size(gain > 70.0, format!("{gain:.0} % in place of more than 70"));
+    evidence.size(gain > 70.0, format!("{gain:.0} % instead of more than 70"));
     let text = "at a buffer of 0.25 w_a and p = 1e-5 the throughput is more than 70 % higher";
     Some(evidence.claim("4.3.2b", text))
 }
@@ -235,7 +235,7 @@ fn equal_with_room_for_the_window(study: &Study<'_>) -> Option<Claim> {
         let (hard, soft) = (of("hard-ack")?, of("soft-ack")?);
         Some(((hard - soft).abs() < 1e-9, format!("p {p}: {hard:.3} and {soft:.3}")))
     };
-    let text = "with a buffer of the window, 2.5 w_a, hard and soft ACK have the same throughput";
+    let text = "with a buffer as large as the window, 2.5 w_a, hard and soft ACK have the same throughput";
     decide("4.3.3a", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
@@ -249,7 +249,7 @@ fn hard_beats_soft(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = format!(
-        "with a smaller buffer soft ACK is far behind hard ACK until p approaches 1e-1 (more than {MUCH} up to 1e-2)"
+        "with a smaller buffer soft ACK is much less efficient than hard ACK until p approaches 1e-1 (more than {MUCH} up to 1e-2)"
     );
     decide("4.3.3b", &text, &parts)
 }
@@ -277,7 +277,7 @@ fn hard_is_as_bad_at_high_loss(study: &Study<'_>) -> Option<Claim> {
             format!("{buffer} w_a: {hard:.3} against {soft:.3}, {:+.0} %", 100.0 * (hard / soft - 1.0)),
         ))
     };
-    let text = "at p = 1e-1 hard ACK is as bad as soft ACK (less than 10 % ahead)";
+    let text = "at p = 1e-1 hard ACK is less than 10 % more efficient than soft ACK";
     decide("4.3.3d", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
@@ -309,7 +309,7 @@ fn equal_delays_with_room_for_the_window(study: &Study<'_>) -> Option<Claim> {
         let (hard, soft) = (of("hard-ack")?, of("soft-ack")?);
         Some(((hard - soft).abs() < 1e-9, format!("p {p}: {hard:.0} and {soft:.0} ms")))
     };
-    let text = "with a buffer of the window they have the same maximum delay";
+    let text = "with a buffer as large as the window they have the same maximum delay";
     decide("4.3.3f", text, &LOSSES.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
@@ -344,7 +344,7 @@ fn soft_stays_stuck(study: &Study<'_>) -> Option<Claim> {
         Some((reached < 0.97, format!("{buffer} w_a: {reached:.3}")))
     };
     let text =
-        "soft ACK goes on discarding and asking for ever when losses have stopped: it stays below 0.97";
+        "soft ACK keeps discarding and requesting segments after losses end: efficiency stays below 0.97";
     decide("4.3.3i", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
@@ -353,7 +353,7 @@ fn soft_is_poor_at_low_loss(study: &Study<'_>) -> Option<Claim> {
         let reached = study.buffer("ours/figure-18", "soft-ack", EFFICIENCY, 1e-5, buffer)?;
         Some((reached < CLOSE, format!("{buffer} w_a: {reached:.3}")))
     };
-    let text = "so soft ACK is poor at very low loss, too (p = 1e-5)";
+    let text = "soft ACK is also inefficient at very low loss (p = 1e-5)";
     decide("4.3.3j", text, &BUFFERS.into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
 
@@ -378,7 +378,7 @@ fn small_buffers_are_enough(study: &Study<'_>) -> Option<Claim> {
         Some((reached > CLOSE * (1.0 - p), format!("p {p}: {reached:.3}")))
     };
     let text = format!(
-        "very high performance needs no buffer of the window: with hard ACK one of up to 1.0 w_a has {CLOSE} of 1 - p (p up to 1e-2)"
+        "very high efficiency needs no buffer as large as the window: with hard ACK a buffer of up to 1.0 w_a reaches {CLOSE} of 1 - p (p up to 1e-2)"
     );
     decide("6a", &text, &[1e-5, 1e-4, 1e-3, 1e-2].into_iter().map(part).collect::<Option<Vec<_>>>()?)
 }
@@ -398,7 +398,7 @@ fn firm_never_does(study: &Study<'_>) -> Option<Claim> {
         }
     }
     let text = format!(
-        "firm ACK is as efficient as hard ACK, within {}, and above 0.99 when losses have stopped",
+        "firm ACK has the efficiency of hard ACK, within {}, and is above 0.99 after losses end",
         2.0 * CHANCE
     );
     decide("ours-2", &text, &parts)

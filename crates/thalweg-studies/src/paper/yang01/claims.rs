@@ -121,10 +121,12 @@ fn short_flows_have_exceptions(study: &Study<'_>) -> Option<Claim> {
     evidence.add(format!("{} classes are slower than one of lower priority", exceptions.len()));
     evidence.must(!exceptions.is_empty(), "no class is".to_owned());
     exceptions.into_iter().for_each(|exception| evidence.add(exception));
-    Some(evidence.claim(
-        "3.1c",
-        "10 kB with congestion gates: there are exceptions, a class that is faster than one of higher priority",
-    ))
+    Some(
+        evidence.claim(
+            "3.1c",
+            "10 kB with congestion gates: some classes are faster than one of higher priority",
+        ),
+    )
 }
 
 fn slots_follow_priority(study: &Study<'_>) -> Option<Claim> {
@@ -172,9 +174,12 @@ fn priority_matters_more(study: &Study<'_>) -> Option<Claim> {
             "{scheme}: TCP4 takes {priorities:.2} times as long as TCP1 or more, a class {disciplines:.2} times as long with one \
              discipline as with another at most"
         ));
-        evidence.must(priorities > disciplines, format!("disciplines matter more in {scheme}"));
+        evidence.must(priorities > disciplines, format!("disciplines have a larger effect in {scheme}"));
     }
-    Some(evidence.claim("3.2b", "With either gate priority decides the time, not the discipline"))
+    Some(
+        evidence
+            .claim("3.2b", "With either gate the completion time depends on priority, not on the discipline"),
+    )
 }
 
 fn red_favours_gated_tcp(study: &Study<'_>) -> Option<Claim> {
@@ -218,7 +223,7 @@ fn drr_is_worst_for_low_priorities(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn disciplines_hardly_matter_with_slots(study: &Study<'_>) -> Option<Claim> {
-    let text = "In ts/ts and ts/be the disciplines hardly matter (10 %)";
+    let text = "In ts/ts and ts/be the disciplines have little effect (10 %)";
     Some(study.alike(&["ts/ts", "ts/be"])?.claim("3.3(3)", text))
 }
 
@@ -278,14 +283,14 @@ fn slots_are_left_unused(study: &Study<'_>) -> Option<Claim> {
     };
     let (kept, passed) = (mean("false")?, mean("true")?);
     let mut evidence = Evidence::default();
-    evidence.add(format!("mean of the classes {kept:.0} s, {passed:.0} s where an idle token is passed on"));
-    evidence.must(passed < kept, "passing it on gains nothing".to_owned());
-    let text = "Slots leave the link unused at times: flows do not fill them";
+    evidence.add(format!("mean of the classes {kept:.0} s, {passed:.0} s with idle tokens passed on"));
+    evidence.must(passed < kept, "passing idle tokens on has no gain".to_owned());
+    let text = "Flows do not fill their slots, and the link is idle at times";
     Some(evidence.claim("3.4b", text))
 }
 
 fn best_effort_takes_from_slots(study: &Study<'_>) -> Option<Claim> {
-    let text = "Beside best effort little is left to slots: every class is slower in ts/be than in ts/ts";
+    let text = "Best-effort traffic takes most of the capacity from slots: every class is slower in ts/be than in ts/ts";
     Some(study.faster(&between("ts/ts", "ts/be", &CLASSES))?.claim("3.4c", text))
 }
 
@@ -301,7 +306,7 @@ fn low_datagrams_let_tcp_go_first(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn congestion_beats_slots_beside_best_effort(study: &Study<'_>) -> Option<Claim> {
-    let text = "Beside best effort, too, congestion gates are faster than slots (cc/be against ts/be)";
+    let text = "Congestion gates are also faster than slots beside best effort (cc/be against ts/be)";
     Some(study.faster(&between("cc/be", "ts/be", &CLASSES))?.claim("3.4f", text))
 }
 
@@ -335,10 +340,10 @@ fn the_ratio_has_no_effect(study: &Study<'_>) -> Option<Claim> {
         }
         evidence
             .add(format!("{scheme}: {worst_class} differs from its mean by {:.0} % at most", 100.0 * worst));
-        evidence.must(worst < 0.25, format!("{scheme} by a quarter or more"));
+        evidence.must(worst < 0.25, format!("{scheme} by 25 % or more"));
     }
     let text =
-        "The number of TCP flows among 100, from 81 to 98, has no marked effect on the times of TCP and UDP";
+        "The number of TCP flows among 100, from 81 to 98, has little effect on the times of TCP and UDP";
     Some(evidence.claim("3.4i", text))
 }
 
@@ -360,7 +365,7 @@ fn ageing_matters_to_both(study: &Study<'_>) -> Option<Claim> {
             .add(format!("{scheme}: ageing after 1 s changes a TCP class by up to {:.0} %", 100.0 * most));
         evidence.must(most > ALIKE, format!("{scheme} by 10 % or less"));
     }
-    Some(evidence.claim("3.5a", "The time of ageing matters to both mechanisms"))
+    Some(evidence.claim("3.5a", "The ageing limit affects both mechanisms"))
 }
 
 fn short_ageing_merges_classes(study: &Study<'_>) -> Option<Claim> {
@@ -371,11 +376,10 @@ fn short_ageing_merges_classes(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!(
             "{scheme}: TCP4 takes {off:.2} times as long as TCP1 without ageing, {short:.2} after 1 s"
         ));
-        evidence.must(short < off, format!("{scheme} keeps all of the difference"));
+        evidence.must(short < off, format!("{scheme} keeps the whole difference"));
         evidence.size((short - 1.0).abs() < ALIKE, format!("{scheme} still serves TCP1 first"));
     }
-    let text =
-        "Ageing too short: no differential service is left, as with best effort (TCP4 within 10 % of TCP1)";
+    let text = "Too short an ageing limit removes differentiated service, as with best effort (TCP4 within 10 % of TCP1)";
     Some(evidence.claim("3.5b", text))
 }
 
@@ -401,17 +405,19 @@ fn without_ageing_the_lowest_starves(study: &Study<'_>) -> Option<Claim> {
     let gain = row(GAIN, "1 s")?;
     // One seed decides nothing.
     let (gained, half) = (gain.value?, gain.ci95?);
-    evidence
-        .add(format!("a second of ageing brings {gained:.1} +/- {half:.1} % more with the same newcomers"));
+    evidence.add(format!(
+        "an ageing limit of 1 s delivers {gained:.1} +/- {half:.1} % more with the same new flows"
+    ));
     evidence.add(format!(
         "less than 1 % arrives in {:.0} % of the runs without ageing, in {:.0} % with it",
         starved("off")?,
         starved("1 s")?
     ));
-    evidence.must(gained > half, "that gain may be chance".to_owned());
+    evidence.must(gained > half, "the gain is not significant".to_owned());
     evidence.must(starved("off")? > 50.0, "most runs without ageing deliver more than that".to_owned());
     evidence.must(starved("1 s")? < 5.0, "flows starve with ageing, too".to_owned());
-    let text = "Ageing too long: the lowest priority starves under a stream of newcomers (congestion gate)";
+    let text =
+        "Too long an ageing limit: the lowest priority starves under a stream of new flows (congestion gate)";
     Some(evidence.claim("3.5c", text))
 }
 
@@ -424,9 +430,9 @@ fn long_turns_are_first_come(study: &Study<'_>) -> Option<Claim> {
     evidence.add(format!(
         "10 kB, rank correlation of starts and ends {short:.2} with slots of 2 ms, {middle:.2} of 4 ms, {long:.2} of 10 ms"
     ));
-    evidence.must(long >= short, "longer turns are no nearer to the order of starts".to_owned());
+    evidence.must(long >= short, "longer slots are no closer to the order of starts".to_owned());
     evidence.must(long > 0.8, "10 ms are below 0.8".to_owned());
-    Some(evidence.claim("3.5d", "Turns too long: first come, first served"))
+    Some(evidence.claim("3.5d", "Too long slots serve flows first come, first served"))
 }
 
 fn short_turns_resend(study: &Study<'_>) -> Option<Claim> {
@@ -444,9 +450,10 @@ fn short_turns_resend(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{slot}: {running:.1} % with running timers, {frozen:.1} % with frozen ones"));
     }
     let (short, long) = (resent("running", "500 us")?, resent("running", "20 ms")?);
-    evidence.must(short > 2.0 * long, "short turns do not resend twice as much as long ones".to_owned());
-    evidence.must(resent("frozen", "500 us")? < 0.5 * short, "frozen timers resend as much".to_owned());
-    let text = "A turn shorter than the round trip makes TCP with running timers resend needlessly";
+    evidence
+        .must(short > 2.0 * long, "short slots retransmit less than twice as much as long ones".to_owned());
+    evidence.must(resent("frozen", "500 us")? < 0.5 * short, "frozen timers retransmit as much".to_owned());
+    let text = "Slots shorter than the round trip cause spurious retransmissions of TCP with running timers";
     Some(evidence.claim("3.5e", text))
 }
 
@@ -461,17 +468,16 @@ fn short_turns_are_slow(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{class}: {short:.0} s with slots of 500 us, {usual:.0} s of 2 ms"));
         evidence.must(short > usual, format!("{class} is not slower"));
     }
-    Some(evidence.claim("3.5f", "A turn shorter than the round trip is slow for TCP"))
+    Some(evidence.claim("3.5f", "Slots shorter than the round trip slow TCP down"))
 }
 
 fn steep_turns_starve_the_lowest(study: &Study<'_>) -> Option<Claim> {
     let time = |slots: &str| study.time("ours/slots", "ts/ts", "TCP4", "slots", json!(slots));
     let (usual, steep) = (time("published")?, time("steep")?);
     let mut evidence = Evidence::default();
-    evidence
-        .add(format!("TCP4: {steep:.0} s with turns of 1024, 256, 64, 16 slots, {usual:.0} s as published"));
-    evidence.must(steep > usual, "the lowest is not slower".to_owned());
-    Some(evidence.claim("3.5g", "Turns that differ too much are at the cost of the lowest priority"))
+    evidence.add(format!("TCP4: {steep:.0} s with 1024, 256, 64, 16 slots, {usual:.0} s as published"));
+    evidence.must(steep > usual, "the lowest priority is not slower".to_owned());
+    Some(evidence.claim("3.5g", "Too unequal slot counts slow the lowest priority down"))
 }
 
 fn equal_turns_make_no_difference(study: &Study<'_>) -> Option<Claim> {
@@ -479,10 +485,10 @@ fn equal_turns_make_no_difference(study: &Study<'_>) -> Option<Claim> {
     let (equal, usual) = (order("equal")?, order("published")?);
     let mut evidence = Evidence::default();
     evidence.add(format!(
-        "TCP4 takes {equal:.2} times as long as TCP1 with equal turns, {usual:.2} as published"
+        "TCP4 takes {equal:.2} times as long as TCP1 with equal slot counts, {usual:.2} as published"
     ));
     evidence.must((equal - 1.0).abs() < ALIKE, "priorities still differ".to_owned());
-    Some(evidence.claim("3.5h", "Turns that differ too little leave no difference between priorities (10 %)"))
+    Some(evidence.claim("3.5h", "Equal slot counts leave no difference between priorities (10 %)"))
 }
 
 fn binary_turns_starve_nobody(study: &Study<'_>) -> Option<Claim> {
@@ -497,7 +503,7 @@ fn binary_turns_starve_nobody(study: &Study<'_>) -> Option<Claim> {
         }
     }
     evidence.add(format!("all flows of TCP4 end, after {slowest:.0} s on average in the slowest case"));
-    let text = "Turns by powers of two do not starve the low priorities: the lowest of the table completes";
+    let text = "Slot counts in powers of two do not starve low priorities: the lowest of the table completes";
     Some(evidence.claim("3.5i", text))
 }
 
@@ -509,10 +515,10 @@ fn datagrams_are_regulated(study: &Study<'_>) -> Option<Claim> {
                 |scheme| Some(study.table(scheme, discipline, udp)? / study.table(scheme, discipline, tcp)?);
             let (free, gated, slotted) = (share("be/be")?, share("cc/cc")?, share("ts/ts")?);
             evidence.add(format!("{discipline} {udp}: {free:.2}, {gated:.2}, {slotted:.2}"));
-            evidence.must(free < 0.5, format!("{discipline} {udp} is not far ahead without gates"));
+            evidence.must(free < 0.5, format!("{discipline} {udp} is not much faster without gates"));
             evidence.must(
                 gated > 0.5 && slotted > 0.5,
-                format!("{discipline} {udp} is still far ahead with gates"),
+                format!("{discipline} {udp} is still much faster with gates"),
             );
         }
     }
@@ -536,7 +542,7 @@ fn only_the_first_is_protected(study: &Study<'_>) -> Option<Claim> {
         evidence.must(gated[0] < 0.9 * least, format!("{discipline}: priority 1 is not protected well"));
         for (class, time) in (2..).zip(&gated[1..]) {
             evidence
-                .must(*time > 0.9 * least, format!("{discipline}: priority {class} is protected well too"));
+                .must(*time > 0.9 * least, format!("{discipline}: priority {class} is also protected well"));
         }
     }
     let text = "Next to best-effort traffic a congestion gate protects only priority 1 well: it alone is a tenth faster or more \
@@ -572,7 +578,7 @@ fn accuracy_is_as_claimed(study: &Study<'_>) -> Option<Claim> {
             ));
         }
     }
-    let text = "Times are near those published: within 20 % on average for cc/cc, 15 % for ts/ts, 40 % for be/be without DRR";
+    let text = "Times are close to those published: within 20 % on average for cc/cc, 15 % for ts/ts, 40 % for be/be without DRR";
     Some(evidence.claim("ours-2", text))
 }
 

@@ -94,9 +94,10 @@ fn two_times_beat_one(study: &Study<'_>) -> Option<Claim> {
             "{figure}: {:.4} with 40 and 5 ms, {:.4} with {normal} ms alone",
             two.mean, one.mean
         ));
-        evidence.must(two.minus(one).is_surely_above(0.0), format!("{figure}: one time is as good"));
+        evidence
+            .must(two.minus(one).is_surely_above(0.0), format!("{figure}: a single interval is not worse"));
     }
-    let text = "Two times between reports are better than one: than 5 ms at losses of 1e-4 and 1e-3, than 40 ms at 1e-1";
+    let text = "Two reporting intervals are better than one: better than 5 ms at losses of 1e-4 and 1e-3, than 40 ms at 1e-1";
     Some(evidence.claim("2a", text))
 }
 
@@ -109,8 +110,7 @@ fn t_error_matters_little_at_low_loss(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{figure}: T_error 1 to 40 ms changes {spread:.4}"));
         evidence.must(spread < LITTLE, format!("{figure}: T_error matters"));
     }
-    let text =
-        format!("Window 400, loss 1e-4 and 1e-3: T_error matters little (less than {LITTLE} of efficiency)");
+    let text = format!("Window 400, loss 1e-4 and 1e-3: T_error changes efficiency by less than {LITTLE}");
     Some(evidence.claim("3.2.2a", &text))
 }
 
@@ -176,10 +176,10 @@ fn t_error_decides_at_high_loss(study: &Study<'_>) -> Option<Claim> {
     let normals = [10, 20, 40, 80].map(|normal| study.times("figure-7", normal, 5));
     let normals = normals.into_iter().collect::<Option<Vec<f64>>>()?;
     evidence.add(format!("T_error 1 to 40 ms changes {:.4}", spread(&errors)));
-    evidence.must(spread(&errors) > MUCH, "T_error matters little".to_owned());
+    evidence.must(spread(&errors) > MUCH, "T_error has little effect".to_owned());
     evidence.add(format!("T_normal 10 to 80 ms changes {:.4}", spread(&normals)));
     evidence.must(spread(&normals) < LITTLE, "T_normal matters".to_owned());
-    let text = "Window 400, loss 1e-1: T_error decides, and not T_normal";
+    let text = "Window 400, loss 1e-1: efficiency depends on T_error, not on T_normal";
     Some(evidence.claim("3.2.2c", text))
 }
 
@@ -195,7 +195,7 @@ fn t_error_has_an_optimum(study: &Study<'_>) -> Option<Claim> {
     let best = values[greatest(&values)?];
     for end in [0, T_ERRORS.len() - 1] {
         let is_worse = best.minus(values[end]).is_surely_above(0.0);
-        evidence.must(is_worse, format!("{} ms is as good as the best", T_ERRORS[end]));
+        evidence.must(is_worse, format!("{} ms equals the optimum", T_ERRORS[end]));
     }
     must_be_best(&mut evidence, "", &T_ERRORS, &values, 5)?;
     Some(evidence.claim("3.2.2d", "Window 400, loss 1e-1: the optimum of T_error is 5 ms"))
@@ -232,7 +232,7 @@ fn small_windows_gain(study: &Study<'_>) -> Option<Claim> {
         let helps = rare.iter().all(|(_, value)| high.minus(*value).is_surely_above(0.0));
         evidence.must(helps, format!("window {small}: loss does not help"));
     }
-    let text = "T_normal 40, T_error 5 ms: with small windows a loss of 1e-2 has more than lower ones";
+    let text = "T_normal 40, T_error 5 ms: with small windows efficiency is higher at a loss of 1e-2 than at lower ones";
     Some(evidence.claim("3.2.2f", text))
 }
 
@@ -265,7 +265,7 @@ fn sscop_loses_to_independent_losses(study: &Study<'_>) -> Option<Claim> {
 }
 
 fn sscop_loses_to_bursts(study: &Study<'_>) -> Option<Claim> {
-    let text = "So it does where losses come in bursts (figure 10)";
+    let text = "Adaptive acknowledgement also beats SSCOP with burst losses (figure 10)";
     Some(against_sscop(study, "figure-10")?.claim("3.2.2i", text))
 }
 
