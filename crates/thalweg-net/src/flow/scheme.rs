@@ -55,7 +55,7 @@ impl fmt::Display for SchemeError {
                 f,
                 "{scheme} keeps to an agreed rate and does not look for one: say which, as in {scheme}:rate=100Mbit/s"
             ),
-            Self::Encoding => f.write_str("bytes that describe no scheme"),
+            Self::Encoding => f.write_str("bytes that do not encode a scheme"),
         }
     }
 }

@@ -81,7 +81,7 @@ fn read<R: Read, W: Write>(
     match frames.next()? {
         Some(ToReceiver::Hello { version: VERSION, named, .. }) => lock(seen).named = named,
         Some(ToReceiver::Hello { version, .. }) => {
-            let text = format!("the sender speaks version {version}, the receiver {VERSION}");
+            let text = format!("the sender uses version {version}, the receiver {VERSION}");
             return Err(Error::Refused(Fault::new(FaultKind::Version, text)));
         }
         Some(_) => return Err(Error::Protocol("it does not begin with a greeting".to_owned())),

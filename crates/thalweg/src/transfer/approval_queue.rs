@@ -153,7 +153,7 @@ impl ApprovalQueue {
                 pending.connection.close(code::PROTOCOL, &why);
                 Some(why)
             } else if now.saturating_duration_since(pending.since) >= ANSWER_TIMEOUT {
-                let why = "nobody approved it within two minutes";
+                let why = "it was not approved within two minutes";
                 pending.connection.close(code::BUSY, why);
                 Some(why.to_owned())
             } else {

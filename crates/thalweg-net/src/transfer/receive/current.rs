@@ -104,7 +104,7 @@ impl Current {
             return protocol("a hole begins within a block");
         };
         if self.file.is_none_or(|(size, _)| end >= size) {
-            return protocol("a hole goes on behind its file");
+            return protocol("a hole extends beyond its file");
         }
         let made = match &mut self.sink {
             Sink::File(part) => part.hole(self.position, length),
@@ -136,7 +136,7 @@ impl Current {
         let length = bytes.len() as u64;
         let Some(end) = self.position.checked_add(length) else { return protocol("a file is too long") };
         if self.file.is_some_and(|(size, _)| end > size) {
-            return protocol("a file goes on behind its size");
+            return protocol("a file extends beyond its size");
         }
         results.progress.add_moved(length);
         let written = match &mut self.sink {

@@ -141,7 +141,7 @@ impl Shared {
 
 impl HardLink {
     fn settle(self, first: Option<&First>, results: &Results) {
-        let gone = || Fault::new(FaultKind::Stopped, "the file that it is another name of did not come");
+        let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was not received");
         let made = first.ok_or_else(gone).and_then(|first| self.make(first));
         results.link(self.id, &self.name, made);
     }
@@ -150,8 +150,7 @@ impl HardLink {
         let from = first.folder.dir()?;
         let failed = |error: io::Error| Fault::of(&error);
         let file = from.lookup(&first.name).map_err(failed)?.filter(|file| file.id == first.id);
-        let gone =
-            || Fault::new(FaultKind::Stopped, "the file that it is another name of was replaced meanwhile");
+        let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was replaced meanwhile");
         let file = file.ok_or_else(gone)?;
         let is_it = |_: &Dir, _: &OsStr, entry: &Entry| entry.id == file.id;
         put(&self.place, &self.to, &file, is_it, |dir, to| from.link(&first.name, dir, to))

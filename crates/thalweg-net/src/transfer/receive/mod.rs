@@ -204,7 +204,7 @@ fn begin<R: Read>(frames: &mut FrameReader<R>) -> Result<(bool, Priority), Error
     match frames.next()? {
         Some(ToReceiver::Hello { version: VERSION, checksum, priority, .. }) => Ok((checksum, priority)),
         Some(ToReceiver::Hello { version, .. }) => {
-            let text = format!("the sender speaks version {version}, the receiver {VERSION}");
+            let text = format!("the sender uses version {version}, the receiver {VERSION}");
             Err(Error::Refused(Fault::new(FaultKind::Version, text)))
         }
         Some(_) => Err(Error::Protocol("it does not begin with a greeting".to_owned())),

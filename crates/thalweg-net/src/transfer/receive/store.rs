@@ -99,7 +99,7 @@ impl Store {
             ToReceiver::Missing { depth, name, fault } => self.miss(depth, &name, fault),
             ToReceiver::Hole { length } => match &mut self.current {
                 Some(current) => current.hole(length, &self.results),
-                None => protocol("it has a hole in nothing"),
+                None => protocol("it sends a hole outside of a file"),
             },
             ToReceiver::Lost(lost) => {
                 self.results.note(|report| report.lost = lost);
@@ -109,7 +109,7 @@ impl Store {
                 self.is_finished = true;
                 Ok(())
             }
-            ToReceiver::Finish => protocol("it ended before all was sent"),
+            ToReceiver::Finish => protocol("it ended before all data was sent"),
             ToReceiver::Hello { .. } => protocol("it greeted twice"),
             ToReceiver::Total { .. } | ToReceiver::Data { .. } => Ok(()),
         }
@@ -137,7 +137,7 @@ impl Store {
             return Err(Error::Here(FaultKind::Single.into()));
         }
         let Some(depth) = usize::try_from(offer.depth).ok().filter(|depth| *depth < self.levels.len()) else {
-            return protocol("it offers something in no folder");
+            return protocol("it offers an entry outside of a folder");
         };
         if depth >= MAX_DEPTH && is_folder {
             return protocol("its folders are too deep");
@@ -220,7 +220,7 @@ impl Store {
     /// Records an entry that the sender does not offer.
     fn miss(&self, depth: u64, name: &[u8], fault: Fault) -> Result<(), Error> {
         let Some(depth) = usize::try_from(depth).ok().filter(|depth| *depth < self.levels.len()) else {
-            return protocol("it misses something in no folder");
+            return protocol("it reports a missing entry outside of a folder");
         };
         let name = self.shown(depth, name);
         self.results.note(|report| report.miss(&name, fault));
@@ -328,7 +328,7 @@ impl Store {
         let Some(Pending { place: Some(place), file: Some((size, modified)), mode, .. }) =
             self.pending.remove(id)
         else {
-            return protocol("it compares what was not offered");
+            return protocol("it compares a file that was not offered");
         };
         // Failure to set metadata is ignored: the contents match.
         let here = self.update_metadata(&place, mode, modified).ok();
@@ -362,7 +362,7 @@ impl Store {
             return protocol("it begins a file within another");
         }
         let Some(pending) = self.pending.remove(id) else {
-            return protocol("it begins what was not wanted");
+            return protocol("it begins a file that was not requested");
         };
         let Pending { name, place, file, mode, pieces, .. } = pending;
         self.results.progress.set_current(name.as_bytes());
@@ -413,14 +413,14 @@ impl Store {
 
     fn verify(&mut self, id: u64, first: u64, count: u64) -> Result<(), Error> {
         let Some(current) = self.current.as_mut().filter(|current| current.id == id) else {
-            return protocol("it asks for digests of what it has not begun");
+            return protocol("it requests digests of a file that it has not begun");
         };
         let waiting = current.digested.len() as u64;
         if first != current.next || count == 0 || count > MAX_DIGESTS - waiting.min(MAX_DIGESTS) {
-            return protocol("it asks for digests out of order");
+            return protocol("it requests digests out of order");
         }
         if first.saturating_add(count) > current.pieces.count() {
-            return protocol("it asks for digests of what is not there");
+            return protocol("it requests digests beyond the stored data");
         }
         current.verify(count, &self.results);
         Ok(())
@@ -429,7 +429,7 @@ impl Store {
     fn keep(&mut self) -> Result<(), Error> {
         match &mut self.current {
             Some(current) => current.keep(&self.results),
-            None => protocol("it keeps what it has not begun"),
+            None => protocol("it keeps a file that it has not begun"),
         }
     }
 
@@ -437,13 +437,13 @@ impl Store {
     pub fn contents(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.current {
             Some(current) => current.write(bytes, &self.results),
-            None => protocol("it sends contents of nothing"),
+            None => protocol("it sends contents outside of a file"),
         }
     }
 
     fn complete(&mut self, theirs: &Digest) -> Result<(), Error> {
         let Some(current) = self.current.take() else {
-            return protocol("it ends what it has not begun");
+            return protocol("it ends a file that it has not begun");
         };
         let Current { id, name, sink, file, mode, hasher, position, .. } = current;
         if matches!(sink, Sink::Discard) {

@@ -222,7 +222,7 @@ impl Digests {
             };
             let end = first.saturating_add(digests.len() as u64);
             if first != self.next || digests.is_empty() || end > self.requested {
-                return Err(Error::Protocol("it sent digests that were not asked for".to_owned()));
+                return Err(Error::Protocol("it sent digests that were not requested".to_owned()));
             }
             self.received.extend(digests);
         }

@@ -123,7 +123,7 @@ impl Inbox {
                 continue;
             };
             if self.later.len() >= MAX_QUEUED_MESSAGES {
-                return Err(Error::Protocol("it says more than it was asked".to_owned()));
+                return Err(Error::Protocol("it sends more than was requested".to_owned()));
             }
             self.push(frame);
         }
@@ -195,7 +195,7 @@ fn listen<R: Read>(
                     let _ = replies.try_send(Ok(None));
                     continue;
                 }
-                let text = format!("it speaks version {version}, this program {VERSION}");
+                let text = format!("it uses version {version}, this program {VERSION}");
                 Err(Error::Refused(Fault::new(FaultKind::Version, text)))
             }
             ToSender::AwaitingApproval if is_first => {
@@ -210,7 +210,7 @@ fn listen<R: Read>(
         match replies.try_send(outcome) {
             Ok(()) if !is_over => {}
             Err(TrySendError::Full(_)) => {
-                let _ = replies.send(Err(Error::Protocol("it says more than it was asked".to_owned())));
+                let _ = replies.send(Err(Error::Protocol("it sends more than was requested".to_owned())));
                 return;
             }
             _ => return,
