@@ -59,13 +59,16 @@ impl Goal {
         match self {
             Self::Starvation => format!("a flow carries {} of its fair share", percent(1.0 - score)),
             Self::Stall => {
-                format!("a flow carries {} of its share when all disturbances are over", percent(1.0 - score))
+                format!(
+                    "a flow carries {} of its share after all disturbances have ended",
+                    percent(1.0 - score)
+                )
             }
             Self::Queue => format!("the queue stands at {} of its capacity", percent(score)),
             Self::Unfairness => {
-                format!("of flows that are alike one carries {} of the mean", percent(1.0 - score))
+                format!("one of several identical flows carries {} of their mean", percent(1.0 - score))
             }
-            Self::Collapse => format!("{} of what is sent is lost or sent again", percent(score)),
+            Self::Collapse => format!("{} of the sent data is lost or retransmitted", percent(score)),
         }
     }
 

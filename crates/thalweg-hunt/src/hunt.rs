@@ -275,7 +275,7 @@ impl Hunt<'_> {
         };
         let share = f64::from(score.min(WORST)) / f64::from(WORST);
         let words = match (&fault, self.against) {
-            (Some(why), _) => format!("a run does not come to its end: {why}"),
+            (Some(why), _) => format!("a run does not end: {why}"),
             (None, Some(other)) => {
                 let tested_score =
                     Evaluator { against: None, ..evaluator }.score(&candidate, SEED).unwrap_or(share);

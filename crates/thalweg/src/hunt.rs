@@ -280,7 +280,7 @@ fn check(folder: &Path, console: &Console) -> Done {
     }
     if failed > 0 {
         let all = counted(cases.len() as u64, "case");
-        return Err(Error::Failed(format!("{failed} of {all}: the score is not where it was")));
+        return Err(Error::Failed(format!("{failed} of {all}: the score is out of bounds")));
     }
     Ok(())
 }
