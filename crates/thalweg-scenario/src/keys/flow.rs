@@ -75,7 +75,7 @@ impl Decode for Match {
         let found = given.parse();
         if let Err(NoMatch) = found {
             report
-                .error("scenario.match", value.span, format!("`{given}` says nothing of packets"))
+                .error("scenario.match", value.span, format!("`{given}` matches no property of packets"))
                 .help("expected a protocol, \"tcp\" or \"udp\", perhaps a port or ports behind it, perhaps a DSCP: \"udp 5060 dscp 46\"");
         }
         found.ok()

@@ -15,7 +15,7 @@ use thalweg_sim::spec::{GroupSpec, WorkloadSpec};
 const DEEP_BUFFER: f64 = 10.0;
 
 /// The help for a load above a queue's service rate.
-const GROWS: &str = "what is waiting grows until the run ends, and results depend on how long it is";
+const GROWS: &str = "the backlog grows until the run ends, and results depend on the duration";
 
 /// Returns the long-run payload rate that a group's workload offers per flow, independent of the network; `None` for
 /// flows with unlimited data, a finite size, or that wait for responses.
@@ -59,7 +59,7 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
             let offered = Rate::from_bits_per_sec(offered as u64);
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
-                    ("whose policer lets in", "what is beyond it is dropped, however fast the link is")
+                    ("whose policer lets in", "the excess is dropped, regardless of the link's rate")
                 }
                 (None, Some(shaper)) if shaper.rate == rate => ("whose shaper lets pass", GROWS),
                 _ => ("which carries", GROWS),

@@ -35,7 +35,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
         let span = checked.origins.links[number].queue[usize::from(back)];
         if let Some((holds, above)) = never_marks(line, checked.paths.largest_packet(number, back)) {
             let message = format!(
-                "the queue of `{name}` holds {holds}: nothing that it takes finds more than {above} waiting"
+                "the queue of `{name}` holds {holds}: no accepted packet finds more than {above} queued"
             );
             report
                 .warn("scenario.threshold", span, message)
@@ -53,7 +53,7 @@ pub(super) fn queues(checked: &Checked<'_>, report: &mut Report) {
             let message = format!(
                 "`{scalable}` sends ECT(1) and shares the queue of `{name}` with `{classic}`, to which each mark is a loss"
             );
-            let help = "a mark takes half of its share from the one and all of a loss from the other, which is left little \
+            let help = "a mark is a small reduction for one and a loss for the other, which starves \
                         (RFC 9331, section 4.3): `dualpi2` couples their shares, `fq-codel` has a queue for each flow";
             report.warn("scenario.marks", span, message).help(help);
         }

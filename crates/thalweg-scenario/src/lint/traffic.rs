@@ -147,7 +147,7 @@ pub(super) fn unyielding(checked: &Checked<'_>, report: &mut Report) {
                 about(path_capacity)
             );
             let help = format!(
-                "what is above is dropped and sent again: `{}` does not slow down when packets are lost",
+                "the excess is dropped and retransmitted: `{}` does not reduce its rate on loss",
                 group.transport.scheme
             );
             report.warn("scenario.window", origin.scheme, message).help(help);

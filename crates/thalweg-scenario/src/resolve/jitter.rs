@@ -21,7 +21,7 @@ impl Resolver<'_> {
         if let Some(fault) = distribution.fault() {
             let found = self.report.error("scenario.range", at.span, format!("this random delay: {fault}"));
             if fault.contains("hour") {
-                found.help("`max` cuts what is longer, such as max = \"200 ms\"");
+                found.help("`max` limits the time, such as max = \"200 ms\"");
             }
             return (Duration::ZERO, None);
         }

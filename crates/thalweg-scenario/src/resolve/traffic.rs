@@ -197,7 +197,7 @@ impl Resolver<'_> {
     fn bounded(&mut self, transport: &TransportSpec, workload: &WorkloadSpec, span: Span) {
         if matches!(workload, WorkloadSpec::Rounds { .. }) && !transport.properties().is_reliable() {
             let message = format!(
-                "{} does not repair losses: a round would wait for a lost block for ever",
+                "{} does not repair losses: a round would wait forever for a lost block",
                 transport.scheme
             );
             self.report
@@ -338,7 +338,11 @@ impl Resolver<'_> {
             WorkloadTable::Rounds(table) => {
                 self.written(table.size.as_ref())?;
                 if let Some(rounds) = table.rounds.as_ref().filter(|rounds| rounds.value == 0) {
-                    self.report.error("scenario.range", rounds.span, "there must be a round at least");
+                    self.report.error(
+                        "scenario.range",
+                        rounds.span,
+                        "the number of rounds must be at least 1",
+                    );
                     return None;
                 }
             }

@@ -173,7 +173,7 @@ fn rounds_and_pareto_times_are_read_and_written() {
     assert!(matches!(found, WorkloadSpec::OnOff { shape: Some(1.5), random: false, .. }), "{found:?}");
     assert!(words.contains("Pareto of shape 1.5"), "{words}");
     for (keys, words) in [
-        ("kind = \"rounds\", size = \"64 kB\", rounds = 0", "a round at least"),
+        ("kind = \"rounds\", size = \"64 kB\", rounds = 0", "at least 1"),
         ("kind = \"rounds\", size = \"0 B\"", "at least 1 B"),
         ("kind = \"rounds\", rounds = 3", "needs `size`"),
         ("kind = \"on-off\", on = \"1 s\", off = \"2 s\", shape = 1", "above 1"),
