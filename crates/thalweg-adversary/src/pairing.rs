@@ -456,7 +456,7 @@ impl System for Pairing {
         if is_paired && self.paired == Some(key(1)) {
             Ok(())
         } else {
-            Err("an honest sender is not paired, although nobody interferes any more".to_owned())
+            Err("an honest sender is not paired, although the attacker has stopped".to_owned())
         }
     }
 

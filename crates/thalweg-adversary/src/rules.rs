@@ -67,7 +67,7 @@ impl World {
             return Err(format!("two connections of the {name} came from one handshake"));
         }
         let Some(with) = exchange.with else {
-            return Err(format!("the {name} has a connection in which nobody took part"));
+            return Err(format!("the {name} has a connection without a peer"));
         };
         if self.key_of(with) != exchange.peer {
             return Err(format!("the {name} has a connection with a key that did not take part"));

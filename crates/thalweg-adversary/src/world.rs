@@ -425,14 +425,12 @@ impl World {
                 break;
             }
             if self.now >= until || self.due().is_none() {
-                return Err("the client waits for ever, although nobody interferes any more".to_owned());
+                return Err("the client waits forever, although the attacker has stopped".to_owned());
             }
             self.expire()?;
         }
         match self.attempts.iter().find_map(|attempt| attempt.failed.as_ref()) {
-            Some(error) => {
-                Err(format!("the client gives up, although nobody interferes any more: {error:?}"))
-            }
+            Some(error) => Err(format!("the client gives up, although the attacker has stopped: {error:?}")),
             None => Ok(()),
         }
     }

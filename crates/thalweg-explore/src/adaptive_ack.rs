@@ -27,7 +27,7 @@ impl Scheme for AdaptiveAck {
     fn check_rest(&self, periods: &[Duration]) -> Result<(), String> {
         match periods.iter().find(|&&period| period != self.0.normal) {
             Some(period) => Err(format!(
-                "all losses are repaired, yet the receiver reports every {period} in place of every {}",
+                "all losses are repaired, yet the receiver reports every {period} instead of every {}",
                 self.0.normal
             )),
             None => Ok(()),

@@ -119,9 +119,9 @@ impl<S: Scheme> Search<'_, S> {
             let Some(step) = state.calm() else {
                 let missing = state.delivered() + 1;
                 let what = if missing > self.bounds.messages {
-                    "the sender waits for ever, although everything has been delivered".to_owned()
+                    "the sender waits forever, although everything has been delivered".to_owned()
                 } else {
-                    format!("both ends wait for ever, although packet {missing} has not been delivered")
+                    format!("both ends wait forever, although packet {missing} has not been delivered")
                 };
                 return Err((what, path.len() - 1));
             };

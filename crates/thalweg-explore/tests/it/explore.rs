@@ -244,7 +244,7 @@ fn caught(fault: Fault) -> (String, Vec<String>) {
 #[test]
 fn a_receiver_that_stays_in_the_error_phase_is_caught() {
     let (what, trace) = caught(Fault::StaysInError);
-    assert_eq!(what, "all losses are repaired, yet the receiver reports every 5 ms in place of every 40 ms");
+    assert_eq!(what, "all losses are repaired, yet the receiver reports every 5 ms instead of every 40 ms");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
 }
 
@@ -268,7 +268,7 @@ fn a_cumulative_number_off_by_one_is_caught() {
 #[test]
 fn a_transmitter_that_trusts_in_requests_alone_is_caught() {
     let (what, trace) = caught(Fault::NoTimer);
-    assert!(what.contains("livelock") || what.contains("wait for ever"), "{what}");
+    assert!(what.contains("livelock") || what.contains("wait forever"), "{what}");
     assert!(trace.iter().any(|line| line.contains("is lost")), "{trace:#?}");
     // Reports continue without end, so the search needs the timers of both endpoints.
     let (what, _) = caught(Fault::AnyReportIsProgress);

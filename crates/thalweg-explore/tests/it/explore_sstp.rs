@@ -152,7 +152,7 @@ fn once(_: &Receiver<Tag>, announced: &mut Vec<u64>, pdu: Pdu<Tag>) -> Option<Pd
 #[test]
 fn a_receiver_that_drops_the_repeat_of_its_state_is_caught() {
     let (what, trace) = caught(straight, once);
-    assert!(what.contains("livelock") || what.contains("for ever"), "{what}");
+    assert!(what.contains("livelock") || what.contains("forever"), "{what}");
     assert!(trace.iter().any(|line| line.starts_with("PACK") && line.ends_with("is lost")), "{trace:#?}");
 }
 
@@ -226,7 +226,7 @@ fn a_receiver_that_does_not_announce_its_open_window_or_once_only_is_caught() {
             let outcome = run(&Broken { inner, on_receive: straight, on_send }, &bounds);
             let found =
                 outcome.counterexample.unwrap_or_else(|| panic!("{acknowledgement:?} {losses}: not found"));
-            assert!(found.what.contains("livelock") || found.what.contains("for ever"), "{}", found.what);
+            assert!(found.what.contains("livelock") || found.what.contains("forever"), "{}", found.what);
             let lost = found.trace.iter().any(|line| line.ends_with("is lost"));
             assert_eq!(lost, losses > 0, "{:#?}", found.trace);
         }

@@ -96,7 +96,7 @@ fn a_sender_that_waits_for_the_announcement_is_caught() {
         // A window of one packet opens only once for each packet: no later announcement replaces a lost one.
         let bounds = Bounds { window: 1, losses, expiries: 0, ..small() };
         let found = run(broken, &bounds).counterexample.unwrap();
-        assert!(found.what.contains("livelock") || found.what.contains("for ever"), "{}", found.what);
+        assert!(found.what.contains("livelock") || found.what.contains("forever"), "{}", found.what);
         let lost = found.trace.iter().any(|line| line.starts_with("ack") && line.ends_with("is lost"));
         assert_eq!(lost, losses > 0, "{:#?}", found.trace);
     }
