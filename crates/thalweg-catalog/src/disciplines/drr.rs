@@ -24,7 +24,7 @@ const KEYS: &[Key] = &[
         "buckets",
         Kind::Count,
         "",
-        "How many queues flows are hashed to; without it every flow has one of its own.",
+        "Number of queues to which flows are hashed; without it every flow has its own queue.",
     )
     .within(Range::POSITIVE, ""),
     OVERFLOW_KEY,
