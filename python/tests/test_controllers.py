@@ -205,7 +205,7 @@ def test_incomplete_controllers_are_rejected() -> None:
 
     assert cause(Half) == "a controller needs a method on_loss(self, sample)"
     assert cause(Controller) == "a controller needs a method on_ack(self, sample)"
-    assert cause(lambda: {}) == "a controller derives from thalweg.Controller, and this is of type dict"
+    assert cause(lambda: {}) == "a controller must derive from thalweg.Controller, and this is of type dict"
     with pytest.raises(TypeError, match="not of type int"):
         thalweg.run(PATH, controllers={"aimd": 3})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="there is a scheme `cubic` already"):

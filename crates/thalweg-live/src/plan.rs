@@ -243,7 +243,7 @@ fn rule(group: &GroupSpec, name: String, ends: [usize; 2]) -> Option<Rule> {
 }
 
 fn no_node(of: &str) -> PlanError {
-    PlanError(format!("`{of}` ends at a node that there is not"))
+    PlanError(format!("`{of}` ends at a node that does not exist"))
 }
 
 fn too_many(what: &str, found: usize, most: usize) -> PlanError {

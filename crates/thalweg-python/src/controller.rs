@@ -357,7 +357,8 @@ impl ControllerFactory {
         let made = made?;
         if !made.is_instance_of::<Controller>() {
             let kind = made.get_type().name()?;
-            let message = format!("a controller derives from thalweg.Controller, and this is of type {kind}");
+            let message =
+                format!("a controller must derive from thalweg.Controller, and this is of type {kind}");
             return Err(PyTypeError::new_err(message));
         }
         let per_packet = made.getattr("per_packet")?.is_truthy()?;

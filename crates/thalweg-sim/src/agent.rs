@@ -27,7 +27,7 @@ use thalweg_proto::window::ExternalController;
 
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
-    "A window that a program outside sets, such as one that learns.",
+    "Window set by an external program, such as a learning agent.",
     keys(KEYS, SACK),
 );
 

@@ -517,9 +517,7 @@ impl<'a> Sweep<'a> {
     fn keep(&self, name: String, seed: u64, run: &Run, store: &Store) -> Outcome {
         match store.put(&name, run) {
             Ok(()) if run.conservation.holds => Outcome::Kept { name, was_there: false },
-            Ok(()) => {
-                failed(seed, "packets appeared or vanished, which is a bug in the simulator".to_owned())
-            }
+            Ok(()) => failed(seed, "packets are not conserved, which is a bug in the simulator".to_owned()),
             Err(error) => {
                 self.stop.store(true, Ordering::Relaxed);
                 Outcome::CannotKeep(error)
@@ -601,8 +599,8 @@ impl<'a> Sweep<'a> {
         };
         match serde_json::from_slice::<Run>(bytes) {
             Ok(run) if run.complete && run.seed == seed => self.keep(name.to_owned(), seed, &run, store),
-            Ok(run) => failed(seed, format!("what came back is another run, of seed {}", run.seed)),
-            Err(error) => failed(seed, format!("what came back is no run: {error}")),
+            Ok(run) => failed(seed, format!("the worker returned another run, of seed {}", run.seed)),
+            Err(error) => failed(seed, format!("the worker returned no valid run: {error}")),
         }
     }
 }

@@ -276,7 +276,7 @@ impl FinishingTracer for Tracers {
         };
         let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
         Err(Error::Failed(format!(
-            "seed {}: the network broke its own rules, which is a bug in the simulator; please report it{list}",
+            "seed {}: the replay found violations, which is a bug in the simulator; please report it{list}",
             result.seed
         )))
     }

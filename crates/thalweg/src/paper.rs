@@ -54,7 +54,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
         return Err(Error::Failed(format!(
-            "seed {}: packets appeared or vanished, which is a bug in the simulator; please report it",
+            "seed {}: packets are not conserved, which is a bug in the simulator; please report it",
             broken.seed
         )));
     }
@@ -154,7 +154,7 @@ fn check(results: &Results, console: &Console) -> Done {
     let failed: Vec<&str> = results.failed().map(|claim| claim.id.as_str()).collect();
     let summary = results.summary();
     if results.claims.is_empty() {
-        let help = "a claim needs every experiment that it speaks of";
+        let help = "a claim needs every experiment that it refers to";
         return Err(Error::Failed(format!(
             "nothing was checked: these experiments alone decide no claim; {help}"
         )));

@@ -444,7 +444,7 @@ fn sequences(
 fn check_results(document: &Document) -> Done {
     if let Some((_, run)) = document.runs().find(|(_, run)| !run.conservation.holds) {
         return Err(Error::Failed(format!(
-            "seed {}: packets appeared or vanished, which is a bug in the simulator; please report it",
+            "seed {}: packets are not conserved, which is a bug in the simulator; please report it",
             run.seed
         )));
     }

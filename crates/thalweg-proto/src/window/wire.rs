@@ -72,10 +72,10 @@ impl fmt::Display for DecodeError {
                     "kind {kind}; there are {SEGMENT} (segment), {ACK} and {ACK_WITH_DELAY} (acknowledgement)"
                 )
             }
-            Self::Flags(flags) => write!(f, "flags {flags:#x}, some of which mean nothing"),
+            Self::Flags(flags) => write!(f, "undefined flags in {flags:#x}"),
             Self::Arrival(kind) => write!(f, "an arrival of kind {kind}; there are 1 to 3"),
             Self::Empty => f.write_str("a segment or a SACK block of no bytes, or a count of none"),
-            Self::Range => f.write_str("numbers beyond the last one that there is"),
+            Self::Range => f.write_str("numbers beyond the maximum"),
         }
     }
 }

@@ -91,7 +91,7 @@ fn verdict_card(verdict: &Verdict) -> Card {
         ),
         Certainty::SingleRun => ("unknown", "One run each: chance unknown"),
         Certainty::Equal => ("yes", "Less than matters"),
-        Certainty::Unsettled => ("unknown", "Not settled: a later warm-up tells"),
+        Certainty::Unsettled => ("unknown", "Not settled: set a later warm-up"),
     };
     let main = match (&verdict.leader, verdict.certainty) {
         (_, Certainty::Unsettled) => "no verdict".to_owned(),

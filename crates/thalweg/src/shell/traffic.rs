@@ -486,7 +486,7 @@ fn flow(
     let stop = group.stop.map_or(end, |stop| nanos(stop.since(Time::ZERO)).min(end));
     if start >= stop {
         return Err(Error::Usage(format!(
-            "the flow `{name}` starts after {} s, when all is over",
+            "the flow `{name}` starts after {} s, the end of the run",
             end.as_secs_f64()
         )));
     }
