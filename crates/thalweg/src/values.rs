@@ -21,7 +21,7 @@ pub const PORT: u16 = 4747;
 pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     let digits = text.trim();
     digits.parse().map_err(|_| match digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.is_empty() {
-        true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is more than can be"),
+        true if digits.bytes().any(|byte| byte != b'0') => format!("{digits} is too large"),
         _ => "expected a whole number from 1 on, in digits".to_owned(),
     })
 }

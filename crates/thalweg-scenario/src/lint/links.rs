@@ -102,9 +102,7 @@ pub(super) fn hosts(checked: &Checked<'_>, report: &mut Report) {
                 "the sockets of the hosts of `{}` hold {}, but its packets have {data} B",
                 group.name, host.buffer
             );
-            report
-                .error("scenario.capacity", origin.host, message)
-                .help("no full packet would ever be taken");
+            report.error("scenario.capacity", origin.host, message).help("no full-sized packet fits");
         }
     }
 }
@@ -124,7 +122,7 @@ fn holds(direction: &DirectionSpec, packet: u32, what: &str, span: Span, report:
                 span,
                 format!("the queue {what} holds {size}, but its packets have {packet} B"),
             )
-            .help("no packet that has to wait would ever get through");
+            .help("every packet that has to wait is dropped");
     }
     fits
 }

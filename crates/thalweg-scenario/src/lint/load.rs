@@ -59,9 +59,9 @@ pub(super) fn overload(checked: &Checked<'_>, report: &mut Report) {
             let offered = Rate::from_bits_per_sec(offered as u64);
             let (what, help) = match (policer, line.start_delay.shaper) {
                 (Some(_), _) => {
-                    ("whose policer lets in", "the excess is dropped, regardless of the link's rate")
+                    ("whose policer admits", "the excess is dropped, regardless of the link's rate")
                 }
-                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper lets pass", GROWS),
+                (None, Some(shaper)) if shaper.rate == rate => ("whose shaper passes", GROWS),
                 _ => ("which carries", GROWS),
             };
             let message = format!("{offered} are offered to `{link}`, {what} {rate}");
@@ -117,7 +117,7 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
                 );
                 report
                     .warn("scenario.buffer", span, message)
-                    .help("schemes that fill queues make all packets wait for that long; typical: \"1 bdp\"");
+                    .help("schemes that fill queues delay all packets by that much; typical: \"1 bdp\"");
                 break;
             }
         }

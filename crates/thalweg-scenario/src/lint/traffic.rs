@@ -24,7 +24,7 @@ pub(super) fn routes(checked: &Checked<'_>, report: &mut Report) {
             let [from, to] = group.ends().find(is_disconnected).unwrap_or([group.from, group.to]).map(name);
             report
                 .error("scenario.route", origin.table, format!("no route leads from `{from}` to `{to}`"))
-                .help("the links form parts that are not connected");
+                .help("the network is not connected");
         }
     }
 }
@@ -175,7 +175,7 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
         let end = Time::ZERO + spec.duration;
         if let Some(late) = reading.changes.iter().find(|change| change.at >= end) {
             let message = format!(
-                "the application of `{}` reads at another rate from {}, after the run has ended ({})",
+                "the application of `{}` changes its reading rate at {}, after the end of the run ({})",
                 group.name, late.at, spec.duration
             );
             report.warn("scenario.schedule", origin.reading, message);

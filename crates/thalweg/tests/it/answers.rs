@@ -101,7 +101,7 @@ fn a_policer_that_is_full_is_shown() {
     let row = printed.lines().find(|line| line.starts_with("a -> b")).unwrap_or_else(|| panic!("{printed}"));
     let words: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(words[3..10], ["100.0", "Mbit/s", "3.0", "%", "3.000", "Mbit/s", "101.0"], "{printed}");
-    assert!(warned.contains("4 Mbit/s are offered to `a-b`, whose policer lets in 3 Mbit/s"), "{warned}");
+    assert!(warned.contains("4 Mbit/s are offered to `a-b`, whose policer admits 3 Mbit/s"), "{warned}");
 }
 
 /// Returns the exit code and the text of both outputs.
@@ -145,7 +145,7 @@ fn mistakes_are_reported_with_suggestions() {
             "no congestion control `none`",
         ),
         (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one path between two nodes"),
-        (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is more than can be"),
+        (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is too large"),
     ] {
         let (code, text) = printed(&place, arguments);
         assert!(code == 2 && text.contains(words), "{arguments:?}: {text}");

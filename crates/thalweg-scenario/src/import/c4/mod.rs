@@ -149,7 +149,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
             } else {
                 "a remembered path (careful resume) cannot be expressed"
             };
-            return Err(line.refused(format!("{what}; `--skip {key}` goes without")));
+            return Err(line.refused(format!("{what}; `--skip {key}` ignores it")));
         }
     }
     let start = Phase {
@@ -181,7 +181,7 @@ pub fn import(name: &str, text: &str, choices: &Choices) -> Result<Imported, Ref
             find(&key("cc_options")).filter(|line| !line.value.is_empty() && scheme.is_same)
         {
             let why = format!(
-                "options of {} cannot be expressed; `--skip {}` goes without",
+                "options of {} cannot be expressed; `--skip {}` ignores it",
                 algorithm.value, options.key
             );
             return Err(options.refused(why));

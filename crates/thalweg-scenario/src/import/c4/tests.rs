@@ -136,11 +136,11 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         ),
         (
             format!("{ALONE}main_cc_options: D\n"),
-            "line 10: options of bbr cannot be expressed; `--skip main_cc_options` goes without",
+            "line 10: options of bbr cannot be expressed; `--skip main_cc_options` ignores it",
         ),
         (
             format!("{ALONE}seed_cwin: 1000\n"),
-            "line 10: a remembered path (careful resume) cannot be expressed; `--skip seed_cwin` goes without",
+            "line 10: a remembered path (careful resume) cannot be expressed; `--skip seed_cwin` ignores it",
         ),
         (
             ALONE.replace(":3000000;", ":3000000;=b2:*1:397:9;"),
