@@ -62,10 +62,10 @@ impl fmt::Display for Breach {
             BreachKind::Bytes { reported, held } => {
                 write!(f, "reports {reported} bytes where {held} are queued")
             }
-            BreachKind::NotHeld => f.write_str("gave out a packet that it does not hold"),
-            BreachKind::Resized => f.write_str("gave out a packet with another size"),
+            BreachKind::NotHeld => f.write_str("dequeued a packet that it does not hold"),
+            BreachKind::Resized => f.write_str("dequeued a packet with another size"),
             BreachKind::Withheld { held } => {
-                write!(f, "gave no packet to an idle link although {held} are queued")
+                write!(f, "dequeued no packet for an idle link although {held} are queued")
             }
         }
     }
@@ -283,10 +283,10 @@ mod tests {
             (Wrong::Count, 3, "reports 4 packets where 3 are queued"),
             (Wrong::Bytes, 3, "reports 2999 bytes where 3000 are queued"),
             (Wrong::Twice, 4, "reports 3 packets where 2 are queued"),
-            (Wrong::Forged, 4, "gave out a packet that it does not hold"),
-            (Wrong::Resized, 4, "gave out a packet with another size"),
-            (Wrong::Withheld, 4, "gave no packet to an idle link although 3 are queued"),
-            (Wrong::DropsWhatItLacks, 3, "gave out a packet that it does not hold"),
+            (Wrong::Forged, 4, "dequeued a packet that it does not hold"),
+            (Wrong::Resized, 4, "dequeued a packet with another size"),
+            (Wrong::Withheld, 4, "dequeued no packet for an idle link although 3 are queued"),
+            (Wrong::DropsWhatItLacks, 3, "dequeued a packet that it does not hold"),
             (Wrong::Panics, 3, "panicked"),
             (Wrong::CannotBeMade, 0, "panicked"),
         ] {

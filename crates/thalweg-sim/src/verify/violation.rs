@@ -165,7 +165,7 @@ impl fmt::Display for Fault {
             }
             Self::Outage => write!(f, "the transmitter begins in an outage"),
             Self::AboveCapacity { left } => {
-                write!(f, "it left at {left}, when the capacity trace did not let it go")
+                write!(f, "it left at {left}, without an opportunity in the capacity trace")
             }
             Self::WrongArrival { from, to } if from == to => write!(f, "it was to arrive at {from}"),
             Self::WrongArrival { from, to } => write!(f, "it was to arrive between {from} and {to}"),
@@ -179,7 +179,7 @@ impl fmt::Display for Fault {
             Self::Overfull { packets, bytes } => {
                 write!(f, "the queue holds {packets} packets of {bytes}, more than its limit")
             }
-            Self::WrongDestination => write!(f, "it is delivered where it was not to go"),
+            Self::WrongDestination => write!(f, "it is delivered at a wrong node"),
             Self::Miscounted { what, result, replay } => {
                 write!(f, "the result counts {result} {what}, the replay {replay}")
             }

@@ -110,7 +110,7 @@ fn a_contract_violation_of_a_discipline_ends_the_run_and_names_it() {
         (false, "`l0: n0 -> n1` at 0 s: the discipline `mine` reports 2 packets where 1 are queued"),
         (
             true,
-            "`l0: n0 -> n1` at 800 us: the discipline `mine` gave no packet to an idle link although 3 are queued",
+            "`l0: n0 -> n1` at 800 us: the discipline `mine` dequeued no packet for an idle link although 3 are queued",
         ),
     ] {
         let queue = DisciplineSpec::new(Limit::Unlimited, Broken { withholds });
