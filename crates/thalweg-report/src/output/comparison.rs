@@ -165,7 +165,7 @@ fn words(
             "\nThe {runs} runs of each scheme are the same: they count as one, and show no random variation.\n"
         ),
         Some(runs) => format!(
-            "\nMeans over {runs} runs {} 95 % intervals; every scheme met the same random numbers.\n",
+            "\nMeans over {runs} runs {} 95 % intervals; all schemes used the same random numbers.\n",
             style.plus_minus()
         ),
     };

@@ -71,7 +71,7 @@ fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, content
             )
         }
         Some(runs) => format!(
-            "Means over {runs} runs ± 95 % intervals; every scheme met the same random numbers. Bars of a column have one scale."
+            "Means over {runs} runs ± 95 % intervals; all schemes used the same random numbers. Bars of a column have one scale."
         ),
     };
     let _ = writeln!(html, "<p class=\"note\">{note}</p>");

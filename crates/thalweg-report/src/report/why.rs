@@ -96,7 +96,7 @@ fn delay_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     };
     is_most(long - short, delay(more)? - delay(less)?).then(|| {
         format!(
-            "Most of the difference in delay is time in the queue of the bottleneck: to send what waits there takes {} under {}, {} under {}.",
+            "Most of the difference in delay is queueing delay at the bottleneck: {} under {}, {} under {}.",
             seconds(short),
             escape(&less.scheme),
             seconds(long),
@@ -113,7 +113,7 @@ fn goodput_reason(all: &[(&SchemeResults, Bottleneck)]) -> Option<String> {
     };
     is_most((high - low) * at.rate_bps?, goodput(more)? - goodput(less)?).then(|| {
         format!(
-            "Most of the difference in goodput is time in which the bottleneck had nothing to send: {} under {}, {} under {}.",
+            "Most of the difference in goodput is idle time of the bottleneck: {} under {}, {} under {}.",
             Scale::PERCENT.fixed(1.0 - high, 1),
             escape(&more.scheme),
             Scale::PERCENT.fixed(1.0 - low, 1),
