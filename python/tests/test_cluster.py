@@ -102,7 +102,7 @@ def test_a_sweep_outlives_one_of_its_workers(cluster: Cluster, tmp_path: Path, m
     cluster.workers[0].kill()
     printed, output = child.communicate(timeout=300)
     assert child.returncode == 0, output
-    assert f"{12 * reps} runs in" in output and "0 were there" in output
+    assert f"{12 * reps} runs in" in output and "0 were stored" in output
     here = thalweg.sweep(sweep, "here")
     assert str(here) == printed.replace("s.toml", "sweep.toml")
     for name in WRITTEN[1:]:
@@ -143,7 +143,7 @@ def test_an_assessment_is_the_same_on_the_workers(cluster: Cluster, tmp_path: Pa
         return done.stdout, done.stderr
 
     away, output = assessed("--out", "away", "--cluster", str(cluster.file))
-    assert "0 were there" in output and json.loads(away)["complete"] is True
+    assert "0 were stored" in output and json.loads(away)["complete"] is True
     assert away == assessed("--out", "here")[0]
 
 

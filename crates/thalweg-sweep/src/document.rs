@@ -397,8 +397,9 @@ impl Document {
             let shares: Vec<String> =
                 ranked.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
             let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
-            let chance =
-                of.chance.map(|share| format!("; chance is {:.0} % of that over all runs", share * 100.0));
+            let chance = of.chance.map(|share| {
+                format!("; random variation is {:.0} % of the variance over all runs", share * 100.0)
+            });
             let head = heads_of(&[metric]).concat();
             let line = format!("{head}: {}{}", listed(&shares), chance.unwrap_or_default());
             text.push_str(&style.folded(&style.clean(&line)));

@@ -24,14 +24,14 @@ pub fn counting_runs<T, E>(
         let Status { done, total, found, failed } = status;
         let more =
             |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
-        let (were_there, failed) = (more(found, "were there"), more(failed, "failed"));
+        let (were_there, failed) = (more(found, "were stored"), more(failed, "failed"));
         bar.count(done as u64, total as u64, &format!("{of}{done} of {total} runs{were_there}{failed}"));
     });
     let seconds = bar.clear();
     let made = made?;
     let Status { done, found, .. } = last;
     let runs = counted((done - found) as u64, "run");
-    console.inform(&format!("{of}{runs} in {seconds:.2} s; {found} were there"));
+    console.inform(&format!("{of}{runs} in {seconds:.2} s; {found} were stored"));
     Ok(made)
 }
 

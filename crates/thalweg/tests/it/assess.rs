@@ -35,7 +35,7 @@ fn a_section_is_assessed_with_reports_of_every_kind() {
     let second = assess(&folder, &[greedy, "--quick", "--only", "7.4", "--json"]);
     assert_eq!(second.status.code(), Some(1), "{}", errors(&second));
     assert!(errors(&second).contains("do not hold"), "{}", errors(&second));
-    assert!(errors(&second).contains("24 were there"), "{}", errors(&second));
+    assert!(errors(&second).contains("24 were stored"), "{}", errors(&second));
     let document: Value = serde_json::from_slice(&second.stdout).unwrap();
     assert_eq!(document["sections"][0]["verdict"], "does-not");
     let kept = out.join("fixed-window-60pkt.json");

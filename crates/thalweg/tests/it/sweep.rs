@@ -71,7 +71,7 @@ fn a_grid_is_run_once_whatever_the_threads() {
     // The same command makes no run again; with another number of threads elsewhere the bytes are the same.
     let again = sweep(&folder, &["s.toml"]);
     assert!(
-        errors(&again).contains("0 runs in") && errors(&again).contains("8 were there"),
+        errors(&again).contains("0 runs in") && errors(&again).contains("8 were stored"),
         "{}",
         errors(&again)
     );
@@ -179,7 +179,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert!(last.status.success(), "{}", errors(&last));
     let message = format!("{} runs in", 40 - before);
     assert!(
-        errors(&last).contains(&message) && errors(&last).contains(&format!("{before} were there")),
+        errors(&last).contains(&message) && errors(&last).contains(&format!("{before} were stored")),
         "{}",
         errors(&last)
     );
@@ -270,7 +270,7 @@ fn processes_share_the_points() {
         assert_eq!(kept(&folder.join("s")), runs);
     }
     let all = sweep(&folder, &["s.toml"]);
-    assert!(errors(&all).contains("8 were there"), "{}", errors(&all));
+    assert!(errors(&all).contains("8 were stored"), "{}", errors(&all));
     assert!(errors(&sweep(&folder, &["s.toml", "--shard", "3/2"])).contains("I/N"));
 }
 
@@ -323,7 +323,7 @@ fn a_write_failure_ends_the_sweep_without_losing_results() {
     assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
     assert_eq!(kept(&folder.join("s")), 2);
     let rest = sweep(&folder, &["s.toml"]);
-    assert!(errors(&rest).contains("2 were there"), "{}", errors(&rest));
+    assert!(errors(&rest).contains("2 were stored"), "{}", errors(&rest));
 }
 
 #[test]
