@@ -248,8 +248,8 @@ fn watch(
 /// Returns the error for a failed connection: temporary if no server answered, permanent if an unsuitable one did.
 fn connect_error(server: &str, why: &ConnectFailure) -> Error {
     match why {
-        ConnectFailure::Stopped => Error::Lost(format!("{server}: interrupted before anybody answered")),
-        ConnectFailure::Refused => Error::Lost(format!("{server}: nobody answered; nothing listens there")),
+        ConnectFailure::Stopped => Error::Lost(format!("{server}: interrupted before a response")),
+        ConnectFailure::Refused => Error::Lost(format!("{server}: no response; nothing listens there")),
         ConnectFailure::Net(error) => {
             let what = format!("{server}: {error}");
             let is_busy = matches!(error, NetError::Closed(Closed::Peer { code: code::BUSY, .. }));

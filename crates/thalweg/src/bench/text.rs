@@ -48,7 +48,7 @@ impl ClientResults<'_> {
         }
         if let Some(missing) = missing {
             text.push_str(&client);
-            let _ = writeln!(text, "{} of what was written had not arrived at the end.", Bytes::new(missing));
+            let _ = writeln!(text, "{} of the written data had not arrived at the end.", Bytes::new(missing));
         }
         if self.more > LATE {
             let _ = writeln!(

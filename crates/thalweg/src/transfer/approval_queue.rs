@@ -148,7 +148,7 @@ impl ApprovalQueue {
         let mut at = 0;
         while let Some(pending) = self.queue.get(at) {
             let why = if pending.connection.closed().is_some() {
-                Some("the sender has gone".to_owned())
+                Some("the sender disconnected".to_owned())
             } else if let Ok(Err(why)) = pending.begun.try_recv() {
                 pending.connection.close(code::PROTOCOL, &why);
                 Some(why)

@@ -179,7 +179,7 @@ pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection
             Err(Error::Failed(format!("{name} reports that {reason}")))
         }
         (Err(_), Some(Closed::Peer { code: code::SERVICE, .. })) => Err(Error::Failed(format!(
-            "{name} waits for nobody to be paired: `thalweg recv --pair` and `thalweg serve --pair` do"
+            "{name} is not in pairing mode; start `thalweg recv --pair` or `thalweg serve --pair` there"
         ))),
         (Err(PairingError::Stream { error, .. }), closed) => {
             let why = closed

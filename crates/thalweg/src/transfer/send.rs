@@ -303,10 +303,7 @@ impl Sender<'_> {
                 Ok(connection) => return Ok((socket, connection)),
                 Err(ConnectFailure::Net(error)) => why = self.explain(&error),
                 Err(ConnectFailure::Refused) => {
-                    why = Stopped::unreachable(format!(
-                        "{}: nobody answered; nothing listens there",
-                        self.name
-                    ));
+                    why = Stopped::unreachable(format!("{}: no response; nothing listens there", self.name));
                 }
                 Err(ConnectFailure::Stopped) => {
                     return Err(Error::Lost("interrupted before there was a connection".to_owned()).into());
@@ -338,7 +335,7 @@ impl Sender<'_> {
         }
         Err(Stopped::untrusted(format!(
             "the key of {} is not known. `thalweg recv` and `thalweg serve` print theirs: give it with --trust KEY, \
-             or take the one that answers with --trust new",
+             or accept the peer's key with --trust new",
             self.name
         )))
     }
@@ -379,7 +376,7 @@ impl Sender<'_> {
         let name = &self.name;
         let error = match code {
             code::UNAUTHORIZED => Error::Failed(format!(
-                "{name} takes nothing from this key, which is {}; its owner can admit it with --trust",
+                "{name} does not accept files from this key, which is {}; its owner can admit it with --trust",
                 self.identity.public()
             )),
             code::BUSY => Error::Lost(format!("{name}: {reason}")),
@@ -401,8 +398,8 @@ impl Sender<'_> {
                     ("that it should have", format!("correct {}", self.receivers.path().display()))
                 };
                 Stopped::untrusted(format!(
-                    "{name} answers with the key {key}, which is not the one {which}. Somebody may be in between. If it has \
-                     changed, {remedy}"
+                    "{name} answers with the key {key}, which is not the one {which}. This may be a man-in-the-middle attack. If the key \
+                     has changed, {remedy}"
                 ))
             }
             NetError::Connect(ConnectError::NameTooLong) => Error::Failed(format!("{name}: {error}")).into(),

@@ -83,7 +83,7 @@ fn an_unreachable_server_is_reported_as_by_other_commands() {
     let output = client(&["127.0.0.1:9", "--quiet"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
-    assert!(error.contains("127.0.0.1:9: nobody answered"), "{error}");
+    assert!(error.contains("127.0.0.1:9: no response"), "{error}");
 }
 
 /// Ctrl-C works even when a shell started the process in the background, with SIGINT ignored.

@@ -89,7 +89,7 @@ fn a_prompt_blocks_no_other_sender_and_no_rejects() {
     server.types("no");
     let refused = processes::end(unknown);
     assert_eq!(exit(&refused), 1);
-    assert!(refused.stderr.contains("takes nothing from this key"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("does not accept files from this key"), "{}", refused.stderr);
     // The user is not asked again about a rejected sender.
     assert_eq!(exit(&processes::end(call("unknown"))), 1);
     assert_eq!(place.names("to").len(), 1);
@@ -108,7 +108,7 @@ fn a_sender_that_goes_takes_its_question_along() {
     receiver.wait_for("Its key, ");
     processes::interrupt(&first);
     first.wait().unwrap();
-    receiver.wait_for("Not answered: the sender has gone");
+    receiver.wait_for("Not answered: the sender disconnected");
     // Standard input has no known length.
     let arguments = ["-", &address, "--trust", "new", "--name", "notes"];
     let second = thalweg(&place, "second", "send", &arguments).spawn().unwrap();
@@ -192,7 +192,7 @@ fn denials_are_logged_and_known_senders_are_reloaded() {
     let cut = processes::end(slow);
     assert_ne!(exit(&cut), 0);
     assert!(
-        cut.stderr.contains("takes nothing from this key") || cut.stderr.contains("any more"),
+        cut.stderr.contains("does not accept files from this key") || cut.stderr.contains("any more"),
         "{}",
         cut.stderr
     );
@@ -240,7 +240,11 @@ fn unknown_senders_are_limited_and_leave_nothing_without_data() {
     }
     wait_until("both are known", || list().lines().count() == 2);
     let sent = send("carl", "file");
-    assert!(exit(&sent) == 1 && sent.stderr.contains("takes nothing from this key"), "{}", sent.stderr);
+    assert!(
+        exit(&sent) == 1 && sent.stderr.contains("does not accept files from this key"),
+        "{}",
+        sent.stderr
+    );
     assert_eq!(exit(&send("anna", "file")), 0, "who is known may come again");
     assert_eq!(place.names("to").len(), 2);
     // Naming a sender makes room for another unnamed one.

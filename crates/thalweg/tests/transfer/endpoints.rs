@@ -519,7 +519,7 @@ fn a_receiver_with_another_key_is_taken_only_at_the_users_word() {
     for trust in [&[][..], &["--trust", "new"]] {
         let refused = sends(&place, &[&["file", &*address], trust].concat());
         assert_eq!(exit(&refused), 1, "{}", refused.stderr);
-        assert!(refused.stderr.contains("Somebody may be in between"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("may be a man-in-the-middle attack"), "{}", refused.stderr);
     }
     let taken = sends(&place, &["file", &address, "--trust", &receiver.key]);
     assert_eq!(exit(&taken), 0, "{}", taken.stderr);
