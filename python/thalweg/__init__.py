@@ -95,7 +95,7 @@ def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Contro
             kind = type(make).__name__
             raise ScenarioError(f"the controller `{name}` must be a class or a factory of instances, not of type {kind}")
         if name in _known_schemes():
-            raise ScenarioError(f"there is a scheme `{name}` already: name the controller otherwise")
+            raise ScenarioError(f"there is a scheme `{name}` already; choose another name for the controller")
     return factories
 
 

@@ -158,13 +158,16 @@ impl Fidelity {
         let (late, bound) = (self.late.quantile(0.99), self.bound());
         if late > bound {
             let [late, bound] = [late, bound].map(Rounded);
-            why.push(format!("one packet in a hundred left {late} late or more; {bound} do no harm here"));
+            why.push(format!("1 % of packets left at least {late} late; the limit is {bound}"));
         }
         if self.late.max() > STALL_THRESHOLD {
             why.push(format!("the emulator stalled for {}", Rounded(self.late.max())));
         }
         if self.lost_before > 0 {
-            why.push(format!("this host dropped {} before the network saw them", packets(self.lost_before)));
+            why.push(format!(
+                "this host dropped {} before they reached the network",
+                packets(self.lost_before)
+            ));
         }
         if self.refused > 0 {
             why.push(format!("this host did not accept {} that were delivered", packets(self.refused)));

@@ -200,7 +200,7 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
     let nodes = nodes.collect();
     if let Some(span) = plan_options.ack_delay.filter(|span| span.is_zero() || *span > MAX_ACK_DELAY) {
         return Err(PlanError(format!(
-            "acknowledgements held back for {span}: more than no time, and {MAX_ACK_DELAY} at most, as TCP takes longer ones for losses"
+            "acknowledgements delayed by {span}: the delay must be above 0 and at most {MAX_ACK_DELAY}, as TCP treats longer ones as losses"
         )));
     }
     let (marks_feedback, ack_delay) = (plan_options.marks_feedback, plan_options.ack_delay);

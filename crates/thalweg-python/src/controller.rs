@@ -275,9 +275,7 @@ pub fn in_candidate() -> bool {
 /// Refuses simulations from a candidate under evaluation, which could otherwise simulate its own test.
 pub fn refuse_candidates() -> PyResult<()> {
     if IN_CANDIDATE.get() {
-        return Err(PyPermissionError::new_err(
-            "a candidate sees samples and nothing else: it may not simulate",
-        ));
+        return Err(PyPermissionError::new_err("a candidate must not run simulations"));
     }
     Ok(())
 }

@@ -103,7 +103,7 @@ impl Place {
             let decision = Decision { pacing_rate, ..Decision::window(window) };
             if !self.episode.decide(agent, decision, delay) {
                 return Err(wrong(&format!(
-                    "no sender can follow a window of {window} segments at {rate} bit/s: windows lie from 1 to 2^30"
+                    "a window of {window} segments at {rate} bit/s is out of range: windows lie from 1 to 2^30"
                 )));
             }
         }

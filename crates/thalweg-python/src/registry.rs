@@ -106,7 +106,7 @@ fn check(name: &str, make: &Bound<'_, PyAny>, registry: &Registry) -> PyResult<(
     }
     if registry.scheme(name).is_some() {
         return Err(PyValueError::new_err(format!(
-            "there is a scheme `{name}` already: name the controller otherwise"
+            "there is a scheme `{name}` already; choose another name for the controller"
         )));
     }
     if !make.is_callable() {

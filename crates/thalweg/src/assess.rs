@@ -152,9 +152,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         if let Some(points) = arguments.live.filter(|_| is_complete) {
             let sample = assessment.sample(points.get()).map_err(error_of)?;
             if sample.is_empty() {
-                console.note(
-                    "no point of these sections can be carried live: streams without end over slow links can",
-                );
+                console.note("no point of these sections can run live; bulk flows over slow links can");
             } else {
                 let folder = arguments.out.join(format!("{}.live", plain(scheme)));
                 let (text, live) = assess_live::compare(scheme, &sample, &folder, &stop, console)?;

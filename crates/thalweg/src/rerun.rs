@@ -110,7 +110,7 @@ fn first_difference(stored: &Document, again: &Document) -> Result<Option<String
         if was.complete && !is.complete {
             let scheme = scheme.map(|name| format!("{name}, ")).unwrap_or_default();
             return Ok(Some(format!(
-                "{scheme}seed {}: the stored run ended after {} events, and after as many this one is not at its end; the \
+                "{scheme}seed {}: the stored run ended after {} events, and this one has not ended after as many; the \
                  scenario in the folder was changed, or this is another version",
                 was.seed, was.events
             )));

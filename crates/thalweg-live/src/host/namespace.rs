@@ -76,7 +76,7 @@ pub fn enter() -> Result<Names, HostError> {
 
 /// Returns the error with the settings that forbid namespaces.
 fn forbidden(why: Errno, is_root: bool) -> HostError {
-    let error = HostError::new("this host gives no network namespaces", why);
+    let error = HostError::new("this host does not allow network namespaces", why);
     let is = |setting: &str, value: &str| fs::read_to_string(setting).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/user/max_user_namespaces", "0") {
         return error

@@ -27,7 +27,7 @@ impl FromStr for Span {
         let (from, until) = text.split_once("..").ok_or("expected two times, such as `10s..20s`")?;
         let time = |text: &str| text.parse::<Duration>().map_err(|error| error.to_string());
         let span = Self { from: time(from)?, until: time(until)? };
-        if span.from < span.until { Ok(span) } else { Err("it ends before it begins".to_owned()) }
+        if span.from < span.until { Ok(span) } else { Err("its end is before its start".to_owned()) }
     }
 }
 
@@ -149,7 +149,7 @@ impl fmt::Display for DirectionError {
             }
             Self::Twice(key) => write!(f, "{key} is given twice"),
             Self::Value { key, given, reason } => write!(f, "{key} cannot be `{given}`: {reason}"),
-            Self::Burst => f.write_str("so many losses need longer bursts"),
+            Self::Burst => f.write_str("this loss rate needs longer bursts"),
         }
     }
 }
@@ -315,7 +315,7 @@ fn above_zero(rate: Rate) -> Result<Rate, String> {
 
 /// Every IPv4 path takes packets of 68 bytes (RFC 791).
 fn not_too_small(mtu: Bytes) -> Result<Bytes, String> {
-    if mtu.get() < 68 { Err("a packet of 68 B passes everywhere".to_owned()) } else { Ok(mtu) }
+    if mtu.get() < 68 { Err("every path carries packets of 68 B".to_owned()) } else { Ok(mtu) }
 }
 
 /// Parses a share of datagrams: `1%` or `0.01`. A plain `1` is ambiguous and refused.
@@ -502,14 +502,14 @@ mod tests {
             error("queue=tail")
                 .contains("there are fcfs, random-drop, fq, sfq, drr, red, codel, fq-codel, pie")
         );
-        assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: it ends before it begins");
+        assert_eq!(error("blackout=20s..10s"), "blackout cannot be `20s..10s`: its end is before its start");
         assert_eq!(
             error("mtu-change=5s"),
             "mtu-change cannot be `5s`: expected a time and a size, such as `10s:1300B`"
         );
         assert_eq!(error("loss=1%,loss=2%"), "loss is given twice");
-        assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: a packet of 68 B passes everywhere");
-        assert!(error("mtu-change=5s:0B").ends_with("a packet of 68 B passes everywhere"));
+        assert_eq!(error("mtu=67B"), "mtu cannot be `67B`: every path carries packets of 68 B");
+        assert!(error("mtu-change=5s:0B").ends_with("every path carries packets of 68 B"));
         assert!(error("buffer=2GB").ends_with("a buffer has at most 1 GB"));
         // Half of all datagrams in bursts of 1.01: the chain would have to enter its bad state 0.99 times per datagram.
         // Two thirds need a mean of at least 2.

@@ -38,7 +38,7 @@ fn can() -> bool {
     let tried = CAN.get_or_init(|| {
         let output = Shell::new(&two("", "")).run_command("true");
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        let lacks = printed.contains("gives no network namespaces") || printed.contains("/dev/net/tun");
+        let lacks = printed.contains("does not allow network namespaces") || printed.contains("/dev/net/tun");
         assert!(output.status.success() || lacks, "{printed}");
         if output.status.success() { Ok(()) } else { Err(printed) }
     });
