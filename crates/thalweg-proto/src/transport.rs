@@ -315,7 +315,7 @@ pub struct CongestionState {
     pub name: &'static str,
     /// State variables, by names that end in their unit; unused entries have an empty name. An unbounded value is
     /// infinite.
-    pub known: [(&'static str, f64); Self::MAX_VARIABLES],
+    pub state_variables: [(&'static str, f64); Self::MAX_VARIABLES],
 }
 
 impl CongestionState {
@@ -323,8 +323,8 @@ impl CongestionState {
     pub const MAX_VARIABLES: usize = 8;
 
     /// Returns the state variables that have a name.
-    pub fn known(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        self.known.into_iter().filter(|(name, _)| !name.is_empty())
+    pub fn state_variables(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.state_variables.into_iter().filter(|(name, _)| !name.is_empty())
     }
 }
 

@@ -26,7 +26,7 @@ pub use metric::{
 pub use metrics::Metric;
 pub use reference::reference;
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
-pub use states::{Known, StateVisit};
+pub use states::{StateVariable, StateVisit};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use until::{Goal, MIN_RUNS, Until};
 
