@@ -36,7 +36,7 @@ impl<T: Tracing> EventLoop<T> {
             return true;
         }
         let mut number = 0;
-        if T::KEEPS {
+        if T::BUFFERS {
             let before = &mut boundary.before[link as usize];
             *before = if arrives == *last { *before + 1 } else { 0 };
             number = *before;
@@ -46,7 +46,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         *last = arrives;
         let is_gone = self.pass_on(link, packet, arrives, number.into(), false);
-        if T::KEEPS
+        if T::BUFFERS
             && number > 0
             && !is_gone
             && let Some(boundary) = &mut self.boundary

@@ -26,7 +26,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
         if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
-            self.tracing.warm(self.wheel.place_now());
+            self.tracing.on_warmup_end(self.wheel.order_now());
         }
         self.count_shared();
         let now = self.now;

@@ -159,9 +159,9 @@ impl<T: Tracing> EventLoop<T> {
             self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
         }
         self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
-        if T::KEEPS && self.has_source(flow) {
+        if T::BUFFERS && self.has_source(flow) {
             let own = self.numbers.of_end(number * 2) / 2;
-            self.tracing.open(self.wheel.place_now(), own, flow, role == Role::Reply);
+            self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
         }
         let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];

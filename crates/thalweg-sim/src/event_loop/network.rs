@@ -489,7 +489,7 @@ impl<T: Tracing> EventLoop<T> {
             // does not depend on it.
             self.wheel.push_successor(arrives, Kind::Arrive.key(link));
         }
-        if T::KEEPS {
+        if T::BUFFERS {
             self.number_arrival(link, packet);
         }
         packet
@@ -500,7 +500,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     pub(crate) fn on_out_of_order(&mut self, link: u32) {
         let Some((number, packet)) = self.network.take_out_of_order(link, self.now) else { return };
-        if T::KEEPS {
+        if T::BUFFERS {
             self.wheel.set_tie(number as u32);
         }
         self.trace(Step::Arrived, link, packet);
