@@ -6,7 +6,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::transport::{BreachKind, Command, Event, SenderStats};
+use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};
 use thalweg_proto::units::Time;
 
 /// Engine that carries bytes, with its PDU codec.
@@ -72,7 +72,7 @@ impl EngineAdapter {
             }
             let size = buffer.len() - start;
             let is_sound = size > FLOW_HEADER as usize && size <= self.max_datagram as usize;
-            if is_sound || !self.engine.blame(BreachKind::PduSize) {
+            if is_sound || !self.engine.blame(ViolationKind::PduSize) {
                 return polled;
             }
             buffer.truncate(start);
