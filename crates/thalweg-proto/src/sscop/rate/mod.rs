@@ -22,7 +22,7 @@ pub mod control;
 pub mod estimator;
 pub mod pacer;
 
-use super::Number;
+use super::SequenceNumber;
 use crate::units::{Duration, Rate, Time};
 use control::Control;
 use estimator::Estimator;
@@ -261,7 +261,7 @@ impl RateControl {
     }
 
     /// Returns the departure time of the next SD. The first of a pair is the one with an even number.
-    pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
+    pub fn due(&mut self, length: u32, again: bool, s: SequenceNumber) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
     }
@@ -311,7 +311,7 @@ impl RateControl {
         self.control.on_ustat(field.map(RateField::rate));
     }
 
-    pub fn on_arrival(&mut self, now: Time, length: u32, s: Number, gap: bool) {
+    pub fn on_arrival(&mut self, now: Time, length: u32, s: SequenceNumber, gap: bool) {
         self.estimator.on_arrival(now, length, s, gap);
     }
 
