@@ -281,8 +281,8 @@ impl<'a> Threads<'a> {
                 return;
             }
             let Some(until) = until else { return };
-            let most = if T::BUFFERS { MAX_IN_ROUND } else { u64::MAX };
-            part.advance_before(Time::from_picos(until), most);
+            let max_events = if T::BUFFERS { MAX_IN_ROUND } else { u64::MAX };
+            part.advance_before(Time::from_picos(until), max_events);
             let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
             Self::send(number, part, other);
         }

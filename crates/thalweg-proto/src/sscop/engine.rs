@@ -279,7 +279,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     fn check(&self, request: &Request<P>) -> Result<(), Refusal> {
-        let (length, most) = match request {
+        let (length, max) = match request {
             Request::Data(mu) | Request::UnitData(mu) | Request::ManagementData(mu) => {
                 (mu.len(), self.config.k)
             }
@@ -289,7 +289,7 @@ impl<P: Payload> Sscop<P> {
             | Request::Resync { uu } => (uu.as_ref().map_or(0, Payload::len), self.config.j),
             _ => (0, 0),
         };
-        if length > most { Err(Refusal::Length) } else { Ok(()) }
+        if length > max { Err(Refusal::Length) } else { Ok(()) }
     }
 
     fn take_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {

@@ -83,8 +83,8 @@ impl<P: Payload> Sscop<P> {
     fn widen(&mut self, messages: u32) {
         let granted = self.v.vr_mr.after(self.v.vr_r);
         // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
-        let most = (SequenceNumber::HALF - 1).saturating_sub(granted);
-        self.v.vr_mr = self.v.vr_mr.plus(messages.min(most));
+        let maximum = (SequenceNumber::HALF - 1).saturating_sub(granted);
+        self.v.vr_mr = self.v.vr_mr.plus(messages.min(maximum));
     }
 
     fn send_ustat(&mut self, first: SequenceNumber, end: SequenceNumber) {

@@ -13,10 +13,10 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Handles at most `most` events before a time. Afterwards others may arrive from that time on.
-    pub(crate) fn advance_before(&mut self, end: Time, most: u64) {
+    /// Handles at most `max` events before a time. Afterwards others may arrive from that time on.
+    pub(crate) fn advance_before(&mut self, end: Time, max: u64) {
         self.wheel.keep_from(end);
-        self.go_on(most);
+        self.go_on(max);
     }
 
     /// Returns the time of the next event; `None` after the end of the run.

@@ -50,8 +50,8 @@ impl RateField {
         // Rounds to nearest; a carry into the exponent is correct.
         let half = if shift == 0 { 0 } else { 1u64 << (shift - 1) };
         let mantissa = (bits.saturating_add(half) >> shift) - (1 << MANTISSA_BITS);
-        let most = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
-        Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(most) as u16)
+        let maximum = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
+        Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(maximum) as u16)
     }
 
     /// Returns the rate.
@@ -210,7 +210,7 @@ impl RateConfig {
     #[must_use]
     pub fn in_range(self) -> Self {
         let finite =
-            |value: f64, least: f64, most: f64| if value.is_nan() { least } else { value.clamp(least, most) };
+            |value: f64, min: f64, max: f64| if value.is_nan() { min } else { value.clamp(min, max) };
         let most = self.most.max(Rate::from_bits_per_sec(1));
         Self {
             start: self.start.max(Rate::from_bits_per_sec(1)).min(most),

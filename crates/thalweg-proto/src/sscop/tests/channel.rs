@@ -75,9 +75,9 @@ impl<P: Payload> Pair<P> {
             self.wires[to].push_back((arrives, pdu.clone()));
         }
         self.wires[to].push_back((arrives, pdu));
-        if let Some(most) = self.channel.reorder {
+        if let Some(max) = self.channel.reorder {
             let last = self.wires[to].len() - 1;
-            let other = last.saturating_sub(self.stream.below(most as u64 + 1) as usize);
+            let other = last.saturating_sub(self.stream.below(max as u64 + 1) as usize);
             let (a, b) = (self.wires[to][last].0, self.wires[to][other].0);
             self.wires[to].swap(last, other);
             (self.wires[to][last].0, self.wires[to][other].0) = (a, b);
@@ -214,8 +214,8 @@ proptest! {
     /// S03, S04: a channel that reorders or duplicates violates SSCOP's assumptions. The endpoints detect this, recover
     /// and continue; every delivered message is from the peer.
     #[test]
-    fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], most in 1usize..5, seed in any::<u64>()) {
-        let reorder = (duplicate == 0.0).then_some(most);
+    fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], max in 1usize..5, seed in any::<u64>()) {
+        let reorder = (duplicate == 0.0).then_some(max);
         let mut pair = Pair::new(&patient(), Channel { duplicate, reorder, loss: 0.0 }, 0, seed);
         for index in 0..2000 {
             for end in 0..2 {
