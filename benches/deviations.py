@@ -366,11 +366,11 @@ DEVIATIONS = {
     "pipe-half": ("own: less than the whole window is unused", "window/sender/validation.rs",
                   "f64::from(self.config.segment) / 2.0", "f64::from(self.config.segment)"),
     "pipe-cut": ("own: a loss cuts what was allowed", "window/sender/validation.rs",
-                 "            self.controller.on_unused(most.max(1.0), &path);\n", ""),
+                 "            self.controller.on_unused(volume.max(1.0), &path);\n", ""),
     "pipe-flight": ("own: what was used counts less than what is outstanding", "window/sender/validation.rs",
                     "path.outstanding.max(used)", "path.outstanding"),
     "pipe-repaired": ("own: what was sent again is not taken off", "window/sender/validation.rs",
-                      "let share = (1.0 - again / cut.most.max(1.0)).max(0.0);", "let share = if again < 0.0 { 0.0 } else { 1.0 };"),
+                      "let share = (1.0 - again / cut.volume.max(1.0)).max(0.0);", "let share = if again < 0.0 { 0.0 } else { 1.0 };"),
     # The scheme thalweg (docs/design/thalweg-scheme.md).
     "thalweg-cut-kept": ("own: a cut that did not help is not taken back", "congestion/thalweg/loss_probe.rs",
                          "            self.window = self.window.max(loss_probe.window);\n", ""),

@@ -432,7 +432,7 @@ impl System for Pairing {
 
     /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
     /// already, and is paired.
-    fn calm(&mut self) -> Result<(), String> {
+    fn settle_without_attacker(&mut self) -> Result<(), String> {
         self.log_line("from here on the attacker does nothing, and its connection times out");
         for side in [Side::Receiver, Side::Sender] {
             if self.is_with_attacker(side) {

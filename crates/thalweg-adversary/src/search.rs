@@ -39,12 +39,12 @@ fn visit<W: System>(
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Outcome {
     let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
-    let (mut steps, mut calm) = (0, 0);
-    let outcome = |visited: &Visited<_, _, _>, steps, calm, complete, counterexample| Outcome {
+    let (mut steps, mut completing_states) = (0, 0);
+    let outcome = |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| Outcome {
         states: visited.states(),
         steps,
         depth: visited.depth(),
-        calm,
+        completing_states,
         complete,
         counterexample,
     };
@@ -57,7 +57,7 @@ fn visit<W: System>(
         popped += 1;
         let goes_on = !popped.is_multiple_of(100) || show(visited.states(), visited.waiting());
         if !goes_on || visited.states() * STATE_BYTES > memory.get() {
-            return outcome(&visited, steps, calm, false, None);
+            return outcome(&visited, steps, completing_states, false, None);
         }
         if visited.depth_of(number) >= most_steps {
             continue;
@@ -72,12 +72,12 @@ fn visit<W: System>(
                 in_vain = 0;
             }
             steps += 1;
-            let wrong = |what, is_calm| {
-                let trace = trail(make, &[&path[..], &[step]].concat(), is_calm);
+            let wrong = |what, is_settling| {
+                let trace = trail(make, &[&path[..], &[step]].concat(), is_settling);
                 Some(Counterexample { what, trace })
             };
             if let Err(what) = world.take(step) {
-                return outcome(&visited, steps, calm, true, wrong(what, false));
+                return outcome(&visited, steps, completing_states, true, wrong(what, false));
             }
             let digest = world.digest();
             if digest == base {
@@ -89,14 +89,14 @@ fn visit<W: System>(
             in_vain = MAX_IN_VAIN;
             if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
-                calm += 1;
-                if let Err(what) = world.calm() {
-                    return outcome(&visited, steps, calm, true, wrong(what, true));
+                completing_states += 1;
+                if let Err(what) = world.settle_without_attacker() {
+                    return outcome(&visited, steps, completing_states, true, wrong(what, true));
                 }
             }
         }
     }
-    outcome(&visited, steps, calm, true, None)
+    outcome(&visited, steps, completing_states, true, None)
 }
 
 /// Returns the system after these steps, which break no rule.
@@ -110,11 +110,11 @@ fn after<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step]) -> W {
 }
 
 /// Repeats the steps and returns their trace.
-fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_calm: bool) -> Vec<String> {
+fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bool) -> Vec<String> {
     let mut world = make(true);
     let mut result = path.iter().try_for_each(|&step| world.take(step));
-    if is_calm && result.is_ok() {
-        result = world.calm();
+    if is_settling && result.is_ok() {
+        result = world.settle_without_attacker();
     }
     let mut lines: Vec<_> = world.lines().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
     if result.is_ok() {
@@ -149,8 +149,8 @@ impl System for World {
         self.take(step)
     }
 
-    fn calm(&mut self) -> Result<(), String> {
-        self.calm()
+    fn settle_without_attacker(&mut self) -> Result<(), String> {
+        self.settle_without_attacker()
     }
 
     fn lines(self) -> Vec<String> {

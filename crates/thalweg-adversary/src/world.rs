@@ -397,8 +397,8 @@ impl World {
 
     /// Stops the attacker: from here on everything arrives at its destination, at once. Each connection requested by
     /// the client is then established, or closed at both endpoints for a verified reason.
-    pub fn calm(&mut self) -> Result<(), String> {
-        let until = self.now + CALM;
+    pub fn settle_without_attacker(&mut self) -> Result<(), String> {
+        let until = self.now + MAX_SETTLING_TIME;
         self.sent.clear();
         self.describe(|_| "from here on the attacker does nothing".to_owned());
         if self.attempts.is_empty() {
@@ -482,7 +482,7 @@ impl World {
 }
 
 /// Maximum duration of a run without the attacker: a handshake with a margin, and then silence.
-const CALM: Duration = Duration::from_secs(90);
+const MAX_SETTLING_TIME: Duration = Duration::from_secs(90);
 
 pub fn key(number: u8) -> Identity {
     Identity::from_secret([number; 32])

@@ -140,7 +140,7 @@ impl Assessment<'_> {
         let mut courses: BTreeMap<&str, Vec<Transient>> = BTreeMap::new();
         let (mut runs, mut unlike_defaults) = (0, Vec::new());
         for sweep in &sweeps {
-            join(&mut unlike_defaults, sweep.unlike_defaults());
+            join(&mut unlike_defaults, sweep.differing_defaults());
         }
         for ((name, _), sweep) in files.iter().zip(&sweeps) {
             let before = status;

@@ -4,7 +4,7 @@ use crate::decide::Outcome;
 use crate::transients::Transient;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thalweg_report::results::UnlikeDefault;
+use thalweg_report::results::DifferingDefault;
 
 /// Results of an assessment. Pack, margins, scheme and version alone determine its bytes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Document {
     pub needs_routers: Option<String>,
     /// Options that differ between the schemes because of their defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlike_defaults: Vec<UnlikeDefault>,
+    pub unlike_defaults: Vec<DifferingDefault>,
     /// Changes applied to all scenarios; missing if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<String>,

@@ -1,7 +1,7 @@
 //! Assessment as JUnit XML, for continuous integration.
 
 use crate::document::{Document, Verdict};
-use crate::text::{claim_line, unlike};
+use crate::text::{claim_line, defaults_warning};
 use std::fmt::Write as _;
 use thalweg_report::output::{Style, counted};
 
@@ -30,7 +30,7 @@ pub fn junit(document: &Document) -> String {
             count(Verdict::DoesNot),
             count(Verdict::NotDecided) + count(Verdict::NotEvaluated)
         );
-        if let Some(warning) = unlike(document) {
+        if let Some(warning) = defaults_warning(document) {
             let warning = escape(&warning);
             let _ = writeln!(
                 xml,

@@ -2,7 +2,9 @@
 
 use crate::decide::Outcome;
 use crate::document::{Document, Verdict};
-use crate::text::{TESTS, claim_line, distance, evidence, point_words, routers, statement, unlike, verdicts};
+use crate::text::{
+    TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, statement, verdicts,
+};
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
 
@@ -13,7 +15,7 @@ pub fn markdown(document: &Document) -> String {
     if !document.complete {
         text.push_str("**Partial: runs are missing.**\n\n");
     }
-    text.extend(unlike(document).map(|warning| format!("{warning}\n\n")));
+    text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
     let _ = writeln!(text, "{}\n", verdicts(document));
     let _ = writeln!(text, "{}", evidence(document));
     text.push_str(
@@ -158,7 +160,7 @@ pub fn comparison(documents: &[Document]) -> String {
     text.push_str("\n## Failed claims by scheme, worst values\n");
     for document in documents {
         let _ = writeln!(text, "\n### `{}`\n\n{}\n", document.scheme, verdicts(document));
-        text.extend(unlike(document).map(|warning| format!("{warning}\n\n")));
+        text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
         if let Some(needs) = &document.needs_routers {
             let _ = writeln!(text, "{}\n", routers(needs));
         }

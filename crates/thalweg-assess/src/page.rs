@@ -4,7 +4,8 @@ use crate::curves::draw;
 use crate::decide::Outcome;
 use crate::document::{ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict};
 use crate::text::{
-    TESTS, claim_line, distance, evidence, frame, point_words, routers, short, statement, unlike, verdicts,
+    TESTS, claim_line, defaults_warning, distance, evidence, frame, point_words, routers, short, statement,
+    verdicts,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +19,9 @@ pub fn page(document: &Document) -> String {
     if !document.complete {
         body.push_str("<p class=\"warning\">Partial: runs are missing.</p>\n");
     }
-    body.extend(unlike(document).map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))));
+    body.extend(
+        defaults_warning(document).map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
+    );
     if let Some(needs) = &document.needs_routers {
         let _ = writeln!(body, "<p class=\"warning\">{}</p>", escape(&routers(needs)));
     }

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 use thalweg_proto::units::Duration;
-use thalweg_report::results::{Flow, Known, Run, StateVisit};
+use thalweg_report::results::{Flow, Run, StateVariable, StateVisit};
 
 /// Value of the visits to a state.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -163,18 +163,18 @@ pub fn words(name: &str, of: f64) -> Option<String> {
     })
 }
 
-/// Accessor of a known quantity.
-type OfKnown = fn(&Known) -> Option<f64>;
+/// Accessor of a state variable.
+type OfVariable = fn(&StateVariable) -> Option<f64>;
 
 /// Splits a name such as `window_packets.min`.
-fn parts(name: &str) -> Option<(&str, OfKnown)> {
+fn parts(name: &str) -> Option<(&str, OfVariable)> {
     let (name, which) = name.split_once('.')?;
-    let of: OfKnown = match which {
-        "first" => |known| known.first,
-        "last" => |known| known.last,
-        "min" => |known| known.min,
-        "max" => |known| known.max,
-        "change" => |known| Some(known.last? - known.first?),
+    let of: OfVariable = match which {
+        "first" => |of| of.first,
+        "last" => |of| of.last,
+        "min" => |of| of.min,
+        "max" => |of| of.max,
+        "change" => |of| Some(of.last? - of.first?),
         _ => return None,
     };
     Some((name, of))
@@ -187,7 +187,7 @@ fn value_of(visit: &StateVisit, name: &str) -> Option<f64> {
         "length_s" => Some(visit.until_s - visit.from_s),
         _ => {
             let (name, of) = parts(name)?;
-            visit.known.get(name).and_then(of)
+            visit.state_variables.get(name).and_then(of)
         }
     }
 }
@@ -209,11 +209,12 @@ mod tests {
 
     fn visit(state: &str, from_s: f64, until_s: f64, window: [f64; 4]) -> StateVisit {
         let [first, last, min, max] = window.map(Some);
-        let known = Known { first, last, min, max };
-        let unbounded = Known { first: None, last: None, min: None, max: None };
+        let known = StateVariable { first, last, min, max };
+        let unbounded = StateVariable { first: None, last: None, min: None, max: None };
         let known = [("window_packets", known), ("bound_packets", unbounded)];
-        let known: BTreeMap<String, Known> = known.map(|(name, of)| (name.to_owned(), of)).into();
-        StateVisit { state: state.to_owned(), from_s, until_s, known }
+        let state_variables: BTreeMap<String, StateVariable> =
+            known.map(|(name, of)| (name.to_owned(), of)).into();
+        StateVisit { state: state.to_owned(), from_s, until_s, state_variables }
     }
 
     fn value(text: &str) -> Option<f64> {

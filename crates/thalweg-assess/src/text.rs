@@ -7,7 +7,7 @@ use crate::states;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
-use thalweg_report::output::{Remedy, Style, counted, unlike_warning};
+use thalweg_report::output::{Remedy, Style, counted, differing_defaults_warning};
 
 /// Parses a measure's name from a document.
 fn measure(name: &str) -> Option<Measure> {
@@ -105,7 +105,7 @@ pub fn summary(document: &Document, style: Style) -> String {
     if !document.complete {
         text.push_str("PARTIAL: runs are missing; repeat the call to continue\n");
     }
-    text.extend(unlike(document).map(|warning| line(&warning)));
+    text.extend(defaults_warning(document).map(|warning| line(&warning)));
     text.extend(document.needs_routers.iter().map(|needs| line(&routers(needs))));
     for section in &document.sections {
         let verdict = match &section.not_evaluated {
@@ -184,8 +184,8 @@ pub(crate) fn frame(document: &Document) -> String {
 }
 
 /// Returns the warning that schemes differ in the defaults of options; `None` where they do not.
-pub(crate) fn unlike(document: &Document) -> Option<String> {
-    unlike_warning(&document.unlike_defaults, Remedy::Command)
+pub(crate) fn defaults_warning(document: &Document) -> Option<String> {
+    differing_defaults_warning(&document.unlike_defaults, Remedy::Command)
 }
 
 /// Sentence on the tests.

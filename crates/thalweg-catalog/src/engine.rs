@@ -11,7 +11,7 @@ use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::Wire;
 use thalweg_proto::random::Stream;
-use thalweg_proto::transport::{BreachKind, Command, Event, Input};
+use thalweg_proto::transport::{Command, Event, Input, ViolationKind};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_proto::{Ecn, Engine, Output};
@@ -390,7 +390,7 @@ impl<P: Payload> AnyEngine<P> {
 
     /// Reports a PDU that cannot be sent: an engine of another crate fails with its next output. Returns false for
     /// built-in engines, which are trusted.
-    pub fn blame(&self, kind: BreachKind) -> bool {
+    pub fn blame(&self, kind: ViolationKind) -> bool {
         if let Self::External(engine) = self {
             engine.blame(kind);
         }

@@ -5,7 +5,7 @@
 //!
 //! Such engines are not trusted. An engine violates its contract if it panics, requests a poll in the past, produces
 //! endless output at one instant, or delivers more than arrived. The violation ends only its own connection, by
-//! [`Failure::Breach`] with its name.
+//! [`Failure::ContractViolation`] with its name.
 
 use crate::family::{Endpoint, Family, Properties};
 use core::any::Any;
@@ -18,8 +18,8 @@ use thalweg_proto::end::End;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::{
-    Breach, BreachKind, Command, Event, Failure, Input, Limit, Part, ReceiverCounts, SegmentCounts,
-    SenderStats,
+    Command, ComponentKind, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts, SegmentCounts,
+    SenderStats, ViolationKind,
 };
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
@@ -406,7 +406,7 @@ pub struct ExternalEnd<P: Payload> {
     /// `None` if the engine's constructor failed.
     end: Option<Box<dyn AnyEnd<P>>>,
     decode: Decode<P>,
-    breach: Cell<Option<BreachKind>>,
+    violation: Cell<Option<ViolationKind>>,
     reported: bool,
     /// The instant of the latest output, and the number of outputs at it.
     instant: Time,
@@ -419,12 +419,12 @@ pub struct ExternalEnd<P: Payload> {
 impl<P: Payload> ExternalEnd<P> {
     fn new(name: &'static str, make: impl Fn() -> Box<dyn AnyEnd<P>>, decode: Decode<P>) -> Self {
         let end = catch_unwind(AssertUnwindSafe(make)).ok();
-        let breach = if end.is_none() { Some(BreachKind::Panicked) } else { None };
+        let violation = if end.is_none() { Some(ViolationKind::Panicked) } else { None };
         Self {
             name,
             end,
             decode,
-            breach: Cell::new(breach),
+            violation: Cell::new(violation),
             reported: false,
             instant: Time::ZERO,
             outputs: 0,
@@ -435,20 +435,20 @@ impl<P: Payload> ExternalEnd<P> {
 
     /// Runs `act` on the engine, unless it violated its contract before. The engine is not used again after a panic.
     fn guard<R>(&mut self, act: impl FnOnce(&mut dyn AnyEnd<P>) -> R) -> Option<R> {
-        let end = self.end.as_mut().filter(|_| self.breach.get().is_none())?;
+        let end = self.end.as_mut().filter(|_| self.violation.get().is_none())?;
         let done = catch_unwind(AssertUnwindSafe(|| act(end.as_mut())));
         if done.is_err() {
-            self.breach.set(Some(BreachKind::Panicked));
+            self.violation.set(Some(ViolationKind::Panicked));
         }
         done.ok()
     }
 
     /// Queries the engine, unless it panicked before.
     fn query<R>(&self, otherwise: R, query: impl FnOnce(&dyn End) -> R) -> R {
-        let sound = self.end.as_ref().filter(|_| self.breach.get() != Some(BreachKind::Panicked));
+        let sound = self.end.as_ref().filter(|_| self.violation.get() != Some(ViolationKind::Panicked));
         let Some(end) = sound else { return otherwise };
         catch_unwind(AssertUnwindSafe(|| query(end.as_end()))).unwrap_or_else(|_| {
-            self.breach.set(Some(BreachKind::Panicked));
+            self.violation.set(Some(ViolationKind::Panicked));
             otherwise
         })
     }
@@ -456,14 +456,14 @@ impl<P: Payload> ExternalEnd<P> {
     /// Parses a PDU of its peer.
     pub(crate) fn decode(&self, bytes: Slice) -> Option<ExternalPdu<P>> {
         catch_unwind(AssertUnwindSafe(|| (self.decode)(bytes))).unwrap_or_else(|_| {
-            self.breach.set(Some(BreachKind::Panicked));
+            self.violation.set(Some(ViolationKind::Panicked));
             None
         })
     }
 
-    /// Records a PDU that cannot be sent; the next output reports the breach.
-    pub(crate) fn blame(&self, kind: BreachKind) {
-        self.breach.set(self.breach.get().or(Some(kind)));
+    /// Records a PDU that cannot be sent; the next output reports the violation.
+    pub(crate) fn blame(&self, kind: ViolationKind) {
+        self.violation.set(self.violation.get().or(Some(kind)));
     }
 
     /// Processes a received PDU.
@@ -484,30 +484,34 @@ impl<P: Payload> ExternalEnd<P> {
         }
         let output = self.guard(|end| end.poll(now)).unwrap_or(Output::Idle);
         if let Some(kind) = self.fault(now, &output) {
-            self.breach.set(Some(kind));
+            self.violation.set(Some(kind));
         }
-        let Some(kind) = self.breach.get() else { return output };
+        let Some(kind) = self.violation.get() else { return output };
         if core::mem::replace(&mut self.reported, true) {
             return Output::Idle;
         }
-        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Engine, by: self.name, kind })))
+        Output::Event(Event::Failed(Failure::ContractViolation(ContractViolation {
+            component: ComponentKind::Engine,
+            by: self.name,
+            kind,
+        })))
     }
 
     /// Returns the contract violation in an output; `None` if the output is valid.
-    fn fault(&mut self, now: Time, output: &Output<ExternalPdu<P>, Event<P>, ()>) -> Option<BreachKind> {
+    fn fault(&mut self, now: Time, output: &Output<ExternalPdu<P>, Event<P>, ()>) -> Option<ViolationKind> {
         match output {
             Output::Idle => return None,
-            Output::Timeout { at, .. } => return (*at <= now).then_some(BreachKind::TimeoutPast),
+            Output::Timeout { at, .. } => return (*at <= now).then_some(ViolationKind::TimeoutPast),
             Output::Event(Event::Delivered(data)) => {
                 self.delivered = self.delivered.saturating_add(data.len().into());
                 if self.delivered > self.arrived {
-                    return Some(BreachKind::DeliveredMore);
+                    return Some(ViolationKind::DeliveredMore);
                 }
             }
             Output::Event(_) | Output::Transmit(_) => {}
         }
         self.outputs += 1;
-        (self.outputs > MAX_AT_ONCE).then_some(BreachKind::NeverIdle)
+        (self.outputs > MAX_AT_ONCE).then_some(ViolationKind::NeverIdle)
     }
 }
 

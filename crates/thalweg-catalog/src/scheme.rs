@@ -3,7 +3,7 @@
 use crate::describe::{ConfigError, Keys, Place};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::external::{ExternalFamily, Open};
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::value::Value;
 use crate::values::{Bound, Values};
 use core::fmt;
@@ -131,7 +131,7 @@ impl SchemeDescription {
     /// Converts live values into complete simulated values: the explicit ones, and the live defaults of the rest. Omits
     /// values that depend on an unknown path.
     pub fn simulated(&self, live: &Values) -> Values {
-        let path = PathHints { maximum: 65_535, memory: u64::MAX, ..PathHints::default() };
+        let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
         let mut made = self.values(Place::Simulated);
         let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
         let mut values = self.values(Place::Simulated);
@@ -155,7 +155,7 @@ fn set_external_segment<F: Open>(values: &mut Values, path: &PathHints) {
 
 /// Sets the payload of live packets, in whole words where it is large enough, because SSCOP pads to words.
 pub(crate) fn set_live_segment(values: &mut Values, path: &PathHints, overhead: u32) {
-    let segment = path.segment(overhead);
+    let segment = path.max_payload(overhead);
     let segment = if segment > 4 { segment & !3 } else { segment };
     values.suggest("segment", Value::Size(Bytes::new(u64::from(segment))));
 }

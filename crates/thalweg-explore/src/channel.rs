@@ -147,7 +147,7 @@ impl<S: Scheme> State<S> {
         state.drain(scheme, End::Receiver, observe)?;
         state.drain(scheme, End::Sender, observe)?;
         for _ in 0..S::SET_UP {
-            let Some(step @ Step::Arrive(_)) = state.calm() else { break };
+            let Some(step @ Step::Arrive(_)) = state.next_fault_free_step() else { break };
             state.take(scheme, step, observe)?;
         }
         Ok(state)
@@ -205,7 +205,7 @@ impl<S: Scheme> State<S> {
 
     /// Returns the next step without further faults: delayed packets arrive, then packets in flight; then the
     /// application reads; then the earliest timer expires. `None` when nothing is pending.
-    pub fn calm(&self) -> Option<Step> {
+    pub fn next_fault_free_step(&self) -> Option<Step> {
         let late = End::BOTH.into_iter().find(|end| !self.held[end.index()].is_empty());
         let first = End::BOTH.into_iter().find(|end| !self.queues[end.index()].is_empty());
         late.map(|end| Step::Late(end, 0))

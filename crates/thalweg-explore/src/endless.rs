@@ -390,7 +390,7 @@ impl Search {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),
-            calm: self.recovering.len() as u64,
+            completing_states: self.recovering.len() as u64,
             complete,
             counterexample,
         })

@@ -16,7 +16,7 @@ pub struct Outcome {
     /// Maximum distance from the first state, in steps.
     pub depth: u32,
     /// Distinct states on the fault-free continuations.
-    pub calm: u64,
+    pub completing_states: u64,
     /// True if all states were visited; false if memory ran out or the search was stopped.
     pub complete: bool,
     /// Shortest path to a violation, if any.
@@ -93,8 +93,8 @@ impl<S: Scheme> Search<'_, S> {
     /// Checks a state and queues it, unless it was visited before.
     fn add(&mut self, state: State<S>, origin: Option<(u32, Step)>) -> Option<Wrong> {
         let number = self.visited.add(state.digest(self.scheme, true), origin)?;
-        if let Err((what, calm)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
-            return Some((what, self.visited.path(number), Some(calm)));
+        if let Err((what, fault_free_steps)) = self.continuation(&state).and_then(|()| self.repair(&state)) {
+            return Some((what, self.visited.path(number), Some(fault_free_steps)));
         }
         self.visited.push(number, state);
         None
@@ -116,7 +116,7 @@ impl<S: Scheme> Search<'_, S> {
                 ));
             }
             path.push(digest);
-            let Some(step) = state.calm() else {
+            let Some(step) = state.next_fault_free_step() else {
                 let missing = state.delivered() + 1;
                 let what = if missing > self.bounds.messages {
                     "the sender waits forever, although everything has been delivered".to_owned()
@@ -144,7 +144,9 @@ impl<S: Scheme> Search<'_, S> {
                 break;
             }
             state.take(self.scheme, Step::Expire(End::Receiver), &mut |_| {})?;
-            while let Some(step @ (Step::Arrive(_) | Step::Late(..) | Step::Read)) = state.calm() {
+            while let Some(step @ (Step::Arrive(_) | Step::Late(..) | Step::Read)) =
+                state.next_fault_free_step()
+            {
                 state.take(self.scheme, step, &mut |_| {})?;
             }
             periods.push(state.wait(End::Receiver));
@@ -158,7 +160,7 @@ impl<S: Scheme> Search<'_, S> {
         let Some(requested) = self.scheme.requested(state.receiver()) else { return Ok(()) };
         let mut state = state.clone();
         let (mut taken, mut reported) = (0, false);
-        while let Some(step) = state.calm() {
+        while let Some(step) = state.next_fault_free_step() {
             if matches!(step, Step::Expire(_)) && reported {
                 break;
             }
@@ -185,10 +187,10 @@ impl<S: Scheme> Search<'_, S> {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),
-            calm: self.good.len() as u64,
+            completing_states: self.good.len() as u64,
             complete,
-            counterexample: wrong.map(|(what, steps, calm)| Counterexample {
-                trace: trail(self.scheme, self.bounds, &steps, calm),
+            counterexample: wrong.map(|(what, steps, fault_free_steps)| Counterexample {
+                trace: trail(self.scheme, self.bounds, &steps, fault_free_steps),
                 what,
             }),
         }

@@ -8,7 +8,12 @@ use thalweg_proto::pdu::DataUnit;
 const MAX_LINES: usize = 60;
 
 /// Repeats the steps and returns their trace, followed by this many fault-free steps, if any.
-pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Option<usize>) -> Vec<String> {
+pub fn trail<S: Scheme>(
+    scheme: &S,
+    bounds: &Bounds,
+    steps: &[Step],
+    fault_free_steps: Option<usize>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let mut events = Vec::new();
     let Ok(mut state) = State::first(scheme, bounds, &mut |what| events.push(what)) else { return lines };
@@ -18,10 +23,10 @@ pub fn trail<S: Scheme>(scheme: &S, bounds: &Bounds, steps: &[Step], calm: Optio
     for &step in steps {
         wrong |= !take(scheme, &mut state, step, &mut lines);
     }
-    if let Some(count) = calm.filter(|_| !wrong) {
+    if let Some(count) = fault_free_steps.filter(|_| !wrong) {
         lines.push("from here on the channel is fault-free".to_owned());
         for _ in 0..count.min(MAX_LINES) {
-            let Some(step) = state.calm() else { break };
+            let Some(step) = state.next_fault_free_step() else { break };
             if !take(scheme, &mut state, step, &mut lines) {
                 break;
             }

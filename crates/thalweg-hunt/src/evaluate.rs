@@ -3,7 +3,7 @@
 use crate::candidate::Candidate;
 use crate::goal::Goal;
 use crate::scenario::{Schemes, scenario};
-use crate::search::{FAULT, Score, WORST};
+use crate::search::{FAULT_SCORE, MAX_SCORE, Score};
 use crate::space::Space;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -54,27 +54,32 @@ impl Evaluator<'_> {
         self.score_above(candidate, seed, -1.0)
     }
 
-    /// Returns the minimum score over `seeds` seeds. Once it is known not to exceed `bound`, skips the remaining runs
-    /// and returns any score up to `bound`.
+    /// Returns the minimum score over `seeds` seeds. Once it is known not to exceed `score_to_beat`, skips the remaining
+    /// runs and returns any score up to `score_to_beat`.
     ///
     /// # Errors
     ///
     /// A run has no score.
-    pub fn min_score_above(&self, candidate: &Candidate, seeds: u64, bound: f64) -> Result<f64, NoScore> {
+    pub fn min_score_above(
+        &self,
+        candidate: &Candidate,
+        seeds: u64,
+        score_to_beat: f64,
+    ) -> Result<f64, NoScore> {
         let mut least = f64::INFINITY;
         for seed in 1..=seeds {
-            least = least.min(self.score_above(candidate, seed, bound)?);
-            if least <= bound {
+            least = least.min(self.score_above(candidate, seed, score_to_beat)?);
+            if least <= score_to_beat {
                 break;
             }
         }
         Ok(least)
     }
 
-    fn score_above(&self, candidate: &Candidate, seed: u64, bound: f64) -> Result<f64, NoScore> {
+    fn score_above(&self, candidate: &Candidate, seed: u64, score_to_beat: f64) -> Result<f64, NoScore> {
         let raw_score = self.of(candidate, self.schemes, seed)?;
         match self.against {
-            Some(other) if raw_score > bound => {
+            Some(other) if raw_score > score_to_beat => {
                 let other = self.of(candidate, Schemes { tested: other, ..self.schemes }, seed)?;
                 Ok((raw_score - other).max(0.0))
             }
@@ -147,8 +152,8 @@ pub(crate) fn run(spec: &mut Spec, goal: Goal) -> Result<f64, NoScore> {
 /// Converts a score to millionths; a fault ranks above all scores, and a refusal scores zero.
 pub(crate) fn millionths(score: &Result<f64, NoScore>) -> Score {
     match score {
-        Ok(score) => (score * f64::from(WORST)).round() as Score,
-        Err(NoScore::Fault(_)) => FAULT,
+        Ok(score) => (score * f64::from(MAX_SCORE)).round() as Score,
+        Err(NoScore::Fault(_)) => FAULT_SCORE,
         Err(NoScore::Refused(_)) => 0,
     }
 }

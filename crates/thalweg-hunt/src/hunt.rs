@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::evaluate::{Evaluator, NoScore, millionths, words};
 use crate::minimise::simpler;
 use crate::scenario::{MAX_LINES, Schemes};
-use crate::search::{FAULT, GENERATION, Score, Search, WORST};
+use crate::search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 use crate::space::Space;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Hunt<'_> {
         let mut refused = 0;
         for number in 0..generations {
             let worst = search.ranked().first().map_or(0, |(score, _)| *score);
-            if self.stop.load(Ordering::Relaxed) || worst == FAULT {
+            if self.stop.load(Ordering::Relaxed) || worst == FAULT_SCORE {
                 break;
             }
             let name = self.name(number);
@@ -200,8 +200,9 @@ impl Hunt<'_> {
         let done = core::sync::atomic::AtomicUsize::new(0);
         let work = |number: usize| {
             let candidate = &candidates[number];
-            let bound = search.bound(candidate).map_or(-1.0, |bound| f64::from(bound) / f64::from(WORST));
-            let score = evaluator.min_score_above(candidate, SEARCH_SEEDS, bound);
+            let score_to_beat =
+                search.score_to_beat(candidate).map_or(-1.0, |score| f64::from(score) / f64::from(MAX_SCORE));
+            let score = evaluator.min_score_above(candidate, SEARCH_SEEDS, score_to_beat);
             done.fetch_add(1, Ordering::Relaxed);
             score
         };
@@ -247,10 +248,10 @@ impl Hunt<'_> {
         let (found, score) = worst.unwrap_or_default();
         // With a reference scheme, the threshold of the difference is half.
         let bar = goal.bar() / if self.against.is_some() { 2.0 } else { 1.0 };
-        let bar = (bar * f64::from(WORST)) as Score;
+        let bar = (bar * f64::from(MAX_SCORE)) as Score;
         let bad_enough = (f64::from(score) * MIN_SCORE_SHARE) as Score;
         let enough = match score {
-            FAULT => FAULT,
+            FAULT_SCORE => FAULT_SCORE,
             score if score >= bar => bad_enough.max(bar),
             _ => bad_enough,
         };
@@ -273,7 +274,7 @@ impl Hunt<'_> {
             Err(NoScore::Fault(why)) => Some(why),
             _ => None,
         };
-        let share = f64::from(score.min(WORST)) / f64::from(WORST);
+        let share = f64::from(score.min(MAX_SCORE)) / f64::from(MAX_SCORE);
         let words = match (&fault, self.against) {
             (Some(why), _) => format!("a run does not end: {why}"),
             (None, Some(other)) => {
@@ -291,7 +292,7 @@ impl Hunt<'_> {
         for (score, candidate) in &ranked {
             let kinds = candidate.kinds().words();
             if !by_kind.iter().any(|(other, _)| *other == kinds) {
-                by_kind.push((kinds, f64::from((*score).min(WORST)) / f64::from(WORST)));
+                by_kind.push((kinds, f64::from((*score).min(MAX_SCORE)) / f64::from(MAX_SCORE)));
             }
         }
         Finding {

@@ -27,7 +27,7 @@ pub use hunt::kept_scores;
 pub use hunt::{Finding, Hunt, HuntError, SEEDS};
 pub use minimise::simpler;
 pub use scenario::{MAX_LINES, Schemes, scenario};
-pub use search::{FAULT, GENERATION, Score, Search, WORST};
+pub use search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
 pub use space::Space;
 
 /// Default scheme of competing flows.

@@ -22,9 +22,9 @@ const TOP_PARENTS: usize = 12;
 pub type Score = u32;
 
 /// Maximum score of a completed run.
-pub const WORST: Score = 1_000_000;
+pub const MAX_SCORE: Score = 1_000_000;
 /// Score of a run aborted by a fault, above all others.
-pub const FAULT: Score = WORST + 1;
+pub const FAULT_SCORE: Score = MAX_SCORE + 1;
 
 /// Cell of the archive: the kinds of disturbances, and the class of queue length (under half a bandwidth-delay product,
 /// up to two, more).
@@ -69,14 +69,14 @@ impl Search {
     }
 
     /// Returns the score that a candidate must exceed to enter the archive.
-    pub fn bound(&self, candidate: &Candidate) -> Option<Score> {
+    pub fn score_to_beat(&self, candidate: &Candidate) -> Option<Score> {
         self.archive.get(&cell(candidate)).map(|(score, _)| *score)
     }
 
     /// Records the scores of the candidates from `propose`.
     pub fn record(&mut self, candidates: Vec<Candidate>, scores: &[Score]) {
         for (candidate, &score) in candidates.into_iter().zip(scores) {
-            if self.bound(&candidate).is_none_or(|bound| score > bound) {
+            if self.score_to_beat(&candidate).is_none_or(|best| score > best) {
                 self.archive.insert(cell(&candidate), (score, candidate));
             }
         }

@@ -50,13 +50,13 @@ fn aack_data(sequence: u32, length: usize) -> Vec<u8> {
 fn sscop_data(number: u32, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mu = Slice::new(vec![b'x'; length]);
-    sscop::Pdu::Sd { s: sscop::Number::new(number), mu }.encode(&mut bytes);
+    sscop::Pdu::Sd { s: sscop::SequenceNumber::new(number), mu }.encode(&mut bytes);
     bytes
 }
 
 fn sscop_begin() -> Vec<u8> {
     let mut bytes = Vec::new();
-    sscop::Pdu::<Slice>::Bgn { sq: 1, mr: sscop::Number::new(1000), uu: None }.encode(&mut bytes);
+    sscop::Pdu::<Slice>::Bgn { sq: 1, mr: sscop::SequenceNumber::new(1000), uu: None }.encode(&mut bytes);
     bytes
 }
 

@@ -288,8 +288,8 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn bounds(least: u64, most: u64, capacity: usize) -> Tolerance {
-        Tolerance { least: millis(least), most: millis(most), memory: Duration::from_secs(10), capacity }
+    fn bounds(min: u64, max: u64, capacity: usize) -> Tolerance {
+        Tolerance { least: millis(min), most: millis(max), memory: Duration::from_secs(10), capacity }
     }
 
     /// Returns the items released now: numbers, and `-n` for n lost.
@@ -409,8 +409,8 @@ mod tests {
         #[test]
         fn the_contract_holds_on_any_path(
             draws in prop::collection::vec((0u64..40, any::<u8>(), 0u64..40), 1..200),
-            least in 0u64..10,
-            most in 0u64..40,
+            minimum in 0u64..10,
+            maximum in 0u64..40,
             capacity in 1usize..20,
         ) {
             let mut wire: Vec<(u64, u64)> = Vec::new();
@@ -424,12 +424,12 @@ mod tests {
                 }
             }
             wire.sort_unstable();
-            let bounds = bounds(least, most, capacity);
-            let most = most.max(least);
+            let bounds = bounds(minimum, maximum, capacity);
+            let maximum = maximum.max(minimum);
             let mut path = Resequencer::new(bounds, 0);
             let mut arrived = std::collections::BTreeMap::new();
             let (mut turn, mut out, mut lost) = (0, 0, 0);
-            let last = wire.last().map_or(0, |(time, _)| *time) + most;
+            let last = wire.last().map_or(0, |(time, _)| *time) + maximum;
             let mut wire = wire.into_iter().peekable();
             for now in 0..=last {
                 while let Some((_, number)) = wire.next_if(|(time, _)| *time == now) {
@@ -441,7 +441,7 @@ mod tests {
                         match release {
                             Release::Item(number) => {
                                 prop_assert_eq!(number, turn);
-                                prop_assert!(now - arrived[&number] <= most);
+                                prop_assert!(now - arrived[&number] <= maximum);
                                 turn += 1;
                                 out += 1;
                             }
@@ -458,7 +458,7 @@ mod tests {
                     match release {
                         Release::Item(number) => {
                             prop_assert_eq!(number, turn);
-                            prop_assert!(now - arrived[&number] <= most);
+                            prop_assert!(now - arrived[&number] <= maximum);
                             turn += 1;
                             out += 1;
                         }
@@ -469,7 +469,7 @@ mod tests {
                     }
                 }
                 if let Some(next) = path.timeout(at(now)) {
-                    prop_assert!(next > at(now) && next <= at(now + most));
+                    prop_assert!(next > at(now) && next <= at(now + maximum));
                 }
                 prop_assert!(path.tolerance(at(now)) >= bounds.least);
             }

@@ -121,7 +121,7 @@ pub enum Signal {
     Feedback,
 }
 
-/// Why a transport gave up.
+/// Reason for the failure of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The same data was sent the maximum number of times without an answer.
@@ -135,33 +135,33 @@ pub enum Failure {
     /// The peer acknowledged unsent data, or reported fewer congestion marks than before.
     FalseAcknowledgement,
     /// A third-party component violated its contract.
-    Breach(Breach),
+    ContractViolation(ContractViolation),
 }
 
 /// A contract violation of a third-party component. The transport cannot continue after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Breach {
+pub struct ContractViolation {
     /// Kind of component.
-    pub part: Part,
+    pub component: ComponentKind,
     /// Name of the component.
     pub by: &'static str,
     /// Kind of violation.
-    pub kind: BreachKind,
+    pub kind: ViolationKind,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = match self.part {
-            Part::Controller => "controller",
-            Part::Engine => "engine",
+        let component = match self.component {
+            ComponentKind::Controller => "controller",
+            ComponentKind::Engine => "engine",
         };
-        write!(f, "the {part} `{}` {}", self.by, self.kind.in_words())
+        write!(f, "the {component} `{}` {}", self.by, self.kind.in_words())
     }
 }
 
 /// A component that may be external.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum ComponentKind {
     /// A congestion controller.
     Controller,
     /// An engine.
@@ -170,7 +170,7 @@ pub enum Part {
 
 /// A violation of the contract of [`Controller`](crate::congestion::Controller), or of [`Engine`](crate::Engine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BreachKind {
+pub enum ViolationKind {
     /// It panicked.
     Panicked,
     /// It raised an exception in another language.
@@ -195,7 +195,7 @@ pub enum BreachKind {
     PduSize,
 }
 
-impl BreachKind {
+impl ViolationKind {
     /// Returns a description of the violation, to follow the component's name.
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -214,7 +214,7 @@ impl BreachKind {
     }
 }
 
-/// What keeps a sender from sending more at a given moment.
+/// Limit on the sending of a sender at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// The application has nothing to send.
@@ -315,7 +315,7 @@ pub struct CongestionState {
     pub name: &'static str,
     /// State variables, by names that end in their unit; unused entries have an empty name. An unbounded value is
     /// infinite.
-    pub known: [(&'static str, f64); Self::MAX_VARIABLES],
+    pub state_variables: [(&'static str, f64); Self::MAX_VARIABLES],
 }
 
 impl CongestionState {
@@ -323,8 +323,8 @@ impl CongestionState {
     pub const MAX_VARIABLES: usize = 8;
 
     /// Returns the state variables that have a name.
-    pub fn known(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        self.known.into_iter().filter(|(name, _)| !name.is_empty())
+    pub fn state_variables(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.state_variables.into_iter().filter(|(name, _)| !name.is_empty())
     }
 }
 
@@ -371,9 +371,9 @@ pub struct SegmentCounts {
     /// Complete segments discarded to make room.
     pub evictions: u64,
     /// Maximum number of segments held at a time.
-    pub most_segments: u32,
+    pub max_segments: u32,
     /// Maximum number of data bytes held at a time.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
 }
 
 /// Tracks the current limit of a sender and the time spent under each limit.

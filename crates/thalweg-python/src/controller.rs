@@ -19,7 +19,7 @@ use thalweg_proto::congestion::{
     LostSample, Path, SentSample,
 };
 use thalweg_proto::random::Stream;
-use thalweg_proto::transport::BreachKind;
+use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::agent::MAX_WINDOW;
 
@@ -593,7 +593,7 @@ impl Contract for Scripted {
         self.decision
     }
 
-    fn fault(&self) -> Option<BreachKind> {
-        self.instance.is_none().then_some(BreachKind::Raised)
+    fn fault(&self) -> Option<ViolationKind> {
+        self.instance.is_none().then_some(ViolationKind::Raised)
     }
 }

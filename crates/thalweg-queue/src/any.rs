@@ -1,7 +1,7 @@
 //! Common type for all disciplines.
 
 use crate::configure::Made;
-use crate::{AckFilter, Breach, Discipline, DisciplineSpec, Dropped, Entry, Limit};
+use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, Dropped, Entry, Limit};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};
 
@@ -37,9 +37,9 @@ impl Any {
     /// Returns the first contract violation of an external discipline, which is disabled from then on. Callers check it
     /// after each call.
     #[inline]
-    pub fn breach(&self) -> Option<Breach> {
+    pub fn violation(&self) -> Option<ContractViolation> {
         match &self.0 {
-            Made::External(external) => external.breach(),
+            Made::External(external) => external.violation(),
             Made::Fcfs(_) | Made::Other(_) => None,
         }
     }

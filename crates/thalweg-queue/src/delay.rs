@@ -130,10 +130,10 @@ fn sent_again(average: Duration) -> f64 {
 }
 
 /// Returns a Poisson variate by inversion; `draw` is uniform in 0 to 1.
-fn poisson(mean: f64, most: u64, draw: f64) -> u64 {
+fn poisson(mean: f64, max: u64, draw: f64) -> u64 {
     let mut probability = libm::exp(-mean);
     let (mut below, mut count) = (probability, 0);
-    while draw >= below && count < most {
+    while draw >= below && count < max {
         count += 1;
         probability *= mean / count as f64;
         below += probability;
@@ -258,8 +258,8 @@ impl TimeSpec {
             Self::Normal { mean, .. } => *mean,
             Self::LogNormal { median, sigma, .. } => median.mul_f64(libm::exp(sigma * sigma / 2.0)),
             Self::Pareto { min, shape, .. } => {
-                let most = self.longest().as_secs_f64() / min.as_secs_f64().max(f64::MIN_POSITIVE);
-                min.mul_f64(cut_pareto_mean(*shape, most))
+                let ratio = self.longest().as_secs_f64() / min.as_secs_f64().max(f64::MIN_POSITIVE);
+                min.mul_f64(cut_pareto_mean(*shape, ratio))
             }
             Self::Quantiles(times) => {
                 let steps =
@@ -295,15 +295,15 @@ impl TimeSpec {
     }
 }
 
-/// Returns the mean of a Pareto distribution from 1 on, clamped at `most`.
-fn cut_pareto_mean(shape: f64, most: f64) -> f64 {
-    let beyond = libm::pow(most, -shape);
+/// Returns the mean of a Pareto distribution from 1 on, clamped at `max`.
+fn cut_pareto_mean(shape: f64, max: f64) -> f64 {
+    let beyond = libm::pow(max, -shape);
     let below = if (shape - 1.0).abs() < 1e-9 {
-        libm::log(most)
+        libm::log(max)
     } else {
-        shape / (shape - 1.0) * (1.0 - most * beyond)
+        shape / (shape - 1.0) * (1.0 - max * beyond)
     };
-    below + most * beyond
+    below + max * beyond
 }
 
 /// State of a wire's random delay.
@@ -432,8 +432,8 @@ mod tests {
         let spec = TimeSpec::Wifi { average: ms(7.0) };
         let mut stream = Stream::new(11, "wifi", 0);
         let draws: Vec<Duration> = (0..N).map(|_| spec.draw(&mut stream)).collect();
-        let share = |least, most| {
-            draws.iter().filter(|draw| (ms(least)..ms(most)).contains(draw)).count() as f64 / N as f64
+        let share = |min, max| {
+            draws.iter().filter(|draw| (ms(min)..ms(max)).contains(draw)).count() as f64 / N as f64
         };
         assert!((share(30.0, 500.0) - 1.0 / 15.0).abs() < 0.002, "{}", share(30.0, 500.0));
         // A Poisson number of mean 12 exceeds 13 in 32 of 100 cases; the retransmissions then take 100 ms.

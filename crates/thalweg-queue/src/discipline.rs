@@ -70,7 +70,7 @@ pub struct Dropped {
 /// A discipline is passive: it is called when a packet arrives and when the line is free, and has no timers. Every
 /// enqueued entry comes out exactly once, with its identifier and size, either from [`dequeue`](Discipline::dequeue) or
 /// in `dropped`. For external disciplines this contract is enforced: a violation aborts the simulation run and names
-/// the discipline ([`BreachKind`](crate::BreachKind)).
+/// the discipline ([`ViolationKind`](crate::ViolationKind)).
 pub trait Discipline {
     /// Enqueues a packet that arrives at `now`. Appends drops, of the arrival or of queued packets, to `dropped`.
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);

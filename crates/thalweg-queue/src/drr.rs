@@ -296,8 +296,8 @@ mod tests {
                 let entry = queue.dequeue(Time::ZERO, &mut Vec::new()).unwrap();
                 given[entry.flow as usize] += u64::from(entry.size);
                 offer(&mut queue, Time::ZERO, entry);
-                let (most, least) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-                assert!(most - least <= quantum + 3000, "{quantum}: {given:?}");
+                let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
+                assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! External disciplines are untrusted: a wrapper counts enqueued and dequeued packets. A discipline that miscounts,
 //! returns packets that it does not hold, withholds packets from a free line, or panics is disabled from then on, and
-//! the violation is [reported](crate::Any::breach) to the caller. Disciplines of this crate are tested for the
+//! the violation is [reported](crate::Any::violation) to the caller. Disciplines of this crate are tested for the
 //! contract, and have no overhead.
 
 use crate::configure::{Configured, Queue};
@@ -14,16 +14,16 @@ use thalweg_proto::units::{Rate, Time};
 
 /// Contract violation of an external discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Breach {
+pub struct ContractViolation {
     /// Name of the discipline.
     pub by: &'static str,
     /// Kind of violation.
-    pub kind: BreachKind,
+    pub kind: ViolationKind,
 }
 
 /// Kind of violation of the [`Discipline`] contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreachKind {
+pub enum ViolationKind {
     /// Panic.
     Panicked,
     /// Wrong number of queued packets.
@@ -51,20 +51,20 @@ pub enum BreachKind {
     },
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ContractViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the discipline `{}` ", self.by)?;
         match self.kind {
-            BreachKind::Panicked => f.write_str("panicked"),
-            BreachKind::Packets { reported, held } => {
+            ViolationKind::Panicked => f.write_str("panicked"),
+            ViolationKind::Packets { reported, held } => {
                 write!(f, "reports {reported} packets where {held} are queued")
             }
-            BreachKind::Bytes { reported, held } => {
+            ViolationKind::Bytes { reported, held } => {
                 write!(f, "reports {reported} bytes where {held} are queued")
             }
-            BreachKind::NotHeld => f.write_str("dequeued a packet that it does not hold"),
-            BreachKind::Resized => f.write_str("dequeued a packet with another size"),
-            BreachKind::Withheld { held } => {
+            ViolationKind::NotHeld => f.write_str("dequeued a packet that it does not hold"),
+            ViolationKind::Resized => f.write_str("dequeued a packet with another size"),
+            ViolationKind::Withheld { held } => {
                 write!(f, "dequeued no packet for an idle link although {held} are queued")
             }
         }
@@ -80,35 +80,35 @@ pub(crate) struct ExternalQueue {
     /// Sizes of the queued packets.
     held: BTreeMap<u32, u32>,
     bytes: u64,
-    breach: Option<Breach>,
+    violation: Option<ContractViolation>,
 }
 
 impl ExternalQueue {
     /// Wraps the discipline of `config`, named `by`.
     pub fn new(by: &'static str, config: &dyn Configured, limit: Limit, streams: Streams<'_>) -> Self {
         let made = catch_unwind(AssertUnwindSafe(|| config.make(limit, streams)));
-        let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, breach: None };
+        let mut queue = Self { inner: made.ok(), by, held: BTreeMap::new(), bytes: 0, violation: None };
         if queue.inner.is_none() {
-            queue.fail(BreachKind::Panicked);
+            queue.fail(ViolationKind::Panicked);
         }
         queue
     }
 
     /// Returns the first violation.
-    pub const fn breach(&self) -> Option<Breach> {
-        self.breach
+    pub const fn violation(&self) -> Option<ContractViolation> {
+        self.violation
     }
 
-    fn fail(&mut self, kind: BreachKind) {
-        self.breach = self.breach.or(Some(Breach { by: self.by, kind }));
+    fn fail(&mut self, kind: ViolationKind) {
+        self.violation = self.violation.or(Some(ContractViolation { by: self.by, kind }));
     }
 
     /// Calls the discipline, unless it has violated its contract before.
     fn guard<R>(&mut self, act: impl FnOnce(&mut dyn Queue) -> R) -> Option<R> {
-        let inner = self.inner.as_mut().filter(|_| self.breach.is_none())?;
+        let inner = self.inner.as_mut().filter(|_| self.violation.is_none())?;
         let done = catch_unwind(AssertUnwindSafe(|| act(&mut **inner))).ok();
         if done.is_none() {
-            self.fail(BreachKind::Panicked);
+            self.fail(ViolationKind::Panicked);
         }
         done
     }
@@ -116,8 +116,8 @@ impl ExternalQueue {
     /// Removes a packet from the records.
     fn release(&mut self, entry: &Entry) {
         match self.held.remove(&entry.packet) {
-            None => self.fail(BreachKind::NotHeld),
-            Some(size) if size != entry.size => self.fail(BreachKind::Resized),
+            None => self.fail(ViolationKind::NotHeld),
+            Some(size) if size != entry.size => self.fail(ViolationKind::Resized),
             Some(size) => self.bytes -= u64::from(size),
         }
     }
@@ -127,9 +127,9 @@ impl ExternalQueue {
         let Some((packets, bytes)) = self.guard(|queue| (queue.packets(), queue.bytes())) else { return };
         let held = self.held.len() as u64;
         if packets != held {
-            self.fail(BreachKind::Packets { reported: packets, held });
+            self.fail(ViolationKind::Packets { reported: packets, held });
         } else if bytes != self.bytes {
-            self.fail(BreachKind::Bytes { reported: bytes, held: self.bytes });
+            self.fail(ViolationKind::Bytes { reported: bytes, held: self.bytes });
         }
     }
 
@@ -139,7 +139,7 @@ impl ExternalQueue {
             self.release(&victim.entry);
         }
         self.check_counts();
-        if self.breach.is_some() {
+        if self.violation.is_some() {
             dropped.truncate(before);
         }
     }
@@ -152,7 +152,7 @@ impl Discipline for ExternalQueue {
         self.bytes += u64::from(entry.size);
         let _ = self.guard(|queue| queue.enqueue(now, entry, dropped));
         self.account(dropped, before);
-        if self.breach.is_some() {
+        if self.violation.is_some() {
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
     }
@@ -165,9 +165,9 @@ impl Discipline for ExternalQueue {
         }
         self.account(dropped, before);
         if entry.is_none() && !self.held.is_empty() {
-            self.fail(BreachKind::Withheld { held: self.held.len() as u64 });
+            self.fail(ViolationKind::Withheld { held: self.held.len() as u64 });
         }
-        entry.filter(|_| self.breach.is_none())
+        entry.filter(|_| self.violation.is_none())
     }
 
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
@@ -277,7 +277,7 @@ mod tests {
     /// Three packets of 1000 bytes arrive and one leaves. Each violation is reported after the given number of these
     /// four steps.
     #[test]
-    fn each_breach_is_reported_when_it_occurs() {
+    fn each_violation_is_reported_when_it_occurs() {
         for (wrong, after, what) in [
             (Wrong::Nothing, 9, ""),
             (Wrong::Count, 3, "reports 4 packets where 3 are queued"),
@@ -294,7 +294,7 @@ mod tests {
             let mut queue = ExternalQueue::new("mine", &wrong, Limit::Unlimited, &mut streams);
             let (mut dropped, mut found, mut left) = (Vec::new(), None, None);
             for step in 0..5 {
-                if queue.breach().is_some() {
+                if queue.violation().is_some() {
                     found.get_or_insert(step);
                 }
                 match step {
@@ -306,7 +306,7 @@ mod tests {
                     _ => {}
                 }
             }
-            let message = queue.breach().map(|breach| breach.to_string()).unwrap_or_default();
+            let message = queue.violation().map(|violation| violation.to_string()).unwrap_or_default();
             let expected =
                 if what.is_empty() { String::new() } else { format!("the discipline `mine` {what}") };
             assert_eq!((found.unwrap_or(9), message), (after, expected), "{wrong:?}");

@@ -131,9 +131,9 @@ fn fluid_departures(arrivals: &[(u64, Entry)]) -> Vec<f64> {
     while next < arrivals.len() || left.iter().any(|flow| !flow.is_empty()) {
         let active = left.iter().filter(|flow| !flow.is_empty()).count() as f64;
         // To the next departure or arrival, whichever is sooner.
-        let least = left.iter().filter_map(|flow| flow.front()).map(|head| head.1).fold(f64::MAX, f64::min);
+        let minimum = left.iter().filter_map(|flow| flow.front()).map(|head| head.1).fold(f64::MAX, f64::min);
         let arrives = arrivals.get(next).map_or(f64::MAX, |arrival| arrival.0 as f64);
-        let step = (least * active.max(1.0)).min(arrives - now);
+        let step = (minimum * active.max(1.0)).min(arrives - now);
         now += step;
         for flow in left.iter_mut().filter(|flow| !flow.is_empty()) {
             flow[0].1 -= step / active;
@@ -166,8 +166,8 @@ fn backlogged_flows_get_equal_bytes_for_any_packet_size() {
         at += u64::from(entry.size);
         offer(&mut queue, at - 1, entry);
     }
-    let (most, least) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-    assert!(most - least <= 1500, "{given:?}");
+    let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
+    assert!(max - min <= 1500, "{given:?}");
 }
 
 #[test]

@@ -348,8 +348,8 @@ mod tests {
                 given[entry.flow as usize] += u64::from(entry.size);
                 offer(&mut queue, ms(0), entry);
             }
-            let (most, least) = (given.iter().max().unwrap(), given.iter().min().unwrap());
-            assert!(most - least <= quantum + 3000, "{quantum}: {given:?}");
+            let (max, min) = (given.iter().max().unwrap(), given.iter().min().unwrap());
+            assert!(max - min <= quantum + 3000, "{quantum}: {given:?}");
         }
     }
 

@@ -135,9 +135,9 @@ impl<S: Default, T> Lanes<S, T> {
 
     /// Returns the lane with the highest occupancy; `preferred` on a tie.
     pub(crate) fn longest(&self, preferred: u32) -> Option<u32> {
-        let &(most, lane) = self.by_use.last()?;
+        let &(max_used, lane) = self.by_use.last()?;
         let mine = &self.lanes[preferred as usize];
-        Some(if mine.used == most && !mine.is_empty() { preferred } else { lane })
+        Some(if mine.used == max_used && !mine.is_empty() { preferred } else { lane })
     }
 
     /// Returns the number of non-empty lanes.

@@ -85,7 +85,7 @@ pub use clock::CapacityClock;
 pub use configure::{Configure, DisciplineSpec, Streams, Traits};
 pub use discipline::{Discipline, DropReason, Dropped, Entry, Limit};
 pub use ecn_treatment::EcnTreatment;
-pub use external::{Breach, BreachKind};
+pub use external::{ContractViolation, ViolationKind};
 pub use impairment::{Impairment, ImpairmentOutcome};
 pub use loss::LossProcess;
 pub use mahimahi::{TraceError, TraceWriteError};

@@ -80,8 +80,8 @@ mod tests {
         assert!((mean(&|period| period.rate.as_f64()) / 1e8 - 1.0).abs() < 0.01);
         assert!((mean(&|period| period.delay.as_millis_f64()) - 25.0).abs() < 0.2);
         let rates = periods.iter().map(|period| period.rate.as_f64() / 1e6);
-        let (least, most) = rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate), b.max(rate)));
-        assert!((60.0..60.1).contains(&least) && (139.9..=140.0).contains(&most), "{least} to {most}");
+        let (min, max) = rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate), b.max(rate)));
+        assert!((60.0..60.1).contains(&min) && (139.9..=140.0).contains(&max), "{min} to {max}");
     }
 
     #[test]

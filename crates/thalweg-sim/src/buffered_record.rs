@@ -2,13 +2,13 @@
 
 use crate::Pdu;
 use crate::trace::{PacketId, Step};
-use crate::wheel::Place;
+use crate::wheel::EventOrder;
 use thalweg_proto::Ecn;
 
 /// A buffered record.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferedRecord {
-    pub place: Place,
+    pub order: EventOrder,
     pub what: What,
 }
 

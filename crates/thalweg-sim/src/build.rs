@@ -441,8 +441,8 @@ impl<T: Tracing> EventLoop<T> {
         let Some(interval) = self.measure.interval else { return };
         let bound = self.measure.points;
         let mut chosen = Vec::new();
-        let most = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
-        'rounds: for i in 0..most {
+        let max = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
+        'rounds: for i in 0..max {
             for group in self.groups.iter().filter(|group| i < group.flows) {
                 if chosen.len() >= self.measure.flows as usize {
                     break 'rounds;

@@ -2,7 +2,7 @@
 
 use crate::spec::LOWEST_PRIORITY;
 use core::fmt;
-use thalweg_proto::transport::Breach;
+use thalweg_proto::transport::ContractViolation;
 use thalweg_proto::units::Time;
 
 /// Reason why a simulation cannot be built or run to its end.
@@ -79,13 +79,13 @@ pub enum SpecError {
         most: u64,
     },
     /// A third-party transport violated its contract while the simulation ran.
-    Breach {
+    ContractViolation {
         /// The group of flows.
         of: String,
         /// The simulated time.
         at: Time,
         /// The component at fault and its violation.
-        breach: Breach,
+        violation: ContractViolation,
     },
     /// A third-party queueing discipline violated its contract while the simulation ran.
     Discipline {
@@ -94,7 +94,7 @@ pub enum SpecError {
         /// The simulated time.
         at: Time,
         /// The discipline at fault and its violation.
-        breach: thalweg_queue::Breach,
+        violation: thalweg_queue::ContractViolation,
     },
 }
 
@@ -119,10 +119,10 @@ impl fmt::Display for SpecError {
                 write!(f, "`{of}`: {why}")
             }
             Self::Link { of, why } => write!(f, "`{of}`: {why}"),
-            Self::Breach { of, at, breach } => {
-                write!(f, "`{of}` at {at}: {breach}")
+            Self::ContractViolation { of, at, violation } => {
+                write!(f, "`{of}` at {at}: {violation}")
             }
-            Self::Discipline { of, at, breach } => write!(f, "`{of}` at {at}: {breach}"),
+            Self::Discipline { of, at, violation } => write!(f, "`{of}` at {at}: {violation}"),
             Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
         }
     }

@@ -45,9 +45,9 @@ pub use error::SpecError;
 pub use event_loop::Status;
 pub use parts::segments::SegmentTimes;
 pub use result::{
-    Conservation, Curves, FlowCounts, FlowResult, GroupResult, Known, LinkResult, MediaResult, Quantity,
-    QueueResult, Ratios, Round, RunResult, SHARES, SegmentDelay, Series, SizeClass, StateVisit, Summary,
-    Transfer, Transfers, TwoLevelCounts,
+    Conservation, Curves, FlowCounts, FlowResult, GroupResult, LinkResult, MediaResult, Quantity,
+    QueueResult, Ratios, Round, RunResult, SHARES, SegmentDelay, Series, SizeClass, StateVariable,
+    StateVisit, Summary, Transfer, Transfers, TwoLevelCounts,
 };
 pub use simulation::Simulation;
 

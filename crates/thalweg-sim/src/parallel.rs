@@ -109,7 +109,7 @@ struct PartitionStatus {
     /// Number of events handled.
     events: AtomicU64,
     /// Number of records buffered.
-    kept: AtomicU64,
+    buffered: AtomicU64,
     /// Earliest arrival of the packets sent to each other partition.
     sent: Vec<CachePadded<[AtomicU64; WORDS]>>,
 }
@@ -175,7 +175,7 @@ struct Threads<'a> {
 }
 
 /// Number of buffered records at which partitions deliver them.
-const MANY_KEPT: u64 = 1 << 15;
+const MANY_BUFFERED: u64 = 1 << 15;
 /// Maximum number of events of a partition in one round of a recorded run: limits the memory of records.
 const MAX_IN_ROUND: u64 = 1 << 14;
 /// Maximum number of record lists of a partition queued for the tracer.
@@ -244,9 +244,9 @@ impl<'a> Threads<'a> {
         before: Time,
         to: &SyncSender<List>,
     ) -> bool {
-        let Some(kept) = part.tracing.kept() else { return true };
+        let Some(buffered) = part.tracing.buffered() else { return true };
         let empty = self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        to.send((core::mem::replace(kept, empty.unwrap_or_default()), before)).is_ok()
+        to.send((core::mem::replace(buffered, empty.unwrap_or_default()), before)).is_ok()
     }
 
     /// Runs the rounds of one partition. From time to time, simultaneously for all partitions, it delivers the records
@@ -264,8 +264,8 @@ impl<'a> Threads<'a> {
             let notice = &board.notices[number].0;
             notice.next.store(picos(part.next()), Ordering::Relaxed);
             notice.events.store(part.events - began, Ordering::Relaxed);
-            let kept = part.tracing.kept().map_or(0, |kept| kept.len() as u64);
-            notice.kept.store(kept, Ordering::Relaxed);
+            let buffered = part.tracing.buffered().map_or(0, |buffered| buffered.len() as u64);
+            notice.buffered.store(buffered, Ordering::Relaxed);
             notice.round.store(round, Ordering::Release);
             if !self.wait(round, board) {
                 return;
@@ -276,13 +276,13 @@ impl<'a> Threads<'a> {
                 part.admit(from, &mut board.in_transit(from, number));
             }
             let (first, until) = self.until(number, board);
-            let is_due = T::KEEPS && (until.is_none() || board.sum(|of| &of.kept) >= MANY_KEPT);
+            let is_due = T::BUFFERS && (until.is_none() || board.sum(|of| &of.buffered) >= MANY_BUFFERED);
             if is_due && !deliver_records(part, Time::from_picos(first)) {
                 return;
             }
             let Some(until) = until else { return };
-            let most = if T::KEEPS { MAX_IN_ROUND } else { u64::MAX };
-            part.advance_before(Time::from_picos(until), most);
+            let max_events = if T::BUFFERS { MAX_IN_ROUND } else { u64::MAX };
+            part.advance_before(Time::from_picos(until), max_events);
             let other = &self.boards[usize::from(core::ptr::eq(board, &self.boards[0]))];
             Self::send(number, part, other);
         }

@@ -1,8 +1,8 @@
 //! Records of a partitioned run: each partition buffers its own, and they are merged in the order of a single thread.
 //!
-//! Each event has a position in the run that depends on the model alone ([`Place`]), and the records of one event come
-//! from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time that
-//! all partitions have reached.
+//! Each event has a position in the run that depends on the model alone ([`EventOrder`]), and the records of one event
+//! come from one partition, in order. Hence each partition's list is sorted, and the lists are merged up to the time
+//! that all partitions have reached.
 
 use crate::buffered_record::{BufferedRecord, What};
 use crate::parts::connection_ids::Numbers;
@@ -10,7 +10,7 @@ use crate::parts::packet::copy;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
 use crate::tracing::{Traced, Tracing};
-use crate::wheel::Place;
+use crate::wheel::EventOrder;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,20 +37,20 @@ impl Wanted {
 /// The buffered records of a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
-    kept: Vec<BufferedRecord>,
+    buffered: Vec<BufferedRecord>,
     wanted: Arc<Wanted>,
 }
 
 impl Recording {
     /// Returns a buffer for the records that a tracer needs, with `links` transmitters.
     pub fn by(tracer: &Traced, links: usize) -> Self {
-        Self { kept: Vec::new(), wanted: Arc::new(Wanted::by(tracer.0.as_ref(), links)) }
+        Self { buffered: Vec::new(), wanted: Arc::new(Wanted::by(tracer.0.as_ref(), links)) }
     }
 }
 
 impl Tracing for Recording {
     const ENABLED: bool = true;
-    const KEEPS: bool = true;
+    const BUFFERS: bool = true;
 
     #[inline]
     fn wants(&self, step: Step, link: u32) -> bool {
@@ -58,26 +58,26 @@ impl Tracing for Recording {
         steps & 1 << step as u16 != 0
     }
 
-    fn record(&mut self, place: Place, record: &Record<'_>) {
+    fn record(&mut self, order: EventOrder, record: &Record<'_>) {
         let Record { step, link, packet, ecn, size, pdu, .. } = *record;
         let pdu = copy(pdu);
-        self.kept.push(BufferedRecord { place, what: What::Step { step, ecn, link, packet, size, pdu } });
+        self.buffered.push(BufferedRecord { order, what: What::Step { step, ecn, link, packet, size, pdu } });
     }
 
-    fn gate(&mut self, place: Place, connection: u32, paused: bool) {
-        self.kept.push(BufferedRecord { place, what: What::Gate { connection, paused } });
+    fn gate(&mut self, order: EventOrder, connection: u32, paused: bool) {
+        self.buffered.push(BufferedRecord { order, what: What::Gate { connection, paused } });
     }
 
-    fn warm(&mut self, place: Place) {
-        self.kept.push(BufferedRecord { place, what: What::Warm });
+    fn on_warmup_end(&mut self, order: EventOrder) {
+        self.buffered.push(BufferedRecord { order, what: What::Warm });
     }
 
-    fn open(&mut self, place: Place, connection: u32, flow: u32, reply: bool) {
-        self.kept.push(BufferedRecord { place, what: What::Opened { connection, flow, reply } });
+    fn open(&mut self, order: EventOrder, connection: u32, flow: u32, reply: bool) {
+        self.buffered.push(BufferedRecord { order, what: What::Opened { connection, flow, reply } });
     }
 
-    fn kept(&mut self) -> Option<&mut Vec<BufferedRecord>> {
-        Some(&mut self.kept)
+    fn buffered(&mut self) -> Option<&mut Vec<BufferedRecord>> {
+        Some(&mut self.buffered)
     }
 }
 
@@ -164,12 +164,12 @@ impl Merge {
     /// `done`.
     pub fn deliver_before(&mut self, end: Time, mut done: impl FnMut(Vec<BufferedRecord>)) {
         while let Some((part, next)) = self.first_two(end) {
-            while let Some(kept) = self.streams[part].first() {
-                let is_after = |next: &Place| kept.place.order(next, self.ties) == Ordering::Greater;
-                if kept.place.time >= end || next.as_ref().is_some_and(is_after) {
+            while let Some(record) = self.streams[part].first() {
+                let is_after = |next: &EventOrder| record.order.compare(next, self.ties) == Ordering::Greater;
+                if record.order.time >= end || next.as_ref().is_some_and(is_after) {
                     break;
                 }
-                deliver_record(&mut self.tracer, &mut self.connections, kept);
+                deliver_record(&mut self.tracer, &mut self.connections, record);
                 self.streams[part].pass().into_iter().for_each(&mut done);
             }
         }
@@ -177,20 +177,20 @@ impl Merge {
 
     /// Returns the partition with the first record before a time, and the position of the first record of any other
     /// partition.
-    fn first_two(&self, end: Time) -> Option<(usize, Option<Place>)> {
-        let mut first: Option<(usize, Place)> = None;
-        let mut second: Option<Place> = None;
+    fn first_two(&self, end: Time) -> Option<(usize, Option<EventOrder>)> {
+        let mut first: Option<(usize, EventOrder)> = None;
+        let mut second: Option<EventOrder> = None;
         let heads = self.streams.iter().enumerate();
-        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first()?.place))) {
-            let is_before = |other: &Place| head.order(other, self.ties) == Ordering::Less;
+        for (part, head) in heads.filter_map(|(part, stream)| Some((part, stream.first()?.order))) {
+            let is_before = |other: &EventOrder| head.compare(other, self.ties) == Ordering::Less;
             if first.as_ref().is_none_or(|(_, first)| is_before(first)) {
-                second = first.map(|(_, place)| place);
+                second = first.map(|(_, order)| order);
                 first = Some((part, head));
             } else if second.as_ref().is_none_or(is_before) {
                 second = Some(head);
             }
         }
-        first.filter(|(_, place)| place.time < end).map(|(part, _)| (part, second))
+        first.filter(|(_, order)| order.time < end).map(|(part, _)| (part, second))
     }
 
     /// Returns the tracer at the end.
@@ -200,16 +200,16 @@ impl Merge {
 }
 
 /// Passes one record to a tracer.
-fn deliver_record(tracer: &mut Traced, connections: &mut Connections, kept: &BufferedRecord) {
-    let BufferedRecord { place, what } = kept;
+fn deliver_record(tracer: &mut Traced, connections: &mut Connections, record: &BufferedRecord) {
+    let BufferedRecord { order, what } = record;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {
             let connection = connections.place(packet.connection);
             let (flow, reply) = connections.flow(connection);
             tracer.record(
-                *place,
+                *order,
                 &Record {
-                    time: place.time,
+                    time: order.time,
                     step: *step,
                     link: *link,
                     packet: PacketId { connection, ..*packet },
@@ -223,9 +223,9 @@ fn deliver_record(tracer: &mut Traced, connections: &mut Connections, kept: &Buf
         }
         What::Opened { connection, flow, reply } => connections.open(*connection, *flow, *reply),
         What::Gate { connection, paused } => {
-            tracer.gate(*place, connections.place(*connection), *paused);
+            tracer.gate(*order, connections.place(*connection), *paused);
         }
-        What::Warm => tracer.warm(*place),
+        What::Warm => tracer.on_warmup_end(*order),
     }
 }
 

@@ -286,13 +286,13 @@ pub struct StateVisit {
     pub from: Time,
     /// Time at which another state was first observed, or of the last observation.
     pub until: Time,
-    /// Quantities known to the sender and its controller.
-    pub known: Vec<Known>,
+    /// State variables of the sender and its controller.
+    pub state_variables: Vec<StateVariable>,
 }
 
-/// A quantity during a visit.
+/// A state variable during a visit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
+pub struct StateVariable {
     /// Its name, which ends in its unit.
     pub name: &'static str,
     /// Value at the first observation.

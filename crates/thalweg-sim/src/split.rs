@@ -142,7 +142,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             expected: [[NONE; 2]; LANES],
             fingerprint: 0,
             conservation: Conservation::default(),
-            boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::KEEPS))),
+            boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
             outside: None,
             tracing: whole.tracing.clone(),
         });

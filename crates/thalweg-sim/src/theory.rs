@@ -11,9 +11,9 @@ pub fn mathis_window(p: f64, b: f64) -> Option<f64> {
 
 /// Returns the rate of Reno in segments sent a second, time-outs included; 1 - p of them arrive (Padhye, Firoiu,
 /// Towsley and Kurose 1998, "Modeling TCP Throughput", equation 32). `rtt` and the first time-out `t0` are in seconds,
-/// each acknowledgement covers `b` segments, and the receive window is `most` segments.
-pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> {
-    if !(is_loss(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && most >= 1.0) {
+/// each acknowledgement covers `b` segments, and the receive window is `max_window` segments.
+pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option<f64> {
+    if !(is_loss(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && max_window >= 1.0) {
         return None;
     }
     let arrives = 1.0 - p;
@@ -32,12 +32,12 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, most: f64) -> Option<f64> 
         + 8.0 * libm::pow(p, 4.0)
         + 16.0 * libm::pow(p, 5.0)
         + 32.0 * libm::pow(p, 6.0);
-    let window = unlimited.min(most);
+    let window = unlimited.min(max_window);
     let timeout = by_timeout(window);
-    let rounds = if unlimited < most {
+    let rounds = if unlimited < max_window {
         b / 2.0 * unlimited + 1.0
     } else {
-        b / 8.0 * most + arrives / (p * most) + 2.0
+        b / 8.0 * max_window + arrives / (p * max_window) + 2.0
     };
     let sent = arrives / p + window + timeout / arrives;
     Some(sent / (rtt * rounds + timeout * t0 * backoffs / arrives))

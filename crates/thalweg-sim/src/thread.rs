@@ -101,7 +101,7 @@ impl HostSpec {
 
     /// Returns the reason why the host is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
-        let most = thalweg_queue::delay::LONGEST_DELAY;
+        let max = thalweg_queue::delay::LONGEST_DELAY;
         let times =
             [self.late_p99, self.preemption, self.granularity, self.coalescing, self.call, self.packet_cost];
         if !self.late.is_zero() && self.late_p99.is_zero() {
@@ -110,7 +110,7 @@ impl HostSpec {
             Some("`late-p99` is below `late`, which half of all wake-ups exceed")
         } else if self.preemption_every.is_zero() != self.preemption.is_zero() {
             Some("`preemption` and `preemption-every` go together")
-        } else if times.into_iter().any(|time| time > most) {
+        } else if times.into_iter().any(|time| time > max) {
             Some("it answers later than after an hour")
         } else if self.buffer == Bytes::ZERO {
             Some("its socket has no room for a packet")

@@ -101,7 +101,7 @@ pub trait Tracer: Any {
     /// Records that a gate pauses or resumes a connection's sender.
     fn gate(&mut self, _time: Time, _connection: u32, _paused: bool) {}
     /// Records the end of the warm-up, which resets counts. Some records of the same time may follow.
-    fn warm(&mut self, _time: Time) {}
+    fn on_warmup_end(&mut self, _time: Time) {}
 }
 
 /// No trace.
@@ -133,9 +133,9 @@ impl<A: Tracer, B: Tracer> Tracer for (A, B) {
         self.0.gate(time, connection, paused);
         self.1.gate(time, connection, paused);
     }
-    fn warm(&mut self, time: Time) {
-        self.0.warm(time);
-        self.1.warm(time);
+    fn on_warmup_end(&mut self, time: Time) {
+        self.0.on_warmup_end(time);
+        self.1.on_warmup_end(time);
     }
 }
 
@@ -156,9 +156,9 @@ impl<T: Tracer> Tracer for Option<T> {
             tracer.gate(time, connection, paused);
         }
     }
-    fn warm(&mut self, time: Time) {
+    fn on_warmup_end(&mut self, time: Time) {
         if let Some(tracer) = self {
-            tracer.warm(time);
+            tracer.on_warmup_end(time);
         }
     }
 }

@@ -2,31 +2,31 @@
 
 use crate::buffered_record::BufferedRecord;
 use crate::trace::{Record, Step, Tracer};
-use crate::wheel::Place;
+use crate::wheel::EventOrder;
 use core::fmt;
 
-/// A tracing mode: pass events to a [`Tracer`], buffer them, or do nothing. `place` is the position of the event in a
+/// A tracing mode: pass events to a [`Tracer`], buffer them, or do nothing. `order` is the position of the event in a
 /// single-threaded run.
 pub(crate) trait Tracing {
     /// False when nothing is recorded.
     const ENABLED: bool;
     /// True if records are buffered for a merge with those of other partitions.
-    const KEEPS: bool = false;
+    const BUFFERS: bool = false;
     /// Returns false if a step at a link needs no record.
     #[inline]
     fn wants(&self, _step: Step, _link: u32) -> bool {
         true
     }
     /// Records a step of a packet.
-    fn record(&mut self, place: Place, record: &Record<'_>);
+    fn record(&mut self, order: EventOrder, record: &Record<'_>);
     /// Records that a gate pauses or resumes the sender of a connection.
-    fn gate(&mut self, place: Place, connection: u32, paused: bool);
+    fn gate(&mut self, order: EventOrder, connection: u32, paused: bool);
     /// Records the end of the warm-up.
-    fn warm(&mut self, place: Place);
+    fn on_warmup_end(&mut self, order: EventOrder);
     /// Records that a connection of a flow opens; `reply` marks the connection of responses.
-    fn open(&mut self, _place: Place, _connection: u32, _flow: u32, _reply: bool) {}
+    fn open(&mut self, _order: EventOrder, _connection: u32, _flow: u32, _reply: bool) {}
     /// Returns the buffered records, if this mode buffers.
-    fn kept(&mut self) -> Option<&mut Vec<BufferedRecord>> {
+    fn buffered(&mut self) -> Option<&mut Vec<BufferedRecord>> {
         None
     }
 }
@@ -37,9 +37,9 @@ pub(crate) struct Untraced;
 
 impl Tracing for Untraced {
     const ENABLED: bool = false;
-    fn record(&mut self, _place: Place, _record: &Record<'_>) {}
-    fn gate(&mut self, _place: Place, _connection: u32, _paused: bool) {}
-    fn warm(&mut self, _place: Place) {}
+    fn record(&mut self, _order: EventOrder, _record: &Record<'_>) {}
+    fn gate(&mut self, _order: EventOrder, _connection: u32, _paused: bool) {}
+    fn on_warmup_end(&mut self, _order: EventOrder) {}
 }
 
 /// The tracing mode that passes each event to a tracer at once.
@@ -53,13 +53,13 @@ impl fmt::Debug for Traced {
 
 impl Tracing for Traced {
     const ENABLED: bool = true;
-    fn record(&mut self, _place: Place, record: &Record<'_>) {
+    fn record(&mut self, _order: EventOrder, record: &Record<'_>) {
         self.0.record(record);
     }
-    fn gate(&mut self, place: Place, connection: u32, paused: bool) {
-        self.0.gate(place.time, connection, paused);
+    fn gate(&mut self, order: EventOrder, connection: u32, paused: bool) {
+        self.0.gate(order.time, connection, paused);
     }
-    fn warm(&mut self, place: Place) {
-        self.0.warm(place.time);
+    fn on_warmup_end(&mut self, order: EventOrder) {
+        self.0.on_warmup_end(order.time);
     }
 }

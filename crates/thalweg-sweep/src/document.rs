@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use thalweg_report::output::{
-    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, heads_of, listed, mean_in_words, means,
-    quoted, share_in_words, unlike_warning, value,
+    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning, heads_of, listed,
+    mean_in_words, means, quoted, share_in_words, value,
 };
 use thalweg_report::results::{
-    Metric, Metrics, Of, Run, Summary, Tables as In, UnlikeDefault, goodput_share,
+    DifferingDefault, Metric, Metrics, Of, Run, Summary, Tables as In, goodput_share,
 };
 use thalweg_report::statistics::Estimate;
 
@@ -34,7 +34,7 @@ pub struct Document {
     pub complete: bool,
     /// Options that differ between schemes because of their defaults; missing if none differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unlike_defaults: Vec<UnlikeDefault>,
+    pub unlike_defaults: Vec<DifferingDefault>,
     /// Groups of flows covered by the metrics of points; missing if they cover all flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<String>,
@@ -266,7 +266,7 @@ impl Document {
             file: file.to_string_lossy().into_owned(),
             scenario: sweep.file.scenario.text.clone(),
             complete: complete && shards <= 1,
-            unlike_defaults: sweep.unlike_defaults(),
+            unlike_defaults: sweep.differing_defaults(),
             compared: sweep.compared.clone(),
             factors: factors.collect(),
             importance: importance(plan, &numbers, &kept, &points),
@@ -305,7 +305,7 @@ impl Document {
                 &style.folded(&format!("{}\n", style.clean(&format!("Metrics are of {names} alone")))),
             );
         }
-        let warning = unlike_warning(&self.unlike_defaults, Remedy::SweepFile);
+        let warning = differing_defaults_warning(&self.unlike_defaults, Remedy::SweepFile);
         text.extend(warning.map(|warning| style.folded(&style.clean(&warning)) + "\n"));
         if self.points.len() <= MAX_SHOWN {
             let names = self.factors.iter().map(|factor| factor.name.as_str());

@@ -7,6 +7,7 @@
 //! - [`page()`]: heat maps and scatter plots for the browser.
 
 mod batch_codec;
+mod differing_defaults;
 mod document;
 mod engine;
 mod importance;
@@ -19,10 +20,10 @@ mod simulate;
 mod sources;
 mod store;
 mod sweep;
-mod unlike;
 mod worker;
 
 pub use batch_codec::Task;
+pub use differing_defaults::{differing_defaults, join};
 pub use document::{Document, FactorResults, FailedPoint, Importance, PointResults};
 pub use engine::{Engine, Lost};
 pub use page::page;
@@ -30,5 +31,4 @@ pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program::{Program, SOURCES, build_of_file};
 pub use store::{Purpose, Store, StoreError};
 pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
-pub use unlike::{join, unlike};
 pub use worker::work;

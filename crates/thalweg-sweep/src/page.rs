@@ -4,7 +4,7 @@ use crate::document::{Document, FactorResults, PointResults, metrics_of};
 use crate::picture::{HeatMap, Scatter};
 use crate::plan::{Plan, SCHEME};
 use std::fmt::Write as _;
-use thalweg_report::output::{Remedy, heads_of, unlike_warning, value};
+use thalweg_report::output::{Remedy, differing_defaults_warning, heads_of, value};
 use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, escape};
 use thalweg_report::results::{Metric, Of};
@@ -24,7 +24,7 @@ pub fn page(document: &Document, plan: &Plan) -> String {
     if !document.complete {
         body.push_str("<p class=\"warning\">Partial: points are missing.</p>\n");
     }
-    let warning = unlike_warning(&document.unlike_defaults, Remedy::SweepFile);
+    let warning = differing_defaults_warning(&document.unlike_defaults, Remedy::SweepFile);
     body.extend(warning.map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))));
     let metrics = metrics_of(&document.points);
     cards(&mut body, &answers(document, &metrics), true);

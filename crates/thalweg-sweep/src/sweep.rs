@@ -1,12 +1,12 @@
 //! Executes the runs of a sweep.
 
 use crate::batch_codec::{Answer, Task};
+use crate::differing_defaults::{differing_defaults, join};
 use crate::engine::{Engine, Lost};
 use crate::plan::{Plan, PlanError};
 use crate::program::Program;
 use crate::simulate::{Simulated, simulate};
 use crate::store::{Store, StoreError};
-use crate::unlike::{join, unlike};
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 use thalweg_report::batch;
 use thalweg_report::output::listed;
-use thalweg_report::results::{Goal, MIN_RUNS, Run, UnlikeDefault};
+use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile};
 use thalweg_sim::spec::Spec;
 
@@ -224,7 +224,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Finds options whose defaults differ between varied schemes, at a sample of the points.
-    pub fn unlike_defaults(&self) -> Vec<UnlikeDefault> {
+    pub fn differing_defaults(&self) -> Vec<DifferingDefault> {
         let mut all = Vec::new();
         let factors = self.plan.factors.iter().enumerate();
         for (number, _) in
@@ -246,7 +246,7 @@ impl<'a> Sweep<'a> {
                 let loaded = alike.filter_map(|point| {
                     Some((self.plan.level(point, number).words(), self.load(point).ok()?.schemes))
                 });
-                join(&mut all, unlike(&loaded.collect::<Vec<_>>()));
+                join(&mut all, differing_defaults(&loaded.collect::<Vec<_>>()));
             }
         }
         all

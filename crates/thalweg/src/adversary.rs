@@ -201,7 +201,7 @@ fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,
-        "completing_states": outcome.calm,
+        "completing_states": outcome.completing_states,
         "depth": outcome.depth,
         "counterexample": outcome
             .counterexample

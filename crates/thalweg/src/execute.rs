@@ -234,8 +234,8 @@ impl Tracer for Tracers {
         self.verifier.gate(time, connection, paused);
     }
 
-    fn warm(&mut self, time: Time) {
-        self.verifier.warm(time);
+    fn on_warmup_end(&mut self, time: Time) {
+        self.verifier.on_warmup_end(time);
     }
 }
 

@@ -237,7 +237,7 @@ fn document(arguments: &ExploreArguments, task: &Task, outcome: &Outcome) -> Val
         "complete": outcome.complete,
         "states": outcome.states,
         "steps": outcome.steps,
-        "completing_states": outcome.calm,
+        "completing_states": outcome.completing_states,
         "depth": outcome.depth,
         "counterexample": outcome
             .counterexample

@@ -20,14 +20,14 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Contention, Document, Header, MARGIN, MIN_RUNS, Scenario, UnlikeDefault};
+use thalweg_report::results::{Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario};
 use thalweg_scenario::{
     Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeOverride, is_random, threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
 use thalweg_sim::spec::Spec;
-use thalweg_sweep::unlike;
+use thalweg_sweep::differing_defaults;
 
 /// Implements `thalweg run`.
 pub fn run(arguments: &RunArguments, console: &Console) -> Done {
@@ -77,7 +77,7 @@ struct Frame {
     /// Relative differences below this margin are undecided.
     margin: f64,
     /// Options that differ between schemes because of different defaults.
-    unlike_defaults: Vec<UnlikeDefault>,
+    unlike_defaults: Vec<DifferingDefault>,
     /// Groups that use the compared schemes; empty for all.
     compared: Vec<String>,
 }
@@ -94,7 +94,7 @@ pub struct SchemeOptions {
     /// Note on the options of the file's own schemes, and which of them are kept.
     pub note: Option<String>,
     /// Options that differ between the schemes because of different defaults.
-    pub unlike_defaults: Vec<UnlikeDefault>,
+    pub unlike_defaults: Vec<DifferingDefault>,
 }
 
 /// Returns a scenario as it is, and with each scheme for the groups in `flows`, with notes on their options. By default
@@ -128,7 +128,7 @@ pub fn compared(
         in_use.push((name.as_str(), loaded.schemes));
         former.push((name.clone(), loaded.former));
     }
-    let unlike_defaults = unlike(&in_use);
+    let unlike_defaults = differing_defaults(&in_use);
     Ok((loaded, schemes, SchemeOptions { note: describe_options(&former), unlike_defaults }))
 }
 

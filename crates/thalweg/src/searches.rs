@@ -47,7 +47,7 @@ pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
     let rows = [
         ("States", outcome.states),
         ("Transitions", outcome.steps),
-        ("States on paths to completion", outcome.calm),
+        ("States on paths to completion", outcome.completing_states),
         ("Maximum depth", u64::from(outcome.depth)),
     ];
     // Writing to a string cannot fail.

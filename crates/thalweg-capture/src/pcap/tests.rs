@@ -99,8 +99,8 @@ fn two_level_request() -> sstp::Pdu<Length> {
 
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
     let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
-    let numbers = [3, 5].map(sscop::Number::new).to_vec();
-    let [ps, mr, r] = [2, 131, 3].map(sscop::Number::new);
+    let numbers = [3, 5].map(sscop::SequenceNumber::new).to_vec();
+    let [ps, mr, r] = [2, 131, 3].map(sscop::SequenceNumber::new);
     let stat = sscop::Pdu::Stat(sscop::Stat { ps, mr, r, list: numbers, rate: None });
     let drop = Feedback { dropped: Some(4000), rate: None, queue: 0 };
     vec![
@@ -119,7 +119,7 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
         (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
         (2, false, 1051, Pdu::Sstp(two_level_data(1005))),
         (2, true, 50, Pdu::Sstp(two_level_request())),
-        (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::Number::new(5), mu: Length(1001) })),
+        (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::SequenceNumber::new(5), mu: Length(1001) })),
         (1, true, 48, Pdu::Sscop(stat)),
     ]
 }

@@ -4,7 +4,7 @@ use super::{LOWER_LAYERS, SIZES};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, Properties};
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};

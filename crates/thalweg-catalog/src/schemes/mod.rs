@@ -59,7 +59,7 @@ pub mod window;
 mod window_ends;
 
 use crate::describe::key;
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::scheme::SchemeDescription;
 use crate::{Key, Kind, Range, Values};
 
@@ -133,11 +133,11 @@ pub(crate) const LOWER_LAYERS: u32 = 60;
 
 /// Returns the payload of a packet sent by a live end, in bytes: limited by the agreed size and by its own path.
 pub(crate) fn local_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
-    let own = path.segment(overhead);
+    let own = path.max_payload(overhead);
     values.take::<u32>("segment").map_or(own, |agreed| agreed.min(own))
 }
 
 /// Returns the agreed payload of a live packet, or else that of the path.
 pub(crate) fn agreed_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
-    values.take("segment").unwrap_or_else(|| path.segment(overhead))
+    values.take("segment").unwrap_or_else(|| path.max_payload(overhead))
 }

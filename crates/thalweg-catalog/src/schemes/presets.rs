@@ -155,7 +155,7 @@ mod tests {
             Registry::default().read_scheme(text, place).unwrap_or_else(|error| panic!("{text}: {error}"));
         match (description.ends)(
             &values,
-            &PathHints { maximum: 1500, memory: 1 << 30, ..PathHints::default() },
+            &PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() },
         ) {
             Ok(EndpointConfigs::Window(config)) => config,
             other => panic!("{text}: {other:?}"),

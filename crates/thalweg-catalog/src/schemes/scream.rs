@@ -4,7 +4,7 @@ use super::{SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, OnPath, PathWarning, Properties};
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Key, Keys, Kind, Place, Range, Values, words};
 use thalweg_proto::Ecn;

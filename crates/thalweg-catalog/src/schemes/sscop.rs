@@ -4,7 +4,7 @@ use super::{PEER_TIME, SIZES};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, OnPath, PathWarning, Properties, ReceiveWindow};
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Value, Values, bind};
 use std::sync::Arc;
@@ -192,7 +192,7 @@ pub(super) fn ends(
         values.take("k").unwrap_or(segment.clamp(DEFAULT_K, MAX_MESSAGE))
     };
     // A STAT must fit into a datagram: three words beside its list.
-    let elements = if is_live { (path.segment(0) / 4).saturating_sub(3) } else { u32::MAX };
+    let elements = if is_live { (path.max_payload(0) / 4).saturating_sub(3) } else { u32::MAX };
     let config = Config {
         k,
         j: if is_live { defaults.j } else { values.need("j") },

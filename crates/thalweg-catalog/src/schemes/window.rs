@@ -4,7 +4,7 @@ use super::window_ends::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
 use crate::describe::{PRESET, key};
 use crate::endpoint_configs::EndpointConfigs;
-use crate::path::PathHints;
+use crate::path_hints::PathHints;
 use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
@@ -594,7 +594,7 @@ fn ends(
     let timestamps = rledbat || values.take("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
     let sender = SenderConfig {
-        segment: if is_live { path.segment(framing as u32) } else { values.need("segment") },
+        segment: if is_live { path.max_payload(framing as u32) } else { values.need("segment") },
         max_window: values.need("max-window"),
         counting: values.take("counting").unwrap_or(Counting::Packets),
         recovery,

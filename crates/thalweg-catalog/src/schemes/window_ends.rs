@@ -149,7 +149,7 @@ impl Properties for EndsConfig {
 mod tests {
     use super::*;
     use crate::Registry;
-    use crate::path::PathHints;
+    use crate::path_hints::PathHints;
     use crate::schemes::SCHEMES;
 
     /// A scheme's written values produce the same endpoint configurations, also with switches off that are on by
@@ -160,7 +160,7 @@ mod tests {
         for scheme in SCHEMES.iter().filter(|scheme| scheme.keys.find("rack").is_some()) {
             for place in [Place::Simulated, Place::Live] {
                 let read = |text: &str| Registry::default().read_scheme(text, place);
-                let hints = PathHints { maximum: 1500, memory: 1 << 30, ..PathHints::default() };
+                let hints = PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() };
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {
                     let text = format!("{}:{option}", scheme.name);
                     let Ok((description, given)) = read(&text) else { continue };

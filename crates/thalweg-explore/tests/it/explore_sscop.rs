@@ -4,7 +4,7 @@
 use crate::bent::{Bend, Bent, straight};
 use core::hash::Hasher;
 use thalweg_explore::{Bounds, End, Outcome, Scheme, Sscop, Tag, search};
-use thalweg_proto::sscop::{Config, Credit, Endpoint, Number, Pdu};
+use thalweg_proto::sscop::{Config, Credit, Endpoint, Pdu, SequenceNumber};
 
 type Side = Bend<Endpoint<Tag>, Pdu<Tag>>;
 
@@ -87,7 +87,7 @@ fn a_window_that_a_slow_application_widens_opens_again() {
 fn unannounced(_: &Endpoint<Tag>, announced: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     if let Pdu::Stat(stat) = &mut pdu {
         match announced[..] {
-            [r, mr] if r == u64::from(stat.r.get()) => stat.mr = Number::new(mr as u32),
+            [r, mr] if r == u64::from(stat.r.get()) => stat.mr = SequenceNumber::new(mr as u32),
             _ => *announced = vec![stat.r.get().into(), stat.mr.get().into()],
         }
     }
@@ -127,7 +127,7 @@ fn moved<const BY: u32>(_: &Endpoint<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) 
 fn a_stat_that_is_off_by_one_is_caught() {
     // N(R) beyond the sent data is a protocol error; with N(R) one too low, the last SD is never acknowledged.
     assert_eq!(caught(straight, moved::<1>).0, "an end gave up: Desynchronised");
-    let (what, _) = caught(straight, moved::<{ Number::MODULUS - 1 }>);
+    let (what, _) = caught(straight, moved::<{ SequenceNumber::MODULUS - 1 }>);
     assert!(what.contains("livelock"), "{what}");
 }
 
@@ -180,7 +180,7 @@ fn reporting_gaps_only_once_is_detected() {
 /// Drops the credit that a receiver grants when the window moves.
 fn without_credit(_: &Endpoint<Tag>, _: &mut Vec<u64>, mut pdu: Pdu<Tag>) -> Option<Pdu<Tag>> {
     if let Pdu::Stat(stat) = &mut pdu {
-        stat.mr = Number::new(2);
+        stat.mr = SequenceNumber::new(2);
     }
     Some(pdu)
 }

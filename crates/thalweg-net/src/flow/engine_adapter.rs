@@ -6,7 +6,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::transport::{BreachKind, Command, Event, SenderStats};
+use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};
 use thalweg_proto::units::Time;
 
 /// Engine that carries bytes, with its PDU codec.
@@ -16,7 +16,7 @@ pub(super) struct EngineAdapter {
     /// Overhead per packet, in bytes.
     overhead: u32,
     /// Maximum datagram size at the start of the flow, in bytes.
-    maximum: u32,
+    max_datagram: u32,
 }
 
 /// Engine output with an already encoded PDU.
@@ -29,7 +29,7 @@ impl EngineAdapter {
             Role::Sender => AnyEngine::sender(&ends, None),
             Role::Receiver => AnyEngine::receiver(&ends),
         };
-        Self { engine, overhead: scheme.values().0.traits.overhead, maximum: path.maximum }
+        Self { engine, overhead: scheme.values().0.traits.overhead, max_datagram: path.max_datagram }
     }
 
     /// Returns the interface common to all engines.
@@ -71,8 +71,8 @@ impl EngineAdapter {
                 return polled;
             }
             let size = buffer.len() - start;
-            let is_sound = size > FLOW_HEADER as usize && size <= self.maximum as usize;
-            if is_sound || !self.engine.blame(BreachKind::PduSize) {
+            let is_sound = size > FLOW_HEADER as usize && size <= self.max_datagram as usize;
+            if is_sound || !self.engine.blame(ViolationKind::PduSize) {
                 return polled;
             }
             buffer.truncate(start);
@@ -96,9 +96,9 @@ impl EngineAdapter {
 
     /// Sets the maximum datagram size.
     pub fn set_maximum(&mut self, bytes: u32) {
-        let path = PathHints { maximum: bytes, ..PathHints::default() };
+        let path = PathHints { max_datagram: bytes, ..PathHints::default() };
         if let Some(end) = self.engine.end_mut() {
-            end.set_segment(path.segment(self.overhead));
+            end.set_segment(path.max_payload(self.overhead));
         }
     }
 

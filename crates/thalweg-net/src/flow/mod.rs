@@ -29,7 +29,7 @@ mod tests;
 
 pub use record::{ESTIMATES_INTERVAL, EventKind, Recorded, Recorder, Recording, SenderEstimates};
 pub use scheme::{MAX_ENCODING, Scheme, SchemeError};
-pub use thalweg_catalog::path::FLOW_HEADER;
+pub use thalweg_catalog::path_hints::FLOW_HEADER;
 pub use thalweg_catalog::{PathHints, Registry};
 
 use engine_adapter::EngineAdapter;

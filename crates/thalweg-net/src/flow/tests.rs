@@ -138,7 +138,7 @@ fn peers_cannot_choose_what_would_hurt() {
 #[test]
 fn one_end_settles_path_dependent_options() {
     let path = PathHints {
-        maximum: 1219,
+        max_datagram: 1219,
         rate: Some(Rate::from_mbits_per_sec(20)),
         rtt: Some(Duration::from_millis(600)),
         memory: 64 << 20,
@@ -272,8 +272,8 @@ fn any_scheme() -> impl Strategy<Value = Scheme> {
 fn any_path() -> impl Strategy<Value = PathHints> {
     let rate = prop::option::of(1u64..1 << 45).prop_map(|bits| bits.map(Rate::from_bits_per_sec));
     let rtt = prop::option::of(0u64..1 << 50).prop_map(|picos| picos.map(Duration::from_picos));
-    (0u32..70_000, rate, rtt, 0u64..1 << 40).prop_map(|(maximum, rate, rtt, memory)| PathHints {
-        maximum,
+    (0u32..70_000, rate, rtt, 0u64..1 << 40).prop_map(|(max_datagram, rate, rtt, memory)| PathHints {
+        max_datagram,
         rate,
         rtt,
         memory,

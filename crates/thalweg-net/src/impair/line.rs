@@ -7,8 +7,8 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::Variation;
 use thalweg_queue::{
-    Aggregation, Any, Breach, Discipline as _, DropReason, Dropped, Entry, Impairment, ImpairmentOutcome,
-    StartDelay, VariationPeriod,
+    Aggregation, Any, ContractViolation, Discipline as _, DropReason, Dropped, Entry, Impairment,
+    ImpairmentOutcome, StartDelay, VariationPeriod,
 };
 
 /// Delayed datagram.
@@ -107,8 +107,8 @@ const MEMORY: usize = 512 << 20;
 
 impl Line {
     /// Returns the first contract violation of an external discipline.
-    pub fn breach(&self) -> Option<Breach> {
-        self.queue.breach()
+    pub fn violation(&self) -> Option<ContractViolation> {
+        self.queue.violation()
     }
 
     /// Creates an empty line. `direction` names its random streams under `seed`.

@@ -145,8 +145,8 @@ impl Relay {
             self.forward(now);
             self.wait(end)?;
             self.receive()?;
-            if let Some(breach) = [&self.up, &self.down].into_iter().find_map(Line::breach) {
-                return Err(io::Error::other(breach.to_string()));
+            if let Some(violation) = [&self.up, &self.down].into_iter().find_map(Line::violation) {
+                return Err(io::Error::other(violation.to_string()));
             }
         }
     }

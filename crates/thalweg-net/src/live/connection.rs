@@ -70,7 +70,7 @@ impl fmt::Display for NetError {
             }
             Self::Closed(Closed::Forgeries) => f.write_str("too many packets were forged"),
             Self::Closed(Closed::Protocol) => f.write_str("the peer sent an invalid frame"),
-            Self::Closed(Closed::Failed(Failure::Breach(breach))) => write!(f, "{breach}"),
+            Self::Closed(Closed::Failed(Failure::ContractViolation(violation))) => write!(f, "{violation}"),
             Self::Closed(Closed::Failed(Failure::FalseAcknowledgement)) => {
                 f.write_str("the peer acknowledged data that had not been sent to it")
             }

@@ -79,7 +79,7 @@ impl Drop for Driver {
             pipe.wake_all(&mut state);
         }
         let mut arrivals = self.shared.accept_queue.arrivals();
-        arrivals.over = true;
+        arrivals.has_ended = true;
         if let Some(waker) = arrivals.waker.take() {
             waker.wake();
         }
@@ -243,23 +243,23 @@ impl Driver {
 
     /// Executes requests of handles. Returns true if there were any.
     fn work(&mut self, now: Time) -> bool {
-        let (mut notified, connects, passed, trust, close_all) = {
+        let (mut notified, connects, forwarded, trust, close_all) = {
             let mut work = self.shared.work();
             if work.is_empty() && !work.close_all {
                 return false;
             }
             let spare = std::mem::take(&mut self.spare);
             let notified = std::mem::replace(&mut work.notified, spare);
-            work.passed_bytes = 0;
-            let passed = std::mem::take(&mut work.passed);
-            (notified, std::mem::take(&mut work.connects), passed, work.trust.take(), work.close_all)
+            work.forwarded_bytes = 0;
+            let forwarded = std::mem::take(&mut work.forwarded);
+            (notified, std::mem::take(&mut work.connects), forwarded, work.trust.take(), work.close_all)
         };
-        let any = !notified.is_empty() || !connects.is_empty() || !passed.is_empty() || trust.is_some();
+        let any = !notified.is_empty() || !connects.is_empty() || !forwarded.is_empty() || trust.is_some();
         if let Some(trust) = trust {
             self.endpoint.set_trust(trust);
         }
-        for passed in passed {
-            self.endpoint.take_shard_message(now, passed);
+        for message in forwarded {
+            self.endpoint.take_shard_message(now, message);
         }
         self.pass_on();
         for (connect, pipe) in connects {

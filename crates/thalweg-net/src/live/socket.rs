@@ -58,26 +58,29 @@ pub(super) struct Work {
     /// New set of accepted clients, if it has changed.
     pub trust: Option<Trust>,
     /// Datagrams forwarded by other threads, and their bytes.
-    pub passed: Vec<ShardMessage>,
-    pub passed_bytes: usize,
+    pub forwarded: Vec<ShardMessage>,
+    pub forwarded_bytes: usize,
     /// True if all connections must close.
     pub close_all: bool,
 }
 
 /// Maximum bytes of queued forwarded datagrams: the default socket buffer. As there, excess datagrams are dropped.
-const MAX_PASSED: usize = 4 << 20;
+const MAX_FORWARDED: usize = 4 << 20;
 
 impl Work {
     /// Returns true if there is no pending work, except possibly the shutdown.
     pub fn is_empty(&self) -> bool {
-        self.notified.is_empty() && self.connects.is_empty() && self.trust.is_none() && self.passed.is_empty()
+        self.notified.is_empty()
+            && self.connects.is_empty()
+            && self.trust.is_none()
+            && self.forwarded.is_empty()
     }
 
     /// Queues a message of another thread if there is room.
-    fn pass(&mut self, passed: ShardMessage) {
-        if self.passed_bytes + passed.size() <= MAX_PASSED {
-            self.passed_bytes += passed.size();
-            self.passed.push(passed);
+    fn pass(&mut self, message: ShardMessage) {
+        if self.forwarded_bytes + message.size() <= MAX_FORWARDED {
+            self.forwarded_bytes += message.size();
+            self.forwarded.push(message);
         }
     }
 }
@@ -106,7 +109,7 @@ pub(super) struct Arrivals {
     pub unrecorded: u64,
     pub waker: Option<Waker>,
     /// True if a thread has ended.
-    pub over: bool,
+    pub has_ended: bool,
 }
 
 impl Arrivals {
@@ -163,8 +166,8 @@ impl Shared {
     }
 
     /// Forwards a message from another thread to this one.
-    pub fn pass(&self, passed: ShardMessage) {
-        self.work().pass(passed);
+    pub fn pass(&self, message: ShardMessage) {
+        self.work().pass(message);
         self.wake();
     }
 
@@ -365,7 +368,7 @@ impl Socket {
         let pipe = Pipe::new(shard, None, Opening::Waiting);
         let shared = &running.shards[shard];
         shared.work().connects.push((connect, Arc::clone(&pipe)));
-        if running.accept_queue.arrivals().over {
+        if running.accept_queue.arrivals().has_ended {
             // No thread serves this pipe any more.
             pipe.lock().closed.get_or_insert(Closed::Here);
         }
@@ -385,7 +388,7 @@ impl Socket {
                 drop(arrivals);
                 return Connection::opened(&self.running, pipe);
             }
-            if arrivals.over {
+            if arrivals.has_ended {
                 return Err(NetError::Over);
             }
             arrivals = accept_queue.arrived.wait(arrivals).unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -399,13 +402,13 @@ impl Socket {
     pub fn accept_within(&self, span: std::time::Duration) -> Result<Option<Connection>, NetError> {
         let accept_queue = &self.running.accept_queue;
         let arrivals = accept_queue.arrivals();
-        let waiting = |arrivals: &mut Arrivals| arrivals.queue.is_empty() && !arrivals.over;
+        let waiting = |arrivals: &mut Arrivals| arrivals.queue.is_empty() && !arrivals.has_ended;
         let (mut arrivals, _) = accept_queue
             .arrived
             .wait_timeout_while(arrivals, span, waiting)
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() else {
-            return if arrivals.over { Err(NetError::Over) } else { Ok(None) };
+            return if arrivals.has_ended { Err(NetError::Over) } else { Ok(None) };
         };
         drop(arrivals);
         Connection::opened(&self.running, pipe).map(Some)
@@ -422,7 +425,7 @@ impl Socket {
             if let Some(Arrived { pipe, .. }) = arrivals.queue.pop_front() {
                 return Poll::Ready(Ok(pipe));
             }
-            if arrivals.over {
+            if arrivals.has_ended {
                 return Poll::Ready(Err(NetError::Over));
             }
             arrivals.waker = Some(context.waker().clone());
@@ -462,11 +465,11 @@ mod tests {
             work.pass(ShardMessage::Datagrams { arrival, stride: 1000, bytes: vec![7; size] });
         };
         (0..5000).for_each(|_| pass(&mut work, 1000));
-        assert_eq!((work.passed.len(), work.passed_bytes), ((4 << 20) / 1000, (4 << 20) / 1000 * 1000));
+        assert_eq!((work.forwarded.len(), work.forwarded_bytes), ((4 << 20) / 1000, (4 << 20) / 1000 * 1000));
         // A large message is dropped; a small one still fits.
         pass(&mut work, 100_000);
         pass(&mut work, 100);
-        assert_eq!(work.passed.len(), (4 << 20) / 1000 + 1);
+        assert_eq!(work.forwarded.len(), (4 << 20) / 1000 + 1);
     }
 
     /// The thread pauses after it has read the clock; datagrams received meanwhile get a later arrival time.

@@ -179,8 +179,8 @@ pub struct Session {
 impl Session {
     /// Returns the hints for flows about an unused path.
     pub(crate) fn hints(config: &SessionConfig, rtt: Option<Duration>) -> PathHints {
-        let maximum = u32::from(SAFE_DATAGRAM - OVERHEAD);
-        PathHints { maximum, rtt, memory: config.memory, ..PathHints::default() }
+        let max_datagram = u32::from(SAFE_DATAGRAM - OVERHEAD);
+        PathHints { max_datagram, rtt, memory: config.memory, ..PathHints::default() }
     }
 
     /// Creates a session at `now`, after the handshake, over a validated path. A client passes its `confirm` and the

@@ -4,7 +4,7 @@ mod advice;
 mod application_limited;
 mod asymmetric_path;
 mod attacks;
-mod breach;
+mod contract_violation;
 mod dialogue;
 mod ecn;
 mod endpoints;

@@ -64,7 +64,7 @@ pub use configure::{CeResponse, ConfigureController};
 pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
 
-use crate::transport::{BreachKind, Feedback};
+use crate::transport::{Feedback, ViolationKind};
 use crate::units::{Duration, Rate, Time};
 use crate::window::RelativeDelay;
 
@@ -296,7 +296,7 @@ pub trait Controller: Clone {
     fn decision(&self) -> Decision;
 
     /// Returns the fault of a controller written in another language, if any; its decisions are void from then on.
-    fn fault(&self) -> Option<BreachKind> {
+    fn fault(&self) -> Option<ViolationKind> {
         None
     }
 

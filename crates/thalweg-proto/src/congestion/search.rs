@@ -183,13 +183,13 @@ mod tests {
     }
 
     /// Returns the rate in bytes per millisecond at `millis`: it doubles each round trip, up to the rate of the path.
-    fn rate(millis: u64, most: f64) -> f64 {
-        (10.0 * libm::exp2(millis as f64 / 100.0)).min(most)
+    fn rate(millis: u64, max_rate: f64) -> f64 {
+        (10.0 * libm::exp2(millis as f64 / 100.0)).min(max_rate)
     }
 
     /// Feeds an acknowledgement each millisecond; returns the end of slow start, and the reduction of the window.
-    fn run(search: &mut Search, millis: core::ops::Range<u64>, most: f64) -> Option<(u64, f64)> {
-        millis.into_iter().find_map(|at| match search.on_ack(&sample(at, rate(at, most) as u64)) {
+    fn run(search: &mut Search, millis: core::ops::Range<u64>, max_rate: f64) -> Option<(u64, f64)> {
+        millis.into_iter().find_map(|at| match search.on_ack(&sample(at, rate(at, max_rate) as u64)) {
             Step::Leave { overshoot } => Some((at, overshoot)),
             Step::Grow(growth) => {
                 assert_eq!(growth, 1.0);
@@ -209,11 +209,11 @@ mod tests {
     /// at that rate.
     #[test]
     fn a_plateau_is_found_two_round_trips_later() {
-        let most = rate(650, f64::INFINITY);
-        let (at, overshoot) = run(&mut Search::new(), 0..3000, most).expect("it ends");
+        let max_rate = rate(650, f64::INFINITY);
+        let (at, overshoot) = run(&mut Search::new(), 0..3000, max_rate).expect("it ends");
         assert!((800..=900).contains(&at), "{at} ms");
         // Two round trips hold at most five whole bins of 35 ms.
-        let segments = 175.0 * most / 1000.0;
+        let segments = 175.0 * max_rate / 1000.0;
         assert!((overshoot / segments - 1.0).abs() < 0.05, "{overshoot} of {segments}");
     }
 

@@ -64,10 +64,10 @@ struct Turn {
 impl SlotGate {
     /// Creates a gate without flows.
     pub fn new(mut config: SlotGateConfig) -> Self {
-        let least = Duration::from_picos(1);
-        config.slot = config.slot.max(least);
+        let minimum = Duration::from_picos(1);
+        config.slot = config.slot.max(minimum);
         config.slots = config.slots.map(|slots| slots.max(1));
-        config.ageing.after = config.ageing.after.map(|after| after.max(least));
+        config.ageing.after = config.ageing.after.map(|after| after.max(minimum));
         Self { config, flows: BTreeMap::new(), queue: VecDeque::new(), turn: None, events: VecDeque::new() }
     }
 

@@ -137,7 +137,7 @@ impl<E> Listener<E> {
 
     fn expire(&mut self, now: Time) {
         match self.phase {
-            Phase::HalfOpen if self.config.retries.is_some_and(|most| self.timer.repeats >= most) => {
+            Phase::HalfOpen if self.config.retries.is_some_and(|max| self.timer.repeats >= max) => {
                 self.phase = Phase::Listening;
                 self.timer = Backoff::new(&self.config);
             }

@@ -104,7 +104,7 @@ impl<E> Opener<E> {
     /// Handles an expiry of the handshake timer.
     fn expire(&mut self, now: Time) {
         let step = match self.phase {
-            Phase::Opening if self.config.retries.is_some_and(|most| self.timer.repeats >= most) => {
+            Phase::Opening if self.config.retries.is_some_and(|max| self.timer.repeats >= max) => {
                 self.phase = Phase::Closed(None);
                 self.failed = Some(Failure::NoAnswer);
                 self.timer.at = Time::MAX;

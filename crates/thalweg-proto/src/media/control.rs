@@ -39,8 +39,8 @@ const INFLECTION_ROUNDS: f64 = 10.0;
 pub(super) struct Control {
     response: Response,
     mss: f64,
-    least: f64,
-    most: f64,
+    min_rate: f64,
+    max_rate: f64,
     pub delay: Delay,
     /// ref_wnd, and ref_wnd_i.
     window: f64,
@@ -74,12 +74,12 @@ pub(super) struct Control {
 
 impl Control {
     pub fn new(config: &Config) -> Self {
-        let least = config.encoder.min_rate.as_f64();
+        let min_rate = config.encoder.min_rate.as_f64();
         Self {
             response: config.ecn,
             mss: f64::from(config.segment) + f64::from(DATA_HEADER),
-            least,
-            most: config.encoder.max_rate.as_f64(),
+            min_rate,
+            max_rate: config.encoder.max_rate.as_f64(),
             delay: Delay::new(config.competes),
             window: MIN_WINDOW,
             inflection: 1.0,
@@ -87,7 +87,7 @@ impl Control {
             rtt: None,
             min_rtt: None,
             latest_rtt: None,
-            target: least,
+            target: min_rate,
             alpha: 0.0,
             alpha_updated: Time::ZERO,
             delivered: 0,
@@ -143,7 +143,7 @@ impl Control {
         if let Some(rtt) = outcome.rtt {
             let sample = rtt.as_secs_f64();
             self.latest_rtt = Some(rtt);
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |minimum| minimum.min(rtt)));
             self.rtt = Some(self.rtt.map_or(sample, |rtt| rtt + RTT_GAIN * (sample - rtt)));
             self.delay.measure(now, outcome.one_way);
         }
@@ -262,7 +262,7 @@ impl Control {
         more *= 1.0 + INCREASE * self.window / self.mss * cautious * scale;
         // A window that the encoder does not fill must not grow: it would not limit the next key frame.
         let in_flight = self.max_in_flight.into_iter().max().unwrap_or(0) as f64;
-        if self.window + more <= self.mss + in_flight * HEADROOM && self.target < self.most {
+        if self.window + more <= self.mss + in_flight * HEADROOM && self.target < self.max_rate {
             self.window += more;
         }
     }
@@ -274,7 +274,7 @@ impl Control {
             scale /= (in_flight / IN_FLIGHT_LIMIT).min(IN_FLIGHT_COMPENSATION);
         }
         scale *= 1.0 - (self.ratio() - 0.1).clamp(0.0, 0.2);
-        self.target = (scale * 8.0 * self.window / rtt).clamp(self.least, self.most);
+        self.target = (scale * 8.0 * self.window / rtt).clamp(self.min_rate, self.max_rate);
     }
 
     /// Returns the share of the target for frames, without headers (PACKET_OVERHEAD).

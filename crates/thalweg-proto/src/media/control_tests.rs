@@ -176,7 +176,7 @@ fn growth_is_held_back() {
     assert_eq!(grown(|control| control.alpha = 0.01, 28), 1.0);
     assert_eq!(grown(|control| control.max_in_flight = [33_000, 0], 0), 0.0);
     assert_eq!(grown(|control| control.max_in_flight = [0, 34_000], 0), 1.0);
-    assert_eq!(grown(|control| control.most = control.target, 0), 0.0);
+    assert_eq!(grown(|control| control.max_rate = control.target, 0), 0.0);
 }
 
 /// Section 4.4: the window over the round-trip time, less for small windows and for a flight above a standing queue.

@@ -91,8 +91,8 @@ impl Delay {
             *current = relative;
         }
         // The excess over the minimum base is the largest.
-        let most = self.bases.iter().map(|base| above(*base)).max().unwrap_or(0);
-        self.now = f64::from(most.max(0)) * UNIT;
+        let maximum = self.bases.iter().map(|base| above(*base)).max().unwrap_or(0);
+        self.now = f64::from(maximum.max(0)) * UNIT;
     }
 
     /// Updates the average and the target, once per `every`.

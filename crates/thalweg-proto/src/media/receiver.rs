@@ -137,8 +137,8 @@ impl<P: Payload> Receiver<P> {
     /// Returns the time of the next report, if there is anything to report.
     fn due(&self) -> Option<Time> {
         self.unreported?;
-        let [least, most] = REPORT_RATES;
-        let rate = (REPORT_SHARE * self.rate.as_f64() / (REPORT_BYTES * 8.0)).clamp(least, most);
+        let [min, max] = REPORT_RATES;
+        let rate = (REPORT_SHARE * self.rate.as_f64() / (REPORT_BYTES * 8.0)).clamp(min, max);
         Some(if self.is_urgent { Time::ZERO } else { self.reported + Duration::from_secs_f64(1.0 / rate) })
     }
 

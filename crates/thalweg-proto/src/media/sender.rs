@@ -256,8 +256,8 @@ impl<P: Payload> Sender<P> {
         }
         if self.is_full(bytes) {
             // Reports may be lost or in flight: sending at the minimum rate resolves this.
-            let least = Rate::from_bits_per_sec(MIN_PACING as u64);
-            let at = self.sent_at + least.transmission_time(Bytes::new(u64::from(bytes)));
+            let minimum = Rate::from_bits_per_sec(MIN_PACING as u64);
+            let at = self.sent_at + minimum.transmission_time(Bytes::new(u64::from(bytes)));
             if at > now {
                 return Some((Limit::CongestionWindow, SenderReason::MinRate, at));
             }

@@ -1,6 +1,6 @@
 //! Transmission buffer and retransmission queue of a sender; reordering buffer of a receiver.
 
-use super::Number;
+use super::SequenceNumber;
 use crate::digest::feed;
 use crate::end::cost;
 use crate::payload::Payload;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 struct Sent<P> {
     mu: P,
     /// VT(PS) at the last transmission.
-    poll: Number,
+    poll: SequenceNumber,
 }
 
 /// Transmission buffer and retransmission queue. Every SD has a position that does not wrap: the number of SDs stored
@@ -35,7 +35,7 @@ impl<P: Clone> TransmissionBuffer<P> {
     }
 
     /// Appends an SD.
-    pub fn push(&mut self, mu: P, poll: Number) {
+    pub fn push(&mut self, mu: P, poll: SequenceNumber) {
         self.slots.push_back(Some(Sent { mu, poll }));
     }
 
@@ -66,7 +66,7 @@ impl<P: Clone> TransmissionBuffer<P> {
     }
 
     /// Returns VT(PS) at the last transmission of the SD `offset` after the first; `None` if the SD is free.
-    pub fn poll_of(&self, offset: u32) -> Option<Number> {
+    pub fn poll_of(&self, offset: u32) -> Option<SequenceNumber> {
         Some(self.slots.get(offset as usize)?.as_ref()?.poll)
     }
 
@@ -92,7 +92,7 @@ impl<P: Clone> TransmissionBuffer<P> {
     }
 
     /// Removes the lowest SD to retransmit from the queue; returns its offset from the first, and the message.
-    pub fn take_request(&mut self, poll: Number) -> Option<(u32, P)> {
+    pub fn take_request(&mut self, poll: SequenceNumber) -> Option<(u32, P)> {
         let offset = (self.again.pop_first()? - self.first) as u32;
         let sent = self.slots.get_mut(offset as usize)?.as_mut()?;
         sent.poll = poll;
@@ -120,7 +120,7 @@ impl<P: Clone> TransmissionBuffer<P> {
 
 impl<P: Hash> TransmissionBuffer<P> {
     /// Feeds `into` with the contents; positions are relative to the first SD, POLL numbers to `latest`.
-    pub fn digest<H: Hasher>(&self, latest: Number, into: &mut H) {
+    pub fn digest<H: Hasher>(&self, latest: SequenceNumber, into: &mut H) {
         let Self { slots, first, again, acknowledged: _ } = self;
         feed(into, (slots.len(), again.len()));
         for slot in slots {
@@ -202,12 +202,12 @@ mod tests {
     fn acknowledged_sds_are_not_retransmitted() {
         let mut buffer = TransmissionBuffer::new();
         for mu in 'a'..='f' {
-            buffer.push(mu, Number::ZERO);
+            buffer.push(mu, SequenceNumber::ZERO);
         }
         assert!(buffer.request(4) && buffer.request(1) && buffer.request(2) && !buffer.request(4));
         buffer.acknowledge(2);
         buffer.release(0, 1);
-        let poll = Number::new(9);
+        let poll = SequenceNumber::new(9);
         assert_eq!(buffer.take_request(poll), Some((2, 'e')));
         assert_eq!((buffer.take_request(poll), buffer.poll_of(2)), (None, Some(poll)));
         assert_eq!((buffer.span(), buffer.poll_of(0), buffer.retrieve(1)), (4, None, Some('d')));

@@ -7,7 +7,7 @@
 
 use super::pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
 use super::rate::RateField;
-use super::{Invalid, Number};
+use super::{Invalid, SequenceNumber};
 use crate::payload::{Payload, Slice};
 
 /// Maximum length of a PDU: the largest multiple of 4 in an AAL5 frame.
@@ -26,24 +26,24 @@ impl Pdu<Slice> {
         let mut top = pad << 6 | self.kind() as u8;
         let number = match self {
             Self::Bgn { sq, mr, .. } | Self::Rs { sq, mr, .. } | Self::Er { sq, mr } => {
-                put(out, 0, Number::new((*sq).into()));
+                put(out, 0, SequenceNumber::new((*sq).into()));
                 *mr
             }
             Self::Bgak { mr, .. } | Self::Rsak { mr } | Self::Erak { mr } => {
-                put(out, 0, Number::ZERO);
+                put(out, 0, SequenceNumber::ZERO);
                 *mr
             }
             Self::End { source, .. } => {
-                put(out, 0, Number::ZERO);
+                put(out, 0, SequenceNumber::ZERO);
                 top |= if *source == Source::Sscop { SOURCE_BIT } else { 0 };
-                Number::ZERO
+                SequenceNumber::ZERO
             }
             Self::Bgrej { .. } | Self::Endak => {
-                put(out, 0, Number::ZERO);
-                Number::ZERO
+                put(out, 0, SequenceNumber::ZERO);
+                SequenceNumber::ZERO
             }
             Self::Sd { s, .. } => *s,
-            Self::Ud { .. } | Self::Md { .. } => Number::ZERO,
+            Self::Ud { .. } | Self::Md { .. } => SequenceNumber::ZERO,
             Self::Poll { ps, s } => {
                 put(out, 0, *ps);
                 *s
@@ -94,7 +94,7 @@ impl Pdu<Slice> {
         };
         let number = |index: usize| {
             let [_, a, b, c] = words[words.len() - index];
-            Number::new(u32::from_be_bytes([0, a, b, c]))
+            SequenceNumber::new(u32::from_be_bytes([0, a, b, c]))
         };
         let exactly = |count: usize| if words.len() == count { Ok(()) } else { Err(Invalid) };
         let at_least = |count: usize| if words.len() >= count { Ok(()) } else { Err(Invalid) };
@@ -170,6 +170,6 @@ impl Kind {
 }
 
 /// Appends a word: an octet and a 24-bit number.
-fn put(out: &mut Vec<u8>, top: u8, number: Number) {
+fn put(out: &mut Vec<u8>, top: u8, number: SequenceNumber) {
     out.extend_from_slice(&(u32::from(top) << 24 | number.get()).to_be_bytes());
 }

@@ -3,7 +3,7 @@
 use super::buffer::{ReceiverBuffer, TransmissionBuffer};
 use super::rate::RateControl;
 use super::timers::Timers;
-use super::{Config, Credit, ErrorCode, Input, Number, Pdu, Refusal, Request, Signal, Source, Timer};
+use super::{Config, Credit, ErrorCode, Input, Pdu, Refusal, Request, SequenceNumber, Signal, Source, Timer};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::units::{Duration, Rate, Time};
@@ -70,17 +70,17 @@ pub enum Reason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the Recommendation")]
 pub struct Variables {
-    pub vt_s: Number,
-    pub vt_ps: Number,
-    pub vt_a: Number,
-    pub vt_pa: Number,
-    pub vt_ms: Number,
+    pub vt_s: SequenceNumber,
+    pub vt_ps: SequenceNumber,
+    pub vt_a: SequenceNumber,
+    pub vt_pa: SequenceNumber,
+    pub vt_ms: SequenceNumber,
     pub vt_pd: u32,
     pub vt_cc: u32,
     pub vt_sq: u8,
-    pub vr_r: Number,
-    pub vr_h: Number,
-    pub vr_mr: Number,
+    pub vr_r: SequenceNumber,
+    pub vr_h: SequenceNumber,
+    pub vr_mr: SequenceNumber,
     pub vr_sq: u8,
 }
 
@@ -141,7 +141,7 @@ pub struct Sscop<P: Payload> {
     /// The lower layer accepts no SD, UD and MD.
     pub(super) busy: bool,
     /// Unanswered POLLs, with their send times.
-    pub(super) polls: VecDeque<(Number, Time)>,
+    pub(super) polls: VecDeque<(SequenceNumber, Time)>,
     pub(super) rtt: RttEstimator,
     /// Only the rate holds back an SD.
     pub(super) paced: bool,
@@ -166,7 +166,7 @@ impl<P: Payload> Sscop<P> {
         Self {
             state: State::Idle,
             clear_buffers: true,
-            v: Variables { vr_mr: Number::new(config.window), ..Variables::default() },
+            v: Variables { vr_mr: SequenceNumber::new(config.window), ..Variables::default() },
             credit: true,
             queue: VecDeque::new(),
             sent: TransmissionBuffer::new(),
@@ -279,7 +279,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     fn check(&self, request: &Request<P>) -> Result<(), Refusal> {
-        let (length, most) = match request {
+        let (length, max) = match request {
             Request::Data(mu) | Request::UnitData(mu) | Request::ManagementData(mu) => {
                 (mu.len(), self.config.k)
             }
@@ -289,7 +289,7 @@ impl<P: Payload> Sscop<P> {
             | Request::Resync { uu } => (uu.as_ref().map_or(0, Payload::len), self.config.j),
             _ => (0, 0),
         };
-        if length > most { Err(Refusal::Length) } else { Ok(()) }
+        if length > max { Err(Refusal::Length) } else { Ok(()) }
     }
 
     fn take_request(&mut self, now: Time, request: Request<P>) -> Result<(), Refusal> {

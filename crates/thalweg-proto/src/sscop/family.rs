@@ -1,7 +1,7 @@
 //! Protocol-family adapter of SSCOP: the PDU and endpoint traits that all drivers use.
 
 use super::rate::RateField;
-use super::{Endpoint, Number, Pdu, Stat};
+use super::{Endpoint, Pdu, SequenceNumber, Stat};
 use crate::end::End;
 use crate::numbers::{below, one, unwrap};
 use crate::payload::{Length, Payload, Slice};
@@ -11,8 +11,8 @@ use crate::units::{Duration, Time};
 use core::ops::Range;
 
 /// Returns the unwrapped message number nearest to `near`.
-fn message(number: Number, near: u64) -> u64 {
-    unwrap(u64::from(number.get()), u64::from(Number::MODULUS), near)
+fn message(number: SequenceNumber, near: u64) -> u64 {
+    unwrap(u64::from(number.get()), u64::from(SequenceNumber::MODULUS), near)
 }
 
 impl<P: Payload> DataUnit<P> for Pdu<P> {
@@ -125,7 +125,7 @@ impl Compact for Pdu<Length> {
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let number = |at| {
             let [a, b, c] = packed(&bytes, at);
-            Number::new(u32::from_le_bytes([a, b, c, 0]))
+            SequenceNumber::new(u32::from_le_bytes([a, b, c, 0]))
         };
         match bytes[0] {
             SD => Self::Sd { s: number(1), mu: Length(u32::from_le_bytes(packed(&bytes, 4))) },
@@ -139,7 +139,7 @@ impl Compact for Pdu<Length> {
 }
 
 /// Returns the 24 bits of a number.
-fn low(number: Number) -> [u8; 3] {
+fn low(number: SequenceNumber) -> [u8; 3] {
     let [a, b, c, _] = number.get().to_le_bytes();
     [a, b, c]
 }
@@ -184,14 +184,14 @@ mod tests {
 
     #[test]
     fn numbers_are_the_nearest_to_recent_ones() {
-        let sd = |s| Pdu::Sd { s: Number::new(s), mu: Length(1) };
+        let sd = |s| Pdu::Sd { s: SequenceNumber::new(s), mu: Length(1) };
         assert_eq!(sd(1).data((1 << 24) - 2), Some((1 << 24) + 1..(1 << 24) + 2));
     }
 
     #[test]
     fn sds_held_out_of_order_count_as_acknowledged() {
-        let list = [3, 5, 9, 10].map(Number::new).to_vec();
-        let stat = Stat { r: Number::new(3), list, ..Stat::default() };
+        let list = [3, 5, 9, 10].map(SequenceNumber::new).to_vec();
+        let stat = Stat { r: SequenceNumber::new(3), list, ..Stat::default() };
         let stat = Pdu::<Length>::Stat(stat);
         assert_eq!(stat.acknowledged(7), Some(vec![0..3, 5..9]), "3, 4 and 9 are missing");
     }

@@ -51,7 +51,7 @@ pub use codec::{MAX_MESSAGE, MAX_PDU, MAX_UU};
 pub use config::{Config, Credit, TimerConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointStats};
 pub use engine::{Reason, Sscop, State, Stats, Variables};
-pub use number::Number;
+pub use number::SequenceNumber;
 pub use pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
 pub use signal::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
 pub use timers::Timer;

@@ -5,9 +5,9 @@
 /// Numbers have no absolute order: two numbers are compared by their distances from a common base, modulo 2^24. A
 /// number below the base then looks like a very large one, and the upper bound of every test catches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Number(u32);
+pub struct SequenceNumber(u32);
 
-impl Number {
+impl SequenceNumber {
     /// Size of the number space, 2^24.
     pub const MODULUS: u32 = 1 << 24;
     /// Half of the number space: a smaller difference means "later", a larger one "earlier".
@@ -49,7 +49,7 @@ impl Number {
     }
 }
 
-impl From<u32> for Number {
+impl From<u32> for SequenceNumber {
     fn from(value: u32) -> Self {
         Self::new(value)
     }
@@ -61,12 +61,12 @@ mod tests {
 
     #[test]
     fn numbers_wrap() {
-        let last = Number::new(0xff_ffff);
-        assert_eq!(last.next(), Number::ZERO);
-        assert_eq!(Number::new(0x0100_0005), Number::new(5));
-        assert_eq!(Number::new(2).after(last), 3);
-        assert_eq!(last.after(Number::new(2)), 0xff_fffd);
-        assert!(Number::ZERO.is_later_than(last) && !last.is_later_than(Number::ZERO));
+        let last = SequenceNumber::new(0xff_ffff);
+        assert_eq!(last.next(), SequenceNumber::ZERO);
+        assert_eq!(SequenceNumber::new(0x0100_0005), SequenceNumber::new(5));
+        assert_eq!(SequenceNumber::new(2).after(last), 3);
+        assert_eq!(last.after(SequenceNumber::new(2)), 0xff_fffd);
+        assert!(SequenceNumber::ZERO.is_later_than(last) && !last.is_later_than(SequenceNumber::ZERO));
         assert!(!last.is_later_than(last));
     }
 }

@@ -1,6 +1,6 @@
 //! PDUs of SSCOP (Q.2110, clause 7).
 
-use super::Number;
+use super::SequenceNumber;
 use super::rate::RateField;
 use crate::payload::Payload;
 
@@ -26,14 +26,14 @@ pub enum Pdu<P> {
         /// Connection sequence number; distinguishes a repetition from a new request.
         sq: u8,
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
         /// SSCOP-UU.
         uu: Option<P>,
     },
     /// BGAK: accepts the connection.
     Bgak {
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
         /// SSCOP-UU.
         uu: Option<P>,
     },
@@ -56,40 +56,40 @@ pub enum Pdu<P> {
         /// Connection sequence number.
         sq: u8,
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
         /// SSCOP-UU.
         uu: Option<P>,
     },
     /// RSAK: confirms resynchronisation.
     Rsak {
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
     },
     /// ER: requests recovery from a protocol error.
     Er {
         /// Connection sequence number.
         sq: u8,
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
     },
     /// ERAK: confirms recovery.
     Erak {
         /// First SD that the sender of this PDU will not accept.
-        mr: Number,
+        mr: SequenceNumber,
     },
     /// SD: a message, delivered in order and exactly once.
     Sd {
         /// Sequence number.
-        s: Number,
+        s: SequenceNumber,
         /// Message unit.
         mu: P,
     },
     /// POLL: requests the receiver's state.
     Poll {
         /// Number of this POLL.
-        ps: Number,
+        ps: SequenceNumber,
         /// Number of the next new SD.
-        s: Number,
+        s: SequenceNumber,
     },
     /// STAT: the receiver's complete state, in answer to a POLL.
     Stat(Stat),
@@ -111,15 +111,15 @@ pub enum Pdu<P> {
 #[derive(Clone, Debug, Default, PartialEq, Hash)]
 pub struct Stat {
     /// Number of the answered POLL.
-    pub ps: Number,
+    pub ps: SequenceNumber,
     /// First SD that the receiver will not accept.
-    pub mr: Number,
+    pub mr: SequenceNumber,
     /// Cumulative acknowledgement: all SDs before this number have been received.
-    pub r: Number,
+    pub r: SequenceNumber,
     /// Start numbers of runs, alternating between missing and received SDs. The last element of an even-length list
     /// ends a run of missing SDs; the last element of an odd-length list ends a run of received SDs. A single element
     /// carries no information.
-    pub list: Vec<Number>,
+    pub list: Vec<SequenceNumber>,
     /// Rate granted by the network, as estimated by the receiver; used with rate control.
     pub rate: Option<RateField>,
 }
@@ -128,13 +128,13 @@ pub struct Stat {
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
 pub struct Ustat {
     /// First SD that the receiver will not accept.
-    pub mr: Number,
+    pub mr: SequenceNumber,
     /// Cumulative acknowledgement: all SDs before this number have been received.
-    pub r: Number,
+    pub r: SequenceNumber,
     /// First missing SD.
-    pub first: Number,
+    pub first: SequenceNumber,
     /// First SD after the gap.
-    pub end: Number,
+    pub end: SequenceNumber,
     /// Rate granted by the network, as estimated by the receiver; used with rate control.
     pub rate: Option<RateField>,
 }

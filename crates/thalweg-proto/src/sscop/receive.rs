@@ -1,7 +1,7 @@
 //! Receiver in the data transfer state: SDs in and out of order, answers to POLLs, and credit.
 
 use super::engine::Sscop;
-use super::{Credit, ErrorCode, Number, Pdu, Signal, Stat, Ustat};
+use super::{Credit, ErrorCode, Pdu, SequenceNumber, Signal, Stat, Ustat};
 use crate::payload::Payload;
 use crate::units::Time;
 
@@ -9,11 +9,11 @@ use crate::units::Time;
 const SD_TRAILER: u64 = 4;
 
 impl<P: Payload> Sscop<P> {
-    pub(super) fn on_sd(&mut self, now: Time, s: Number, mu: P) {
+    pub(super) fn on_sd(&mut self, now: Time, s: SequenceNumber, mu: P) {
         let base = self.v.vr_r;
         let offset = s.after(base);
         let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
-        if self.config.ignore_old_data && offset >= Number::HALF {
+        if self.config.ignore_old_data && offset >= SequenceNumber::HALF {
             return;
         }
         let gap = offset > highest;
@@ -44,7 +44,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Delivers the expected SD and the buffered SDs that follow it.
-    fn deliver_from(&mut self, s: Number, mu: P, is_highest: bool) {
+    fn deliver_from(&mut self, s: SequenceNumber, mu: P, is_highest: bool) {
         self.deliver(s, mu);
         if is_highest {
             self.v.vr_h = self.v.vr_r;
@@ -55,7 +55,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Delivers a message to the user, and counts it.
-    pub(super) fn deliver_to_user(&mut self, s: Number, mu: P) {
+    pub(super) fn deliver_to_user(&mut self, s: SequenceNumber, mu: P) {
         let octets = u64::from(mu.len());
         self.stats.delivered += 1;
         self.stats.delivered_octets += octets;
@@ -63,7 +63,7 @@ impl<P: Payload> Sscop<P> {
         self.signal(Signal::Data { mu, s });
     }
 
-    fn deliver(&mut self, s: Number, mu: P) {
+    fn deliver(&mut self, s: SequenceNumber, mu: P) {
         self.deliver_to_user(s, mu);
         self.delivered += 1;
         self.v.vr_r = s.next();
@@ -83,16 +83,16 @@ impl<P: Payload> Sscop<P> {
     fn widen(&mut self, messages: u32) {
         let granted = self.v.vr_mr.after(self.v.vr_r);
         // Immediately after a delivery from a closed window, VR(MR) is VR(R): granted is 0.
-        let most = (Number::HALF - 1).saturating_sub(granted);
-        self.v.vr_mr = self.v.vr_mr.plus(messages.min(most));
+        let maximum = (SequenceNumber::HALF - 1).saturating_sub(granted);
+        self.v.vr_mr = self.v.vr_mr.plus(messages.min(maximum));
     }
 
-    fn send_ustat(&mut self, first: Number, end: Number) {
+    fn send_ustat(&mut self, first: SequenceNumber, end: SequenceNumber) {
         let rate = self.rate.as_mut().and_then(|rate| rate.report_loss());
         self.send(Pdu::Ustat(Ustat { mr: self.v.vr_mr, r: self.v.vr_r, first, end, rate }));
     }
 
-    pub(super) fn on_poll(&mut self, now: Time, ps: Number, s: Number) {
+    pub(super) fn on_poll(&mut self, now: Time, ps: SequenceNumber, s: SequenceNumber) {
         let base = self.v.vr_r;
         let (highest, limit) = (self.v.vr_h.after(base), self.v.vr_mr.after(base));
         // Code Q: the peer cannot have sent fewer SDs than were seen.
@@ -120,7 +120,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Reports the start of each run of missing and of received SDs below VR(H), and finally VR(H) as the end of the
     /// last run. Reports nothing if no SD is missing.
-    fn each_run(&self, mut on_boundary: impl FnMut(Number, bool)) {
+    fn each_run(&self, mut on_boundary: impl FnMut(SequenceNumber, bool)) {
         let number = |place: u64| self.v.vr_r.plus((place - self.delivered) as u32);
         let end = self.delivered + u64::from(self.v.vr_h.after(self.v.vr_r));
         // VR(R) is missing, unless it equals VR(H).

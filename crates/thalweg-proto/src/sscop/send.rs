@@ -5,7 +5,7 @@
 //! - *idle*: the last POLL has been answered; `Timer_IDLE` alone runs.
 
 use super::engine::Sscop;
-use super::{ErrorCode, Number, Pdu, Source, Stat, Timer, Ustat};
+use super::{ErrorCode, Pdu, SequenceNumber, Source, Stat, Timer, Ustat};
 use crate::payload::Payload;
 use crate::units::Time;
 use crate::window::RttConfig;
@@ -78,7 +78,7 @@ impl<P: Payload> Sscop<P> {
         self.count_sd(now);
     }
 
-    fn send_sd(&mut self, now: Time, s: Number, mu: P) {
+    fn send_sd(&mut self, now: Time, s: SequenceNumber, mu: P) {
         self.stats.sent += 1;
         if let Some(rate) = &mut self.rate {
             rate.on_sent(now, sd_len(mu.len()));
@@ -161,7 +161,7 @@ impl<P: Payload> Sscop<P> {
         let v = &self.v;
         // VT(PA) is one ahead of VT(PS) before the first POLL, when no STAT is valid.
         let polls = v.vt_ps.after(v.vt_pa);
-        if polls >= Number::HALF || stat.ps.after(v.vt_pa) > polls {
+        if polls >= SequenceNumber::HALF || stat.ps.after(v.vt_pa) > polls {
             return self.recover(now, ErrorCode::PollNumber);
         }
         // Code S: N(R) is not within VT(A) to VT(S).
@@ -233,7 +233,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Processes N(R) and N(MR).
-    fn acknowledge(&mut self, r: Number, mr: Number) {
+    fn acknowledge(&mut self, r: SequenceNumber, mr: SequenceNumber) {
         self.sent.acknowledge(r.after(self.v.vt_a));
         self.v.vt_a = r;
         self.v.vt_ms = mr;
@@ -245,7 +245,7 @@ impl<P: Payload> Sscop<P> {
         if stat.list.len() < 2 {
             return Some(0);
         }
-        let offset = |number: &Number| number.after(self.v.vt_a);
+        let offset = |number: &SequenceNumber| number.after(self.v.vt_a);
         let mut elements = stat.list.iter().map(offset);
         let end = self.sent.span();
         let mut a = elements.next().filter(|a| *a < end)?;

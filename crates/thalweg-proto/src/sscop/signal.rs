@@ -1,6 +1,6 @@
 //! Requests, indications and confirmations between SSCOP, its user and layer management (Q.2110, clause 6.1).
 
-use super::{Number, Pdu, Source};
+use super::{Pdu, SequenceNumber, Source};
 
 /// Input of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub enum Retrieve {
     /// Messages never sent.
     Unknown,
     /// Messages sent after this number, and messages never sent.
-    After(Number),
+    After(SequenceNumber),
     /// All unacknowledged messages.
     Total,
 }
@@ -99,7 +99,7 @@ pub enum Signal<P> {
         /// The message.
         mu: P,
         /// Sequence number.
-        s: Number,
+        s: SequenceNumber,
     },
     /// AA-RESYNC.indication: the peer requests that all data be discarded.
     Resync {

@@ -167,8 +167,8 @@ impl<P: Payload> Assembly<P> {
     fn has_memory(&self, segment: u64, payload: &P) -> bool {
         let slot = self.slot_cost();
         let reserve = u64::from(self.config.segment.max(1)) * u64::from(self.config.packet) + slot;
-        let most = if segment == self.expected { self.memory } else { self.memory.saturating_sub(reserve) };
-        self.held().saturating_add(slot + cost(payload)) <= most
+        let max = if segment == self.expected { self.memory } else { self.memory.saturating_sub(reserve) };
+        self.held().saturating_add(slot + cost(payload)) <= max
     }
 
     /// Returns the first untracked segment.

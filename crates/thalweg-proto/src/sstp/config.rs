@@ -55,7 +55,7 @@ impl Tolerance {
     /// Returns the maximum number of lost packets in a segment of `packets`.
     pub fn of(self, packets: u16) -> u32 {
         match self {
-            Self::Packets(most) => u32::from(most.min(packets)),
+            Self::Packets(maximum) => u32::from(maximum.min(packets)),
             // Saturates at both ends; not a number is zero.
             Self::Fraction(share) => u32::from(((f64::from(packets) * share) as u16).min(packets)),
         }

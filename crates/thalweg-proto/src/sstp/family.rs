@@ -204,8 +204,8 @@ impl<P: Payload> End for Sender<P> {
     fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
         let stats = self.stats(now);
         Some(SegmentCounts {
-            most_segments: stats.buffered_peak,
-            most_bytes: stats.bytes_peak,
+            max_segments: stats.buffered_peak,
+            max_bytes: stats.bytes_peak,
             ..SegmentCounts::default()
         })
     }
@@ -231,8 +231,8 @@ impl<P: Payload> End for Receiver<P> {
             holes: stats.holes,
             refused: stats.refused,
             evictions: stats.evictions,
-            most_segments: stats.buffered_peak,
-            most_bytes: stats.bytes_peak,
+            max_segments: stats.buffered_peak,
+            max_bytes: stats.bytes_peak,
         })
     }
 

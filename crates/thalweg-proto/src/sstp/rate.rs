@@ -21,7 +21,7 @@ pub struct RateSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateError {
     /// The peak rate is zero, the burst has no packets, or the packet size is zero.
-    Nothing,
+    ZeroValue,
     /// The bursts are longer than their period: F > P / (L·l·8).
     TooOften {
         /// Minimum period.
@@ -34,7 +34,7 @@ pub enum RateError {
 impl fmt::Display for RateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => f.write_str("a rate needs a peak above zero, a burst and a packet size"),
+            Self::ZeroValue => f.write_str("a rate needs a peak above zero, a burst and a packet size"),
             Self::TooOften { shortest } => {
                 write!(f, "bursts of this length need a period of at least {shortest}")
             }
@@ -50,10 +50,10 @@ impl RateSpec {
     ///
     /// # Errors
     ///
-    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::Nothing`] if a value is zero.
+    /// [`RateError::TooOften`] if the bursts do not fit into their period, [`RateError::ZeroValue`] if a value is zero.
     pub fn new(peak: Rate, burst: u32, period: Duration, packet: Bytes) -> Result<Self, RateError> {
         if peak.is_zero() || burst == 0 || packet.get() == 0 {
-            return Err(RateError::Nothing);
+            return Err(RateError::ZeroValue);
         }
         let spacing = peak.transmission_time(packet).as_picos();
         let shortest = Duration::from_picos(spacing.saturating_mul(u64::from(burst)));
@@ -281,7 +281,7 @@ mod tests {
         // F <= P / (L·l·8): 4 packets of 1 ms need a period of 4 ms.
         assert!(spec(4, 4000).is_ok());
         assert_eq!(spec(4, 3999), Err(RateError::TooOften { shortest: Duration::from_millis(4) }));
-        assert_eq!(spec(0, 4000), Err(RateError::Nothing));
+        assert_eq!(spec(0, 4000), Err(RateError::ZeroValue));
         assert_eq!(spec(4, 8000).map(|spec| spec.average()), Ok(Rate::from_mbits_per_sec(4)));
         let peak = Rate::from_mbits_per_sec(8);
         let average = RateSpec::with_average(peak, Rate::from_mbits_per_sec(2), 4, KILOBYTE);

@@ -218,9 +218,9 @@ impl<P: Payload> Receiver<P> {
 
     /// Processes held packets in order, and declares a missing packet lost once enough later packets have arrived.
     fn take_waiting(&mut self, now: Time) {
-        let most = self.max_reordering();
+        let max = self.max_reordering();
         while let Some(first) = self.waiting.front() {
-            if first.shipment != self.next_shipment && self.waiting.len() + self.keep_alives_since <= most {
+            if first.shipment != self.next_shipment && self.waiting.len() + self.keep_alives_since <= max {
                 return;
             }
             let Some(first) = self.waiting.pop_front() else { return };

@@ -246,9 +246,9 @@ impl<P: Payload> Sender<P> {
         }
         self.release(now, cumulative);
         // A correct receiver never offers more than the agreed window; the bound protects memory.
-        let most = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
+        let maximum = self.low + u64::from(self.config.window.clamp(1, MAX_WINDOW)) - 1;
         // Gong and Parulkar 1992, section 3.4: S_h = max(S_h, window upper limit).
-        self.high = self.high.max(limit.min(most));
+        self.high = self.high.max(limit.min(maximum));
         if let Some(request) = request {
             self.on_request(now, request);
         }

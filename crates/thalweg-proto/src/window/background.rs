@@ -67,7 +67,7 @@ impl Background {
         self.segment = self.segment.max(bytes);
         if let Some((_, at)) = self.edge.filter(|(edge, _)| end > *edge) {
             let rtt = now.since(at);
-            self.round_trip = Some(self.round_trip.map_or(rtt, |least| least.min(rtt)));
+            self.round_trip = Some(self.round_trip.map_or(rtt, |minimum| minimum.min(rtt)));
             self.edge = None;
         }
         let reference = *self.reference.get_or_insert(delay);

@@ -5,7 +5,7 @@
 //! [`PacketInfo`](Controller::PacketInfo), at no cost to other senders.
 //!
 //! External controllers are untrusted. A panic or an invalid decision ends only its own connection, by
-//! [`Failure::Breach`] with its name.
+//! [`Failure::ContractViolation`] with its name.
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
@@ -15,7 +15,7 @@ use crate::congestion::{
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::random::Stream;
-use crate::transport::{Breach, BreachKind, Event, Failure, Input, Limit, Part};
+use crate::transport::{ComponentKind, ContractViolation, Event, Failure, Input, Limit, ViolationKind};
 use crate::units::{Duration, Rate, Time};
 use core::any::Any;
 use core::fmt;
@@ -185,13 +185,13 @@ impl<C: ConfigureController> Configured for C {
 }
 
 /// Returns the violation in a decision; `None` for a valid one.
-fn fault(decision: &Decision) -> Option<BreachKind> {
+fn fault(decision: &Decision) -> Option<ViolationKind> {
     match *decision {
-        Decision { window, .. } if window.is_nan() => Some(BreachKind::WindowNotANumber),
-        Decision { window, .. } if window < 1.0 => Some(BreachKind::WindowTooSmall),
-        Decision { window, .. } if window > MAX_WINDOW => Some(BreachKind::WindowTooLarge),
-        Decision { pacing_rate: Some(Rate::ZERO), .. } => Some(BreachKind::NoRate),
-        Decision { burst: 0, .. } => Some(BreachKind::NoBurst),
+        Decision { window, .. } if window.is_nan() => Some(ViolationKind::WindowNotANumber),
+        Decision { window, .. } if window < 1.0 => Some(ViolationKind::WindowTooSmall),
+        Decision { window, .. } if window > MAX_WINDOW => Some(ViolationKind::WindowTooLarge),
+        Decision { pacing_rate: Some(Rate::ZERO), .. } => Some(ViolationKind::NoRate),
+        Decision { burst: 0, .. } => Some(ViolationKind::NoBurst),
         _ => None,
     }
 }
@@ -203,22 +203,22 @@ struct Checked<C> {
     /// Last valid decision.
     decision: Decision,
     ssthresh: Option<f64>,
-    breach: Option<BreachKind>,
+    violation: Option<ViolationKind>,
 }
 
 impl<C: Controller> Checked<C> {
     fn new(inner: C) -> Self {
-        let mut checked = Self { inner, decision: Decision::window(1.0), ssthresh: None, breach: None };
+        let mut checked = Self { inner, decision: Decision::window(1.0), ssthresh: None, violation: None };
         checked.refresh();
         checked
     }
 
     fn refresh(&mut self) {
-        self.breach = self.breach.or_else(|| self.inner.fault());
+        self.violation = self.violation.or_else(|| self.inner.fault());
         let decision = self.inner.decision();
         match fault(&decision) {
             None => self.decision = decision,
-            found => self.breach = self.breach.or(found),
+            found => self.violation = self.violation.or(found),
         }
         self.ssthresh = self.inner.ssthresh();
     }
@@ -312,15 +312,15 @@ struct ExternalSender<P: Payload, C: ConfigureController> {
     controller: C,
     /// `None` if the controller could not be created.
     sender: Option<Sender<P, Checked<C::Controller>>>,
-    breach: Option<BreachKind>,
-    is_breach_reported: bool,
+    violation: Option<ViolationKind>,
+    is_violation_reported: bool,
 }
 
 impl<P: Payload, C: ConfigureController> fmt::Debug for ExternalSender<P, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExternalSender")
             .field("controller", &self.controller)
-            .field("breach", &self.breach)
+            .field("violation", &self.violation)
             .finish_non_exhaustive()
     }
 }
@@ -332,28 +332,29 @@ impl<P: Payload, C: ConfigureController> ExternalSender<P, C> {
             None => controller.make(),
         };
         let made = catch_unwind(AssertUnwindSafe(|| Sender::new(config, Checked::new(make()))));
-        let breach = made.as_ref().map_or(Some(BreachKind::Panicked), |sender| sender.controller().breach);
-        Self { controller, sender: made.ok(), breach, is_breach_reported: false }
+        let violation =
+            made.as_ref().map_or(Some(ViolationKind::Panicked), |sender| sender.controller().violation);
+        Self { controller, sender: made.ok(), violation, is_violation_reported: false }
     }
 
     /// Calls `act` on the sender, unless its controller has violated its contract before. Partial state after a panic
     /// is never used.
     fn guard<R>(&mut self, act: impl FnOnce(&mut Sender<P, Checked<C::Controller>>) -> R) -> Option<R> {
-        let sender = self.sender.as_mut().filter(|_| self.breach.is_none())?;
+        let sender = self.sender.as_mut().filter(|_| self.violation.is_none())?;
         match catch_unwind(AssertUnwindSafe(|| act(sender))) {
             Ok(done) => {
-                self.breach = sender.controller().breach;
+                self.violation = sender.controller().violation;
                 Some(done)
             }
             Err(_) => {
-                self.breach = Some(BreachKind::Panicked);
+                self.violation = Some(ViolationKind::Panicked);
                 None
             }
         }
     }
 
     fn sound(&self) -> Option<&Sender<P, Checked<C::Controller>>> {
-        self.sender.as_ref().filter(|_| self.breach != Some(BreachKind::Panicked))
+        self.sender.as_ref().filter(|_| self.violation != Some(ViolationKind::Panicked))
     }
 }
 
@@ -369,12 +370,16 @@ impl<P: Payload, C: ConfigureController> Engine for ExternalSender<P, C> {
 
     fn poll(&mut self, now: Time) -> Output<Pdu<P>, Event<P>, SenderReason> {
         let output = self.guard(|sender| sender.poll(now));
-        let Some(kind) = self.breach else { return output.unwrap_or(Output::Idle) };
-        if core::mem::replace(&mut self.is_breach_reported, true) {
+        let Some(kind) = self.violation else { return output.unwrap_or(Output::Idle) };
+        if core::mem::replace(&mut self.is_violation_reported, true) {
             return Output::Idle;
         }
         let by = self.controller.name();
-        Output::Event(Event::Failed(Failure::Breach(Breach { part: Part::Controller, by, kind })))
+        Output::Event(Event::Failed(Failure::ContractViolation(ContractViolation {
+            component: ComponentKind::Controller,
+            by,
+            kind,
+        })))
     }
 }
 

@@ -60,14 +60,15 @@ pub(super) struct Scoreboard<P: Payload, I> {
 }
 
 impl<P: Payload + Hash, I: Copy + Default + Hash> Scoreboard<P, I> {
-    /// Feeds the state that determines future behaviour into `into`, for a sender that gives up after `most`
-    /// retransmissions of a segment. Without a limit, the count of retransmissions matters only as zero or not.
-    pub fn digest<H: Hasher>(&self, now: Time, most: Option<u32>, into: &mut H) {
-        let most = most.unwrap_or(0).max(1);
+    /// Feeds the state that determines future behaviour into `into`, for a sender that gives up after
+    /// `max_retransmissions` of a segment. Without a limit, their count matters only as zero or not.
+    pub fn digest<H: Hasher>(&self, now: Time, max_retransmissions: Option<u32>, into: &mut H) {
+        let max_retransmissions = max_retransmissions.unwrap_or(0).max(1);
         for (index, kept) in self.records.iter().enumerate() {
             let Some(record) = self.record(index) else { continue };
             let Record { start, length, sent_at, info, state, repair, retransmissions } = record;
-            let (payload, again) = (P::restore(&kept.payload, length), u32::from(retransmissions).min(most));
+            let (payload, again) =
+                (P::restore(&kept.payload, length), u32::from(retransmissions).min(max_retransmissions));
             feed(into, (start, now.since(sent_at), payload, info, state, repair, again));
         }
         // The counters follow from the records.

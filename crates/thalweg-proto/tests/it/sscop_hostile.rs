@@ -2,7 +2,7 @@
 
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
-use thalweg_proto::sscop::{Number, Pdu, Stat, Ustat};
+use thalweg_proto::sscop::{Pdu, SequenceNumber, Stat, Ustat};
 
 /// Random octets exercise little but the decoder.
 #[test]
@@ -22,7 +22,7 @@ fn any_pdus_do_no_harm() {
     for _ in 0..5_000 {
         // Open the connection first, to test more than its establishment.
         let mut script = vec![stream.bits() as u8];
-        frame(&mut script, &Pdu::Bgn { sq: 1, mr: Number::new(20), uu: None });
+        frame(&mut script, &Pdu::Bgn { sq: 1, mr: SequenceNumber::new(20), uu: None });
         script.push(7);
         for _ in 0..stream.below(120) {
             if stream.chance(0.4) {
@@ -42,7 +42,7 @@ fn frame(script: &mut Vec<u8>, pdu: &Pdu<Slice>) {
 }
 
 fn pdu(stream: &mut Stream) -> Pdu<Slice> {
-    let mut number = || Number::new(stream.below(12) as u32);
+    let mut number = || SequenceNumber::new(stream.below(12) as u32);
     let (a, b, c, d) = (number(), number(), number(), number());
     let mut list = vec![number(), number(), number()];
     list.sort_by_key(|number| number.get());

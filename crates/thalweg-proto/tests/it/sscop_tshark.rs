@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::sscop::{Number, Pdu, Source, Stat, Ustat};
+use thalweg_proto::sscop::{Pdu, SequenceNumber, Source, Stat, Ustat};
 
 const PORT: u16 = 2110;
 
@@ -20,8 +20,8 @@ const FIELDS: [&str; 10] = [
     "_ws.malformed",
 ];
 
-fn n(value: u32) -> Number {
-    Number::new(value)
+fn n(value: u32) -> SequenceNumber {
+    SequenceNumber::new(value)
 }
 
 fn octets(text: &str) -> Slice {
@@ -66,7 +66,8 @@ fn pdus() -> Vec<Pdu<Slice>> {
 
 /// Returns the expected line of the dissector for a PDU.
 fn expected(pdu: &Pdu<Slice>) -> String {
-    let show = |number: Option<&Number>| number.map_or(String::new(), |number| number.get().to_string());
+    let show =
+        |number: Option<&SequenceNumber>| number.map_or(String::new(), |number| number.get().to_string());
     let (mut sq, mut mr, mut s, mut ps, mut r) = (None, None, None, None, None);
     let mut list = Vec::new();
     let mut source = "";

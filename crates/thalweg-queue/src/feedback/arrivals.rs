@@ -25,7 +25,7 @@ impl Arrivals {
         Self { slot, current: 0, bytes: [0; SLOTS + 1] }
     }
 
-    fn turn(&mut self, now: Time) {
+    fn advance_slots(&mut self, now: Time) {
         let current = now.as_picos() / self.slot.as_picos();
         let passed = usize::try_from(current.saturating_sub(self.current)).unwrap_or(usize::MAX);
         self.current = self.current.max(current);
@@ -36,13 +36,13 @@ impl Arrivals {
 
     /// Counts an arriving packet.
     pub fn add(&mut self, now: Time, size: u32) {
-        self.turn(now);
+        self.advance_slots(now);
         self.bytes[0] += u64::from(size);
     }
 
     /// Returns the rate, in bytes per second.
     pub fn rate(&mut self, now: Time) -> f64 {
-        self.turn(now);
+        self.advance_slots(now);
         let slot = self.slot.as_secs_f64();
         let within = now.as_secs_f64() - self.current as f64 * slot;
         let bytes: u64 = self.bytes.iter().sum();

@@ -13,12 +13,12 @@ pub(super) struct Sources {
     interval: Duration,
     /// End of the current interval.
     ends: Time,
-    table: BTreeMap<FlowId, Known>,
+    table: BTreeMap<FlowId, SourceState>,
 }
 
 /// Entry of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct SourceState {
     /// Number of its queued packets.
     pub waiting: u64,
     /// Distance, in links.
@@ -36,39 +36,39 @@ impl Sources {
     }
 
     /// Ends the interval if it is over.
-    fn turn(&mut self, now: Time) {
+    fn expire_interval(&mut self, now: Time) {
         if now < self.ends || self.interval.is_zero() {
             return;
         }
-        self.table.retain(|_, known| known.waiting > 0);
+        self.table.retain(|_, state| state.waiting > 0);
         let past = now.as_picos() / self.interval.as_picos();
         self.ends = Time::from_picos((past + 1).saturating_mul(self.interval.as_picos()));
     }
 
     /// Records a packet's arrival, queued or not.
     pub fn arrive(&mut self, now: Time, source: Source, waits: bool) {
-        self.turn(now);
-        let known = self.table.entry(source.flow).or_default();
-        known.waiting += u64::from(waits);
-        (known.hops, known.is_notified) = (source.hops, source.is_notified);
+        self.expire_interval(now);
+        let state = self.table.entry(source.flow).or_default();
+        state.waiting += u64::from(waits);
+        (state.hops, state.is_notified) = (source.hops, source.is_notified);
     }
 
     /// Records that a packet is no longer queued.
     pub fn leave(&mut self, flow: FlowId) {
-        if let Some(known) = self.table.get_mut(&flow) {
-            known.waiting = known.waiting.saturating_sub(1);
+        if let Some(state) = self.table.get_mut(&flow) {
+            state.waiting = state.waiting.saturating_sub(1);
         }
     }
 
     /// Returns the entry of a flow's source, if any.
-    pub fn get(&self, flow: FlowId) -> Option<&Known> {
+    pub fn get(&self, flow: FlowId) -> Option<&SourceState> {
         self.table.get(&flow)
     }
 
     /// Returns all sources in order of flow identifiers.
-    pub fn iter(&mut self, now: Time) -> impl Iterator<Item = (FlowId, &mut Known)> {
-        self.turn(now);
-        self.table.iter_mut().map(|(flow, known)| (*flow, known))
+    pub fn iter(&mut self, now: Time) -> impl Iterator<Item = (FlowId, &mut SourceState)> {
+        self.expire_interval(now);
+        self.table.iter_mut().map(|(flow, state)| (*flow, state))
     }
 }
 

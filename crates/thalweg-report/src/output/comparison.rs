@@ -1,10 +1,10 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
 use super::columns::{self, Datum, MARK, Row};
+use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, quoted};
-use super::unlike::{Remedy, unlike_warning};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
     Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,
@@ -21,7 +21,7 @@ pub(super) fn comparison(
     margin: f64,
     style: Style,
 ) -> String {
-    let mut text = unlike_warning(&document.unlike_defaults, Remedy::Command)
+    let mut text = differing_defaults_warning(&document.unlike_defaults, Remedy::Command)
         .map(|warning| style.folded(&style.clean(&warning)) + "\n")
         .unwrap_or_default();
     let (Some(of), Some(parts)) = (&document.compared, document.parts()) else {

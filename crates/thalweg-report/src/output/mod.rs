@@ -3,6 +3,7 @@
 mod columns;
 mod comparison;
 mod criterion;
+mod differing_defaults;
 mod failures;
 mod folder;
 mod history;
@@ -21,11 +22,11 @@ pub(crate) mod svg;
 mod table;
 mod text;
 mod transfers;
-mod unlike;
 mod verdict;
 
 pub(crate) use columns::{Datum, words};
 pub use columns::{MeansRow, heads_of, mean_in_words, means, share_in_words, value};
+pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
 pub use history::{QuantityHistory, history};
 pub use parquet::ParquetSeries;
@@ -40,5 +41,4 @@ pub use table::{Align, Table};
 pub(crate) use text::Scale;
 pub use text::{COLUMNS, Style, counted, listed, quoted, rate, seconds};
 pub use transfers::{CsvTransfers, ParquetTransfers};
-pub use unlike::{Remedy, unlike_warning};
 pub use verdict::{Certainty, Verdict, verdicts};

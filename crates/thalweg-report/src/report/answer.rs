@@ -5,8 +5,8 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MAX_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, heads_of, listed, rate, remarks, seconds,
-    unlike_warning, verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, differing_defaults_warning, heads_of, listed, rate,
+    remarks, seconds, verdicts, words,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -23,7 +23,7 @@ pub(super) fn answer(document: &Document) -> String {
     match &document.body {
         Body::Comparison { margin, schemes, .. } => {
             html.extend(
-                unlike_warning(&document.unlike_defaults, Remedy::Command)
+                differing_defaults_warning(&document.unlike_defaults, Remedy::Command)
                     .map(|warning| format!("<p class=\"warning\">{}</p>\n", escape(&warning))),
             );
             match document.parts().map(|parts| parts.compared) {

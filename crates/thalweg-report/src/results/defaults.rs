@@ -5,7 +5,7 @@ use thalweg_catalog::{Compared, SchemeDescription, Values, default_differences};
 
 /// Option that differs between compared schemes because of their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnlikeDefault {
+pub struct DifferingDefault {
     /// Option.
     pub option: String,
     /// Schemes that use their default, with its value.
@@ -28,7 +28,7 @@ pub struct SchemeDefault {
 }
 
 /// Returns the options whose defaults differ between these schemes: each by its name, with its description and values.
-pub fn unlike_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) -> Vec<UnlikeDefault> {
+pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) -> Vec<DifferingDefault> {
     let schemes = schemes.iter().map(|&(name, description, values)| Compared { name, description, values });
     let of = |found: thalweg_catalog::DefaultDifference| {
         let level = found.level.map(|level| level.to_string().replace(' ', ""));
@@ -44,7 +44,7 @@ pub fn unlike_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) 
             scheme: scheme.clone(),
             value: value.map(|value| value.to_string()),
         };
-        UnlikeDefault {
+        DifferingDefault {
             option: found.option.to_owned(),
             values: found.values.iter().map(value).collect(),
             set,

@@ -18,7 +18,7 @@ mod until;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
-pub use defaults::{SchemeDefault, UnlikeDefault, unlike_defaults};
+pub use defaults::{DifferingDefault, SchemeDefault, differing_defaults};
 pub use drift::{Drift, GoodputSeries};
 pub use metric::{
     Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
@@ -26,7 +26,7 @@ pub use metric::{
 pub use metrics::Metric;
 pub use reference::reference;
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
-pub use states::{Known, StateVisit};
+pub use states::{StateVariable, StateVisit};
 pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMetrics, Summary};
 pub use until::{Goal, MIN_RUNS, Until};
 
@@ -69,7 +69,7 @@ pub struct Document {
     pub complete: bool,
     /// Options that differ between the compared schemes because of their defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlike_defaults: Vec<UnlikeDefault>,
+    pub unlike_defaults: Vec<DifferingDefault>,
     /// Flows that compete over different sets of saturated links; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
@@ -163,7 +163,7 @@ pub struct Header {
     /// Relative margin: smaller differences between schemes do not count. Default [`MARGIN`].
     pub margin: f64,
     /// Options that differ between the compared schemes because of their defaults.
-    pub unlike_defaults: Vec<UnlikeDefault>,
+    pub unlike_defaults: Vec<DifferingDefault>,
     /// Flows that compete over different sets of saturated links.
     pub contention: Option<Contention>,
     /// Groups to which alone the compared schemes apply; empty if they apply to all flows.

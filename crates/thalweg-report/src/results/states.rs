@@ -14,12 +14,13 @@ pub struct StateVisit {
     /// Time of the first observation of another state, or end of the run, in seconds.
     pub until_s: f64,
     /// State variables of the sender and its controller, by name.
-    pub known: BTreeMap<String, Known>,
+    #[serde(rename = "known")]
+    pub state_variables: BTreeMap<String, StateVariable>,
 }
 
 /// State variable during a visit. `None` stands for an unbounded value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Known {
+pub struct StateVariable {
     /// Value at the start.
     pub first: Option<f64>,
     /// Value at the end.
@@ -33,16 +34,16 @@ pub struct Known {
 impl StateVisit {
     pub(super) fn of(visit: &sim::StateVisit) -> Self {
         let finite = |value: f64| value.is_finite().then_some(value);
-        let known = |known: &sim::Known| {
-            let sim::Known { name, first, last, min, max } = *known;
+        let variable = |variable: &sim::StateVariable| {
+            let sim::StateVariable { name, first, last, min, max } = *variable;
             let [first, last, min, max] = [first, last, min, max].map(finite);
-            (name.to_owned(), Known { first, last, min, max })
+            (name.to_owned(), StateVariable { first, last, min, max })
         };
         Self {
             state: visit.state.to_owned(),
             from_s: visit.from.as_secs_f64(),
             until_s: visit.until.as_secs_f64(),
-            known: visit.known.iter().map(known).collect(),
+            state_variables: visit.state_variables.iter().map(variable).collect(),
         }
     }
 }

@@ -13,10 +13,10 @@ use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Handles at most `most` events before a time. Afterwards others may arrive from that time on.
-    pub(crate) fn advance_before(&mut self, end: Time, most: u64) {
+    /// Handles at most `max` events before a time. Afterwards others may arrive from that time on.
+    pub(crate) fn advance_before(&mut self, end: Time, max: u64) {
         self.wheel.keep_from(end);
-        self.go_on(most);
+        self.go_on(max);
     }
 
     /// Returns the time of the next event; `None` after the end of the run.
@@ -36,7 +36,7 @@ impl<T: Tracing> EventLoop<T> {
             return true;
         }
         let mut number = 0;
-        if T::KEEPS {
+        if T::BUFFERS {
             let before = &mut boundary.before[link as usize];
             *before = if arrives == *last { *before + 1 } else { 0 };
             number = *before;
@@ -46,7 +46,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         *last = arrives;
         let is_gone = self.pass_on(link, packet, arrives, number.into(), false);
-        if T::KEEPS
+        if T::BUFFERS
             && number > 0
             && !is_gone
             && let Some(boundary) = &mut self.boundary

@@ -26,7 +26,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_warm(&mut self) {
         self.counting = true;
         if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
-            self.tracing.warm(self.wheel.place_now());
+            self.tracing.on_warmup_end(self.wheel.order_now());
         }
         self.count_shared();
         let now = self.now;
@@ -126,10 +126,10 @@ impl<T: Tracing> EventLoop<T> {
             holes: receiver.holes,
             refused: receiver.refused,
             evictions: receiver.evictions,
-            sender_segments: sender.most_segments,
-            sender_bytes: Bytes::new(sender.most_bytes),
-            receiver_segments: receiver.most_segments,
-            receiver_bytes: Bytes::new(receiver.most_bytes),
+            sender_segments: sender.max_segments,
+            sender_bytes: Bytes::new(sender.max_bytes),
+            receiver_segments: receiver.max_segments,
+            receiver_bytes: Bytes::new(receiver.max_bytes),
         })
     }
 

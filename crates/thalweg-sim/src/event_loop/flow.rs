@@ -13,7 +13,7 @@ use crate::tracing::Tracing;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::random::Stream;
-use thalweg_proto::transport::{Breach, Event, Failure};
+use thalweg_proto::transport::{ContractViolation, Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 
 impl<T: Tracing> EventLoop<T> {
@@ -159,9 +159,9 @@ impl<T: Tracing> EventLoop<T> {
             self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
         }
         self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
-        if T::KEEPS && self.has_source(flow) {
+        if T::BUFFERS && self.has_source(flow) {
             let own = self.numbers.of_end(number * 2) / 2;
-            self.tracing.open(self.wheel.place_now(), own, flow, role == Role::Reply);
+            self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
         }
         let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];
@@ -302,8 +302,8 @@ impl<T: Tracing> EventLoop<T> {
             }
             Event::Finished => self.on_finished(id),
             Event::Failed(failure) => {
-                if let Failure::Breach(breach) = failure {
-                    self.end_for(id / 2, *breach);
+                if let Failure::ContractViolation(violation) = failure {
+                    self.end_for(id / 2, *violation);
                 }
                 self.on_failed(id / 2);
             }
@@ -386,10 +386,11 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Stops the run after a contract violation of a third-party component: further measurements would be meaningless.
     #[cold]
-    fn end_for(&mut self, number: u32, breach: Breach) {
+    fn end_for(&mut self, number: u32, violation: ContractViolation) {
         let flow = &self.flows[self.connections[number as usize].flow as usize];
         let of = self.groups[flow.group as usize].name.clone();
-        self.error.get_or_insert_with(|| Box::new(SpecError::Breach { of, at: self.now, breach }));
+        self.error
+            .get_or_insert_with(|| Box::new(SpecError::ContractViolation { of, at: self.now, violation }));
         self.finished = true;
     }
 

@@ -111,7 +111,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Records that a connection's sender is paused or resumed. As for packets, the merger assigns connections their
     /// positions.
     fn trace_gate(&mut self, connection: u32, paused: bool) {
-        let connection = if T::KEEPS { self.numbers.of_end(connection * 2) / 2 } else { connection };
-        self.tracing.gate(self.wheel.place_now(), connection, paused);
+        let connection = if T::BUFFERS { self.numbers.of_end(connection * 2) / 2 } else { connection };
+        self.tracing.gate(self.wheel.order_now(), connection, paused);
     }
 }

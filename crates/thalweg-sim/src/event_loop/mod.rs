@@ -127,7 +127,7 @@ impl<T: Tracing> EventLoop<T> {
             let Some((time, key, packet)) = self.wheel.pop() else { return };
             self.now = time;
             self.events += 1;
-            if T::KEEPS && self.wheel.origin().steps == 0 {
+            if T::BUFFERS && self.wheel.origin().steps == 0 {
                 self.wheel.set_tie(0);
             }
             if is_large {
@@ -461,7 +461,7 @@ impl<T: Tracing> EventLoop<T> {
         let pdu = self.network.packets.pdu(packet);
         // A direct tracer has tables of connections as long as those here; the merger of partitions assigns positions
         // itself, and knows their flows.
-        let (connection, flow, reply) = if T::KEEPS {
+        let (connection, flow, reply) = if T::BUFFERS {
             (header.connection, u32::MAX, false)
         } else {
             let place = self.numbers.place(header.connection).unwrap_or(header.connection);
@@ -469,7 +469,7 @@ impl<T: Tracing> EventLoop<T> {
             (place, flow, self.connections[place as usize].role == Role::Reply)
         };
         self.tracing.record(
-            self.wheel.place_now(),
+            self.wheel.order_now(),
             &Record {
                 time: self.now,
                 step,

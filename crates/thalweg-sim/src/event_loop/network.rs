@@ -12,7 +12,7 @@ use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::units::Time;
 use thalweg_proto::window::{self, Ack};
-use thalweg_queue::{AckFilter, Any, Breach, Discipline, DropReason, Dropped, Entry, Limit};
+use thalweg_queue::{AckFilter, Any, ContractViolation, Discipline, DropReason, Dropped, Entry, Limit};
 
 /// Returns the acknowledgement in a packet, if it is an undamaged one of the window transport.
 fn ack_of(packets: &Packets, packet: u32) -> Option<(&Packet, Ack)> {
@@ -143,7 +143,7 @@ impl<T: Tracing> EventLoop<T> {
         let stream = |purpose| names.stream(purpose, link);
         let waiting = network.port_states[port_state].waiting(spec, names.is_link(link), stream);
         let dropped = &mut network.dropped;
-        let breach = match &mut waiting.queue {
+        let violation = match &mut waiting.queue {
             Queue::DropTail(line) => {
                 line.enqueue(&mut network.packets, entry, dropped);
                 None
@@ -154,26 +154,26 @@ impl<T: Tracing> EventLoop<T> {
                 if !is_stored {
                     discipline.enqueue(now, entry, dropped);
                 }
-                discipline.breach()
+                discipline.violation()
             }
         };
         if waits {
             waiting.observe(now);
             self.await_service(link);
         }
-        if let Some(breach) = breach {
-            self.end_for_discipline(link, breach);
+        if let Some(violation) = violation {
+            self.end_for_discipline(link, violation);
         }
     }
 
     /// Stops the run after a contract violation of a third-party discipline: further measurements would be meaningless.
     #[cold]
-    fn end_for_discipline(&mut self, link: u32, breach: Breach) {
+    fn end_for_discipline(&mut self, link: u32, violation: ContractViolation) {
         let of = match self.network.names.links.get(link as usize) {
             Some((name, from, to)) => format!("{name}: {from} -> {to}"),
             None => "access".to_owned(),
         };
-        self.error.get_or_insert_with(|| Box::new(SpecError::Discipline { of, at: self.now, breach }));
+        self.error.get_or_insert_with(|| Box::new(SpecError::Discipline { of, at: self.now, violation }));
         self.finished = true;
     }
 
@@ -244,7 +244,7 @@ impl<T: Tracing> EventLoop<T> {
         };
         let entry = discipline.dequeue(now, &mut self.network.dropped);
         let left = discipline.packets();
-        let breach = discipline.breach();
+        let violation = discipline.violation();
         let next = discipline.peek().map(|next| next.packet);
         waiting.observe(now);
         if let Some(entry) = entry {
@@ -257,8 +257,8 @@ impl<T: Tracing> EventLoop<T> {
                 self.network.packets.prefetch(next);
             }
         }
-        if let Some(breach) = breach {
-            self.end_for_discipline(link, breach);
+        if let Some(violation) = violation {
+            self.end_for_discipline(link, violation);
         }
         (entry, left)
     }
@@ -489,7 +489,7 @@ impl<T: Tracing> EventLoop<T> {
             // does not depend on it.
             self.wheel.push_successor(arrives, Kind::Arrive.key(link));
         }
-        if T::KEEPS {
+        if T::BUFFERS {
             self.number_arrival(link, packet);
         }
         packet
@@ -500,7 +500,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     pub(crate) fn on_out_of_order(&mut self, link: u32) {
         let Some((number, packet)) = self.network.take_out_of_order(link, self.now) else { return };
-        if T::KEEPS {
+        if T::BUFFERS {
             self.wheel.set_tie(number as u32);
         }
         self.trace(Step::Arrived, link, packet);

@@ -1,13 +1,13 @@
-//! States of congestion controllers over time, with the quantities known in them.
+//! States of congestion controllers over time, with their state variables.
 
-use crate::result::{Known, StateVisit};
+use crate::result::{StateVariable, StateVisit};
 use thalweg_proto::congestion::CongestionState;
 use thalweg_proto::units::Time;
 
 /// Maximum number of recorded state visits of a flow; later ones are dropped.
 const MAX_VISITS: usize = 4096;
 
-impl Known {
+impl StateVariable {
     fn new(name: &'static str, value: f64) -> Self {
         Self { name, first: value, last: value, min: value, max: value }
     }
@@ -27,7 +27,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// Records the current state of the controller; `further` are the quantities known to all senders.
+    /// Records the current state of the controller; `further` are the state variables of all senders.
     pub fn see(
         &mut self,
         now: Time,
@@ -37,13 +37,13 @@ impl Visits {
         if self.is_full {
             return;
         }
-        let values = further.chain(state.known());
+        let values = further.chain(state.state_variables());
         let last = self.visits.last_mut();
         if let Some(visit) = last {
             visit.until = now;
             if visit.state == state.name {
-                for (known, (_, value)) in visit.known.iter_mut().zip(values) {
-                    known.see(value);
+                for (variable, (_, value)) in visit.state_variables.iter_mut().zip(values) {
+                    variable.see(value);
                 }
                 return;
             }
@@ -52,8 +52,8 @@ impl Visits {
             self.is_full = true;
             return;
         }
-        let known = values.map(|(name, value)| Known::new(name, value)).collect();
-        self.visits.push(StateVisit { state: state.name, from: now, until: now, known });
+        let state_variables = values.map(|(name, value)| StateVariable::new(name, value)).collect();
+        self.visits.push(StateVisit { state: state.name, from: now, until: now, state_variables });
     }
 
     pub fn finish(self) -> Vec<StateVisit> {
@@ -69,9 +69,9 @@ mod tests {
     fn seen(of: &[(u64, &'static str, f64)]) -> Vec<StateVisit> {
         let mut visits = Visits::default();
         for (millis, name, value) in of {
-            let mut known = [("", 0.0); CongestionState::MAX_VARIABLES];
-            known[0] = ("bandwidth_bps", *value);
-            let state = CongestionState { name, known };
+            let mut state_variables = [("", 0.0); CongestionState::MAX_VARIABLES];
+            state_variables[0] = ("bandwidth_bps", *value);
+            let state = CongestionState { name, state_variables };
             visits.see(
                 Time::ZERO + Duration::from_millis(*millis),
                 &state,
@@ -90,9 +90,9 @@ mod tests {
         };
         let all: Vec<_> = visits.iter().map(times).collect();
         assert_eq!(all, [("startup", 0, 7), ("drain", 7, 9), ("startup", 9, 9)]);
-        let known = visits[0].known[1];
+        let variable = visits[0].state_variables[1];
         assert_eq!(
-            (known.name, known.first, known.last, known.min, known.max),
+            (variable.name, variable.first, variable.last, variable.min, variable.max),
             ("bandwidth_bps", 3.0, 1.0, 1.0, 3.0)
         );
     }

@@ -34,12 +34,12 @@ impl Cells<'_> {
         parts.reduce(|best, other| if other.speedup > best.speedup { other } else { best })
     }
 
-    /// Merges cells with a lookahead below `least`, and assigns the merged cells to partitions.
-    fn group(&self, threads: usize, least: u64) -> Option<Grouping> {
+    /// Merges cells with a lookahead below `min_lookahead`, and assigns the merged cells to partitions.
+    fn group(&self, threads: usize, min_lookahead: u64) -> Option<Grouping> {
         let mut sets = self.sets.clone();
         self.edges
             .iter()
-            .filter(|edge| edge.lookahead < least)
+            .filter(|edge| edge.lookahead < min_lookahead)
             .for_each(|edge| sets.unite(edge.from, edge.to));
         let roots: Vec<u32> = (0..self.work.len() as u32).map(|of| sets.find(of)).collect();
         let mut work = vec![0.0; roots.len()];
@@ -67,8 +67,8 @@ impl Cells<'_> {
             self.edges.iter().filter(between).map(|edge| edge.lookahead).min().unwrap_or(u64::MAX);
         let rounds = self.spec.duration.as_picos() as f64 / lookahead as f64;
         let (loads, crowded) = self.loads(&part, &roots, parts, heaviest);
-        let most = loads.into_iter().fold(0.0, f64::max);
-        let speedup = self.total / (most * UNEVEN + rounds * HOPS_A_ROUND);
+        let max_load = loads.into_iter().fold(0.0, f64::max);
+        let speedup = self.total / (max_load * UNEVEN + rounds * HOPS_A_ROUND);
         let heaviest = (heaviest, (work[heaviest as usize] + crowded) / self.total);
         Some(Grouping { parts, part, speedup, lookahead, heaviest, roots })
     }

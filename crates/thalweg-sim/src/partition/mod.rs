@@ -429,7 +429,7 @@ impl<'a> Cells<'a> {
         }
         let mut flow = self.directions as usize;
         for (group, paths) in self.spec.groups.iter().zip(paths) {
-            let most = access_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
+            let max_rate = access_rate(group).min(wanted(group, self.spec.duration)).min(MAX_RATE);
             let packet = packet_bits(group);
             let lines = if group.access.is_some() { 2.0 } else { 0.0 };
             for (pair, paths) in paths.iter().enumerate() {
@@ -437,7 +437,7 @@ impl<'a> Cells<'a> {
                     self.direction(of).rate.as_f64() / crossing[of as usize].max(1.0) / share.max(1e-9)
                 };
                 let bottleneck = paths[0].shares.iter().map(share).fold(f64::MAX, f64::min);
-                let packets = bottleneck.min(most) / packet * self.spec.duration.as_secs_f64();
+                let packets = bottleneck.min(max_rate) / packet * self.spec.duration.as_secs_f64();
                 for number in (pair..group.count as usize).step_by(group.ends().len()) {
                     let ends = [(flow, OF_SOURCE, 1.0), (flow + self.flows as usize, OF_SINK, OF_ANSWER)];
                     for (first, of_end, sent) in ends {

@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn numbers_end_where_keys_do() {
         let mut numbers = Numbers::new(3, (0..1 << 22).collect());
-        let (last, most) = (numbers.flows().len() - 1, numbers.most());
-        assert_eq!(most, 31);
-        for place in 0..most {
+        let (last, max) = (numbers.flows().len() - 1, numbers.most());
+        assert_eq!(max, 31);
+        for place in 0..max {
             assert!(numbers.can_open(last));
             numbers.add(last, 3 + place);
         }
         assert!(!numbers.can_open(last) && numbers.can_open(0));
-        assert!(numbers.of_end((2 + most) * 2 + 1) < 1 << ENTITY_BITS);
+        assert!(numbers.of_end((2 + max) * 2 + 1) < 1 << ENTITY_BITS);
         numbers.vacate(last, 5);
         assert!(numbers.can_open(last));
         assert_eq!((numbers.take_vacant(last), numbers.take_vacant(last)), (Some(5), None));

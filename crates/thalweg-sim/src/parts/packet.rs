@@ -441,7 +441,7 @@ mod tests {
     use thalweg_proto::aack::{self, Report};
     use thalweg_proto::handshake::{Control, Protocol, Step};
     use thalweg_proto::sscop::rate::RateField;
-    use thalweg_proto::sscop::{self, Number, Stat};
+    use thalweg_proto::sscop::{self, SequenceNumber, Stat};
     use thalweg_proto::sstp;
     use thalweg_proto::transport::Feedback;
     use thalweg_proto::window::{RelativeDelay, Timestamp};
@@ -455,11 +455,17 @@ mod tests {
     /// Every PDU is recovered unchanged, small or large, and numbers are reused.
     #[test]
     fn pdus_survive_packing() {
-        let top = Number::new(0xff_ffff);
+        let top = SequenceNumber::new(0xff_ffff);
         let stat = |list: &[u32], bits| {
-            let list = list.iter().copied().map(Number::new).collect();
+            let list = list.iter().copied().map(SequenceNumber::new).collect();
             let rate = RateField::from_bits(bits);
-            Pdu::Sscop(sscop::Pdu::Stat(Stat { ps: top, mr: Number::new(0x01_0203), r: top, list, rate }))
+            Pdu::Sscop(sscop::Pdu::Stat(Stat {
+                ps: top,
+                mr: SequenceNumber::new(0x01_0203),
+                r: top,
+                list,
+                rate,
+            }))
         };
         let ack = |window, end| Ack {
             cumulative: u64::MAX,
@@ -504,7 +510,7 @@ mod tests {
             })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
             Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
-            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: Number::new(0x03_0201) }),
+            Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: SequenceNumber::new(0x03_0201) }),
             stat(&[], 0),
             stat(&[], 0xfffe),
             stat(&[1, 2], 7),

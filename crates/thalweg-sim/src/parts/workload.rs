@@ -430,12 +430,11 @@ mod tests {
         assert!((size.mean() - (30.0 + 240.0 + 1680.0)).abs() < 1e-9);
         let mut stream = Stream::new(1, "sizes", 0);
         let draws: Vec<u64> = (0..100_000).map(|_| size.draw(&mut stream)).collect();
-        let share = |most: u64| draws.iter().filter(|&&draw| draw <= most).count() as f64 / 1e5;
+        let share = |max: u64| draws.iter().filter(|&&draw| draw <= max).count() as f64 / 1e5;
         // Four standard deviations of a share of a hundred thousand are 0.0064 at most.
-        for (most, expected) in
-            [(99, 0.0), (100, 0.3), (600, 0.5), (1_100, 0.7), (5_600, 0.85), (10_100, 1.0)]
+        for (max, expected) in [(99, 0.0), (100, 0.3), (600, 0.5), (1_100, 0.7), (5_600, 0.85), (10_100, 1.0)]
         {
-            assert!((share(most) - expected).abs() < 0.0064, "{most}: {} for {expected}", share(most));
+            assert!((share(max) - expected).abs() < 0.0064, "{max}: {} for {expected}", share(max));
         }
         let mean = draws.iter().sum::<u64>() as f64 / 1e5;
         assert!((mean - size.mean()).abs() < 4.0 * 2_900.0 / 316.0, "{mean}");
@@ -486,10 +485,10 @@ mod tests {
             spans
         };
         for shape in [1.2, 1.5, 3.0] {
-            let least = 300.0 * (shape - 1.0) / shape;
+            let minimum = 300.0 * (shape - 1.0) / shape;
             let spans = spans(shape);
-            assert!((spans[0] / least - 1.0).abs() < 0.001, "{shape}: {}", spans[0]);
-            let median = spans[spans.len() / 2] / (least * 2f64.powf(1.0 / shape));
+            assert!((spans[0] / minimum - 1.0).abs() < 0.001, "{shape}: {}", spans[0]);
+            let median = spans[spans.len() / 2] / (minimum * 2f64.powf(1.0 / shape));
             assert!((median - 1.0).abs() < 0.01, "{shape}: {median}");
         }
         let mean = spans(3.0).iter().sum::<f64>() / 1e5;

@@ -150,7 +150,7 @@ impl Tracer for Verifier {
         }
     }
 
-    fn warm(&mut self, time: Time) {
+    fn on_warmup_end(&mut self, time: Time) {
         if time != self.warm || self.is_counting {
             let (what, result, replay) = ("the end of the warm-up", time.as_picos(), self.warm.as_picos());
             self.add(None, None, Fault::Miscounted { what, result, replay });

@@ -106,23 +106,23 @@ pub(crate) struct Origin {
 
 /// Position of an occurrence in a run, across partitions: by time, by origin, and by sequence within one origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct EventOrder {
     pub time: Time,
     pub origin: Origin,
     pub tie: u32,
 }
 
-impl Place {
+impl EventOrder {
     /// Compares two positions under this tie-break; occurrences of one event keep their sequence.
     #[inline]
-    pub fn order(&self, other: &Self, ties: Ties) -> Ordering {
+    pub fn compare(&self, other: &Self, ties: Ties) -> Ordering {
         let (own, of_other) = ((self.time, self.origin.steps), (other.time, other.origin.steps));
-        own.cmp(&of_other).then_with(|| self.order_of_one_time(other, ties))
+        own.cmp(&of_other).then_with(|| self.compare_at_one_time(other, ties))
     }
 
     #[cold]
-    fn order_of_one_time(&self, other: &Self, ties: Ties) -> Ordering {
-        let of = |place: &Self| (rank(place.time.as_picos(), place.origin.key, tie_mask(ties)), place.tie);
+    fn compare_at_one_time(&self, other: &Self, ties: Ties) -> Ordering {
+        let of = |order: &Self| (rank(order.time.as_picos(), order.origin.key, tie_mask(ties)), order.tie);
         of(self).cmp(&of(other))
     }
 }
@@ -407,8 +407,8 @@ impl Wheel {
     /// Returns the position of an occurrence at the last entry taken. The [tie](Self::set_tie) is the last one set,
     /// unless the entry was added for its own time.
     #[inline]
-    pub fn place_now(&self) -> Place {
-        Place { time: Time::from_picos(self.taken), origin: self.origin, tie: self.tie }
+    pub fn order_now(&self) -> EventOrder {
+        EventOrder { time: Time::from_picos(self.taken), origin: self.origin, tie: self.tie }
     }
 
     /// Returns the position of an entry among those of its time added before it; for keys of one kind.

@@ -173,7 +173,7 @@ fn wrong_flow_counts_are_detected() {
 fn the_warm_up_ends_when_it_should() {
     let spec = Spec { warmup: millis(50), ..pipe(fast()) };
     let mut verifier = Verifier::new(&spec);
-    verifier.warm(thalweg_proto::units::Time::ZERO + millis(49));
+    verifier.on_warmup_end(thalweg_proto::units::Time::ZERO + millis(49));
     let (result, _) = watched(&spec);
     let violations = verifier.finish(&result).expect_err("the verifier notices nothing");
     let what = "the end of the warm-up";

@@ -10,7 +10,7 @@ use thalweg_proto::congestion::{
     FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
 use thalweg_proto::random::Stream;
-use thalweg_proto::transport::BreachKind;
+use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
@@ -291,8 +291,8 @@ impl Controller for Failing {
         Decision::window(4.0)
     }
 
-    fn fault(&self) -> Option<BreachKind> {
-        (self.0 == 0).then_some(BreachKind::Raised)
+    fn fault(&self) -> Option<ViolationKind> {
+        (self.0 == 0).then_some(ViolationKind::Raised)
     }
 }
 

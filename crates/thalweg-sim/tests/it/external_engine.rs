@@ -199,7 +199,7 @@ fn blamed(fault: Fault) -> (String, u64, String) {
     };
     assert_eq!(status, Status::Broken, "{fault:?}");
     let error = simulation.error().unwrap().clone();
-    let SpecError::Breach { of, at, .. } = &error else { panic!("{error}") };
+    let SpecError::ContractViolation { of, at, .. } = &error else { panic!("{error}") };
     (of.clone(), at.as_picos() / 1_000_000_000, error.to_string())
 }
 

@@ -104,8 +104,9 @@ fn schemes_with_per_packet_state_are_partitioned() {
         spec.measure.every_event = every_event;
         let alone = run(1, &spec);
         assert!(on(3, &spec).is_parallel() && alone.hops > 50_000, "{}", alone.hops);
-        let delivered =
-            |visit: &StateVisit| visit.known.iter().any(|of| of.name == "delivered_bytes" && of.last > 0.0);
+        let delivered = |visit: &StateVisit| {
+            visit.state_variables.iter().any(|of| of.name == "delivered_bytes" && of.last > 0.0)
+        };
         assert_eq!(alone.flows[0].states.iter().any(delivered), every_event);
         assert_eq!(run(3, &spec), alone);
     }

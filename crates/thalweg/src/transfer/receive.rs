@@ -47,7 +47,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
     }
     let folder = (!is_output).then_some(&*arguments.folder);
     let mut listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
-    let (claims, turns) = (Claims::default(), TransferScheduler::default());
+    let (claims, scheduler) = (Claims::default(), TransferScheduler::default());
     let mut open: Option<OpenTransfer> = None;
     let mut lost = None;
     let mut duplicate: Option<DuplicateSender> = None;
@@ -98,8 +98,8 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
             open = Some(OpenTransfer { connection: sender.connection.another(), ends });
             let peer = listener.name(&key, &sender.connection);
             let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
-            let turns = turns.clone();
-            let session = Session { sender, target, turns, peer, command: "recv", counted, stop };
+            let scheduler = scheduler.clone();
+            let session = Session { sender, target, scheduler, peer, command: "recv", counted, stop };
             session.begin(console, &ended, true);
         }
         if let Some((end, closed)) = open.as_ref().and_then(OpenTransfer::end) {
@@ -133,7 +133,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
             return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if listener.is_stopped() {
-            turns.end();
+            scheduler.end();
             if open.is_none() {
                 let why = "interrupted before anything was received";
                 return lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
@@ -168,7 +168,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
         console,
         reloadable()?,
     )?;
-    let (claims, turns) = (Claims::default(), TransferScheduler::default());
+    let (claims, scheduler) = (Claims::default(), TransferScheduler::default());
     let (ended, ends): (Sender<SummaryInputs>, Receiver<SummaryInputs>) = channel();
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas = Quotas::default();
@@ -210,9 +210,9 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             console.inform(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
             let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
             let is_wanted = listener.wants(&key);
-            let turns = if is_wanted { turns.clone() } else { turns.with_equal_priorities() };
+            let scheduler = if is_wanted { scheduler.clone() } else { scheduler.with_equal_priorities() };
             let watch = sender.connection.another();
-            let session = Session { sender, target, turns, peer, command: "serve", counted, stop };
+            let session = Session { sender, target, scheduler, peer, command: "serve", counted, stop };
             let progress = session.begin(console, &ended, false);
             slots.enter(Instant::now(), watch, (key, is_wanted), &progress);
         }
@@ -238,7 +238,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
             console.inform(&format!("{peer}: {}{why}", summary.sentence()));
         }
         if listener.is_stopped() {
-            turns.end();
+            scheduler.end();
             if is_empty {
                 return Ok(());
             }
@@ -332,7 +332,7 @@ fn reason(outcome: &Outcome) -> String {
 struct Session {
     sender: AdmittedSender,
     target: Target,
-    turns: TransferScheduler,
+    scheduler: TransferScheduler,
     peer: String,
     command: &'static str,
     counted: Option<Counted>,
@@ -344,7 +344,7 @@ impl Session {
     fn begin(self, console: &Console, ended: &Sender<SummaryInputs>, is_shown: bool) -> Arc<Progress> {
         let progress = Arc::new(Progress::new());
         let returned = Arc::clone(&progress);
-        let Self { sender, target, turns, peer, command, counted, stop } = self;
+        let Self { sender, target, scheduler, peer, command, counted, stop } = self;
         let (watch, key) = (sender.connection.another(), sender.key);
         let meter_inputs = MeterInputs {
             progress: Arc::clone(&progress),
@@ -360,7 +360,7 @@ impl Session {
         let begun = Instant::now();
         let receive = move || {
             let (to_peer, mut from_peer) = sender.enter();
-            let mut outcome = transfer::receive(target, &turns, &mut from_peer, to_peer, &progress);
+            let mut outcome = transfer::receive(target, &scheduler, &mut from_peer, to_peer, &progress);
             drop(meter);
             summary::mark_user_stop(&mut outcome, &stop);
             let span = begun.elapsed();

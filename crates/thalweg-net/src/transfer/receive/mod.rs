@@ -223,7 +223,7 @@ enum Job {
 fn take_in<R: Read>(
     frames: &mut FrameReader<R>,
     store: Store,
-    turn: &ScheduledTransfer,
+    scheduled: &ScheduledTransfer,
     results: &Results,
 ) -> Result<(), Error> {
     let (jobs, queue) = sync_channel(WAITING);
@@ -236,7 +236,7 @@ fn take_in<R: Read>(
     let thread = thread.map_err(|error| Error::Here(Fault::of(&error)));
     let thread = thread.inspect_err(|error| refuse(results, error))?;
     let mut buffers = Buffers { free, made: 0 };
-    let read = read(frames, &jobs, &mut buffers, turn, &results.progress);
+    let read = read(frames, &jobs, &mut buffers, scheduled, &results.progress);
     drop(jobs);
     let stored = thread.join().unwrap_or_else(|_| {
         let error = Error::Here(Fault::new(FaultKind::Storage, "the thread that stores has panicked"));
@@ -252,7 +252,7 @@ fn read<R: Read>(
     frames: &mut FrameReader<R>,
     jobs: &SyncSender<Job>,
     buffers: &mut Buffers,
-    turn: &ScheduledTransfer,
+    scheduled: &ScheduledTransfer,
     progress: &Progress,
 ) -> Result<(), Error> {
     loop {
@@ -268,7 +268,7 @@ fn read<R: Read>(
         }
         if let ToReceiver::Data { .. } = frame {
             while frames.has_contents() {
-                turn.wait();
+                scheduled.wait();
                 let mut buffer = buffers.take();
                 let count = frames.contents(&mut buffer)?;
                 progress.on_chunk();

@@ -17,7 +17,7 @@ pub(super) struct Aggregation {
     /// BBR.extra_acked_delivered, in bytes.
     delivered: f64,
     /// Maximum per recent round trip, in a ring by round number (BBR.extra_acked_filter).
-    most: [f64; ROUNDS + 1],
+    maxima: [f64; ROUNDS + 1],
     round: u64,
     /// Maximum over the valid round trips (BBR.extra_acked), in bytes.
     pub extra: f64,
@@ -44,14 +44,14 @@ impl Aggregation {
     fn add(&mut self, round: u64, extra: f64, rounds: usize) {
         if round != self.round {
             for passed in (self.round + 1..=round).rev().take(ROUNDS + 1) {
-                self.most[Self::slot(passed)] = 0.0;
+                self.maxima[Self::slot(passed)] = 0.0;
             }
             self.round = round;
             let counted = (0..=rounds as u64).filter_map(|ago| round.checked_sub(ago));
-            self.extra = counted.map(|round| self.most[Self::slot(round)]).fold(0.0, f64::max);
+            self.extra = counted.map(|round| self.maxima[Self::slot(round)]).fold(0.0, f64::max);
         }
-        let most = &mut self.most[Self::slot(round)];
-        *most = most.max(extra);
+        let maximum = &mut self.maxima[Self::slot(round)];
+        *maximum = maximum.max(extra);
         self.extra = self.extra.max(extra);
     }
 }

@@ -326,7 +326,7 @@ impl Controller for Bbr {
         let packets = |bytes: f64| bytes / self.smss.max(1.0);
         Some(CongestionState {
             name: self.state.name(),
-            known: [
+            state_variables: [
                 ("bandwidth_bps", 8.0 * self.max_bw.get()),
                 ("bdp_packets", packets(self.bdp())),
                 ("rounds", self.sampler.rounds() as f64),

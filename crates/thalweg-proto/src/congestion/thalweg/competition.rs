@@ -279,7 +279,7 @@ mod tests {
                 competition.watch(at(1000), rate, false)
             });
             assert_eq!(left.is_some(), rounds.is_some(), "{share}: {left:?}");
-            assert!(left.is_none_or(|left| rounds.is_some_and(|most| left < most)), "{left:?}");
+            assert!(left.is_none_or(|left| rounds.is_some_and(|max| left < max)), "{left:?}");
         }
     }
 }

@@ -125,19 +125,19 @@ impl PathLoss {
         }
     }
 
-    /// Returns true if the losses significantly exceed the path's estimate, capped at the share `most`.
-    pub fn exceeded_by(&self, tally: Tally, most: f64) -> bool {
-        is_exceeded(tally, self.expects(tally, most), CHANCE_EVENTS)
+    /// Returns true if the losses significantly exceed the path's estimate, capped at `max_share`.
+    pub fn exceeded_by(&self, tally: Tally, max_share: f64) -> bool {
+        is_exceeded(tally, self.expects(tally, max_share), CHANCE_EVENTS)
     }
 
     /// Returns the same with almost no allowance for chance if the path loses nothing.
-    pub fn exceeded_at_all_by(&self, tally: Tally, most: f64) -> bool {
-        let expected = self.expects(tally, most);
+    pub fn exceeded_at_all_by(&self, tally: Tally, max_share: f64) -> bool {
+        let expected = self.expects(tally, max_share);
         is_exceeded(tally, expected, expected.min(1.0))
     }
 
-    fn expects(&self, tally: Tally, most: f64) -> f64 {
-        self.tally.expected_in(tally.sent).min(most * tally.sent)
+    fn expects(&self, tally: Tally, max_share: f64) -> f64 {
+        self.tally.expected_in(tally.sent).min(max_share * tally.sent)
     }
 }
 

@@ -40,8 +40,8 @@ impl Thalweg {
         }
         if self.competition.is_there() {
             // Competing flows respond to the first loss, and so does this one.
-            let most = if is_shared_by_many { 0.0 } else { f64::INFINITY };
-            if !self.path_loss.exceeded_at_all_by(last.tally, most) {
+            let max_share = if is_shared_by_many { 0.0 } else { f64::INFINITY };
+            if !self.path_loss.exceeded_at_all_by(last.tally, max_share) {
                 self.refine(last);
                 return false;
             }

@@ -450,13 +450,13 @@ impl Controller for Thalweg {
         if self.rtt == 0.0 {
             return Decision::window(window);
         }
-        let (gain, least) =
+        let (gain, min_burst) =
             if matches!(self.phase, Phase::Start { .. }) { (PACING.0, 1.0) } else { (PACING.1, BURST.0) };
         let rate = gain * window_without_drain / self.rtt;
         Decision {
             window,
             pacing_rate: Some(Rate::from_bits_per_sec((8.0 * rate).max(1.0) as u64)),
-            burst: (rate * QUANTUM / self.segment).clamp(least, BURST.1) as u32,
+            burst: (rate * QUANTUM / self.segment).clamp(min_burst, BURST.1) as u32,
         }
     }
 }

@@ -92,13 +92,13 @@ impl Pace {
         };
         let is_far = !(NEAR.start..=BEYOND).contains(&reached);
         self.growth_streak = if is_far { self.growth_streak.saturating_add(1) } else { 0 };
-        let most =
+        let maximum =
             FASTEST * f64::from(1u32 << (self.growth_streak / ACCELERATION.0).min(ACCELERATION.1)) * window;
-        if step * self.velocity > most {
-            self.velocity = (most / step).max(1.0);
+        if step * self.velocity > maximum {
+            self.velocity = (maximum / step).max(1.0);
         }
-        let least = if hardly { SLOWEST * window } else { 0.0 };
-        (step * self.velocity).max(least).min(most)
+        let minimum = if hardly { SLOWEST * window } else { 0.0 };
+        (step * self.velocity).max(minimum).min(maximum)
     }
 }
 
@@ -126,8 +126,8 @@ impl Thalweg {
         if queueing > SHORT * target {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
-            let most = if pauses { 0.0 } else { target };
-            self.window += STEP * flow_rate * (target - queueing).min(most);
+            let maximum = if pauses { 0.0 } else { target };
+            self.window += STEP * flow_rate * (target - queueing).min(maximum);
         } else {
             let growth = self.pace.growth(self.window, STEP * flow_rate * target, queueing < HARDLY * target);
             if pauses {
@@ -150,8 +150,8 @@ impl Thalweg {
         if self.delay.age(now) < REFRESH {
             return;
         }
-        let least = if self.path_loss.share() > 0.0 { CONTROL * self.window } else { 2.0 * self.segment };
-        self.drain_cut = (self.pace.drain_cut * flow_queue).max(least).min(MAX_DRAIN * self.window);
+        let minimum = if self.path_loss.share() > 0.0 { CONTROL * self.window } else { 2.0 * self.segment };
+        self.drain_cut = (self.pace.drain_cut * flow_queue).max(minimum).min(MAX_DRAIN * self.window);
         self.pace.drain_cut = (2.0 * self.pace.drain_cut).min(1.0 / MAX_DRAIN);
         self.delay.accept(now);
     }

@@ -31,7 +31,7 @@ const MAX_UNCERTAINTY: f64 = 0.5;
 pub(super) struct Yielding {
     /// Round trips with too long a queue, and the largest excess in them.
     rounds: u32,
-    most: f64,
+    max_excess: f64,
     /// Window before the last yield, in bytes; 0 if that is long ago.
     before: f64,
     /// Remaining round trips without growth.
@@ -41,7 +41,7 @@ pub(super) struct Yielding {
 
 impl Default for Yielding {
     fn default() -> Self {
-        Self { rounds: 0, most: 0.0, before: 0.0, pause: 0, rounds_before_yield: ROUNDS_BEFORE_YIELD.0 }
+        Self { rounds: 0, max_excess: 0.0, before: 0.0, pause: 0, rounds_before_yield: ROUNDS_BEFORE_YIELD.0 }
     }
 }
 
@@ -69,10 +69,10 @@ impl Yielding {
             };
             self.before = 0.0;
         }
-        if excess < STAYS * self.most {
+        if excess < STAYS * self.max_excess {
             self.rounds = 0;
         }
-        self.most = if self.rounds == 0 { excess } else { self.most.max(excess) };
+        self.max_excess = if self.rounds == 0 { excess } else { self.max_excess.max(excess) };
         self.rounds += 1;
         self.rounds >= self.rounds_before_yield
     }

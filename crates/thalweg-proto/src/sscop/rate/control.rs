@@ -156,9 +156,9 @@ impl Control {
 
     /// Sets the rate, at most the link's rate and at least one PDU per round trip.
     fn set(&mut self, rate: f64) {
-        let least = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
-        let most = self.config.most.as_f64() / self.config.pdu_bits();
-        self.rate = rate.max(least).min(most).max(1e-6);
+        let minimum = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
+        let maximum = self.config.most.as_f64() / self.config.pdu_bits();
+        self.rate = rate.max(minimum).min(maximum).max(1e-6);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The receiver's estimate of the granted rate, from the spacing of arrivals.
 
 use super::{Probing, RateField, Unit};
-use crate::sscop::Number;
+use crate::sscop::SequenceNumber;
 use crate::units::{Rate, Time};
 
 /// Maximum number of stored arrivals; a new one then replaces the oldest.
@@ -27,7 +27,7 @@ pub struct Estimator {
     keep: bool,
     records: std::collections::VecDeque<Record>,
     /// Arrival time and number of the last SD; `None` after a pause.
-    last: Option<(Time, Number)>,
+    last: Option<(Time, SequenceNumber)>,
     /// An SD has arrived since the last POLL.
     arrived: bool,
     /// A loss was detected since the last POLL.
@@ -51,7 +51,7 @@ impl Estimator {
     }
 
     /// Records the arrival of an SD of `length` octets; `gap` if SDs before it are missing.
-    pub fn on_arrival(&mut self, now: Time, length: u32, s: Number, gap: bool) {
+    pub fn on_arrival(&mut self, now: Time, length: u32, s: SequenceNumber, gap: bool) {
         self.arrived = true;
         self.lost |= gap;
         let before = self.last.replace((now, s));
@@ -144,7 +144,7 @@ mod tests {
         let mut now = Time::ZERO;
         for (number, &(gap, length, lost)) in (0..).zip(gaps) {
             now += Duration::from_micros(gap);
-            estimator.on_arrival(now, length, Number::new(number), lost);
+            estimator.on_arrival(now, length, SequenceNumber::new(number), lost);
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let mut next = 0;
         let mut arrive = |estimator: &mut Estimator, micros| {
-            estimator.on_arrival(at(micros), 1000, Number::new(next), false);
+            estimator.on_arrival(at(micros), 1000, SequenceNumber::new(next), false);
             next += 1;
         };
         for micros in [0, 100, 200, 300] {

@@ -22,7 +22,7 @@ pub mod control;
 pub mod estimator;
 pub mod pacer;
 
-use super::Number;
+use super::SequenceNumber;
 use crate::units::{Duration, Rate, Time};
 use control::Control;
 use estimator::Estimator;
@@ -50,8 +50,8 @@ impl RateField {
         // Rounds to nearest; a carry into the exponent is correct.
         let half = if shift == 0 { 0 } else { 1u64 << (shift - 1) };
         let mantissa = (bits.saturating_add(half) >> shift) - (1 << MANTISSA_BITS);
-        let most = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
-        Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(most) as u16)
+        let maximum = (u64::from(MAX_EXPONENT) << MANTISSA_BITS) | ((1 << MANTISSA_BITS) - 1);
+        Self(((u64::from(shift + 1) << MANTISSA_BITS) + mantissa).min(maximum) as u16)
     }
 
     /// Returns the rate.
@@ -210,7 +210,7 @@ impl RateConfig {
     #[must_use]
     pub fn in_range(self) -> Self {
         let finite =
-            |value: f64, least: f64, most: f64| if value.is_nan() { least } else { value.clamp(least, most) };
+            |value: f64, min: f64, max: f64| if value.is_nan() { min } else { value.clamp(min, max) };
         let most = self.most.max(Rate::from_bits_per_sec(1));
         Self {
             start: self.start.max(Rate::from_bits_per_sec(1)).min(most),
@@ -261,7 +261,7 @@ impl RateControl {
     }
 
     /// Returns the departure time of the next SD. The first of a pair is the one with an even number.
-    pub fn due(&mut self, length: u32, again: bool, s: Number) -> Time {
+    pub fn due(&mut self, length: u32, again: bool, s: SequenceNumber) -> Time {
         let second = !again && s.get() % 2 == 1;
         self.pacer.due(self.size(length), self.control.rate_per_unit(), second)
     }
@@ -311,7 +311,7 @@ impl RateControl {
         self.control.on_ustat(field.map(RateField::rate));
     }
 
-    pub fn on_arrival(&mut self, now: Time, length: u32, s: Number, gap: bool) {
+    pub fn on_arrival(&mut self, now: Time, length: u32, s: SequenceNumber, gap: bool) {
         self.estimator.on_arrival(now, length, s, gap);
     }
 

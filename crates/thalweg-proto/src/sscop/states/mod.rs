@@ -7,7 +7,7 @@ mod recovery;
 mod resync;
 
 use super::engine::{Sscop, State};
-use super::{ErrorCode, Number, Pdu, Refusal, Request, Retrieve, Signal, Source, Timer};
+use super::{ErrorCode, Pdu, Refusal, Request, Retrieve, SequenceNumber, Signal, Source, Timer};
 use crate::payload::Payload;
 use crate::units::Time;
 
@@ -23,8 +23,8 @@ impl<P: Payload> Sscop<P> {
         let v = &mut self.v;
         // VT(PA) is 1: the first POLL has number 1, and no STAT is valid before it.
         (v.vt_s, v.vt_ps, v.vt_a, v.vt_pa, v.vt_pd) =
-            (Number::ZERO, Number::ZERO, Number::ZERO, Number::new(1), 0);
-        (v.vr_r, v.vr_h) = (Number::ZERO, Number::ZERO);
+            (SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::ZERO, SequenceNumber::new(1), 0);
+        (v.vr_r, v.vr_h) = (SequenceNumber::ZERO, SequenceNumber::ZERO);
         self.credit = true;
         self.polls.clear();
         if let Some(rate) = &mut self.rate {
@@ -34,7 +34,7 @@ impl<P: Payload> Sscop<P> {
 
     /// Initialises the window.
     fn init_window(&mut self) {
-        self.v.vr_mr = Number::new(self.config.window);
+        self.v.vr_mr = SequenceNumber::new(self.config.window);
     }
 
     /// Enters the data transfer state.
@@ -211,7 +211,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles a new BGN during a connection: the peer starts a new one.
-    fn on_new_begin(&mut self, mr: Number, uu: Option<P>) {
+    fn on_new_begin(&mut self, mr: SequenceNumber, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_ms = mr;
         self.signal(Signal::Release { uu: None, source: Source::User });
@@ -220,7 +220,7 @@ impl<P: Payload> Sscop<P> {
     }
 
     /// Handles a new RS.
-    fn resynced(&mut self, mr: Number, uu: Option<P>) {
+    fn resynced(&mut self, mr: SequenceNumber, uu: Option<P>) {
         self.timers.stop(Timer::Cc);
         self.v.vt_ms = mr;
         self.signal(Signal::Resync { uu });

@@ -50,7 +50,7 @@ impl<P: Payload> Sscop<P> {
         }
     }
 
-    fn peer_recovered(&mut self, mr: crate::sscop::Number) {
+    fn peer_recovered(&mut self, mr: crate::sscop::SequenceNumber) {
         self.timers.stop(Timer::Cc);
         self.v.vt_ms = mr;
         self.deliver_all();

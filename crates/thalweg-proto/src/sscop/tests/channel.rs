@@ -75,9 +75,9 @@ impl<P: Payload> Pair<P> {
             self.wires[to].push_back((arrives, pdu.clone()));
         }
         self.wires[to].push_back((arrives, pdu));
-        if let Some(most) = self.channel.reorder {
+        if let Some(max) = self.channel.reorder {
             let last = self.wires[to].len() - 1;
-            let other = last.saturating_sub(self.stream.below(most as u64 + 1) as usize);
+            let other = last.saturating_sub(self.stream.below(max as u64 + 1) as usize);
             let (a, b) = (self.wires[to][last].0, self.wires[to][other].0);
             self.wires[to].swap(last, other);
             (self.wires[to][last].0, self.wires[to][other].0) = (a, b);
@@ -203,7 +203,7 @@ proptest! {
         max_stat in prop_oneof![Just(3u32), Just(67)],
         max_pd in 1u32..30,
         window in 1u32..100,
-        start in prop_oneof![Just(0u32), (Number::MODULUS - 200)..Number::MODULUS, 0..Number::MODULUS],
+        start in prop_oneof![Just(0u32), (SequenceNumber::MODULUS - 200)..SequenceNumber::MODULUS, 0..SequenceNumber::MODULUS],
         poll_after_retransmission in any::<bool>(),
         seed in any::<u64>(),
     ) {
@@ -214,8 +214,8 @@ proptest! {
     /// S03, S04: a channel that reorders or duplicates violates SSCOP's assumptions. The endpoints detect this, recover
     /// and continue; every delivered message is from the peer.
     #[test]
-    fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], most in 1usize..5, seed in any::<u64>()) {
-        let reorder = (duplicate == 0.0).then_some(most);
+    fn reordering_is_detected(duplicate in prop_oneof![Just(0.0), Just(0.1)], max in 1usize..5, seed in any::<u64>()) {
+        let reorder = (duplicate == 0.0).then_some(max);
         let mut pair = Pair::new(&patient(), Channel { duplicate, reorder, loss: 0.0 }, 0, seed);
         for index in 0..2000 {
             for end in 0..2 {
@@ -240,7 +240,7 @@ fn old_data_is_ignored_if_configured() {
         pair.write(0, message(index));
         pair.run(Duration::from_millis(1));
         // The peer receives the last SD again, long after the first time.
-        let old = pair.ends[1].variables().vr_r.plus(Number::MODULUS - 1);
+        let old = pair.ends[1].variables().vr_r.plus(SequenceNumber::MODULUS - 1);
         pair.ends[1].handle(pair.now, Input::Pdu(Pdu::Sd { s: old, mu: message(7) }));
     }
     pair.finish();
@@ -265,7 +265,7 @@ fn a_dead_channel_ends_the_connection_on_both_sides() {
 fn numbers_wrap_in_use() {
     let config = Config { window: 5000, max_pd: 500, ..Config::default() };
     let mut pair = Pair::<Length>::new(&config, Channel::default(), 0, 1);
-    let (mut left, mut delivered) = (u64::from(Number::MODULUS) + 1000, 0);
+    let (mut left, mut delivered) = (u64::from(SequenceNumber::MODULUS) + 1000, 0);
     let all = left;
     while delivered < all {
         while left > 0 && pair.ends[0].queued() < 4000 {

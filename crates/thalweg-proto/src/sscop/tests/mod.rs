@@ -32,7 +32,7 @@ fn show_uu(uu: Option<&Slice>) -> String {
     uu.map_or(String::new(), |uu| format!("({})", text(uu)))
 }
 
-fn numbers(list: &[Number]) -> String {
+fn numbers(list: &[SequenceNumber]) -> String {
     list.iter().map(|number| number.get().to_string()).collect::<Vec<_>>().join(",")
 }
 
@@ -178,7 +178,7 @@ impl End {
         assert!(allowed.contains(&running.as_str()), "{running} runs in {state:?}");
         if state == State::Ready {
             let (highest, limit) = (v.vr_h.after(v.vr_r), v.vr_mr.after(v.vr_r));
-            assert!(highest <= limit && limit < Number::HALF, "VR(R) <= VR(H) <= VR(MR): {v:?}");
+            assert!(highest <= limit && limit < SequenceNumber::HALF, "VR(R) <= VR(H) <= VR(MR): {v:?}");
             assert_eq!(v.vt_s.after(v.vt_a), self.sscop.sent.span(), "the buffer is VT(A) to VT(S)");
             let places = self.sscop.received.places().map(|place| place - self.sscop.delivered);
             assert!(places.into_iter().all(|place| place > 0 && place < u64::from(highest)), "{v:?}");
@@ -190,8 +190,8 @@ fn bytes(text: &str) -> Slice {
     Slice::new(text.as_bytes())
 }
 
-fn n(value: u32) -> Number {
-    Number::new(value)
+fn n(value: u32) -> SequenceNumber {
+    SequenceNumber::new(value)
 }
 
 fn bgn(sq: u8, mr: u32) -> Pdu<Slice> {

@@ -93,8 +93,8 @@ impl AckRequests {
             return 1;
         }
         let share = if self.doubles { SHARE.1 } else { SHARE.0 };
-        let most = if flight.is_paced { MAX_DISTANCE.0 } else { MAX_DISTANCE.1 };
-        let default_distance = (flight.segments / share).min(most);
+        let maximum = if flight.is_paced { MAX_DISTANCE.0 } else { MAX_DISTANCE.1 };
+        let default_distance = (flight.segments / share).min(maximum);
         let distance_factor = (f64::from(default_distance) * self.distance_factor) as u32;
         distance_factor.min(flight.segments / 2).max(default_distance).max(self.every)
     }

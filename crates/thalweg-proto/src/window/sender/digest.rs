@@ -52,15 +52,15 @@ where
             invalid_acks: _,
         } = self;
         controller.digest(now, into);
-        let most = config.max_retransmissions;
-        scoreboard.digest(now, most, into);
+        let max_retransmissions = config.max_retransmissions;
+        scoreboard.digest(now, max_retransmissions, into);
         let pause_and_marks =
             pause_and_marks.as_deref().cloned().unwrap_or_else(|| PauseAndMarks::new(config.pause));
         pause_and_marks.pause.digest(now, into);
         feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
         feed(into, (duplicates, limited, dupack_credit, checks, repair_now, probe_now, unpaced));
         // Expiries count only for a sender that gives up.
-        feed(into, (until(*timer, now), silent.min(&most.unwrap_or(0))));
+        feed(into, (until(*timer, now), silent.min(&max_retransmissions.unwrap_or(0))));
         // A time in the past is due, regardless of its age.
         feed(into, (until(*next_send, now), now.since(*last_sent)));
         feed(into, pause_and_marks.marks.state());

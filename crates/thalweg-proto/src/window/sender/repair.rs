@@ -154,7 +154,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let refused = self.is_refused();
         // A peer that answers probes is alive, however long its window stays closed (RFC 9293, section 3.8.6.1).
         let tries = if refused { self.silent } else { u32::from(again) };
-        if self.config.max_retransmissions.is_some_and(|most| tries >= most && u32::from(again) >= most) {
+        if self.config.max_retransmissions.is_some_and(|max| tries >= max && u32::from(again) >= max) {
             self.abort = Abort::Due(Failure::TooManyRetransmissions);
             self.timer = Time::MAX;
             return;

@@ -76,7 +76,7 @@ struct PipeAck {
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     /// Larger of the used and the outstanding volume (LossFlightSize), in segments.
-    most: f64,
+    volume: f64,
     /// Number of retransmissions before it.
     retransmissions: u64,
 }
@@ -144,7 +144,7 @@ impl Use {
                     pipe;
                 feed(into, (greatest, now.since(*part_began), is_defined, round_end, delivered));
                 feed(into, unused_since.map(|at| now.since(at)));
-                feed(into, cut.map(|cut| (cut.most.to_bits(), cut.retransmissions)));
+                feed(into, cut.map(|cut| (cut.volume.to_bits(), cut.retransmissions)));
             }
         }
     }
@@ -250,10 +250,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Section 4.4.1: the larger of pipeACK and LossFlightSize; the path never tested the rest.
         let used = u32::try_from(pipe.get().div_ceil(segment)).unwrap_or(u32::MAX);
         let path = Path { outstanding: path.outstanding.max(used), ..path };
-        let most = f64::from(path.outstanding);
-        pipe.cut = Some(Cut { most, retransmissions });
-        if most < self.controller.decision().window {
-            self.controller.on_unused(most.max(1.0), &path);
+        let volume = f64::from(path.outstanding);
+        pipe.cut = Some(Cut { volume, retransmissions });
+        if volume < self.controller.decision().window {
+            self.controller.on_unused(volume.max(1.0), &path);
         }
         path
     }
@@ -275,7 +275,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         pipe.reset();
         if let Some(cut) = cut {
             let again = (retransmissions - cut.retransmissions) as f64;
-            let share = (1.0 - again / cut.most.max(1.0)).max(0.0);
+            let share = (1.0 - again / cut.volume.max(1.0)).max(0.0);
             let path = self.path(now);
             self.controller.on_unused((window * share).max(1.0), &path);
         }

@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::sscop::rate::{Probing, RateConfig, RateField, Unit};
 use thalweg_proto::sscop::{
-    Config, Credit, Input, Number, Pdu, Request, Retrieve, Source, Sscop, Stat, TimerConfig, Ustat,
+    Config, Credit, Input, Pdu, Request, Retrieve, SequenceNumber, Source, Sscop, Stat, TimerConfig, Ustat,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::{Engine, Output};
 
 /// Numbers near the start, near the end, and anywhere.
-fn number() -> impl Strategy<Value = Number> {
-    let near = prop_oneof![8 => 0u32..12, 2 => 0u32..200, 1 => any::<u32>(), 1 => (Number::MODULUS - 5)..Number::MODULUS];
-    near.prop_map(Number::new)
+fn number() -> impl Strategy<Value = SequenceNumber> {
+    let near = prop_oneof![8 => 0u32..12, 2 => 0u32..200, 1 => any::<u32>(), 1 => (SequenceNumber::MODULUS - 5)..SequenceNumber::MODULUS];
+    near.prop_map(SequenceNumber::new)
 }
 
 fn rate_field() -> impl Strategy<Value = Option<RateField>> {
@@ -134,7 +134,7 @@ pub fn config() -> impl Strategy<Value = Config> {
 
 /// Brings an endpoint into the data transfer state.
 pub fn open(engine: &mut Sscop<Slice>) {
-    let begin = Pdu::Bgn { sq: 1, mr: Number::new(100), uu: None };
+    let begin = Pdu::Bgn { sq: 1, mr: SequenceNumber::new(100), uu: None };
     engine.handle(Time::ZERO, Input::Pdu(begin));
     engine.handle(Time::ZERO, Input::Request(Request::AcceptEstablish { uu: None, clear_buffers: true }));
     while !matches!(engine.poll(Time::ZERO), Output::Idle | Output::Timeout { .. }) {}

@@ -104,7 +104,7 @@ impl Tracer for Listing {
         self.0.push(format!("{time:?}: {connection} paused: {paused}"));
     }
 
-    fn warm(&mut self, time: Time) {
+    fn on_warmup_end(&mut self, time: Time) {
         self.0.push(format!("{time:?}: the end of the warm-up"));
     }
 }

@@ -25,19 +25,19 @@ fn entering_and_exiting_probe_rtt() {
         let late = path.setup.rtt * 2 + Duration::from_millis(50);
         assert!(since > Duration::from_secs(5) && since < Duration::from_secs(5) + late, "{}", name(&path));
         assert_eq!(path.see(|bbr| bbr.state.cwnd_gain()), 0.5);
-        let most = path.see(|bbr| (0.5 * bbr.bdp()).max(4.0 * bbr.smss));
-        assert!(path.window() <= most + 1.0, "{}", name(&path));
+        let maximum = path.see(|bbr| (0.5 * bbr.bdp()).max(4.0 * bbr.smss));
+        assert!(path.window() <= maximum + 1.0, "{}", name(&path));
         let (began, rounds) = (path.now, path.see(|bbr| bbr.sampler.rounds()));
-        let mut least = f64::MAX;
+        let mut minimum = f64::MAX;
         assert!(path.run(Duration::from_secs(10), |path| {
-            least = least.min(path.in_flight());
+            minimum = minimum.min(path.in_flight());
             path.state() != BbrState::ProbeRtt
         }));
-        assert!(least <= most, "{}", name(&path));
+        assert!(minimum <= maximum, "{}", name(&path));
         assert_eq!(path.state(), BbrState::ProbeCruise, "{}", name(&path));
         let took = path.now.since(began);
-        let most = Duration::from_millis(200) + path.setup.rtt * 5 + Duration::from_millis(100);
-        assert!(took > Duration::from_millis(200) && took < most, "{took} {}", name(&path));
+        let maximum = Duration::from_millis(200) + path.setup.rtt * 5 + Duration::from_millis(100);
+        assert!(took > Duration::from_millis(200) && took < maximum, "{took} {}", name(&path));
         assert!(path.see(|bbr| bbr.sampler.rounds()) > rounds);
         // The window is restored, and the path is full again.
         assert!(path.window() > 0.95 * path.setup.bdp(), "{}", name(&path));

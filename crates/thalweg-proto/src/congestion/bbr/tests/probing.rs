@@ -144,13 +144,13 @@ fn correctly_managing_sub_packet_bdps() {
         assert!(path.setup.bdp() < f64::from(path.setup.segment));
         path.reach(BbrState::ProbeCruise);
         assert!(path.window() >= 4.0 * 1448.0, "{}", name(&path));
-        let (through, mut least) = (path.through, f64::MAX);
+        let (through, mut minimum) = (path.through, f64::MAX);
         let span = Duration::from_secs(120);
         let _ = path.run(span, |path| {
-            least = least.min(path.window());
+            minimum = minimum.min(path.window());
             false
         });
-        assert!((least - 4.0 * 1448.0).abs() < 1e-6, "{least} {}", name(&path));
+        assert!((minimum - 4.0 * 1448.0).abs() < 1e-6, "{minimum} {}", name(&path));
         let used = (path.through - through) as f64 * 8.0 / span.as_secs_f64() / rate.as_f64();
         assert!(used > 0.95, "{used}: {}", name(&path));
         assert!((found(&path) - 1.0).abs() < 0.05, "{}", name(&path));

@@ -1,7 +1,7 @@
 //! Warning that compared schemes differ in the defaults of options.
 
 use super::text::listed;
-use crate::results::{SchemeDefault, UnlikeDefault};
+use crate::results::{DifferingDefault, SchemeDefault};
 
 /// Place to make the change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Remedy {
 }
 
 /// Returns the warning that precedes all verdicts; `None` where all defaults are equal.
-pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
+pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> Option<String> {
     let options: Vec<String> = all.iter().map(words).collect();
     if options.is_empty() {
         return None;
@@ -53,7 +53,7 @@ pub fn unlike_warning(all: &[UnlikeDefault], remedy: Remedy) -> Option<String> {
 }
 
 /// Formats the option with its values: "`rack` (true: bbr and copa, false: cubic)".
-fn words(of: &UnlikeDefault) -> String {
+fn words(of: &DifferingDefault) -> String {
     let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
     for SchemeDefault { scheme, value } in &of.values {
         let value = value.as_deref().unwrap_or("unset");
@@ -70,27 +70,32 @@ fn words(of: &UnlikeDefault) -> String {
 mod tests {
     use super::*;
 
-    fn unlike(option: &str, values: &[(&str, &str)]) -> UnlikeDefault {
+    fn differing(option: &str, values: &[(&str, &str)]) -> DifferingDefault {
         let values = values.iter().map(|(scheme, value)| SchemeDefault {
             scheme: (*scheme).to_owned(),
             value: Some((*value).to_owned()),
         });
-        UnlikeDefault { option: option.to_owned(), values: values.collect(), set: None, schemes: Vec::new() }
+        DifferingDefault {
+            option: option.to_owned(),
+            values: values.collect(),
+            set: None,
+            schemes: Vec::new(),
+        }
     }
 
     #[test]
     fn the_warning_names_options_values_and_what_levels_them() {
-        assert_eq!(unlike_warning(&[], Remedy::Command), None);
-        let rack = UnlikeDefault {
+        assert_eq!(differing_defaults_warning(&[], Remedy::Command), None);
+        let rack = DifferingDefault {
             set: Some("defaults.scheme.rack=true".to_owned()),
-            ..unlike("rack", &[("cubic", "false"), ("bbr", "true"), ("vegas", "false")])
+            ..differing("rack", &[("cubic", "false"), ("bbr", "true"), ("vegas", "false")])
         };
-        let named = |scheme: &str, option: &str| UnlikeDefault {
+        let named = |scheme: &str, option: &str| DifferingDefault {
             schemes: vec![[scheme.to_owned(), format!("{scheme}:{option}=1")]],
-            ..unlike(option, &[(scheme, "2"), ("cubic", "1")])
+            ..differing(option, &[(scheme, "2"), ("cubic", "1")])
         };
         let all = [rack, named("vegas", "a"), named("vegas", "b")];
-        let text = unlike_warning(&all, Remedy::Command).unwrap();
+        let text = differing_defaults_warning(&all, Remedy::Command).unwrap();
         assert!(
             text.contains("rack (false: cubic and vegas, true: bbr); a (2: vegas, 1: cubic); b"),
             "{text}"
@@ -99,7 +104,7 @@ mod tests {
             text.ends_with("To equalise: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"),
             "{text}"
         );
-        let text = unlike_warning(&all[..1], Remedy::SweepFile).unwrap();
+        let text = differing_defaults_warning(&all[..1], Remedy::SweepFile).unwrap();
         assert!(
             text.ends_with("To equalise: set = [\"defaults.scheme.rack=true\"] in the sweep file"),
             "{text}"

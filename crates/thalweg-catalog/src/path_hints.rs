@@ -9,7 +9,7 @@ pub const FLOW_HEADER: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathHints {
     /// Maximum datagram size of a flow, in bytes: the path's packet size less the overhead of the layers below.
-    pub maximum: u32,
+    pub max_datagram: u32,
     /// The path's rate, if configured or known from an earlier connection.
     pub rate: Option<Rate>,
     /// The path's round-trip time, likewise.
@@ -22,14 +22,14 @@ pub struct PathHints {
 impl Default for PathHints {
     /// Returns hints for an unknown path: datagrams that any path carries, and 32 MiB of memory.
     fn default() -> Self {
-        Self { maximum: 1200, rate: None, rtt: None, memory: 32 << 20 }
+        Self { max_datagram: 1200, rate: None, rtt: None, memory: 32 << 20 }
     }
 }
 
 impl PathHints {
     /// Returns the maximum payload of a packet with `overhead` bytes of the scheme's headers.
-    pub fn segment(&self, overhead: u32) -> u32 {
-        self.maximum.saturating_sub(overhead + FLOW_HEADER).max(1)
+    pub fn max_payload(&self, overhead: u32) -> u32 {
+        self.max_datagram.saturating_sub(overhead + FLOW_HEADER).max(1)
     }
 
     /// Returns the maximum bytes in flight over a number of round trips; `None` if the rate or the round-trip time is

@@ -59,7 +59,7 @@ fn a_peer_learns_at_once_of_a_failed_flow() {
     pair.ends[0].write(&vec![1; 100_000]);
     while pair.ends[0].closed.is_none() && pair.step() {}
     let failed = pair.now;
-    let Some(Closed::Failed(Failure::Breach(why))) = &pair.ends[0].closed else {
+    let Some(Closed::Failed(Failure::ContractViolation(why))) = &pair.ends[0].closed else {
         panic!("{:?}", pair.ends[0].closed)
     };
     assert_eq!(why.to_string(), "the controller `broken` returned a window that is not a number");
