@@ -423,8 +423,8 @@ DEVIATIONS = {
                        "self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));\n                    self.repair_now",
                        "self.dupack_credit = 0;\n                    self.repair_now"),
     "reno-partial": ("own: a partial acknowledgement repairs nothing", "window/sender/repair.rs",
-                     "self.repair_now |= self.mark_first_missing(now).is_some();\n                }\n                _ => self.dupack_credit",
-                     "}\n                _ => self.dupack_credit"),
+                     "self.repair_now |= self.mark_first_missing(now).is_some();\n                }\n                // RFC 5681, section 3.2",
+                     "}\n                // RFC 5681, section 3.2"),
 }
 
 

@@ -214,7 +214,7 @@ impl ViolationKind {
     }
 }
 
-/// Limit on the sending of a sender at a given moment.
+/// Reason that a sender cannot send more at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// The application has nothing to send.
