@@ -269,7 +269,7 @@ fn router_assisted_schemes_without_router_support_are_flagged() {
     // One point, and another for the claim that covers only that one.
     assert_eq!((document.points, document.seeds, document.quick), (2, (1, 2), true));
     assert!(document.claims().all(|(.., claim)| !claim.points.is_empty()));
-    assert_eq!(markdown(&document).matches("routers of the Internet do not send (`dec-bit`)").count(), 2);
+    assert_eq!(markdown(&document).matches("Internet routers do not send (`dec-bit`)").count(), 2);
 }
 
 /// The 1988 transport uses go-back-N: every output warns before any verdict that CUBIC does not, until the options are

@@ -329,8 +329,8 @@ mod tests {
     fn the_main_cause_of_a_difference_is_stated() {
         let mut html = String::new();
         of_schemes(&mut html, &schemes());
-        assert!(html.contains("the bottleneck: to send what waits there takes 1.000 ms under a"), "{html}");
-        assert!(html.contains("had nothing to send: 1.0 % under a, 11.0 % under b."), "{html}");
+        assert!(html.contains("queueing delay at the bottleneck: 1.000 ms under a"), "{html}");
+        assert!(html.contains("idle time of the bottleneck: 1.0 % under a, 11.0 % under b."), "{html}");
         assert!(
             html.contains("<th class=\"number\">Dropped, pkt</th>") && !html.contains("Marked"),
             "{html}"
