@@ -77,6 +77,17 @@ impl Claim {
     }
 }
 
+/// Decision of a claim by a study; `None` if a value is missing.
+pub(super) type Decide<S> = fn(&S) -> Option<Claim>;
+
+/// Returns the claims that a study decides: those of the paper with the sections that state them, then those of this
+/// project. A claim is left out if it lacks a value.
+pub(super) fn decided<S>(study: &S, of_the_paper: &[(&str, Decide<S>)], of_ours: &[Decide<S>]) -> Vec<Claim> {
+    let of_the_paper = of_the_paper.iter().filter_map(|(section, decide)| Some(decide(study)?.at(section)));
+    let of_ours = of_ours.iter().filter_map(|decide| Some(decide(study)?.ours()));
+    of_the_paper.chain(of_ours).collect()
+}
+
 /// Numbers of claims by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {

@@ -55,9 +55,14 @@ impl Row {
         Self { cell, value, ci95: estimate.and_then(|of| of.ci95).filter(|half| half.is_finite()) }
     }
 
+    /// Returns the published value; `None` if it is missing or no number.
+    pub fn published(&self) -> Option<f64> {
+        self.cell.published.as_ref()?.as_f64()
+    }
+
     /// Returns `value / published - 1`; `None` if the published value is missing, zero or no number.
     pub fn relative_difference(&self) -> Option<f64> {
-        let published = self.cell.published.as_ref()?.as_f64().filter(|published| *published != 0.0)?;
+        let published = self.published().filter(|published| *published != 0.0)?;
         Some(self.value? / published - 1.0)
     }
 }

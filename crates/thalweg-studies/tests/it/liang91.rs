@@ -166,7 +166,7 @@ fn messages_are_counted_within_one() {
     for id in ["table-4.5/exp-1", "table-4.7/exp-1"] {
         let of = RESULTS.experiment(id).unwrap();
         for row in of.rows.iter().filter(|row| row.cell.metric.starts_with("feedback_messages")) {
-            let published = row.cell.published.as_ref().and_then(serde_json::Value::as_f64).unwrap();
+            let published = row.published().unwrap();
             assert!((row.value.unwrap() - published).abs() <= 1.0, "{id}: {row:?}");
         }
     }

@@ -1,6 +1,7 @@
 //! Claims of the paper in its order, decided by our runs. The id of a claim begins with its section; ours begin with
 //! `ours` and come last.
 
+use super::super::claim::decided;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Verdict};
 use super::metrics::{SOURCES, STEADY};
@@ -38,10 +39,7 @@ const OF_OURS: &[Decide] = &[
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    let study = Study(results);
-    let of_the_paper = OF_THE_PAPER.iter().filter_map(|(section, claim)| Some(claim(&study)?.at(section)));
-    let of_ours = OF_OURS.iter().filter_map(|claim| Some(claim(&study)?.ours()));
-    of_the_paper.chain(of_ours).collect()
+    decided(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 struct Study<'a>(&'a Results);
@@ -69,7 +67,7 @@ impl Study<'_> {
 
     /// Returns the value that the paper prints in table 2.
     fn printed(&self, scheme: &str, metric: &str) -> Option<f64> {
-        self.0.row(TABLE_2, scheme, metric, &[])?.cell.published.as_ref()?.as_f64()
+        self.0.row(TABLE_2, scheme, metric, &[])?.published()
     }
 
     fn phase(&self, scheme: &str, metric: &str, phase: &str) -> Option<f64> {

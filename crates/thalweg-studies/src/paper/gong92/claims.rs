@@ -4,6 +4,7 @@
 //! The report leaves rate and delay of its figures open. Its two claims on the size of the window are judged for three
 //! bandwidth-delay products, of which 1 Gbit/s times 100 ms is its own example.
 
+use super::super::claim::decided;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
 use super::metrics::{CLOSE, EFFICIENCY, MAXIMUM, MEAN};
@@ -69,10 +70,7 @@ const OF_OURS: &[Decide] =
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    let study = Study(results);
-    let of_the_report = OF_THE_REPORT.iter().filter_map(|(section, claim)| Some(claim(&study)?.at(section)));
-    let of_ours = OF_OURS.iter().filter_map(|claim| Some(claim(&study)?.ours()));
-    of_the_report.chain(of_ours).collect()
+    decided(&Study(results), OF_THE_REPORT, OF_OURS)
 }
 
 struct Study<'a>(&'a Results);

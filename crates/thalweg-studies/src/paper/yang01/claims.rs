@@ -3,6 +3,7 @@
 //!
 //! Where a claim is about cells of table II, the evidence counts the printed table too: it contradicts some of the text.
 
+use super::super::claim::decided;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results, Row};
 use super::metrics::{CLASSES, DELIVERED, GAIN, RESENT, START_ORDER, STARVED, TIME};
@@ -63,10 +64,7 @@ const OF_OURS: &[Decide] = &[only_the_first_is_protected, accuracy_is_as_claimed
 
 /// Returns the claims that the results decide.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    let study = Study(results);
-    let of_the_paper = OF_THE_PAPER.iter().filter_map(|(section, claim)| Some(claim(&study)?.at(section)));
-    let of_ours = OF_OURS.iter().filter_map(|claim| Some(claim(&study)?.ours()));
-    of_the_paper.chain(of_ours).collect()
+    decided(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 fn priority_outranks_protocol(study: &Study<'_>) -> Option<Claim> {

@@ -33,7 +33,7 @@ impl Study<'_> {
     /// Returns a cell of table II, ours and the printed one.
     pub(super) fn both(&self, place: Place<'_>) -> Option<Both> {
         let row = self.row(place)?;
-        Some(Both { ours: row.value?, printed: row.cell.published.as_ref().and_then(Value::as_f64) })
+        Some(Both { ours: row.value?, printed: row.published() })
     }
 
     /// Returns our value of a cell of table II.

@@ -1,6 +1,7 @@
 //! Claims of the paper in its order, decided by our runs. The id of a claim begins with its section; ours begin with
 //! `ours` and come last.
 
+use super::super::claim::decided;
 use super::super::evidence::{Evidence, Interval};
 use super::super::{Claim, Results};
 use super::metrics::EFFICIENCY;
@@ -28,10 +29,7 @@ const OF_OURS: &[Decide] = &[t_error_lies_on_a_plateau];
 
 /// Returns the claims that the results decide; those whose figures were not run are left out.
 pub fn claims(results: &Results) -> Vec<Claim> {
-    let study = Study(results);
-    let of_the_paper = OF_THE_PAPER.iter().filter_map(|(section, claim)| Some(claim(&study)?.at(section)));
-    let of_ours = OF_OURS.iter().filter_map(|claim| Some(claim(&study)?.ours()));
-    of_the_paper.chain(of_ours).collect()
+    decided(&Study(results), OF_THE_PAPER, OF_OURS)
 }
 
 /// Difference in efficiency that counts as small.

@@ -187,7 +187,7 @@ fn range(study: &Study<'_>, scheme: &str, source: Value) -> Option<[(f64, f64); 
     let keys = [("source", source)];
     let of = |metric| {
         let row = study.row(WINDOWS, scheme, metric, &keys)?;
-        Some((row.value?, row.cell.published.as_ref()?.as_f64()?))
+        Some((row.value?, row.published()?))
     };
     Some([of("window_min_packets")?, of("window_max_packets")?])
 }

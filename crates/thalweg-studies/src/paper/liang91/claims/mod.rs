@@ -58,7 +58,7 @@ impl Study<'_> {
 
     /// Returns the printed value.
     fn printed(&self, id: &str, scheme: &str, metric: &str, keys: Keys<'_>) -> Option<f64> {
-        self.row(id, scheme, metric, keys)?.cell.published.as_ref()?.as_f64()
+        self.row(id, scheme, metric, keys)?.published()
     }
 
     fn throughput(&self, id: &str, scheme: &str) -> Option<Interval> {

@@ -13,7 +13,7 @@ fn results() -> Results {
     let mut more: Vec<(String, Cell, f64)> = Vec::new();
     for experiment in &mut results.experiments {
         for row in &mut experiment.rows {
-            row.value = row.cell.published.as_ref().and_then(Value::as_f64);
+            row.value = row.published();
             if row.cell.metric == "fairness_variance"
                 && let (Some(value), Some(sources)) = (row.value, row.cell.text("sources"))
             {
