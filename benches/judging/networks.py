@@ -86,7 +86,7 @@ class Network:
     def queue_bytes(self):
         return max(6000, round(self.buffer * self.bdp))
 
-    def most_flows(self, most):
+    def max_flows(self, most):
         """So many that each sends a few hundred packets, and has room for some on its way."""
         by_time = self.rate * 1e6 / PACKET * self.seconds / 300
         by_buffer = (self.bdp + self.queue_bytes) / 1500 / 2
@@ -131,7 +131,7 @@ def little(network, draw):
     if draw.chance(0.3):
         network.loss = draw.log(1e-5, 0.01)
     if draw.chance(0.25):
-        network.own[0]["count"] = network.most_flows(draw.integer(2, 8))
+        network.own[0]["count"] = network.max_flows(draw.integer(2, 8))
 
 
 def plain(network, draw):
@@ -193,11 +193,11 @@ def trace(network, draw):
 def many(network, draw):
     if draw.chance(0.3):
         network.loss = draw.log(1e-5, 0.01)
-    network.own = [{"count": network.most_flows(draw.integer(2, 100)), "spread": f"{network.seconds / 20:.3g} s"}]
+    network.own = [{"count": network.max_flows(draw.integer(2, 100)), "spread": f"{network.seconds / 20:.3g} s"}]
 
 
 def staggered(network, draw):
-    count = network.most_flows(draw.integer(2, 8))
+    count = network.max_flows(draw.integer(2, 8))
     network.own = [{"count": count, "stagger": f"{network.seconds / 2 / count:.3g} s"}]
     network.about = "each starts later"
 

@@ -87,7 +87,7 @@ impl World {
             idle: Duration::from_secs(1200),
             keep_alive: Duration::from_secs(300),
             memory: EACH_MEMORY,
-            most_memory: EACH_MEMORY,
+            max_memory: EACH_MEMORY,
             ..SessionConfig::default()
         };
         let host = |number: usize, config: EndpointConfig| Host {

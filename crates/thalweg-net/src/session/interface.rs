@@ -132,7 +132,7 @@ pub struct SessionConfig {
     pub memory: u64,
     /// Maximum receive memory after autotuning, in bytes. It also depends on the endpoint's remaining memory
     /// ([`Limits::memory`](crate::endpoint::Limits::memory)) and on a scheme with an adjustable window.
-    pub most_memory: u64,
+    pub max_memory: u64,
     /// True if a client follows the server to another address when authentic packets arrive from there. By default it
     /// does not, as servers do not migrate (RFC 9000, section 9). A server always follows its clients, whose addresses
     /// may change at any time.
@@ -148,7 +148,7 @@ impl Default for SessionConfig {
             idle: Duration::from_secs(30),
             keep_alive: Duration::from_secs(10),
             memory: 16 << 20,
-            most_memory: 64 << 20,
+            max_memory: 64 << 20,
             follows: false,
             forgeries: INTEGRITY_LIMIT,
         }

@@ -276,7 +276,7 @@ impl Session {
 
     /// Returns the receive memory that the path needs, within the session's limit, in bytes.
     pub(crate) fn wants(&self) -> u64 {
-        if self.is_untrusted() { 0 } else { self.autotuning.wants().min(self.config.most_memory) }
+        if self.is_untrusted() { 0 } else { self.autotuning.wants().min(self.config.max_memory) }
     }
 
     /// Raises the receive memory, in bytes.

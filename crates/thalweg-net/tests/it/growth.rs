@@ -63,9 +63,9 @@ fn most_memory_until_ended(pair: &mut Pair) -> u64 {
 
 /// Returns the duration of 100 MB at 800 Mbit/s and 300 ms in seconds with this receive memory limit, and the final
 /// receive memory.
-fn far(most_memory: u64) -> (f64, u64) {
+fn far(max_memory: u64) -> (f64, u64) {
     let channel = Channel { delay: ROUND_TRIP / 2, ..Channel::default() };
-    let session = SessionConfig { most_memory, ..SessionConfig::default() };
+    let session = SessionConfig { max_memory, ..SessionConfig::default() };
     let mut server = server_config();
     server.session = session;
     let mut pair = Pair::with(1, channel, client_config(), server);

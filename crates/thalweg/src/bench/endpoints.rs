@@ -40,7 +40,7 @@ pub fn socket(
         listen,
         largest,
         session: match arguments.memory.map(|memory| memory.get().max(1 << 16)) {
-            Some(memory) => SessionConfig { memory, most_memory: memory, ..SessionConfig::default() },
+            Some(memory) => SessionConfig { memory, max_memory: memory, ..SessionConfig::default() },
             None => SessionConfig::default(),
         },
         ..EndpointConfig::client(identity.clone())

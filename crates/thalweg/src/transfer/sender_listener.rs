@@ -109,7 +109,7 @@ impl<'a> SenderListener<'a> {
         let all = client.limits.memory.max(memory.saturating_mul(4));
         let limits = endpoint::Limits { memory: all, ..client.limits };
         let first = client.session.memory.min(memory);
-        let session = SessionConfig { memory: first, most_memory: memory, ..client.session };
+        let session = SessionConfig { memory: first, max_memory: memory, ..client.session };
         let config = EndpointConfig { listen: Some(listen), limits, session, ..client };
         let socket = match arguments.listen {
             Listen::At(address) => bind(address, config, threads)?,
