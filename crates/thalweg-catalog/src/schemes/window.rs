@@ -8,15 +8,13 @@ use crate::path_hints::PathHints;
 use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
-use thalweg_proto::congestion::{
-    CeResponse, ConfigureController, ControllerConfig, LedbatPlusPlusConfig, SlowStartExit,
-};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
 use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig, ReceiverConfig, Recovery,
-    RttConfig, SenderConfig, Validation,
+    ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig,
+    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
 };
 
 /// The keys of every window scheme.

@@ -5,12 +5,10 @@ use crate::family::{Properties, ReceiveWindow};
 use crate::{Bound, Place, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{
-    Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
-};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FeedbackKind, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
-use thalweg_proto::window::{EndsConfig, Misbehaviour, PauseConfig, Recovery};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, Misbehaviour, PauseConfig, Recovery};
 
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
@@ -99,7 +97,7 @@ impl Properties for EndsConfig {
                 let made = dedicated.sender::<Length>(Arc::clone(&self.sender), None);
                 made.stats(Time::ZERO).common.window.unwrap_or(1.0)
             }
-            None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
+            None => self.controller.shared().map_or(1.0, |controller| controller.decision().window),
         }
     }
 

@@ -3,15 +3,14 @@
 use std::path::Path;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig,
-    SourceQuenchConfig, VegasConfig,
+    CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{

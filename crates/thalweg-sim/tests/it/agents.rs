@@ -3,9 +3,9 @@
 use crate::net::{direction, group, lossy, millis, pipe, run, window};
 use thalweg_catalog::{EndpointConfigs, Place};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{ControllerConfig, Decision, FixedConfig};
+use thalweg_proto::congestion::{Decision, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
 use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
