@@ -1,9 +1,9 @@
 //! The reference of the options of live schemes, generated from their descriptions.
 
-use crate::describe::{Key, Keys, Live, Place};
+use crate::describe::{Key, Keys, Kind, Live, Place};
 use crate::schemes::SCHEMES;
 use crate::schemes::window::{self, WINDOW_KEYS};
-use crate::value::{Kind, Range};
+use crate::value::Range;
 use core::fmt::Write as _;
 
 /// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.
@@ -125,7 +125,7 @@ fn range(key: &Key) -> String {
     let ranges: Vec<String> = [key.range, key.peer]
         .iter()
         .filter(|range| **range != Range::ANY)
-        .map(|range| range.in_words(&key.kind, &like))
+        .map(|range| key.kind.range_in_words(range, &like))
         .collect();
     ranges.last().map_or_else(String::new, |words| {
         words.trim_start_matches("must be ").trim_start_matches("must lie ").to_owned()

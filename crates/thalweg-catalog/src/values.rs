@@ -1,7 +1,7 @@
 //! Explicit values of keys, and configurations built from them.
 
-use crate::describe::{Key, Keys, PRESET, Place};
-use crate::value::{Kind, Value};
+use crate::describe::{Key, Keys, Kind, PRESET, Place};
+use crate::value::Value;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The values of a scheme or a discipline: the explicit ones, and the defaults of all others.
