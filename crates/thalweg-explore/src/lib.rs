@@ -39,6 +39,7 @@ mod alike;
 mod channel;
 mod controlled;
 mod digest;
+mod end;
 mod endless;
 mod scheme;
 mod schemes;
@@ -51,9 +52,9 @@ mod visited;
 mod window;
 
 pub use adaptive_ack::AdaptiveAck;
-pub use channel::End;
 pub use controlled::Controlled;
 pub use digest::Fnv;
+pub use end::End;
 pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;
 pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};

@@ -1,6 +1,7 @@
 //! The search through all states.
 
-use super::channel::{End, State, Step};
+use super::channel::{State, Step};
+use super::end::End;
 use super::trail::trail;
 use super::visited::Visited;
 use super::{Bounds, Scheme};
