@@ -35,6 +35,17 @@ struct FolderMetadata {
     modified: Modified,
 }
 
+/// First name of a file.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Enclosing folder.
+    pub folder: Arc<Folder>,
+    /// Name in that folder.
+    pub name: OsString,
+    /// Device and inode number of the file.
+    pub id: (u64, u64),
+}
+
 /// Target of one entry.
 #[derive(Debug)]
 pub struct Place {

@@ -2,8 +2,7 @@
 
 use super::claims::Claim;
 use super::existing::{self, Existing};
-use super::folder::{Place, obstructed};
-use super::links::First;
+use super::folder::{First, Place, obstructed};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;

@@ -3,8 +3,8 @@
 use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
-use super::folder::{Folder, Place, obstructed};
-use super::links::{self, First, HardLink};
+use super::folder::{First, Folder, Place, obstructed};
+use super::links::{self, HardLink, OnLink as _};
 use super::part::{self, Part};
 use super::pending::{AllPending, Pending};
 use super::{Destination, Target};
