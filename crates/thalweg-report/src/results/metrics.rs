@@ -1,9 +1,14 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
-use super::metric::{FlowView, Joined, Line, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices};
+use super::definition::{
+    self, FlowView, Joined, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices,
+};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::{FlowResult, GroupResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
+
+/// Definition of a metric.
+pub type Line = definition::Line<Metric>;
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
