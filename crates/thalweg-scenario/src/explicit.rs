@@ -1,11 +1,10 @@
 //! Explicit values of a scheme or discipline in a file, with their positions.
 
 use super::diagnostic::Report;
-use super::keys::{Interval, Threshold};
-use super::quantity::{Number, Packets, Probability, Segments, Share};
-use super::schema::{Definitions, TableDoc};
+use super::quantity::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
+use super::schema::{Definitions, Field, TableDoc, Takes};
 use super::source::Span;
-use super::table::{Decode, Field, wrong_kind};
+use super::table::{Decode, wrong_kind};
 use super::tree::{self, Table, Value};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,6 +149,24 @@ impl Given {
         };
         if !fault.help.is_empty() {
             draft.help(fault.help);
+        }
+    }
+}
+
+impl Field {
+    /// Creates a key from its description in the catalog.
+    pub fn described(key: &Key) -> Self {
+        let default = if key.default.is_empty() { None } else { key.kind.read(key.default).ok() };
+        // The default as written in the catalog: `1514 B`, not `1.514 kB`.
+        let text = |value: catalog::Value| {
+            if value.is_bare() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
+        };
+        Self {
+            key: key.short_name(),
+            about: key.about,
+            default: default.map(text),
+            required: key.required,
+            takes: Takes::Described { kind: key.kind, expected, schema },
         }
     }
 }

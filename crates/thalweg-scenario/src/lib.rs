@@ -8,6 +8,7 @@ mod diagnostic;
 mod expand;
 mod explain;
 mod explicit;
+mod file_schema;
 pub mod import;
 mod include;
 mod keys;
@@ -31,12 +32,12 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
+pub use file_schema::{schema, schema_with};
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
-pub use schema::{schema, schema_with};
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{

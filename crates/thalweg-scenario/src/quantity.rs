@@ -5,11 +5,12 @@ use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
 use super::tree::{Kind, Value};
-use super::unknown_unit::unknown_unit;
+use super::unknown_unit::{has_unknown_unit, unknown_unit};
+use super::writer::text;
 use serde_json::json;
 use std::str::FromStr;
 use std::sync::Arc;
-use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError};
+use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError, split_number};
 pub use thalweg_proto::units::{Packets, Segments, Share};
 
 /// Returns the text of a possible quantity: a string as it is, a bare number as its digits.
@@ -502,5 +503,97 @@ impl<T: Decode> Decode for Vec<At<T>> {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let items = T::schema(definitions);
         json!({ "type": "array", "items": items })
+    }
+}
+
+/// A sampling interval, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval(pub Option<Duration>);
+
+impl FieldOf<Interval> for Option<Duration> {
+    fn of(given: Option<&Interval>) -> Option<Self> {
+        given.map(|interval| interval.0)
+    }
+    fn toml(&self) -> Option<String> {
+        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
+    }
+}
+
+impl Decode for Interval {
+    fn expected() -> String {
+        "a time, such as \"100 ms\", or \"off\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            Kind::String(text) if text == "off" => Some(Self(None)),
+            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+                let interval = Duration::decode(value, report)?;
+                if interval.is_zero() {
+                    report
+                        .error("scenario.range", value.span, "this time must be above zero")
+                        .help("to disable it, write \"off\"");
+                    return None;
+                }
+                Some(Self(Some(interval)))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let time = Duration::schema(definitions);
+        json!({ "anyOf": [time, { "const": "off" }] })
+    }
+}
+
+/// A length of a queue: `5 pkt` or `7500 B`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// A number of packets of any size.
+    Packets(f64),
+    /// A size in bytes.
+    Bytes(Bytes),
+}
+
+impl Decode for Threshold {
+    fn expected() -> String {
+        "a length, such as \"5 pkt\" or \"7500 B\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let text = match &value.kind {
+            Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
+            _ => {
+                wrong_type::<Self>(value, report);
+                return None;
+            }
+        };
+        let (number, unit) = split_number(text);
+        if !number.is_empty() && unit.is_empty() {
+            report
+                .error("scenario.unit", value.span, format!("`{number}` has no unit"))
+                .label(format!("did you mean \"{number} pkt\"?"))
+                .help(format!("expected {}", Self::expected()));
+            return None;
+        }
+        if unit != "pkt" && !has_unknown_unit::<Bytes>(text) {
+            return Bytes::decode(value, report).map(Self::Bytes);
+        }
+        if unit != "pkt" {
+            let units = ["pkt", "B", "kB", "MB", "GB", "KiB", "MiB"];
+            unknown_unit(value, unit, &units, &units.join(", "), report);
+            return None;
+        }
+        let Packets(packets) = Packets::decode(value, report)?;
+        if packets.is_infinite() {
+            report.error("scenario.range", value.span, format!("expected {}", Self::expected()));
+            return None;
+        }
+        Some(Self::Packets(packets))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let size = Bytes::schema(definitions);
+        json!({ "anyOf": [{ "type": "string", "pattern": "^\\s*[0-9.]+\\s*pkt\\s*$" }, size] })
     }
 }

@@ -2,6 +2,13 @@
 
 use super::diagnostic::Report;
 use super::tree::{Kind, Value};
+use core::str::FromStr;
+use thalweg_proto::units::UnitError;
+
+/// Returns true if only an unknown unit prevents `text` from parsing as a `T`.
+pub(super) fn has_unknown_unit<T: FromStr<Err = UnitError>>(text: &str) -> bool {
+    matches!(text.parse::<T>(), Err(UnitError::UnknownUnit { .. }))
+}
 
 /// Reports an unknown unit and suggests the intended one; `known` are the valid units, `all` describes them.
 pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {

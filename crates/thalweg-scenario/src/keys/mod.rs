@@ -27,7 +27,7 @@ pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use pattern::{Nodes, Pattern};
-pub use queue::{Capacity, Queue, Threshold};
+pub use queue::{Capacity, Queue};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
@@ -36,13 +36,11 @@ pub use workload::{
     Workload, WorkloadTable,
 };
 
-use super::bound::FieldOf;
 use super::diagnostic::Report;
-use super::quantity::{Name, name_fault};
+use super::quantity::{Interval, Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
 use super::tree::{Kind, Value};
-use super::writer::text;
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
@@ -138,48 +136,6 @@ table! {
         points: u32 = "points" or "4000" => points;
         /// Records every change instead of sampling at intervals, within the same limit.
         every_event: bool = "every-event" or "false" => every_event;
-    }
-}
-
-/// A sampling interval, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval(pub Option<Duration>);
-
-impl FieldOf<Interval> for Option<Duration> {
-    fn of(given: Option<&Interval>) -> Option<Self> {
-        given.map(|interval| interval.0)
-    }
-    fn toml(&self) -> Option<String> {
-        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
-    }
-}
-
-impl Decode for Interval {
-    fn expected() -> String {
-        "a time, such as \"100 ms\", or \"off\"".to_owned()
-    }
-    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        match &value.kind {
-            Kind::String(text) if text == "off" => Some(Self(None)),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
-                let interval = Duration::decode(value, report)?;
-                if interval.is_zero() {
-                    report
-                        .error("scenario.range", value.span, "this time must be above zero")
-                        .help("to disable it, write \"off\"");
-                    return None;
-                }
-                Some(Self(Some(interval)))
-            }
-            _ => {
-                wrong_type::<Self>(value, report);
-                None
-            }
-        }
-    }
-    fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        let time = Duration::schema(definitions);
-        json!({ "anyOf": [time, { "const": "off" }] })
     }
 }
 

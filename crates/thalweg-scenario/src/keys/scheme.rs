@@ -3,8 +3,8 @@
 use super::super::diagnostic::Report;
 use super::super::explicit::Given;
 use super::super::quantity::{Name, scheme_name_fault};
-use super::super::schema::{Definitions, TableDoc};
-use super::super::table::{At, Decode, Field, as_table, decode_tag, wrong_type};
+use super::super::schema::{Definitions, Field, TableDoc};
+use super::super::table::{At, Decode, as_table, decode_tag, wrong_type};
 use super::super::tree::{Kind, Value};
 use serde_json::json;
 use std::sync::Arc;

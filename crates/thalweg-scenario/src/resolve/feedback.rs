@@ -6,7 +6,8 @@ use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, 
 use super::super::path::{Paths, direction, packet_sizes, service_time};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{LinkLocation, small};
+use super::link_location::LinkLocation;
+use super::small;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;

@@ -8,7 +8,8 @@ use super::super::keys::{
 use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{LinkLocation, Pending};
+use super::line::Pending;
+use super::link_location::LinkLocation;
 use super::load::PendingLoad;
 use super::pattern::MAX_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
