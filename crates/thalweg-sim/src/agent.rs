@@ -361,7 +361,7 @@ impl Episode {
 
     /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<&SpecError> {
-        self.run.error.as_deref()
+        self.run.ending.error()
     }
 
     /// Ends the run and returns its results.

@@ -3,25 +3,28 @@
 use crate::error::SpecError;
 use crate::event::{Kind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
-use crate::measure::{Histogram, Recorder};
+use crate::measure::Histogram;
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
 use crate::parts::connection_ids::{Numbers, opens};
+use crate::parts::ending::Ending;
 use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageRoutes;
 use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
-use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::gate::{Gates, NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
+use crate::parts::lookahead::Lookahead;
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::rounds::Rounds;
-use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
+use crate::parts::segments::SegmentRecords;
+use crate::parts::series::{MAX_WATCHED_LINKS, SeriesRecorders};
+use crate::parts::tally::Tally;
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
 use crate::parts::transmitter::{PortState, Speed, Transmitter};
 use crate::parts::workload::Workload;
-use crate::result::Conservation;
 use crate::route::Routes;
 use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
@@ -29,7 +32,7 @@ use crate::spec::{
 };
 use crate::table::RouteTable;
 use crate::tracing::Tracing;
-use crate::wheel::{LANES, Wheel};
+use crate::wheel::Wheel;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -399,8 +402,7 @@ impl<'a> Builder<'a> {
         connections.resize(numbers.fixed() as usize, Connection::UNOPENED);
         let mut simulation = EventLoop {
             now: Time::ZERO,
-            finished: false,
-            error: None,
+            ending: Ending::default(),
             seed: spec.seed,
             warmup,
             wheel: self.wheel,
@@ -411,20 +413,13 @@ impl<'a> Builder<'a> {
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,
-            gates: self.gates,
-            link_gates,
+            gates: Gates::new(self.gates, link_gates),
             transports: self.transports,
-            segment_times: BTreeMap::new(),
-            measure: spec.measure.clone(),
-            recorders: Vec::new(),
+            segments: SegmentRecords::default(),
+            series: SeriesRecorders::new(spec.measure.clone()),
             transfers: TransferList::default(),
-            watched_flows: Vec::new(),
-            watched_links: Vec::new(),
-            counting: warmup.is_zero(),
-            events: 0,
-            expected: [[NONE; 2]; LANES],
-            fingerprint: 0,
-            conservation: Conservation::default(),
+            tally: Tally::new(warmup.is_zero()),
+            lookahead: Lookahead::default(),
             boundary: None,
             outside: None,
             tracing,
@@ -438,13 +433,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
     /// the first links.
     fn watch(&mut self, core: usize) {
-        let Some(interval) = self.measure.interval else { return };
-        let bound = self.measure.points;
+        let Some(interval) = self.series.interval() else { return };
         let mut chosen = Vec::new();
         let max = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
         'rounds: for i in 0..max {
             for group in self.groups.iter().filter(|group| i < group.flows) {
-                if chosen.len() >= self.measure.flows as usize {
+                if chosen.len() >= self.series.vacant() {
                     break 'rounds;
                 }
                 chosen.push(group.first_flow + i);
@@ -452,13 +446,11 @@ impl<T: Tracing> EventLoop<T> {
         }
         chosen.sort_unstable();
         for flow in chosen {
-            self.watched_flows.push(WatchedFlow::new(flow, self.recorders.len()));
-            self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, flow, bound)));
+            self.series.watch_flow(flow);
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
-            self.watched_links.push(WatchedLink { link, recorders: self.recorders.len(), bytes: 0 });
-            self.network.transmitters[link as usize].watched = self.measure.every_event;
-            self.recorders.extend(LINK_SERIES.map(|quantity| Recorder::new(quantity, link, bound)));
+            self.series.watch_link(link);
+            self.network.transmitters[link as usize].watched = self.series.every_event();
         }
         self.wheel.push(Time::ZERO + interval, Kind::Sample.key(0));
     }

@@ -21,7 +21,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the time of the next event; `None` after the end of the run.
     pub(crate) fn next(&self) -> Option<Time> {
-        if self.finished { None } else { self.wheel.next() }
+        if self.ending.is_over() { None } else { self.wheel.next() }
     }
 
     /// Starts the propagation of a packet. Returns true if it does not arrive here in order: another partition owns the
@@ -160,7 +160,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
-        let is_listed = is_transfer && self.counting;
+        let is_listed = is_transfer && self.tally.is_counting();
         if let Some(boundary) = &mut self.boundary {
             let moment = boundary.moment(self.now, self.wheel.origin());
             boundary.ended.push(Ended { connection, moment, is_listed });

@@ -219,7 +219,7 @@ impl<T: Tracing> EventLoop<T> {
             Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
         let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
-        self.conservation.sent += 1;
+        self.tally.add_sent();
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

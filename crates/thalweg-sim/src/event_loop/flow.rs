@@ -72,7 +72,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Polls a flow's sender after an external change of its window.
     pub(crate) fn prompt(&mut self, flow: u32) {
         let Some(state) = self.flows.get(flow as usize) else { return };
-        if state.main != NO_CONNECTION && !self.finished {
+        if state.main != NO_CONNECTION && !self.ending.is_over() {
             self.drain(state.main * 2);
         }
     }
@@ -189,7 +189,7 @@ impl<T: Tracing> EventLoop<T> {
                 self.expect(id, self.endpoints[id as usize ^ 1].serial);
             }
         }
-        self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
+        self.endpoints[number as usize * 2].watched = role == Role::Main && self.series.has_changes_of(flow);
         if gate != NO_GATE && self.has_source(flow) {
             self.endpoints[number as usize * 2].gate = gate;
             self.join_gate(number);
@@ -389,9 +389,7 @@ impl<T: Tracing> EventLoop<T> {
     fn end_for(&mut self, number: u32, violation: ContractViolation) {
         let flow = &self.flows[self.connections[number as usize].flow as usize];
         let of = self.groups[flow.group as usize].name.clone();
-        self.error
-            .get_or_insert_with(|| Box::new(SpecError::ContractViolation { of, at: self.now, violation }));
-        self.finished = true;
+        self.ending.fail(|| SpecError::ContractViolation { of, at: self.now, violation });
     }
 
     /// Handles a sender that gave up: one of many transfers stays unfinished, any other flow ends.

@@ -173,8 +173,7 @@ impl<T: Tracing> EventLoop<T> {
             Some((name, from, to)) => format!("{name}: {from} -> {to}"),
             None => "access".to_owned(),
         };
-        self.error.get_or_insert_with(|| Box::new(SpecError::Discipline { of, at: self.now, violation }));
-        self.finished = true;
+        self.ending.fail(|| SpecError::Discipline { of, at: self.now, violation });
     }
 
     /// Discards the packets just dropped by a queue.
@@ -188,7 +187,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
-            self.record_link_change(link);
+            self.series.record_link(link, self.now, &self.network);
         }
     }
 
@@ -430,7 +429,7 @@ impl<T: Tracing> EventLoop<T> {
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = outcome.duplicated.then(|| {
-            self.conservation.duplicated += 1;
+            self.tally.add_duplicated();
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {

@@ -54,7 +54,7 @@ impl<T: Tracing> EventLoop<T> {
                 }
             }
         }
-        if self.is_watched(flow) {
+        if self.series.has_changes_of(flow) {
             self.record_flow_change(flow);
         }
     }
