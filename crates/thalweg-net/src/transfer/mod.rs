@@ -44,6 +44,7 @@ mod progress;
 mod quota;
 mod receive;
 mod send;
+mod throttle;
 pub mod tree;
 mod walk;
 mod wire;
@@ -56,6 +57,7 @@ pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
+pub use throttle::{Pace, Throttle};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};
 

@@ -1,17 +1,12 @@
 //! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
-use super::admitted_sender::AdmittedSender;
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
-use super::duplicate_sender::{DuplicateSender, Turn};
 use super::early_failure::Stopped;
 use super::failure_log::FailureLog;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
-use super::quotas::{Quotas, Total};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
-use super::transfer_slots::{REMOVED, TransferSlots};
-use super::{ENDED, await_close, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
 use crate::values::is_pairing_code;
@@ -22,6 +17,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
+use thalweg_net::admission::{
+    AdmittedSender, DuplicateSender, ENDED, Quotas, REMOVED, TotalQuota, TransferSlots, Turn, await_close,
+    close,
+};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::{Closed, code};
@@ -129,7 +128,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
             }
             return Ok(end);
         }
-        if let Some(why) = listener.close_reason.filter(|_| open.is_none()) {
+        if let Some(why) = listener.close_reason().filter(|_| open.is_none()) {
             return Err(Error::Failed(format!("{why}; nothing was received")).into());
         }
         if listener.is_stopped() {
@@ -173,7 +172,8 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
     let mut quotas = Quotas::default();
     let mut total = total_quota(arguments)?;
-    let mut slots = TransferSlots::new(arguments);
+    let mut slots =
+        TransferSlots::new(usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX), arguments.idle);
     let mut failure_lines = FailureLog::new(Instant::now());
     loop {
         if let Some(sender) = listener.next()? {
@@ -247,11 +247,11 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
 }
 
 /// Returns the quota shared by all senders, if configured.
-fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
+fn total_quota(arguments: &ServeArguments) -> Result<Option<TotalQuota>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
     let open_error = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-    Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(open_error)
+    TotalQuota::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(open_error)
 }
 
 /// Returns a sender's folder with its quota.
@@ -259,7 +259,7 @@ fn sender_folder(
     folder: &Path,
     limits: Limits,
     quotas: &mut Quotas,
-    total: Option<&mut Total>,
+    total: Option<&mut TotalQuota>,
     destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
     match fs::symlink_metadata(folder) {
