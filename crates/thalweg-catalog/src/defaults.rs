@@ -145,7 +145,7 @@ impl Reason {
 }
 
 /// The schemes that predate selective acknowledgement.
-const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed", "vanilla"];
+const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
 
 /// The reasons for all defaults that differ from the default of most schemes.
 const REASONS: &[Reason] = &[

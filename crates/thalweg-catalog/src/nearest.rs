@@ -49,6 +49,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
     ("min_share", &["least_share"]),
+    ("fixed", &["vanilla"]),
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
     ("hash", &["lot"]),

@@ -411,7 +411,6 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("tri-s", 1.0, Recovery::GoBackN),
         ("source-quench", 32.0, Recovery::GoBackN),
         ("bbn", 1024.0, Recovery::GoBackN),
-        ("vanilla", 32.0, Recovery::GoBackN),
     ] {
         let loaded = read(&format!(
             "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
