@@ -225,7 +225,7 @@ pub struct GroupSpec {
     pub spread: Duration,
     /// Stagger: flow number i (from 0) starts i times this later.
     pub stagger: Duration,
-    /// Time at which the applications stop writing.
+    /// Stop time of the applications.
     pub stop: Option<Time>,
     /// Delay of an out-of-band control channel: acknowledgements and other control PDUs bypass the network and arrive
     /// after this delay, without loss.

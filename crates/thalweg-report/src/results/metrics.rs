@@ -45,7 +45,7 @@ metrics! {
     Start = Line::new("start_s", Unit::Time).shown("Start", "", PAGE).of_flow(|of| at(of.flow.start));
     /// Delivery time of the last byte of a finite flow; over the whole run.
     Finished = Line::new("finished_s", Unit::Time).shown("End", "", PAGE).of_flow(|of| of.flow.finished.and_then(at));
-    /// Time at which the sender aborted, if it did; over the whole run.
+    /// Abort time of the sender, if it aborted; over the whole run.
     Failed = Line::new("failed_s", Unit::Time).of_flow(|of| of.flow.failed.and_then(at));
     /// Measured time: from the end of the warm-up or the flow's start to its finish or the end of the run.
     Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));

@@ -32,7 +32,7 @@ pub(crate) struct Packet {
     pub size: u32,
     /// Serial number among the packets of its endpoint.
     pub serial: u32,
-    /// Time at which its endpoint sent it.
+    /// Time of its transmission by the endpoint.
     pub sent_at: Time,
     /// Number of uses of its connection slot.
     pub incarnation: u16,

@@ -45,8 +45,7 @@ impl Pacer {
         self.last_sent = now;
     }
 
-    /// Returns the time at which a segment of `length` bytes may leave, if that is in the future; otherwise counts its
-    /// departure. `segment` is the length of a full segment, in bytes.
+    /// Returns the departure time of a segment of `length` bytes, if it is in the future; otherwise counts the departure. `segment` is the length of a full segment, in bytes.
     #[inline(always)]
     pub fn departure(&mut self, now: Time, decision: &Decision, length: u32, segment: u32) -> Option<Time> {
         let rate = decision.pacing_rate.filter(|_| !self.take_unpaced())?;

@@ -47,7 +47,7 @@ enum Rule {
 /// State of RFC 2861, section 3.
 #[derive(Clone, Copy, Debug)]
 struct Decay {
-    /// Time at which the window was last full or reduced (`T_prev`).
+    /// Last time of a full or reduced window (`T_prev`).
     since: Time,
     /// Maximum flight since then, in segments (`W_used`).
     used: u32,
