@@ -251,9 +251,9 @@ impl Key {
     /// # Errors
     ///
     /// The range, phrased to follow the key's name.
-    pub fn check(&self, value: &Value, place: Place) -> Result<(), String> {
+    pub fn check(&self, value: &Value, place: Environment) -> Result<(), String> {
         let Some(measure) = value.measure() else { return Ok(()) };
-        let ranges = [Some(&self.range), Some(&self.peer).filter(|_| place == Place::Live)];
+        let ranges = [Some(&self.range), Some(&self.peer).filter(|_| place == Environment::Live)];
         match ranges.into_iter().flatten().find(|range| !range.contains(measure)) {
             Some(range) => Err(self.kind.range_in_words(range, value)),
             None => Ok(()),
@@ -263,7 +263,7 @@ impl Key {
 
 /// The target of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Environment {
     /// A simulation.
     Simulated,
     /// A real path.
@@ -365,12 +365,12 @@ impl Keys {
     }
 
     /// Returns the default of a key; `None` if it is derived from something else, or if there is none.
-    pub fn default_of(&self, key: &'static Key, place: Place) -> Option<Value> {
+    pub fn default_of(&self, key: &'static Key, place: Environment) -> Option<Value> {
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         let text = match (place, key.live) {
-            (Place::Live, Live::Default { value, .. }) => own.unwrap_or(value),
-            (Place::Live, Live::Path(_) | Live::Only(_)) => "",
-            (Place::Simulated, Live::Only(_)) => "",
+            (Environment::Live, Live::Default { value, .. }) => own.unwrap_or(value),
+            (Environment::Live, Live::Path(_) | Live::Only(_)) => "",
+            (Environment::Simulated, Live::Only(_)) => "",
             _ => own.unwrap_or(key.default),
         };
         if text.is_empty() { None } else { key.kind.read(text).ok() }

@@ -32,7 +32,7 @@ mod value;
 mod values;
 
 pub use defaults::{Compared, DefaultDifference, default_differences, defaults_reference};
-pub use describe::{ConfigError, Key, Keys, Kind, Live, Place, Preset, Table};
+pub use describe::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;

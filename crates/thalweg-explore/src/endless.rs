@@ -10,7 +10,7 @@
 
 use super::digest::Fnv;
 use super::visited::Visited;
-use super::{Counterexample, Outcome};
+use super::{Counterexample, SearchOutcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -300,7 +300,7 @@ pub fn search_endless(
     endless: &Endless,
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Outcome, RateError> {
+) -> Result<SearchOutcome, RateError> {
     let mut search = Search { visited: Visited::default(), recovering: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;
     if let Some(livelock) = search.add(first, None) {
@@ -393,7 +393,7 @@ impl Search {
         endless: &Endless,
         complete: bool,
         livelock: Option<Livelock>,
-    ) -> Result<Outcome, RateError> {
+    ) -> Result<SearchOutcome, RateError> {
         let counterexample = match livelock {
             Some(Livelock { state, cycle }) => Some(Counterexample {
                 what: "the stream does not recover, although losses have ended".to_owned(),
@@ -401,7 +401,7 @@ impl Search {
             }),
             None => None,
         };
-        Ok(Outcome {
+        Ok(SearchOutcome {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),

@@ -58,7 +58,7 @@ pub use end::End;
 pub use endless::{Endless, search_endless};
 pub use scheme::Scheme;
 pub use schemes::{SCHEMES, acknowledgement, bounds, explore, has_flow_control};
-pub use search::{Counterexample, Outcome, search};
+pub use search::{Counterexample, SearchOutcome, search};
 pub use sscop::Sscop;
 pub use sstp::Sstp;
 pub use tag::Tag;

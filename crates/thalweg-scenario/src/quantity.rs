@@ -4,7 +4,7 @@ use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
-use super::tree::{Kind, Value};
+use super::tree::{Value, ValueKind};
 use super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::writer::text;
 use serde_json::json;
@@ -14,9 +14,9 @@ use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError, split_number}
 pub use thalweg_proto::units::{Packets, Segments, Share};
 
 /// Returns the text of a possible quantity: a string as it is, a bare number as its digits.
-fn quantity_text(kind: &Kind) -> Option<&str> {
+fn quantity_text(kind: &ValueKind) -> Option<&str> {
     match kind {
-        Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => Some(text),
+        ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => Some(text),
         _ => None,
     }
 }
@@ -30,7 +30,8 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
         wrong_type::<T>(value, report);
         return None;
     };
-    let is_plain = !matches!(value.kind, Kind::String(_)) && report.registry().accepts_unitless_numbers();
+    let is_plain =
+        !matches!(value.kind, ValueKind::String(_)) && report.registry().accepts_unitless_numbers();
     let parsed = match T::PLAIN.filter(|_| is_plain) {
         Some(unit) => plain(text, unit),
         None => text.parse(),
@@ -202,9 +203,9 @@ pub struct Probability(pub f64);
 /// Decodes a number from 0 to 1 or a percentage; `what` names it in messages.
 fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
     let (parsed, bare) = match &value.kind {
-        Kind::Integer(text) | Kind::Float(text) => (Some(text.parse::<units::Share>()), true),
+        ValueKind::Integer(text) | ValueKind::Float(text) => (Some(text.parse::<units::Share>()), true),
         // Other strings are not numbers in TOML.
-        Kind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
+        ValueKind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
         _ => (None, false),
     };
     let p = match (parsed, &value.kind) {
@@ -218,7 +219,7 @@ fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Opt
             }
             return None;
         }
-        (_, Kind::String(text)) => {
+        (_, ValueKind::String(text)) => {
             let message = format!("expected {}, found \"{text}\"", T::expected());
             let found = report.error("scenario.type", value.span, message);
             if let Some(p) = text.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)) {
@@ -279,7 +280,7 @@ impl Decode for Number {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let parsed = match &value.kind {
-            Kind::Integer(text) | Kind::Float(text) => text.replace('_', "").parse::<f64>().ok(),
+            ValueKind::Integer(text) | ValueKind::Float(text) => text.replace('_', "").parse::<f64>().ok(),
             _ => None,
         };
         match parsed.filter(|number| number.is_finite()) {
@@ -308,7 +309,7 @@ plain! {
 
 /// Decodes a whole number from 0 to `most`.
 fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, most: &T, report: &mut Report) -> Option<T> {
-    let Kind::Integer(text) = &value.kind else {
+    let ValueKind::Integer(text) = &value.kind else {
         wrong_type::<T>(value, report);
         return None;
     };
@@ -349,7 +350,7 @@ impl Decode for bool {
         "true or false".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Boolean(value) = value.kind else {
+        let ValueKind::Boolean(value) = value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -365,7 +366,7 @@ impl Decode for String {
         "text".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::String(text) = &value.kind else {
+        let ValueKind::String(text) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -455,7 +456,7 @@ pub const MAX_LIST_LENGTH: usize = 1 << 20;
 
 /// Returns the name in a table header written as `[name]`.
 fn single_header(value: &Value, report: &Report) -> Option<String> {
-    let Kind::Table(_) = value.kind else { return None };
+    let ValueKind::Table(_) = value.kind else { return None };
     let text = report.source(value.span.source).text();
     let header = text.get(value.span.start as usize..)?.strip_prefix('[')?;
     let (name, _) = header.split_once(']')?;
@@ -478,7 +479,7 @@ impl<T: Decode> Decode for Vec<At<T>> {
         format!("a list, each element {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Array(items) = &value.kind else {
+        let ValueKind::Array(items) = &value.kind else {
             match single_header(value, report) {
                 Some(name) => {
                     let message =
@@ -525,8 +526,8 @@ impl Decode for Interval {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text == "off" => Some(Self(None)),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(text) if text == "off" => Some(Self(None)),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 let interval = Duration::decode(value, report)?;
                 if interval.is_zero() {
                     report
@@ -563,7 +564,7 @@ impl Decode for Threshold {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let text = match &value.kind {
-            Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
+            ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => text.trim(),
             _ => {
                 wrong_type::<Self>(value, report);
                 return None;

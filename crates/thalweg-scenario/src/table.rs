@@ -7,7 +7,7 @@
 use super::diagnostic::Report;
 use super::schema::{Definitions, Field, TableDoc, Takes, document};
 use super::source::Span;
-use super::tree::{Key, Kind, Table, Value};
+use super::tree::{Key, Table, Value, ValueKind};
 use std::ops::Deref;
 
 /// A decoded value with its source position.
@@ -163,7 +163,7 @@ pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
 /// Returns the table of a value; reports an error if it is not a table.
 pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<&'v Table> {
     match &value.kind {
-        Kind::Table(table) => Some(table),
+        ValueKind::Table(table) => Some(table),
         _ => {
             wrong_type::<T>(value, report);
             None
@@ -505,7 +505,7 @@ pub fn decode_tag<'v>(
             .names("", kinds.iter().copied());
         return None;
     };
-    let Kind::String(kind) = &value.kind else {
+    let ValueKind::String(kind) = &value.kind else {
         let message = format!("expected a name, found {}", value.kind.name());
         report.error("scenario.type", value.span, message).names("", kinds.iter().copied());
         return None;

@@ -1,7 +1,7 @@
 //! Diagnostics of unknown units.
 
 use super::diagnostic::Report;
-use super::tree::{Kind, Value};
+use super::tree::{Value, ValueKind};
 use core::str::FromStr;
 use thalweg_proto::units::UnitError;
 
@@ -28,7 +28,7 @@ pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str,
 /// Returns the text with a decimal point in place of a decimal comma, if parsing of the number stopped at one.
 fn with_decimal_point(value: &Value, rest: &str) -> Option<String> {
     let digits = rest.strip_prefix(',')?;
-    let Kind::String(text) = &value.kind else { return None };
+    let ValueKind::String(text) = &value.kind else { return None };
     digits.starts_with(|first: char| first.is_ascii_digit()).then(|| text.replacen(',', ".", 1))
 }
 

@@ -1,7 +1,7 @@
 //! Builds a simulation from a specification.
 
 use crate::error::SpecError;
-use crate::event::{Kind, MAX_ENTITIES};
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::Histogram;
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
@@ -144,7 +144,7 @@ impl<'a> Builder<'a> {
                 let transmitter = builder.add_transmitter(number)?;
                 let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
                 if let Some(interval) = interval {
-                    builder.wheel.push(Time::ZERO + interval, Kind::Router.key(transmitter));
+                    builder.wheel.push(Time::ZERO + interval, EventKind::Router.key(transmitter));
                 }
             }
         }
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
             if index >= MAX_ENTITIES {
                 return Err(SpecError::TooMany { what: "scheduled changes", most: MAX_ENTITIES.into() });
             }
-            self.wheel.push(change.at, Kind::Change.key(index));
+            self.wheel.push(change.at, EventKind::Change.key(index));
             self.network.changes.push((number, change.clone()));
         }
         Ok(number)
@@ -344,7 +344,7 @@ impl<'a> Builder<'a> {
             let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
             if let Some(at) = reader.as_ref().and_then(Reader::armed) {
-                self.wheel.push(at, Kind::Application.key(number | READS));
+                self.wheel.push(at, EventKind::Application.key(number | READS));
             }
             self.flows.push(Flow {
                 workload,
@@ -353,9 +353,9 @@ impl<'a> Builder<'a> {
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
                 ..Flow::idle(index, links, hosts, start)
             });
-            self.wheel.push(start, Kind::Start.key(number));
+            self.wheel.push(start, EventKind::Start.key(number));
             if let Some(stop) = group.stop {
-                self.wheel.push(stop.max(start), Kind::Stop.key(number));
+                self.wheel.push(stop.max(start), EventKind::Stop.key(number));
             }
         }
         Ok(())
@@ -383,12 +383,12 @@ impl<'a> Builder<'a> {
         self.add_message_routes();
         let end = Time::ZERO + spec.duration;
         let warmup = spec.warmup.min(spec.duration);
-        self.wheel.push(end, Kind::End.key(0));
+        self.wheel.push(end, EventKind::End.key(0));
         if !warmup.is_zero() {
-            self.wheel.push(Time::ZERO + warmup, Kind::Warm.key(0));
+            self.wheel.push(Time::ZERO + warmup, EventKind::Warm.key(0));
         }
         for (epoch, &at) in (0..).zip(&self.table.changes) {
-            self.wheel.push(at, Kind::Reroute.key(epoch));
+            self.wheel.push(at, EventKind::Reroute.key(epoch));
         }
         let tails = spec.links.iter().flat_map(|link| [link.a, link.b]);
         let link_gates = match self.gates.is_empty() {
@@ -452,7 +452,7 @@ impl<T: Tracing> EventLoop<T> {
             self.series.watch_link(link);
             self.network.transmitters[link as usize].watched = self.series.every_event();
         }
-        self.wheel.push(Time::ZERO + interval, Kind::Sample.key(0));
+        self.wheel.push(Time::ZERO + interval, EventKind::Sample.key(0));
     }
 }
 

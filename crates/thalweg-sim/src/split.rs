@@ -3,7 +3,7 @@
 //! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
-use crate::event::{Kind, MAX_ENTITIES};
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::partition::Cut;
 use crate::parts::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
@@ -209,7 +209,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     // Events at time zero are handled in the order of their insertion.
     starts.sort_by_key(|&flow| {
         let start = whole.flows[flow as usize].start;
-        let place = whole.wheel.place_at(start, Kind::Start.key(flow));
+        let place = whole.wheel.place_at(start, EventKind::Start.key(flow));
         (start, (start > Time::ZERO).then_some(place), flow)
     });
     let mut numbers = vec![NO_CONNECTION; whole.flows.len()];
@@ -240,18 +240,18 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
         place += 1;
         parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
         let entity = key & (MAX_ENTITIES - 1);
-        let part = match Kind::of(key) {
-            Kind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
-            Kind::Start => {
+        let part = match EventKind::of(key) {
+            EventKind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
+            EventKind::Start => {
                 let [source, sink] = [&owners.sources, &owners.sinks].map(|of| of[entity as usize]);
                 if sink != source {
                     parts[usize::from(sink)].wheel.push(time, key);
                 }
                 source
             }
-            Kind::Router => owners.links[entity as usize],
-            Kind::Stop => owners.sources[entity as usize],
-            Kind::Application => owners.sources[(entity & !READS) as usize],
+            EventKind::Router => owners.links[entity as usize],
+            EventKind::Stop => owners.sources[entity as usize],
+            EventKind::Application => owners.sources[(entity & !READS) as usize],
             _ => {
                 // Samples, the end of the warm-up and the end of the run exist in every partition; nothing else is due
                 // before the start.

@@ -6,7 +6,7 @@ use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Value, Values, bind};
+use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sscop::rate::RateConfig;
@@ -177,7 +177,7 @@ pub(super) fn ends(
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,
 ) -> EndpointConfigs {
     let defaults = Config::default();
-    let is_live = values.place() == Place::Live;
+    let is_live = values.place() == Environment::Live;
     let segment: u32 =
         if is_live { super::local_segment(values, path, OVERHEAD) } else { values.need("segment") };
     let window: u32 = values.take("window").unwrap_or(defaults.window);

@@ -2,7 +2,7 @@
 
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Properties, ReceiveWindow};
-use crate::{Bound, Place, Value, Values};
+use crate::{Bound, Environment, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FeedbackKind, FixedConfig};
@@ -45,10 +45,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     set_switch("timestamps", sender.timestamps, false, values);
     values.give("max-retransmissions", &sender.max_retransmissions);
     if sender.recovery == Recovery::Sack {
-        set_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
+        set_switch("rack", sender.rack.is_some(), values.place() == Environment::Live, values);
     }
     if let Some(rack) = &sender.rack {
-        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Place::Live, values);
+        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Environment::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }
@@ -156,7 +156,7 @@ mod tests {
     fn written_endpoint_configs_read_back_unchanged() {
         let mut written = 0;
         for scheme in SCHEMES.iter().filter(|scheme| scheme.keys.find("rack").is_some()) {
-            for place in [Place::Simulated, Place::Live] {
+            for place in [Environment::Simulated, Environment::Live] {
                 let read = |text: &str| Registry::default().read_scheme(text, place);
                 let hints = PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() };
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {

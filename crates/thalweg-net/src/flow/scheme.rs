@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
-    EndpointConfigs, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
+    EndpointConfigs, Environment, PathHints, Registry, SCHEMES, SchemeDescription, TextError, Value, Values,
+    text,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
@@ -101,7 +102,8 @@ impl Scheme {
     ///
     /// Returns the reason why the text is invalid.
     pub fn read(text: &str, registry: &Registry) -> Result<Self, SchemeError> {
-        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let (description, values) =
+            registry.read_scheme(text, Environment::Live).map_err(SchemeError::Text)?;
         let scheme = Self { description, values };
         // The settled scheme has more options and a longer encoding.
         let path = PathHints { rate: Some(Rate::MAX), ..PathHints::default() };
@@ -132,7 +134,8 @@ impl Scheme {
     pub fn decode(bytes: &[u8], registry: &Registry) -> Result<Self, SchemeError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_ENCODING);
         let text = text.ok_or(SchemeError::Encoding)?;
-        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let (description, values) =
+            registry.read_scheme(text, Environment::Live).map_err(SchemeError::Text)?;
         Ok(Self { description, values })
     }
 
@@ -203,7 +206,7 @@ impl Scheme {
         let settled = self.clone().settled(path);
         ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.
-            let defaults = Self { values: self.description.values(Place::Live), ..self.clone() };
+            let defaults = Self { values: self.description.values(Environment::Live), ..self.clone() };
             ends(&defaults.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }

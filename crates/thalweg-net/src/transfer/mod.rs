@@ -63,7 +63,7 @@ pub use wire::{Frame, WireError};
 
 /// Outcome of a transfer.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct TransferOutcome {
     /// Report of transferred, skipped and failed files.
     pub report: Report,
     /// Success if the transfer completed, else the error that ended it. Failed files are in the report.

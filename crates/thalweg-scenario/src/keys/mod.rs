@@ -40,7 +40,7 @@ use super::diagnostic::Report;
 use super::quantity::{Interval, Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
-use super::tree::{Kind, Value};
+use super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
@@ -148,7 +148,7 @@ impl<T: Decode> Decode for Named<T> {
         format!("tables by name, each {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Table(table) = &value.kind else {
+        let ValueKind::Table(table) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };

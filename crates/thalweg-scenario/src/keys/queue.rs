@@ -6,7 +6,7 @@ use super::super::explicit::Given;
 use super::super::quantity::Packets;
 use super::super::schema::{Definitions, Field, TableDoc};
 use super::super::table::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::feedback::FeedbackChoice;
 use serde_json::json;
@@ -36,8 +36,8 @@ impl Decode for Capacity {
 
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let (text, bare) = match &value.kind {
-            Kind::String(text) => (text.trim(), false),
-            Kind::Integer(text) | Kind::Float(text) => (text.as_str(), true),
+            ValueKind::String(text) => (text.trim(), false),
+            ValueKind::Integer(text) | ValueKind::Float(text) => (text.as_str(), true),
             _ => {
                 wrong_type::<Self>(value, report);
                 return None;
@@ -200,8 +200,10 @@ impl Decode for Queue {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => QueueTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
-            Kind::String(text) if discipline_meant(text, report.registry()).is_some() => {
+            ValueKind::Table(_) => {
+                QueueTable::decode(value, report).map(|table| Self::Table(Box::new(table)))
+            }
+            ValueKind::String(text) if discipline_meant(text, report.registry()).is_some() => {
                 let meant = discipline_meant(text, report.registry()).unwrap_or_default();
                 let message = format!("expected {}, found \"{text}\"", Self::expected());
                 let draft = report.error("scenario.type", value.span, message);
@@ -215,7 +217,7 @@ impl Decode for Queue {
                 });
                 None
             }
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Capacity::decode(value, report).map(Self::Capacity)
             }
             _ => {

@@ -6,7 +6,7 @@ use super::Checked;
 use super::feedback::data_paths;
 use super::links::bytes;
 use std::collections::BTreeMap;
-use thalweg_catalog::{EndpointConfigs, Place, Properties as _, Registry, Value};
+use thalweg_catalog::{EndpointConfigs, Environment, Properties as _, Registry, Value};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
@@ -140,7 +140,7 @@ fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
     let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
-    let ecn_default = description.and_then(|scheme| scheme.values(Place::Simulated).get("ecn"));
+    let ecn_default = description.and_then(|scheme| scheme.values(Environment::Simulated).get("ecn"));
     is_one_of_several && ecn_default == Some(Value::Switch(true))
 }
 

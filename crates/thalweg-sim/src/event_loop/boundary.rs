@@ -1,7 +1,7 @@
 //! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::boundary::{Ended, EndedTransfer, Outbox};
 use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::flow::Role;
@@ -112,7 +112,7 @@ impl<T: Tracing> EventLoop<T> {
             if header.flags.clear(Flags::OUT_OF_ORDER) {
                 // Only the partition of the transmitter numbers the packets of a link.
                 out_of_order.insert((link, arrives, number), packet);
-                wheel.push(arrives, Kind::OutOfOrder.key(link));
+                wheel.push(arrives, EventKind::OutOfOrder.key(link));
                 return;
             }
             header.next = NONE;
@@ -124,7 +124,7 @@ impl<T: Tracing> EventLoop<T> {
             let wire = &mut transmitters[link as usize];
             if wire.first == NONE {
                 wire.first = packet;
-                wheel.push(arrives, Kind::Arrive.key(link));
+                wheel.push(arrives, EventKind::Arrive.key(link));
             } else {
                 packets.get_mut(wire.last).next = packet;
             }

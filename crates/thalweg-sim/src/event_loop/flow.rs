@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::error::SpecError;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::{Command, Endpoint, EndpointPath, Engine};
 use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::parts::gate::NO_GATE;
@@ -98,7 +98,7 @@ impl<T: Tracing> EventLoop<T> {
             return self.end_delivery(flow);
         }
         if let Some(at) = reaction.timer {
-            self.wheel.push(at.max(self.now), Kind::Application.key(flow));
+            self.wheel.push(at.max(self.now), EventKind::Application.key(flow));
         }
         let main = self.flows[flow as usize].main;
         if let Some(size) = reaction.open

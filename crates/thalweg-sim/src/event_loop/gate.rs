@@ -1,7 +1,7 @@
 //! Gates of nodes: engines that pause and resume the flows that start there.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::Command;
 use crate::parts::gate::{GateOutput, NO_GATE};
 use crate::parts::host::Host;
@@ -71,7 +71,7 @@ impl<T: Tracing> EventLoop<T> {
             match self.gates.poll(gate, self.now) {
                 GateOutput::Pause { connection, paused } => self.pause(connection, paused),
                 GateOutput::Arm(at) => {
-                    self.wheel.push(at, Kind::Gate.key(u32::from(gate)));
+                    self.wheel.push(at, EventKind::Gate.key(u32::from(gate)));
                     break;
                 }
                 GateOutput::Idle => break,

@@ -19,7 +19,7 @@ mod thread;
 mod transfer;
 
 use crate::Pdu;
-use crate::event::{Kind, MAX_ENTITIES};
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::parts::boundary::Boundary;
 use crate::parts::connection_ids::Numbers;
 use crate::parts::ending::Ending;
@@ -33,7 +33,7 @@ use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::segments::SegmentRecords;
 use crate::parts::series::SeriesRecorders;
-use crate::parts::tally::{Outcome, Tally};
+use crate::parts::tally::{PacketOutcome, Tally};
 use crate::parts::transfer::TransferList;
 use crate::spec::TransportSpec;
 use crate::trace::{PacketId, Record, Step};
@@ -119,7 +119,7 @@ impl<T: Tracing> EventLoop<T> {
             if is_large {
                 self.lookahead.prefetch(&self.wheel, &self.network, &self.endpoints, &self.numbers);
             }
-            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1), packet);
+            self.dispatch(EventKind::of(key), key & (MAX_ENTITIES - 1), packet);
         }
     }
 
@@ -153,23 +153,23 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     #[inline(always)]
-    fn dispatch(&mut self, kind: Kind, entity: u32, packet: u32) {
+    fn dispatch(&mut self, kind: EventKind, entity: u32, packet: u32) {
         match kind {
-            Kind::Arrive => self.on_arrival(entity, packet),
-            Kind::Service => self.on_service(entity),
-            Kind::Timer => self.on_timer(entity),
-            Kind::OutOfOrder => self.on_out_of_order(entity),
-            Kind::Host => self.on_host(entity),
-            Kind::Gate => self.on_gate(entity),
-            Kind::Start => self.on_start(entity),
-            Kind::Application => self.on_application(entity),
-            Kind::Stop => self.on_stop(entity),
-            Kind::Change => self.on_change(entity),
-            Kind::Router => self.on_router(entity),
-            Kind::Sample => self.on_sample(),
-            Kind::Warm => self.on_warm(),
-            Kind::Reroute => self.on_reroute(),
-            Kind::End => {
+            EventKind::Arrive => self.on_arrival(entity, packet),
+            EventKind::Service => self.on_service(entity),
+            EventKind::Timer => self.on_timer(entity),
+            EventKind::OutOfOrder => self.on_out_of_order(entity),
+            EventKind::Host => self.on_host(entity),
+            EventKind::Gate => self.on_gate(entity),
+            EventKind::Start => self.on_start(entity),
+            EventKind::Application => self.on_application(entity),
+            EventKind::Stop => self.on_stop(entity),
+            EventKind::Change => self.on_change(entity),
+            EventKind::Router => self.on_router(entity),
+            EventKind::Sample => self.on_sample(),
+            EventKind::Warm => self.on_warm(),
+            EventKind::Reroute => self.on_reroute(),
+            EventKind::End => {
                 self.ending.end();
                 self.count_shared();
             }
@@ -248,7 +248,7 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = &mut self.endpoints[id as usize];
         if at < endpoint.armed {
             endpoint.armed = at;
-            self.wheel.push(at, Kind::Timer.key(self.numbers.of_end(id)));
+            self.wheel.push(at, EventKind::Timer.key(self.numbers.of_end(id)));
         }
     }
 
@@ -323,7 +323,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_to_endpoint(&mut self, id: EndpointId, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
-        self.tally.note(self.now, header, Outcome::Arrived);
+        self.tally.note(self.now, header, PacketOutcome::Arrived);
         if flags.has(Flags::DAMAGED) {
             self.tally.add_lost();
             self.count_lost(packet);
@@ -365,7 +365,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Discards a packet that its endpoint has already received or given up.
     pub(crate) fn ignore(&mut self, packet: u32) {
-        self.tally.note(self.now, self.network.packets.get(packet), Outcome::Arrived);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
         self.tally.add_delivered();
         self.network.packets.discard(packet);
@@ -375,7 +375,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
-        self.tally.note(self.now, self.network.packets.get(packet), Outcome::Discarded);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
         if step == Step::Dropped {
             self.tally.add_dropped();
             if self.tally.is_counting() && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {

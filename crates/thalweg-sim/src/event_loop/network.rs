@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::Pdu;
 use crate::error::SpecError;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
@@ -196,7 +196,7 @@ impl<T: Tracing> EventLoop<T> {
         if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
             let transmitter = &mut self.network.transmitters[link as usize];
             transmitter.service_due = true;
-            self.wheel.push_in_lane(transmitter.busy_until.max(self.now), Kind::Service.key(link));
+            self.wheel.push_in_lane(transmitter.busy_until.max(self.now), EventKind::Service.key(link));
         }
     }
 
@@ -346,7 +346,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         // Nothing else arrives from this link at that time, and packets in propagation come earlier: no order must be
         // kept.
-        if !self.wheel.join_lane(arrives, Kind::Arrive.key(link), packet) {
+        if !self.wheel.join_lane(arrives, EventKind::Arrive.key(link), packet) {
             self.join_wire(link, packet, arrives);
         }
     }
@@ -385,7 +385,7 @@ impl<T: Tracing> EventLoop<T> {
     fn join_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let Network { transmitters, packets, .. } = &mut self.network;
         match transmitters[link as usize].put_on_wire(packets, packet, arrives) {
-            OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
+            OnWire::First => self.wheel.push(arrives, EventKind::Arrive.key(link)),
             OnWire::Behind => {}
             OnWire::Overtaking => self.insert_out_of_order(link, packet, arrives),
         }
@@ -400,7 +400,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         self.network.insert_out_of_order(link, packet, arrives);
-        self.wheel.push(arrives, Kind::OutOfOrder.key(link));
+        self.wheel.push(arrives, EventKind::OutOfOrder.key(link));
     }
 
     /// Applies impairments: loses, damages, duplicates or delays a packet.
@@ -486,7 +486,7 @@ impl<T: Tracing> EventLoop<T> {
             network.packets.prefetch(behind.next);
             // A simultaneous arrival of the same link is handled next, whatever its destination: the order of others
             // does not depend on it.
-            self.wheel.push_successor(arrives, Kind::Arrive.key(link));
+            self.wheel.push_successor(arrives, EventKind::Arrive.key(link));
         }
         if T::BUFFERS {
             self.number_arrival(link, packet);

@@ -13,7 +13,7 @@ use crate::parts::network::END;
 use crate::parts::outside::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
 use crate::parts::rounds::Rounds;
-use crate::parts::tally::Outcome;
+use crate::parts::tally::PacketOutcome;
 use crate::parts::transfer::Completions;
 use crate::parts::transmitter::TransmitQueue;
 use crate::spec::TransportSpec;
@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
         let flow = self.endpoints[id as usize].flow;
-        self.tally.note(self.now, self.network.packets.get(packet), Outcome::Arrived);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
         self.tally.add_delivered();
         let bytes = self.network.packets.take_bytes(packet);

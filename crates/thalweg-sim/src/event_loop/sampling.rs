@@ -1,7 +1,7 @@
 //! Recording of series: at intervals, or at every change.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::tracing::Tracing;
 
 impl<T: Tracing> EventLoop<T> {
@@ -10,7 +10,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(interval) = self.series.interval() else { return };
         self.count_shared();
         self.series.sample(self.now, interval, &self.flows, &self.endpoints, &self.network);
-        self.wheel.push(self.now + interval, Kind::Sample.key(0));
+        self.wheel.push(self.now + interval, EventKind::Sample.key(0));
     }
 
     /// Records a changed state of a flow's sender.

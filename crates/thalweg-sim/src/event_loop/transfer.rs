@@ -1,7 +1,7 @@
 //! Transfers: completion times and ideal completion times.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::{EndpointPath, Engine};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
@@ -71,7 +71,7 @@ impl<T: Tracing> EventLoop<T> {
         let flows = group.first_flow..group.first_flow + group.flows;
         if let Some(at) = group.rounds.next(now) {
             for flow in flows {
-                self.wheel.push(at, Kind::Application.key(flow));
+                self.wheel.push(at, EventKind::Application.key(flow));
             }
         }
     }

@@ -6,7 +6,7 @@ use thalweg_proto::units::Time;
 
 /// Outcome of a packet in the fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum PacketOutcome {
     /// It reached its endpoint.
     Arrived = 1,
     /// It was dropped or lost.
@@ -82,7 +82,7 @@ impl Tally {
     /// Adds the outcome of a packet to the fingerprint. The sum over a run does not depend on the order of simultaneous
     /// events.
     #[inline]
-    pub fn note(&mut self, now: Time, packet: &Packet, outcome: Outcome) {
+    pub fn note(&mut self, now: Time, packet: &Packet, outcome: PacketOutcome) {
         self.fingerprint = self.fingerprint.wrapping_add(mix(now, packet, outcome as u64));
     }
 

@@ -25,8 +25,8 @@ use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::{Closed, code};
 use thalweg_net::transfer::{
-    self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
-    Report, Target, TransferScheduler,
+    self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Progress, Quota, Report,
+    Target, TransferOutcome, TransferScheduler,
 };
 
 /// Receives from one sender.
@@ -434,7 +434,7 @@ fn make_folder(folder: &Path) -> Done {
     })
 }
 
-fn reason(outcome: &Outcome) -> String {
+fn reason(outcome: &TransferOutcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
@@ -504,7 +504,8 @@ impl Session {
         let spawned = std::thread::Builder::new().name("transfer".to_owned()).spawn(receive);
         if let Err(error) = spawned {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
-            let outcome = Outcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
+            let outcome =
+                TransferOutcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
             let span = begun.elapsed();
             let inputs = SummaryInputs {
                 command,

@@ -28,7 +28,9 @@ use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
-use thalweg_net::transfer::{self, Options, Outcome, Pace, Progress, Report, Roots, Source, Throttle};
+use thalweg_net::transfer::{
+    self, Options, Pace, Progress, Report, Roots, Source, Throttle, TransferOutcome,
+};
 
 /// Initial and maximum delay before a reconnect.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
@@ -213,7 +215,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Connects and sends once; returns the outcome, the connection's statistics, and the time.
-    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Stopped> {
+    fn attempt(&mut self, what: &What) -> Result<(TransferOutcome, SessionStats, Instant), Stopped> {
         let source = match what {
             What::Paths(roots) => Source::Paths(roots.clone()),
             What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },

@@ -4,7 +4,7 @@
 //! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
 //! above that folder. (A `..` after a name could escape if that name is itself a link.)
 
-use super::folder::{First, Place};
+use super::folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::fault::{Fault, FaultKind};
@@ -67,7 +67,7 @@ pub struct HardLink {
     /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
     pub weight: usize,
     /// Target place.
-    pub place: Place,
+    pub place: EntryTarget,
     /// Destination, with the receiver's policies.
     pub to: Destination,
 }
@@ -156,7 +156,7 @@ impl HardLink {
 /// # Errors
 /// It points outside the receiver's folder, or another entry is in the way.
 pub fn make(
-    place: &Place,
+    place: &EntryTarget,
     target: &[u8],
     modified: Modified,
     depth: usize,
@@ -176,7 +176,7 @@ pub fn make(
 /// Places an entry with the type and size of `new` at `place`, through a temporary name. Tolerates concurrent
 /// transfers: verifies that the temporary and then the final name refer to the new entry.
 fn put(
-    place: &Place,
+    place: &EntryTarget,
     to: &Destination,
     new: &Entry,
     is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
@@ -192,7 +192,7 @@ fn put(
 }
 
 fn make_and_rename(
-    place: &Place,
+    place: &EntryTarget,
     to: &Destination,
     dir: &Dir,
     new: &Entry,
