@@ -25,7 +25,7 @@ const PAIRING_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of unread events; beyond it the oldest are dropped.
 const MAX_EVENTS: usize = 256;
 
-/// Who is admitted, in addition to the known senders.
+/// Admission in addition to the known senders.
 #[derive(Clone, Debug, Default)]
 pub struct AdmissionConfig {
     /// Keys that are always admitted.
@@ -159,7 +159,7 @@ impl<K: KnownSenders> Admission<K> {
         self.invitation.as_ref().map(PairingOffer::code)
     }
 
-    /// Returns the reason for which the pairing code expired unused, if it did.
+    /// Returns why the pairing code expired unused, if it did.
     pub const fn code_over(&self) -> Option<&'static str> {
         self.code_over
     }

@@ -2,7 +2,7 @@
 
 use crate::error::SpecError;
 
-/// Whether and why a run has ended.
+/// State of a run that may have ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     is_over: bool,

@@ -184,7 +184,7 @@ impl<'a> SenderListener<'a> {
         }
     }
 
-    /// Returns the reason for which the pairing code expired unused, if it did.
+    /// Returns why the pairing code expired unused, if it did.
     pub fn close_reason(&self) -> Option<&'static str> {
         self.admission.code_over()
     }
