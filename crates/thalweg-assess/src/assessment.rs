@@ -217,7 +217,7 @@ impl Assessment<'_> {
         let loaded = Files::BuiltIn.load("alone.toml", &[], Some(scheme_override), self.registry);
         let loaded = loaded.map_err(AssessError::Scheme)?;
         let first = loaded.spec().groups.first();
-        let needed = first.and_then(|group| group.transport.properties().needed_feedback());
+        let needed = first.and_then(|group| group.transport.properties().router_feedback().needed());
         Ok(needed.map(|kind| kind.name().to_owned()))
     }
 

@@ -36,6 +36,7 @@ use crate::wheel::Wheel;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use thalweg_catalog::family::Adjustment;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
@@ -256,25 +257,25 @@ impl<'a> Builder<'a> {
         if gates != [NO_GATE; 2]
             && let Some(gate) = &self.spec.nodes[group.from.0 as usize].gate
         {
-            transport.ends.properties_mut().set_pause(gate.pause);
+            transport.ends.properties_mut().adjust(Adjustment::Pause(gate.pause));
         }
         if group.reading.is_some() {
-            transport.ends.properties_mut().wait_for_reading();
+            transport.ends.properties_mut().adjust(Adjustment::Reading);
         }
         if let Some(how) = group.misbehaviour {
-            transport.ends.properties_mut().misbehave(how);
+            transport.ends.properties_mut().adjust(Adjustment::Misbehaviour(how));
         }
         let mut host = group.host;
         if let Some(host) = &mut host {
-            transport.ends.properties_mut().allow_host_lateness();
-            if transport.properties().measures_spacing() {
+            transport.ends.properties_mut().adjust(Adjustment::HostLateness);
+            if transport.properties().needs().spacing {
                 host.granularity = Duration::ZERO;
                 host.coalescing = Duration::ZERO;
             }
         }
         // Measured for transports without retransmission only.
         let with_jitter = !transport.properties().is_reliable();
-        let needs_in_order = transport.properties().needs_in_order();
+        let needs_in_order = transport.properties().needs().order;
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),

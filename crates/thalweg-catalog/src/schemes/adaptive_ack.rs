@@ -3,7 +3,7 @@
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, OnPath, PathWarning, Properties};
+use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
@@ -126,8 +126,8 @@ impl Properties for Config {
         self.segment
     }
 
-    fn needs_in_order(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { order: true, ..EndNeeds::default() }
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -3,13 +3,12 @@
 use super::{LOWER_LAYERS, SIZES};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, Properties};
+use crate::family::{ConfiguredRates, Family, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
 use thalweg_proto::payload::Payload;
-use thalweg_proto::units::Rate;
 
 /// Unreliable datagrams.
 pub const SCHEME: SchemeDescription = SchemeDescription {
@@ -98,12 +97,8 @@ impl Properties for SourceConfig {
         None
     }
 
-    fn rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
-    fn rate_key(&self) -> Option<&'static str> {
-        Some("rate")
+    fn rates(&self) -> ConfiguredRates {
+        ConfiguredRates { max: self.rate, key: Some("rate"), agreed: None }
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {

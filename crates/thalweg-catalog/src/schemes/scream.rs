@@ -3,7 +3,7 @@
 use super::{SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, OnPath, PathWarning, Properties};
+use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
@@ -203,8 +203,8 @@ impl Properties for Config {
         false
     }
 
-    fn draws(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: true, ..EndNeeds::default() }
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {

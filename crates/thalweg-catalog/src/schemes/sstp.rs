@@ -3,7 +3,7 @@
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, Properties};
+use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
@@ -373,8 +373,8 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
-    fn needs_in_order(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { order: true, ..EndNeeds::default() }
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -419,20 +419,19 @@ impl Properties for EndsConfig {
         self.sender.rate.burst().into()
     }
 
-    fn agreed_rate(&self) -> Option<Rate> {
-        Some(self.sender.rate.average())
+    fn rates(&self) -> ConfiguredRates {
+        ConfiguredRates { agreed: Some(self.sender.rate.average()), key: Some("average-rate"), max: None }
     }
 
-    fn rate_key(&self) -> Option<&'static str> {
-        Some("average-rate")
-    }
-
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
-    }
-
-    fn allow_host_lateness(&mut self) {
-        let sender = Arc::make_mut(&mut self.sender);
-        sender.rate = sender.rate.with_slack(LATENESS);
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        match adjustment {
+            Adjustment::Reading => Arc::make_mut(&mut self.receiver).wait_for_consumption = true,
+            Adjustment::HostLateness => {
+                let sender = Arc::make_mut(&mut self.sender);
+                sender.rate = sender.rate.with_slack(LATENESS);
+            }
+            Adjustment::Pause(_) | Adjustment::Misbehaviour(_) => return false,
+        }
+        true
     }
 }

@@ -1,14 +1,14 @@
 //! The endpoint configurations of window schemes: conversion to values, and properties.
 
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Properties, ReceiveWindow};
+use crate::family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow};
 use crate::{Bound, Environment, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FeedbackKind, FixedConfig};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
-use thalweg_proto::window::{ControllerConfig, EndsConfig, Misbehaviour, PauseConfig, Recovery};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery};
 
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
@@ -113,33 +113,26 @@ impl Properties for EndsConfig {
         }
     }
 
-    fn draws(&self) -> bool {
-        self.controller.draws()
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: self.controller.draws(), ..EndNeeds::default() }
     }
 
-    fn feedback(&self) -> Option<FeedbackKind> {
-        self.controller.feedback()
-    }
-
-    fn needs_feedback(&self) -> bool {
-        self.controller.needs_feedback()
+    fn router_feedback(&self) -> FeedbackUse {
+        FeedbackUse { kind: self.controller.feedback(), is_needed: self.controller.needs_feedback() }
     }
 
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Bytes(self.receiver.window)
     }
 
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
-    }
-
-    fn misbehave(&mut self, how: Misbehaviour) -> bool {
-        Arc::make_mut(&mut self.receiver).misbehaviour = Some(how);
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        match adjustment {
+            Adjustment::Reading => Arc::make_mut(&mut self.receiver).wait_for_consumption = true,
+            Adjustment::Misbehaviour(how) => Arc::make_mut(&mut self.receiver).misbehaviour = Some(how),
+            Adjustment::Pause(pause) => Arc::make_mut(&mut self.sender).pause = pause,
+            Adjustment::HostLateness => return false,
+        }
         true
-    }
-
-    fn set_pause(&mut self, pause: PauseConfig) {
-        Arc::make_mut(&mut self.sender).pause = pause;
     }
 }
 

@@ -161,19 +161,19 @@ impl Scheme {
     /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
     /// them.
     pub fn needs_in_order(&self) -> bool {
-        self.ends(&PathHints::default()).properties().needs_in_order()
+        self.ends(&PathHints::default()).properties().needs().order
     }
 
     /// Returns true for schemes that use the spacing of received packets.
     pub fn measures_spacing(&self) -> bool {
-        self.ends(&PathHints::default()).properties().measures_spacing()
+        self.ends(&PathHints::default()).properties().needs().spacing
     }
 
     /// Returns true for schemes that react to feedback from routers. All of them belong to the window transport.
     /// Schemes that do not need it get no feedback: an on-path observer can forge it, and matching it takes memory for
     /// recently sent packets.
     pub fn uses_router_feedback(&self) -> bool {
-        let kind = self.ends(&PathHints::default()).properties().needed_feedback();
+        let kind = self.ends(&PathHints::default()).properties().router_feedback().needed();
         matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
 

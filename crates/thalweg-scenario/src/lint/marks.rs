@@ -111,7 +111,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let properties = group.transport.properties();
         // The feedback check covers flows that need router feedback.
-        let waits = properties.needs_marks() && !properties.needs_feedback();
+        let waits = properties.needs_marks() && !properties.router_feedback().is_needed;
         if !waits
             || has_ecn_by_default(group, report.registry())
             || lines(checked, number).any(|line| marks(line, group))

@@ -212,7 +212,7 @@ impl Resolver<'_> {
         if greedy && transport.properties().is_unbounded() {
             let scheme = &transport.scheme;
             let mut help = "give the workload a `rate`".to_owned();
-            if let Some(key) = transport.properties().rate_key() {
+            if let Some(key) = transport.properties().rates().key {
                 help += &format!(", or the scheme its `{key}`");
                 // A scheme with another name is already a table.
                 if self.report.registry().scheme(scheme).is_some() {

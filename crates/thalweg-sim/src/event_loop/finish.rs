@@ -74,7 +74,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Resets the counts of a flow's frames.
     fn reset_media(&mut self, flow: usize) {
         let group = &self.groups[self.flows[flow].group as usize];
-        if !self.transports[group.transport as usize].properties().draws() {
+        if !self.transports[group.transport as usize].properties().needs().random {
             return;
         }
         // Only a flow's own connection carries frames.

@@ -166,7 +166,7 @@ impl<T: Tracing> EventLoop<T> {
         let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let draws = transport.properties().draws();
+        let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.ends, stream);
         let mut receiver = Engine::receiver(&transport.ends);
