@@ -418,13 +418,13 @@ DEVIATIONS = {
     "rto-four": ("own: two deviations", "window/rtt.rs", "let deviations = self.variation * u64::from(config.deviations);",
                  "let deviations = self.variation * u64::from(config.deviations) / 2;"),
     "limited-flight": ("own: what limited transmit sent is part of FlightSize", "window/sender/repair.rs",
-                       "let extra = self.limited.min(self.duplicates);", "let extra = 0;"),
+                       "let extra = self.dupacks.sent_by_limited_transmit();", "let extra = 0;"),
     "partial-window": ("own: the whole of a partial acknowledgement deflates the window", "window/sender/repair.rs",
-                       "self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));\n                    self.repair_now",
-                       "self.dupack_credit = 0;\n                    self.repair_now"),
+                       "self.dupacks.take_credit(acked.saturating_sub(1));\n                    if",
+                       "self.dupacks.bound_credit(0);\n                    if"),
     "reno-partial": ("own: a partial acknowledgement repairs nothing", "window/sender/repair.rs",
-                     "self.repair_now |= self.mark_first_missing(now).is_some();\n                }\n                // RFC 5681, section 3.2",
-                     "}\n                // RFC 5681, section 3.2"),
+                     "if self.mark_first_missing(now).is_some() {",
+                     "if false {"),
 }
 
 

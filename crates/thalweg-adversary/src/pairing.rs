@@ -72,7 +72,7 @@ pub enum Payload {
 
 /// A step of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PairingStep {
     SenderMeetsReceiver,
     SenderMeetsAttacker,
     AttackerMeetsReceiver,
@@ -340,7 +340,7 @@ const FIRST_ATTEMPT: u8 = 10;
 const ATTACKERS: u8 = 100;
 
 impl System for Pairing {
-    type Step = Step;
+    type Step = PairingStep;
     type Left = ();
 
     fn digest(&self) -> u128 {
@@ -358,37 +358,37 @@ impl System for Pairing {
 
     fn restore(&mut self, (): ()) {}
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<PairingStep> {
         let mut steps = Vec::new();
         let is_free = self.is_good && self.receiver.is_none();
         if self.sender.is_none() {
-            steps.extend(is_free.then_some(Step::SenderMeetsReceiver));
-            steps.push(Step::SenderMeetsAttacker);
+            steps.extend(is_free.then_some(PairingStep::SenderMeetsReceiver));
+            steps.push(PairingStep::SenderMeetsAttacker);
         }
         if is_free && self.left > 0 {
-            steps.push(Step::AttackerMeetsReceiver);
+            steps.push(PairingStep::AttackerMeetsReceiver);
         }
         for side in [Side::Sender, Side::Receiver] {
             if self.waiting(side).is_some() {
-                steps.push(Step::Carry(side));
+                steps.push(PairingStep::Carry(side));
             }
             if self.end(side).is_some_and(|run| run.result.is_none()) {
-                steps.push(Step::Cut(side));
+                steps.push(PairingStep::Cut(side));
             }
             if self.is_with_attacker(side) {
                 let payload = [Payload::Guess, Payload::Theirs, Payload::Echo, Payload::Nonsense];
                 let has = |payload: &Payload| self.payload(side, *payload).is_some();
-                steps.extend(payload.into_iter().filter(has).map(|payload| Step::Send(side, payload)));
+                steps.extend(payload.into_iter().filter(has).map(|payload| PairingStep::Send(side, payload)));
             }
         }
         steps
     }
 
-    fn take(&mut self, step: Step) -> Result<(), String> {
+    fn take(&mut self, step: PairingStep) -> Result<(), String> {
         let name = |side| if side == Side::Sender { "sender" } else { "receiver" };
         match step {
-            Step::SenderMeetsReceiver | Step::SenderMeetsAttacker => {
-                let is_joined = step == Step::SenderMeetsReceiver;
+            PairingStep::SenderMeetsReceiver | PairingStep::SenderMeetsAttacker => {
+                let is_joined = step == PairingStep::SenderMeetsReceiver;
                 let whom = if is_joined { "receiver" } else { "attacker, in the receiver's place" };
                 self.log_line(format!("the sender reaches the {whom}\n    sender -> its half"));
                 let (server, binding) = if is_joined { (2, 1) } else { (3, 2) };
@@ -401,22 +401,22 @@ impl System for Pairing {
                 }
                 Ok(())
             }
-            Step::AttackerMeetsReceiver => {
+            PairingStep::AttackerMeetsReceiver => {
                 self.log_line("the attacker reaches the receiver");
                 let seed = FIRST_ATTEMPT + self.left;
                 self.receiver = Some(self.begin(true, 3, 2, seed, seed));
                 self.left -= 1;
                 Ok(())
             }
-            Step::Carry(to) => {
+            PairingStep::Carry(to) => {
                 self.log_line(format!("the other end's message arrives at the {}", name(to)));
                 self.carry(to)
             }
-            Step::Cut(side) => {
+            PairingStep::Cut(side) => {
                 self.log_line(format!("the connection of the {} is cut", name(side)));
                 self.cut(side)
             }
-            Step::Send(side, payload) => {
+            PairingStep::Send(side, payload) => {
                 let what = match payload {
                     Payload::Guess => "the message for a guess at the code",
                     Payload::Theirs => "the message of the other one",
@@ -445,12 +445,12 @@ impl System for Pairing {
             return Ok(());
         }
         if self.sender.is_none() {
-            self.take(Step::SenderMeetsReceiver)?;
+            self.take(PairingStep::SenderMeetsReceiver)?;
         }
         while let Some(side) =
             [Side::Sender, Side::Receiver].into_iter().find(|side| self.waiting(*side).is_some())
         {
-            self.take(Step::Carry(side))?;
+            self.take(PairingStep::Carry(side))?;
         }
         let is_paired = self.sender.as_ref().is_some_and(|run| run.result == Some(Ok(())));
         if is_paired && self.paired == Some(key(1)) {

@@ -131,7 +131,7 @@ impl World {
 mod tests {
     //! Breaks each rule by hand and verifies that the check fails.
     use super::*;
-    use crate::steps::Step;
+    use crate::steps::AttackStep;
     use crate::world::{CLIENT, SERVER, key};
     use crate::{Bounds, Fault};
     use thalweg_net::endpoint::EndpointEvent;
@@ -141,13 +141,13 @@ mod tests {
     /// Returns a world with a connected client that has exchanged its datagrams.
     fn connected() -> World {
         let mut world = World::new(&Bounds::default(), Fault::None, false);
-        world.take(Step::Connect).unwrap();
+        world.take(AttackStep::Connect).unwrap();
         while !world.is_settled() || world.agents[CLIENT].exchanges[0].received.is_empty() {
             let datagrams = 0..world.known.datagrams.len();
             let new = datagrams.rev().map(|number| (number, world.known.datagrams[number].clone()));
             for (number, datagram) in new.collect::<Vec<_>>() {
                 let to = if datagram.to == world.agents[CLIENT].address { CLIENT } else { SERVER };
-                world.take(Step::Deliver(number, to)).unwrap();
+                world.take(AttackStep::Deliver(number, to)).unwrap();
             }
         }
         world
@@ -221,8 +221,8 @@ mod tests {
         let mut world = connected();
         world.left.restarts = 1;
         world.left.connections = 1;
-        world.take(Step::Restart).unwrap();
-        world.take(Step::Connect).unwrap();
+        world.take(AttackStep::Restart).unwrap();
+        world.take(AttackStep::Connect).unwrap();
         assert_eq!(world.settle_without_attacker(), Ok(()));
         let exchanges = &world.agents[SERVER].exchanges;
         assert!(exchanges.len() == 2 && exchanges[0].handle == exchanges[1].handle && exchanges[1].is_open());

@@ -1,11 +1,11 @@
 //! The search through all states that the attacker can reach.
 
 use crate::pairing::{Memo, Pairing};
-use crate::steps::Step;
+use crate::steps::AttackStep;
 use crate::system::System;
 use crate::world::{Left, World};
 use crate::{Bounds, Fault, PairingBounds};
-use thalweg_explore::{Counterexample, Outcome, Visited};
+use thalweg_explore::{Counterexample, SearchOutcome, Visited};
 use thalweg_proto::units::Bytes;
 
 /// Memory per state in bytes: the path to it is stored, not the state.
@@ -18,7 +18,7 @@ const MAX_IN_VAIN: u32 = 64;
 /// Visits every state that an attacker can bring connections to within `bounds`, under correct rules or with a fault.
 /// Calls `show` every hundred states with the number of states and the number of unvisited ones; it returns whether to
 /// continue.
-pub fn search(bounds: &Bounds, fault: Fault, show: &mut dyn FnMut(u64, u64) -> bool) -> Outcome {
+pub fn search(bounds: &Bounds, fault: Fault, show: &mut dyn FnMut(u64, u64) -> bool) -> SearchOutcome {
     visit(&|log| World::new(bounds, fault, log), bounds.depth, bounds.memory, show)
 }
 
@@ -27,7 +27,7 @@ pub fn search_pairing(
     bounds: &PairingBounds,
     fault: Fault,
     show: &mut dyn FnMut(u64, u64) -> bool,
-) -> Outcome {
+) -> SearchOutcome {
     let memo = Memo::default();
     visit(&|log| Pairing::new(bounds, fault, &memo, log), u32::MAX, bounds.memory, show)
 }
@@ -37,17 +37,18 @@ fn visit<W: System>(
     most_steps: u32,
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
-) -> Outcome {
+) -> SearchOutcome {
     let mut visited: Visited<(u128, W::Left), W::Step, ()> = Visited::default();
     let (mut steps, mut completing_states) = (0, 0);
-    let outcome = |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| Outcome {
-        states: visited.states(),
-        steps,
-        depth: visited.depth(),
-        completing_states,
-        complete,
-        counterexample,
-    };
+    let outcome =
+        |visited: &Visited<_, _, _>, steps, completing_states, complete, counterexample| SearchOutcome {
+            states: visited.states(),
+            steps,
+            depth: visited.depth(),
+            completing_states,
+            complete,
+            counterexample,
+        };
     let first = make(false);
     if let Some(number) = visited.add((first.digest(), first.left()), None) {
         visited.push(number, ());
@@ -126,7 +127,7 @@ fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bo
 }
 
 impl System for World {
-    type Step = Step;
+    type Step = AttackStep;
     type Left = Left;
 
     fn digest(&self) -> u128 {
@@ -141,11 +142,11 @@ impl System for World {
         self.left = left;
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<AttackStep> {
         self.steps()
     }
 
-    fn take(&mut self, step: Step) -> Result<(), String> {
+    fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.take(step)
     }
 
@@ -164,7 +165,7 @@ mod tests {
     use std::collections::{BTreeSet, HashMap};
 
     /// The digests that one step leads to.
-    fn after_a_step(bounds: &Bounds, path: &[Step]) -> BTreeSet<(u128, String)> {
+    fn after_a_step(bounds: &Bounds, path: &[AttackStep]) -> BTreeSet<(u128, String)> {
         let steps = after(&|log| World::new(bounds, Fault::None, log), path).steps();
         let lead = |step| {
             let mut world = after(&|log| World::new(bounds, Fault::None, log), path);
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn states_with_the_same_digest_do_the_same() {
         let bounds = Bounds { forgeries: 1, restarts: 1, closes: 1, ..Bounds::default() };
-        let mut states: HashMap<(u128, Left), Vec<Step>> = HashMap::new();
+        let mut states: HashMap<(u128, Left), Vec<AttackStep>> = HashMap::new();
         let mut line = vec![Vec::new()];
         let mut compared = 0;
         for depth in 0..5 {

@@ -10,7 +10,7 @@ use thalweg_net::wire::{
 
 /// A step of the system. Datagrams and pieces are indices into the attacker's knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum AttackStep {
     /// The client asks for one more connection.
     Connect,
     /// The attacker requests a connection under its own key, by a connection id of its choice.
@@ -18,9 +18,9 @@ pub enum Step {
     /// A datagram arrives at its destination, for the first time or again.
     Deliver(usize, usize),
     /// A datagram arrives at any agent, with this source address.
-    Misdirect(usize, Place, usize),
+    Misdirect(usize, SourceAddress, usize),
     /// An assembled datagram arrives.
-    Forge(Forgery, Place, usize),
+    Forge(Forgery, SourceAddress, usize),
     /// The clock advances to the next timer.
     Expire,
     /// The server restarts.
@@ -31,7 +31,7 @@ pub enum Step {
 
 /// A possible source address of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SourceAddress {
     Client,
     Server,
     Attacker,
@@ -78,30 +78,30 @@ pub enum Forgery {
 }
 
 impl World {
-    fn address(&self, place: Place) -> SocketAddr {
+    fn address(&self, place: SourceAddress) -> SocketAddr {
         match place {
-            Place::Client => self.agents[CLIENT].address,
-            Place::Server => self.agents[SERVER].address,
-            Place::Attacker => ATTACKER.into(),
+            SourceAddress::Client => self.agents[CLIENT].address,
+            SourceAddress::Server => self.agents[SERVER].address,
+            SourceAddress::Attacker => ATTACKER.into(),
         }
     }
 
     /// Returns all possible steps.
-    pub fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<AttackStep> {
         let mut steps = Vec::new();
         if self.left.connections > 0 {
-            steps.push(Step::Connect);
+            steps.push(AttackStep::Connect);
         }
         for (number, datagram) in self.known.datagrams.iter().enumerate() {
             for (agent, to) in self.agents.iter().enumerate() {
                 let is_between_attackers = !to.is_honest && !self.agents[datagram.by].is_honest;
                 if to.address == datagram.to && datagram.by != agent && !is_between_attackers {
-                    steps.push(Step::Deliver(number, agent));
+                    steps.push(AttackStep::Deliver(number, agent));
                 }
             }
         }
         if self.left.restarts > 0 {
-            steps.push(Step::Restart);
+            steps.push(AttackStep::Restart);
         }
         if self.left.closes > 0 {
             let open = |number: &usize| {
@@ -111,14 +111,14 @@ impl World {
                     .iter()
                     .any(|exchange| exchange.handle == handle && exchange.is_open())
             };
-            steps.extend((0..self.attempts.len()).filter(open).map(Step::Close));
+            steps.extend((0..self.attempts.len()).filter(open).map(AttackStep::Close));
         }
         if self.left.expiries > 0 && self.due().is_some() {
-            steps.push(Step::Expire);
+            steps.push(AttackStep::Expire);
         }
         if self.left.intrusions > 0 {
-            steps.push(Step::Intrude(None));
-            steps.extend((0..self.known.ids.len()).map(|id| Step::Intrude(Some(id))));
+            steps.push(AttackStep::Intrude(None));
+            steps.extend((0..self.known.ids.len()).map(|id| AttackStep::Intrude(Some(id))));
         }
         if self.left.forgeries > 0 {
             self.forgeries(&mut steps);
@@ -126,19 +126,19 @@ impl World {
         steps
     }
 
-    fn forgeries(&self, steps: &mut Vec<Step>) {
+    fn forgeries(&self, steps: &mut Vec<AttackStep>) {
         let routes = [
-            (Place::Server, CLIENT),
-            (Place::Attacker, CLIENT),
-            (Place::Client, SERVER),
-            (Place::Attacker, SERVER),
-            (Place::Attacker, OTHER),
+            (SourceAddress::Server, CLIENT),
+            (SourceAddress::Attacker, CLIENT),
+            (SourceAddress::Client, SERVER),
+            (SourceAddress::Attacker, SERVER),
+            (SourceAddress::Attacker, OTHER),
         ];
         for (number, datagram) in self.known.datagrams.iter().enumerate() {
             for (from, to) in routes {
                 let is_plain = (self.address(from), self.agents[to].address) == (datagram.from, datagram.to);
                 if !is_plain && datagram.by != to {
-                    steps.push(Step::Misdirect(number, from, to));
+                    steps.push(AttackStep::Misdirect(number, from, to));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl World {
                 let is_plain =
                     !matches!(forgery, Forgery::Hello { .. }) && known.datagrams.iter().any(is_known);
                 if is_accepted && !is_plain {
-                    steps.push(Step::Forge(forgery, from, to));
+                    steps.push(AttackStep::Forge(forgery, from, to));
                 }
             }
         }
@@ -188,32 +188,32 @@ impl World {
     ///
     /// # Errors
     /// Describes the rule that the step violates.
-    pub fn take(&mut self, step: Step) -> Result<(), String> {
+    pub fn take(&mut self, step: AttackStep) -> Result<(), String> {
         self.sent.clear();
         let Left { forgeries, intrusions, expiries, restarts, closes, .. } = &mut self.left;
         match step {
-            Step::Connect | Step::Deliver(..) => {}
-            Step::Intrude(_) => *intrusions -= 1,
-            Step::Misdirect(..) | Step::Forge(..) => *forgeries -= 1,
-            Step::Expire => *expiries -= 1,
-            Step::Restart => *restarts -= 1,
-            Step::Close(_) => *closes -= 1,
+            AttackStep::Connect | AttackStep::Deliver(..) => {}
+            AttackStep::Intrude(_) => *intrusions -= 1,
+            AttackStep::Misdirect(..) | AttackStep::Forge(..) => *forgeries -= 1,
+            AttackStep::Expire => *expiries -= 1,
+            AttackStep::Restart => *restarts -= 1,
+            AttackStep::Close(_) => *closes -= 1,
         }
         match step {
-            Step::Connect => self.connect()?,
-            Step::Intrude(id) => self.intrude(id.map(|id| self.known.ids[id]))?,
-            Step::Deliver(datagram, to) => {
+            AttackStep::Connect => self.connect()?,
+            AttackStep::Intrude(id) => self.intrude(id.map(|id| self.known.ids[id]))?,
+            AttackStep::Deliver(datagram, to) => {
                 let known = self.known.datagrams[datagram].clone();
                 self.describe(|world| {
                     format!("{} arrives at the {}", world.known.describe(&known.bytes), world.agents[to].name)
                 });
                 self.hand(to, known.from, &known.bytes)?;
             }
-            Step::Misdirect(datagram, from, to) => {
+            AttackStep::Misdirect(datagram, from, to) => {
                 let bytes = self.known.datagrams[datagram].bytes.clone();
                 self.forge(&bytes, from, to, "sends on")?;
             }
-            Step::Forge(forgery, from, to) => {
+            AttackStep::Forge(forgery, from, to) => {
                 self.forgets_cookies = matches!(forgery, Forgery::Hello { .. } | Forgery::HelloWith { .. });
                 let bytes = forgery.write(&self.known, &[]);
                 let mut done = self.forge(&bytes, from, to, "makes");
@@ -230,14 +230,14 @@ impl World {
                 self.forgets_cookies = false;
                 done?;
             }
-            Step::Expire => self.expire()?,
-            Step::Restart => self.restart()?,
-            Step::Close(attempt) => self.close(attempt)?,
+            AttackStep::Expire => self.expire()?,
+            AttackStep::Restart => self.restart()?,
+            AttackStep::Close(attempt) => self.close(attempt)?,
         }
         self.check_ids()
     }
 
-    fn forge(&mut self, bytes: &[u8], from: Place, to: usize, does: &str) -> Result<(), String> {
+    fn forge(&mut self, bytes: &[u8], from: SourceAddress, to: usize, does: &str) -> Result<(), String> {
         let from = self.address(from);
         self.describe(|world| {
             let (text, to) = (world.known.describe(bytes), world.agents[to].name);

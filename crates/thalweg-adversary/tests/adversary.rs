@@ -1,12 +1,12 @@
 //! The search finds every deliberately broken rule and no violation of the current rules.
 
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
-use thalweg_explore::{Counterexample, Outcome};
+use thalweg_explore::{Counterexample, SearchOutcome};
 
-fn all(fault: Fault, bounds: &Bounds) -> Outcome {
+fn all(fault: Fault, bounds: &Bounds) -> SearchOutcome {
     let begun = std::time::Instant::now();
     let outcome = search(bounds, fault, &mut |_, _| true);
-    let Outcome { states, steps, depth, .. } = outcome;
+    let SearchOutcome { states, steps, depth, .. } = outcome;
     println!("{fault:?}, {bounds:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
     outcome
 }
@@ -74,10 +74,10 @@ fn nothing_is_found_in_the_rules_of_today() {
     nothing(&Bounds { expiries: 1, depth: 7, ..none }, 200);
 }
 
-fn all_pairings(fault: Fault) -> Outcome {
+fn all_pairings(fault: Fault) -> SearchOutcome {
     let begun = std::time::Instant::now();
     let outcome = search_pairing(&PairingBounds::default(), fault, &mut |_, _| true);
-    let Outcome { states, steps, depth, .. } = outcome;
+    let SearchOutcome { states, steps, depth, .. } = outcome;
     println!("{fault:?}: {states} states, {steps} steps, {depth} deep, {:?}", begun.elapsed());
     if let Some(found) = &outcome.counterexample {
         found.trace.iter().for_each(|line| println!("    {line}"));

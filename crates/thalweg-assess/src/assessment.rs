@@ -1,6 +1,6 @@
 //! Executes the runs of an assessment and decides its claims.
 
-use crate::decide::{self, Outcome, Test};
+use crate::decide::{self, ClaimOutcome, Test};
 use crate::document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
@@ -217,7 +217,7 @@ impl Assessment<'_> {
         let loaded = Files::BuiltIn.load("alone.toml", &[], Some(scheme_override), self.registry);
         let loaded = loaded.map_err(AssessError::Scheme)?;
         let first = loaded.spec().groups.first();
-        let needed = first.and_then(|group| group.transport.properties().needed_feedback());
+        let needed = first.and_then(|group| group.transport.properties().router_feedback().needed());
         Ok(needed.map(|kind| kind.name().to_owned()))
     }
 
@@ -435,7 +435,7 @@ impl Assessment<'_> {
         }
         let subject = if band.is_relative() { tests.first() } else { tests.last() };
         let outcomes = decide::outcomes(subject.map_or(&[], Vec::as_slice));
-        let point = |(point, outcome): (&&Measured, Outcome)| {
+        let point = |(point, outcome): (&&Measured, ClaimOutcome)| {
             let subject = &point.of[0][number];
             let mean = estimate(subject);
             let references = self.pack.references.iter().zip(places()).map(|(scheme, place)| {

@@ -34,7 +34,7 @@ pub struct Test {
 /// Outcome of a claim at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// Within the band.
     Holds,
     /// Beyond the band, also after correction for the claim's number of points.
@@ -94,13 +94,13 @@ fn certain(slack: f64) -> Test {
 }
 
 /// Returns the outcomes of a claim's points.
-pub fn outcomes(tests: &[Option<Test>]) -> Vec<Outcome> {
+pub fn outcomes(tests: &[Option<Test>]) -> Vec<ClaimOutcome> {
     let count = tests.iter().flatten().count() as f64;
     let outcome = |test: &Option<Test>| match test {
-        None => Outcome::NoResult,
-        Some(test) if test.beyond * count < LEVEL => Outcome::DoesNot,
-        Some(test) if test.within < LEVEL => Outcome::Holds,
-        Some(_) => Outcome::NotDecided,
+        None => ClaimOutcome::NoResult,
+        Some(test) if test.beyond * count < LEVEL => ClaimOutcome::DoesNot,
+        Some(test) if test.within < LEVEL => ClaimOutcome::Holds,
+        Some(_) => ClaimOutcome::NotDecided,
     };
     tests.iter().map(outcome).collect()
 }
@@ -190,9 +190,9 @@ mod tests {
         let points = [with(0.9, 0.02), with(0.01, 0.99), with(0.04, 0.96), None];
         assert_eq!(
             outcomes(&points),
-            [Outcome::NotDecided, Outcome::Holds, Outcome::Holds, Outcome::NoResult]
+            [ClaimOutcome::NotDecided, ClaimOutcome::Holds, ClaimOutcome::Holds, ClaimOutcome::NoResult]
         );
-        assert_eq!(outcomes(&points[..2])[0], Outcome::DoesNot);
+        assert_eq!(outcomes(&points[..2])[0], ClaimOutcome::DoesNot);
         assert_eq!(joined(&points).unwrap(), Test { within: 0.9, beyond: 0.06 });
         assert_eq!(joined(&[None]), None);
         let claims = corrected(&[with(0.02, 0.98), None, with(0.03, 0.01)]);

@@ -1,6 +1,6 @@
 //! Results of an assessment.
 
-use crate::decide::Outcome;
+use crate::decide::ClaimOutcome;
 use crate::transients::Transient;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ pub struct PointResults {
     /// Value of each factor.
     pub values: BTreeMap<String, String>,
     /// Verdict on the point.
-    pub outcome: Outcome,
+    pub outcome: ClaimOutcome,
     /// Mean over seeds.
     pub mean: Option<f64>,
     /// Half width of the 95 % confidence interval of the mean.
@@ -221,14 +221,15 @@ impl Document {
 
 impl ClaimResults {
     /// Returns the number of points with an outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count(&self, outcome: ClaimOutcome) -> usize {
         self.points.iter().filter(|point| point.outcome == outcome).count()
     }
 
     /// Returns the worst point: of the failing ones if any fails, otherwise of all.
     pub fn worst(&self) -> Option<&PointResults> {
-        let has_failed = self.count(Outcome::DoesNot) > 0;
-        let candidates = self.points.iter().filter(|point| !has_failed || point.outcome == Outcome::DoesNot);
+        let has_failed = self.count(ClaimOutcome::DoesNot) > 0;
+        let candidates =
+            self.points.iter().filter(|point| !has_failed || point.outcome == ClaimOutcome::DoesNot);
         let known = candidates.filter_map(|point| Some((self.badness(point)?, point)));
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, point)| point)
     }

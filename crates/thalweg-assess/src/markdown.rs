@@ -1,6 +1,6 @@
 //! Assessment as Markdown, for the appendix of an Internet-Draft, and a comparison of several.
 
-use crate::decide::Outcome;
+use crate::decide::ClaimOutcome;
 use crate::document::{Document, Verdict};
 use crate::text::{
     TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, statement, verdicts,
@@ -143,7 +143,7 @@ pub fn comparison(documents: &[Document]) -> String {
     for (number, (section, experiment, claim)) in first.claims().enumerate() {
         let cells = documents.iter().map(|document| {
             let Some((.., cell_result)) = document.claims().nth(number) else { return String::new() };
-            let (beyond, total) = (cell_result.count(Outcome::DoesNot), cell_result.points.len());
+            let (beyond, total) = (cell_result.count(ClaimOutcome::DoesNot), cell_result.points.len());
             let cell = format!("{beyond} of {total}");
             if cell_result.verdict == Verdict::DoesNot { format!("**{cell}**") } else { cell }
         });

@@ -13,15 +13,15 @@ pub enum Measure {
     /// Metric of a group of flows, or of the first direction of a link, by its name in results.
     Of(Metric),
     /// Minimum goodput of a flow of some groups, over the mean of all their flows.
-    LeastShare,
+    MinShare,
     /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,
     /// Value of the congestion controller's states, for the first flow of a group.
     States(OfStates),
 }
 
-/// Name of [`Measure::LeastShare`].
-const MIN_SHARE: &str = "least_share";
+/// Name of [`Measure::MinShare`].
+const MIN_SHARE: &str = "min_share";
 /// Name of [`Measure::ShareOfMean`].
 const SHARE_OF_MEAN: &str = "share_of_mean";
 
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Measure {
         };
         let all = || Metric::all_of(Of::Group).chain(Metric::all_of(Of::Link));
         let found = all().find(|metric| metric.line().name == name).map(Self::Of);
-        let found = found.or_else(|| (name == MIN_SHARE).then_some(Self::LeastShare));
+        let found = found.or_else(|| (name == MIN_SHARE).then_some(Self::MinShare));
         let found = found.or_else(|| (name == SHARE_OF_MEAN).then_some(Self::ShareOfMean));
         found.ok_or_else(|| {
             let names = all().map(|metric| metric.line().name).chain([MIN_SHARE, SHARE_OF_MEAN]);
@@ -57,14 +57,14 @@ impl<'de> Deserialize<'de> for Measure {
 impl Measure {
     /// Returns true if several groups are measured together.
     pub fn is_of_many(&self) -> bool {
-        matches!(self, Self::LeastShare | Self::ShareOfMean)
+        matches!(self, Self::MinShare | Self::ShareOfMean)
     }
 
     /// Returns the name in the format of packs.
     pub fn name(&self) -> String {
         match self {
             Self::Of(metric) => metric.line().name.to_owned(),
-            Self::LeastShare => MIN_SHARE.to_owned(),
+            Self::MinShare => MIN_SHARE.to_owned(),
             Self::ShareOfMean => SHARE_OF_MEAN.to_owned(),
             Self::States(states) => states.name(),
         }
@@ -87,7 +87,7 @@ impl Measure {
                 }
             }
             Self::States(states) => states.value(run, first_flow(run, of)?),
-            Self::LeastShare => {
+            Self::MinShare => {
                 let values = goodput(run, of);
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 mean(&values).filter(|mean| *mean > 0.0).map(|mean| least / mean)
@@ -104,7 +104,7 @@ impl Measure {
         match self {
             Self::Of(metric) => value(*metric, of),
             Self::States(measured) => states::words(&measured.name(), of).unwrap_or_default(),
-            Self::LeastShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
+            Self::MinShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
         }
     }
 }

@@ -195,7 +195,10 @@ mod tests {
         };
         assert!(with("[\"a\"]", "\"gooodput_bps\"").unwrap_err().contains("did you mean `goodput_bps`?"));
         assert!(with("[\"a\", \"b\"]", "\"goodput_bps\"").unwrap_err().contains("needs one group"));
-        assert!(with("[\"a\", \"b\"]", "\"least_share\"").is_ok());
+        assert!(with("[\"a\", \"b\"]", "\"min_share\"").is_ok());
+        // Its name in development builds.
+        let old = with("[\"a\", \"b\"]", "\"least_share\"").unwrap_err();
+        assert!(old.contains("did you mean `min_share`?"), "{old}");
         let none = format!("{}{empty}not-evaluated = \"x\"\n", HEAD.replace("[\"cubic\"]", "[]"));
         assert!(Pack::read("p.toml", &none).unwrap_err().contains("`references` needs a scheme"));
     }

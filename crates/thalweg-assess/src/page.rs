@@ -1,7 +1,7 @@
 //! Assessment as an HTML page.
 
 use crate::curves::draw;
-use crate::decide::Outcome;
+use crate::decide::ClaimOutcome;
 use crate::document::{ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict};
 use crate::text::{
     TESTS, claim_line, defaults_warning, distance, evidence, frame, point_words, routers, short, statement,
@@ -113,8 +113,8 @@ fn overview(html: &mut String, document: &Document) {
             class(claim.verdict),
             claim.verdict.words(),
             claim.points.len(),
-            claim.count(Outcome::Holds),
-            claim.count(Outcome::DoesNot),
+            claim.count(ClaimOutcome::Holds),
+            claim.count(ClaimOutcome::DoesNot),
             escape(&worst)
         );
     }
@@ -198,10 +198,10 @@ fn table(html: &mut String, experiment: &ExperimentResults, claim: &ClaimResults
     );
     for point in &claim.points {
         let outcome = match point.outcome {
-            Outcome::Holds => "within",
-            Outcome::DoesNot => "beyond",
-            Outcome::NotDecided => "not decided",
-            Outcome::NoResult => "no result",
+            ClaimOutcome::Holds => "within",
+            ClaimOutcome::DoesNot => "beyond",
+            ClaimOutcome::NotDecided => "not decided",
+            ClaimOutcome::NoResult => "no result",
         };
         let _ = writeln!(
             html,

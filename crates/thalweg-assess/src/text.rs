@@ -1,6 +1,6 @@
 //! Assessment as text.
 
-use crate::decide::Outcome;
+use crate::decide::ClaimOutcome;
 use crate::document::{ClaimResults, Document, PointResults, Verdict};
 use crate::measure::Measure;
 use crate::states;
@@ -73,17 +73,17 @@ pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style)
 /// Formats a claim with its verdict, the number of points and the worst of them.
 pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     let total = claim.points.len();
-    let within = claim.count(Outcome::Holds);
+    let within = claim.count(ClaimOutcome::Holds);
     let mut text = format!("{}: {}", claim.text, claim.verdict.words());
     if claim.verdict == Verdict::NotEvaluated {
         return text + ": no point has a result that could be compared";
     }
     text.push_str(&format!(", {within} of {} within the margin", counted(total as u64, "point")));
-    let beyond = claim.count(Outcome::DoesNot);
+    let beyond = claim.count(ClaimOutcome::DoesNot);
     if beyond > 0 {
         text.push_str(&format!(", {beyond} beyond"));
     }
-    let missing = claim.count(Outcome::NoResult);
+    let missing = claim.count(ClaimOutcome::NoResult);
     if missing > 0 {
         text.push_str(&format!(", {missing} without a result"));
     }

@@ -28,7 +28,7 @@ sweep = "beside.sweep.toml"
 title = "Beside CUBIC"
 claim = [
     { text = "CUBIC's goodput is no lower than beside CUBIC", of = ["other"], measure = "goodput_bps", margin = "goodput" },
-    { text = "No flow starves", of = ["tested", "other"], measure = "least_share", margin = "starved" },
+    { text = "No flow starves", of = ["tested", "other"], measure = "min_share", margin = "starved" },
 ]
 
 [[section]]

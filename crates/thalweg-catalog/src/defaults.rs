@@ -3,7 +3,7 @@
 //! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
 //! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
 
-use crate::describe::{Key, Live, Place};
+use crate::describe::{Environment, Key, Live};
 use crate::scheme::SchemeDescription;
 use crate::schemes::{SCHEMES, presets, window};
 use crate::value::Value;
@@ -145,7 +145,7 @@ impl Reason {
 }
 
 /// The schemes that predate selective acknowledgement.
-const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed", "vanilla"];
+const OLD: &[&str] = &["slow-start", "source-quench", "tri-s", "dec-bit", "bbn", "fixed"];
 
 /// The reasons for all defaults that differ from the default of most schemes.
 const REASONS: &[Reason] = &[
@@ -214,7 +214,7 @@ fn differing() -> Vec<Shared> {
         }
         let with = SCHEMES.iter().filter_map(|of| {
             let own = of.keys.find(key.name).filter(|own| own.has_same_meaning(key))?;
-            Some((of.name, of.keys.default_of(own, Place::Simulated)))
+            Some((of.name, of.keys.default_of(own, Environment::Simulated)))
         });
         let with: Vec<_> = with.collect();
         let count = |value: &Option<Value>| with.iter().filter(|(_, other)| other == value).count();
@@ -266,7 +266,7 @@ mod tests {
 
     /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
     fn between(texts: &[&str]) -> Vec<DefaultDifference> {
-        let read = |text: &&str| Registry::default().read_scheme(text, Place::Simulated).unwrap();
+        let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
         let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
         let schemes = texts.iter().zip(&read);
         let schemes: Vec<Compared<'_>> =

@@ -1,6 +1,8 @@
-//! Keys: the elements of a description.
+//! Keys: the elements of a description, and the kinds of their values.
 
-use crate::value::{Kind, Range, Value};
+use crate::value::{Range, Value};
+use core::str::FromStr;
+use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments, Share, UnitError};
 
 /// A key of a scheme or a discipline.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,118 @@ pub struct Table {
     pub keys: &'static [Key],
     /// Switchable table: `true` stands for the table with its defaults, `false` for none.
     pub switch: bool,
+}
+
+/// The kind of values that a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A number of packets, fractions allowed, or `unlimited`.
+    Packets,
+    /// A number of segments, or a multiple of the segments sent in one round trip.
+    Segments,
+    /// A real number without a unit.
+    Number,
+    /// A whole number from 0.
+    Count,
+    /// A time.
+    Time,
+    /// A time, or `off`.
+    Interval,
+    /// A rate.
+    Rate,
+    /// An amount of data.
+    Size,
+    /// A number of packets, or an amount of data.
+    Length,
+    /// A share of something.
+    Share,
+    /// A probability.
+    Probability,
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A table of keys.
+    Table(&'static Table),
+}
+
+impl Kind {
+    /// Parses a value.
+    ///
+    /// # Errors
+    ///
+    /// The mistake in the text, or the expected form.
+    pub fn read(&self, text: &str) -> Result<Value, String> {
+        let text = text.trim();
+        match self {
+            Self::Packets => quantity(text).map(|Packets(packets)| Value::Packets(packets)),
+            // On command lines a bare number counts segments.
+            Self::Segments => match text.parse::<Segments>() {
+                Err(UnitError::NoUnit { .. }) => quantity(&format!("{text} seg")).map(Value::Segments),
+                read => read.map(Value::Segments).map_err(|error| error.to_string()),
+            },
+            Self::Number => number(text).map(Value::Number),
+            Self::Count => text
+                .replace('_', "")
+                .parse()
+                .map(Value::Count)
+                .map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX)),
+            Self::Interval if text == "off" => Ok(Value::Off),
+            Self::Time | Self::Interval => quantity(text).map(Value::Time),
+            Self::Rate => quantity(text).map(Value::Rate),
+            Self::Size => quantity(text).map(Value::Size),
+            Self::Length => match text.parse::<Packets>() {
+                Ok(Packets(packets)) if packets.is_finite() => Ok(Value::Packets(packets)),
+                _ => text.parse().map(Value::Size).map_err(|_: UnitError| {
+                    "expected packets or bytes with their unit, such as 20pkt or 30kB".to_owned()
+                }),
+            },
+            Self::Share | Self::Probability => quantity(text).map(|Share(share)| Value::Share(share)),
+            Self::Switch => match text {
+                "true" => Ok(Value::Switch(true)),
+                "false" => Ok(Value::Switch(false)),
+                _ => Err("expected `true` or `false`".to_owned()),
+            },
+            // A whole table can only be enabled or disabled.
+            Self::Table(_) => Self::Switch.read(text),
+            Self::Word(words) => self
+                .word(text)
+                .map(Value::Word)
+                .ok_or_else(|| format!("expected one of {}", words.join(", "))),
+        }
+    }
+
+    /// Returns the word equal to `text`, if the kind has it.
+    pub fn word(&self, text: &str) -> Option<&'static str> {
+        let Self::Word(words) = self else { return None };
+        words.iter().find(|word| **word == text).copied()
+    }
+
+    /// Describes a range, phrased to follow the name of a key, in the unit of `like`.
+    pub fn range_in_words(&self, range: &Range, like: &Value) -> String {
+        range.in_words(|bound| self.bound(bound, like))
+    }
+
+    /// Formats a bound of a range in the unit of the kind.
+    fn bound(&self, bound: f64, like: &Value) -> String {
+        match (self, like) {
+            (Self::Time | Self::Interval, _) => Duration::from_secs_f64(bound).to_string(),
+            (Self::Rate, _) => Rate::from_bits_per_sec(bound as u64).to_string(),
+            (Self::Size, _) | (Self::Length, Value::Size(_)) => Bytes::new(bound as u64).to_string(),
+            (Self::Packets | Self::Length, _) => Packets(bound).to_string(),
+            (Self::Segments, _) => Segments::Count(bound).to_string(),
+            _ => bound.to_string(),
+        }
+    }
+}
+
+fn quantity<T: FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: UnitError| error.to_string())
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number = text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "expected a number".to_owned())
 }
 
 /// Creates a key without a range.
@@ -137,11 +251,11 @@ impl Key {
     /// # Errors
     ///
     /// The range, phrased to follow the key's name.
-    pub fn check(&self, value: &Value, place: Place) -> Result<(), String> {
+    pub fn check(&self, value: &Value, place: Environment) -> Result<(), String> {
         let Some(measure) = value.measure() else { return Ok(()) };
-        let ranges = [Some(&self.range), Some(&self.peer).filter(|_| place == Place::Live)];
+        let ranges = [Some(&self.range), Some(&self.peer).filter(|_| place == Environment::Live)];
         match ranges.into_iter().flatten().find(|range| !range.contains(measure)) {
-            Some(range) => Err(range.in_words(&self.kind, value)),
+            Some(range) => Err(self.kind.range_in_words(range, value)),
             None => Ok(()),
         }
     }
@@ -149,7 +263,7 @@ impl Key {
 
 /// The target of a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Environment {
     /// A simulation.
     Simulated,
     /// A real path.
@@ -251,12 +365,12 @@ impl Keys {
     }
 
     /// Returns the default of a key; `None` if it is derived from something else, or if there is none.
-    pub fn default_of(&self, key: &'static Key, place: Place) -> Option<Value> {
+    pub fn default_of(&self, key: &'static Key, place: Environment) -> Option<Value> {
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
         let text = match (place, key.live) {
-            (Place::Live, Live::Default { value, .. }) => own.unwrap_or(value),
-            (Place::Live, Live::Path(_) | Live::Only(_)) => "",
-            (Place::Simulated, Live::Only(_)) => "",
+            (Environment::Live, Live::Default { value, .. }) => own.unwrap_or(value),
+            (Environment::Live, Live::Path(_) | Live::Only(_)) => "",
+            (Environment::Simulated, Live::Only(_)) => "",
             _ => own.unwrap_or(key.default),
         };
         if text.is_empty() { None } else { key.kind.read(text).ok() }

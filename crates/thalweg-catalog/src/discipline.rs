@@ -1,6 +1,6 @@
 //! Descriptions of queue disciplines.
 
-use crate::describe::{ConfigError, Keys, Place};
+use crate::describe::{ConfigError, Environment, Keys};
 use crate::values::{Bound, Values};
 use core::fmt;
 use thalweg_queue::{Configure, DisciplineSpec, Limit};
@@ -68,12 +68,12 @@ impl DisciplineDescription {
 
     /// Returns the discipline with all defaults.
     pub fn default_spec(&self, limit: Limit) -> DisciplineSpec {
-        (self.make)(&Values::new(self.keys, Place::Simulated), limit)
+        (self.make)(&Values::new(self.keys, Environment::Simulated), limit)
     }
 
     /// Returns the values of `spec`, if it is this discipline.
     pub fn values_of(&self, spec: &DisciplineSpec) -> Option<Values> {
-        let mut values = Values::new(self.keys, Place::Simulated);
+        let mut values = Values::new(self.keys, Environment::Simulated);
         (self.write)(spec, &mut values).then_some(values)
     }
 }

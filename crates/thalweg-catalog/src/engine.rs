@@ -5,7 +5,7 @@ use crate::external::{Carries, ExternalEnd};
 use crate::families::families;
 use crate::family::Family;
 use crate::pdu::AnyPdu;
-use thalweg_proto::congestion::{Any, MadeSender};
+use thalweg_proto::congestion::Any;
 use thalweg_proto::end::End;
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
@@ -14,6 +14,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Command, Event, Input, ViolationKind};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
+use thalweg_proto::window::MadeSender;
 use thalweg_proto::{Ecn, Engine, Output};
 
 /// An engine's output without trace-only details.
@@ -401,7 +402,7 @@ impl<P: Payload> AnyEngine<P> {
     pub fn renew(&mut self, now: Time, ends: &EndpointConfigs) {
         match (self, ends) {
             (Self::WindowSender(engine), EndpointConfigs::Window(config)) => {
-                if let Ok(controller) = Any::new(&config.controller) {
+                if let Ok(controller) = config.controller.shared() {
                     engine.renew(now, controller);
                 }
             }

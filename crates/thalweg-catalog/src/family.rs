@@ -89,25 +89,14 @@ pub trait Properties: Debug + Send + Sync {
         false
     }
 
-    /// Returns the configured maximum sending rate in bytes on the wire, if any.
-    fn rate(&self) -> Option<Rate> {
-        None
-    }
-
-    /// Returns the key of the rate that limits the sender, if it follows a configured rate.
-    fn rate_key(&self) -> Option<&'static str> {
-        None
+    /// Returns the configured rates.
+    fn rates(&self) -> ConfiguredRates {
+        ConfiguredRates::default()
     }
 
     /// Returns true if neither a window nor a rate limits the sender: it sends all written data at once.
     fn is_unbounded(&self) -> bool {
-        self.window().is_none() && self.rate().is_none()
-    }
-
-    /// Returns the average rate on the wire agreed by both ends, independent of the network; `None` for schemes that
-    /// find their rate.
-    fn agreed_rate(&self) -> Option<Rate> {
-        None
+        self.window().is_none() && self.rates().max.is_none()
     }
 
     /// Returns the overhead in bytes on the wire of a data packet with this payload, beyond the common header.
@@ -131,19 +120,9 @@ pub trait Properties: Debug + Send + Sync {
         self.ecn() != Ecn::NotEct
     }
 
-    /// Returns the kind of router feedback that senders understand.
-    fn feedback(&self) -> Option<FeedbackKind> {
-        None
-    }
-
-    /// Returns true if senders need router feedback on the path to work as intended.
-    fn needs_feedback(&self) -> bool {
-        self.feedback().is_some()
-    }
-
-    /// Returns the kind of router feedback that senders need, if any.
-    fn needed_feedback(&self) -> Option<FeedbackKind> {
-        self.feedback().filter(|_| self.needs_feedback())
+    /// Returns the router feedback that senders use.
+    fn router_feedback(&self) -> FeedbackUse {
+        FeedbackUse::default()
     }
 
     /// Returns the initial receive window.
@@ -156,37 +135,14 @@ pub trait Properties: Debug + Send + Sync {
         None
     }
 
-    /// Returns true if ends treat a gap as loss and a duplicate as an error, and so need reordering undone before
-    /// delivery to them.
-    fn needs_in_order(&self) -> bool {
-        false
+    /// Returns what ends need from their environment.
+    fn needs(&self) -> EndNeeds {
+        EndNeeds::default()
     }
 
-    /// Returns true if ends measure packet arrival spacing, and so need hosts to process each packet on arrival.
-    fn measures_spacing(&self) -> bool {
-        false
-    }
-
-    /// Returns true if senders draw random numbers and need a stream
-    /// ([`draw_from`](thalweg_proto::end::End::draw_from)).
-    fn draws(&self) -> bool {
-        false
-    }
-
-    /// Applies the live flows' allowance for host lateness.
-    fn allow_host_lateness(&mut self) {}
-
-    /// Makes delivered data occupy the receive buffer until the application has read it, where supported.
-    fn wait_for_reading(&mut self) {}
-
-    /// Sets the effect of a gate's pause on the sender's timer, if it has one.
-    fn set_pause(&mut self, pause: PauseConfig) {
-        let _ = pause;
-    }
-
-    /// Makes the receiver violate the protocol; returns false if unsupported.
-    fn misbehave(&mut self, how: Misbehaviour) -> bool {
-        let _ = how;
+    /// Adjusts the configuration to its environment; returns false if the family does not support it.
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        let _ = adjustment;
         false
     }
 
@@ -195,6 +151,58 @@ pub trait Properties: Debug + Send + Sync {
         let _ = path;
         Vec::new()
     }
+}
+
+/// Configured rates of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ConfiguredRates {
+    /// Maximum sending rate in bytes on the wire, if one is configured.
+    pub max: Option<Rate>,
+    /// Key of the rate that limits the sender, if it follows a configured rate.
+    pub key: Option<&'static str>,
+    /// Average rate on the wire agreed by both ends, independent of the network; `None` for schemes that find their
+    /// rate.
+    pub agreed: Option<Rate>,
+}
+
+/// Use of router feedback by senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedbackUse {
+    /// Kind that senders understand.
+    pub kind: Option<FeedbackKind>,
+    /// Senders need it on the path to work as intended.
+    pub is_needed: bool,
+}
+
+impl FeedbackUse {
+    /// Returns the kind that senders need, if any.
+    pub const fn needed(self) -> Option<FeedbackKind> {
+        if self.is_needed { self.kind } else { None }
+    }
+}
+
+/// Needs of ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndNeeds {
+    /// Delivery in order: ends treat a gap as loss and a duplicate as an error, and so need reordering undone before.
+    pub order: bool,
+    /// Processing of each packet on arrival: ends measure the spacing of arrivals.
+    pub spacing: bool,
+    /// A stream of random numbers for senders ([`draw_from`](thalweg_proto::end::End::draw_from)).
+    pub random: bool,
+}
+
+/// Adjustment of a configuration to its environment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Adjustment {
+    /// The live flows' allowance for host lateness.
+    HostLateness,
+    /// Delivered data occupies the receive buffer until the application has read it.
+    Reading,
+    /// The effect of a gate's pause on the sender's timer.
+    Pause(PauseConfig),
+    /// A receiver that violates the protocol.
+    Misbehaviour(Misbehaviour),
 }
 
 /// A receive window, in the receiver's unit.

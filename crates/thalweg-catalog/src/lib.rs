@@ -32,7 +32,7 @@ mod value;
 mod values;
 
 pub use defaults::{Compared, DefaultDifference, default_differences, defaults_reference};
-pub use describe::{ConfigError, Key, Keys, Live, Place, Preset, Table};
+pub use describe::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;
 pub use endpoint_configs::EndpointConfigs;
@@ -46,5 +46,5 @@ pub use registry::Registry;
 pub use scheme::{MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
 pub use schemes::SCHEMES;
 pub use text::TextError;
-pub use value::{Kind, Range, Value};
+pub use value::{Range, Value};
 pub use values::{Bound, Field, Values};

@@ -48,6 +48,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
+    ("min_share", &["least_share"]),
+    ("fixed", &["vanilla"]),
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
     ("hash", &["lot"]),

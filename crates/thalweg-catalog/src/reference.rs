@@ -1,9 +1,9 @@
 //! The reference of the options of live schemes, generated from their descriptions.
 
-use crate::describe::{Key, Keys, Live, Place};
+use crate::describe::{Environment, Key, Keys, Kind, Live};
 use crate::schemes::SCHEMES;
 use crate::schemes::window::{self, WINDOW_KEYS};
-use crate::value::{Kind, Range};
+use crate::value::Range;
 use core::fmt::Write as _;
 
 /// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.
@@ -27,7 +27,7 @@ pub fn live_reference() -> String {
                 || key.name.contains('.')
                 || key.name == "segment";
             let of = if is_shared { String::new() } else { format!(" of {}", description.name) };
-            let simulated = match description.keys.default_of(key, Place::Simulated) {
+            let simulated = match description.keys.default_of(key, Environment::Simulated) {
                 Some(_) if key.name == "segment" => "of each scheme".to_owned(),
                 Some(value) => format!("`{value}`"),
                 None => "unset".to_owned(),
@@ -101,7 +101,7 @@ fn rows(of: Keys, keys: &[Key], out: &mut String) {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let is_here = |key: &&Key| names.iter().any(|name| key.name.split('.').next() == Some(name));
     for key in of.flat().filter(|key| key.is_live()).filter(is_here) {
-        let default_text = match (key.live, of.default_of(key, Place::Live)) {
+        let default_text = match (key.live, of.default_of(key, Environment::Live)) {
             (_, Some(value)) => format!("`{value}`"),
             (Live::Path(how) | Live::Only(how), None) => how.to_owned(),
             (_, None) => String::new(),
@@ -125,7 +125,7 @@ fn range(key: &Key) -> String {
     let ranges: Vec<String> = [key.range, key.peer]
         .iter()
         .filter(|range| **range != Range::ANY)
-        .map(|range| range.in_words(&key.kind, &like))
+        .map(|range| key.kind.range_in_words(range, &like))
         .collect();
     ranges.last().map_or_else(String::new, |words| {
         words.trim_start_matches("must be ").trim_start_matches("must lie ").to_owned()

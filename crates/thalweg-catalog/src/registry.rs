@@ -1,6 +1,6 @@
 //! The registry of schemes and disciplines: built-in descriptions and those added by other crates.
 
-use crate::describe::Place;
+use crate::describe::Environment;
 use crate::discipline::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
 use crate::endpoint_configs::EndpointConfigs;
@@ -85,7 +85,7 @@ impl Registry {
     pub fn read_scheme(
         &self,
         text: &str,
-        place: Place,
+        place: Environment,
     ) -> Result<(&'static SchemeDescription, Values), TextError> {
         let (name, options) = split_name(text);
         let description = self.scheme(name).ok_or_else(|| TextError::Unknown {
@@ -103,7 +103,7 @@ impl Registry {
     /// Returns the description and values of simulated endpoint configurations.
     pub fn scheme_of(&self, ends: &EndpointConfigs) -> Option<(&'static SchemeDescription, Values)> {
         self.schemes.iter().find_map(|&description| {
-            let mut values = description.values(Place::Simulated);
+            let mut values = description.values(Environment::Simulated);
             (description.write)(ends, &mut values).then_some((description, values))
         })
     }
@@ -137,7 +137,7 @@ impl Registry {
             name: name.to_owned(),
             known: self.disciplines.iter().map(|description| description.name).collect(),
         })?;
-        let values = read_options(description.name, description.keys, Place::Simulated, options)?;
+        let values = read_options(description.name, description.keys, Environment::Simulated, options)?;
         Ok(description.make(&values, limit)?)
     }
 

@@ -1,6 +1,6 @@
 //! Descriptions of transport schemes.
 
-use crate::describe::{ConfigError, Keys, Place};
+use crate::describe::{ConfigError, Environment, Keys};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::external::{ExternalFamily, Open};
 use crate::path_hints::PathHints;
@@ -96,7 +96,7 @@ impl SchemeDescription {
             settle: set_external_segment::<F>,
             ends: &|values, path| {
                 let mut values = values.clone();
-                if values.place() == Place::Live {
+                if values.place() == Environment::Live {
                     set_external_segment::<F>(&mut values, path);
                 }
                 Ok(ExternalFamily::new(F::of(&values)).into())
@@ -124,7 +124,7 @@ impl SchemeDescription {
     }
 
     /// Returns the scheme's values with no key set.
-    pub const fn values(&self, place: Place) -> Values {
+    pub const fn values(&self, place: Environment) -> Values {
         Values::new(self.keys, place)
     }
 
@@ -132,9 +132,9 @@ impl SchemeDescription {
     /// values that depend on an unknown path.
     pub fn simulated(&self, live: &Values) -> Values {
         let path = PathHints { max_datagram: 65_535, memory: u64::MAX, ..PathHints::default() };
-        let mut made = self.values(Place::Simulated);
+        let mut made = self.values(Environment::Simulated);
         let is_made = (self.ends)(live, &path).is_ok_and(|ends| (self.write)(&ends, &mut made));
-        let mut values = self.values(Place::Simulated);
+        let mut values = self.values(Environment::Simulated);
         for key in self.keys.flat().filter(|key| key.is_simulated() && key.is_live()) {
             let known = live.get(key.name);
             let value = if is_made { known.and(made.explicit_value(key.name)) } else { known };

@@ -1,6 +1,6 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
-use crate::describe::{ConfigError, Keys, Place};
+use crate::describe::{ConfigError, Environment, Keys};
 use crate::nearest::nearest;
 use crate::values::Values;
 use core::fmt;
@@ -88,13 +88,13 @@ pub fn split_name(text: &str) -> (&str, Option<&str>) {
 pub fn read_options(
     of: &'static str,
     keys: Keys,
-    place: Place,
+    place: Environment,
     options: Option<&str>,
 ) -> Result<Values, TextError> {
     let mut values = Values::new(keys, place);
     let is_here = |key: &crate::Key| match place {
-        Place::Simulated => key.is_simulated(),
-        Place::Live => key.is_live(),
+        Environment::Simulated => key.is_simulated(),
+        Environment::Live => key.is_live(),
     };
     let wrong = |given: &str| TextError::Option {
         of,

@@ -1,42 +1,7 @@
-//! Values of keys: their kinds, ranges and text.
+//! Values of keys: their ranges and text.
 
-use crate::describe::Table;
 use core::fmt;
-use core::str::FromStr;
-use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments, Share, UnitError};
-
-/// The kind of values that a key takes.
-#[derive(Clone, Copy, Debug)]
-pub enum Kind {
-    /// A number of packets, fractions allowed, or `unlimited`.
-    Packets,
-    /// A number of segments, or a multiple of the segments sent in one round trip.
-    Segments,
-    /// A real number without a unit.
-    Number,
-    /// A whole number from 0.
-    Count,
-    /// A time.
-    Time,
-    /// A time, or `off`.
-    Interval,
-    /// A rate.
-    Rate,
-    /// An amount of data.
-    Size,
-    /// A number of packets, or an amount of data.
-    Length,
-    /// A share of something.
-    Share,
-    /// A probability.
-    Probability,
-    /// `true` or `false`.
-    Switch,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// A table of keys.
-    Table(&'static Table),
-}
+use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments};
 
 /// The value of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,80 +28,6 @@ pub enum Value {
     Word(&'static str),
     /// No interval.
     Off,
-}
-
-impl Kind {
-    /// Parses a value.
-    ///
-    /// # Errors
-    ///
-    /// The mistake in the text, or the expected form.
-    pub fn read(&self, text: &str) -> Result<Value, String> {
-        let text = text.trim();
-        match self {
-            Self::Packets => quantity(text).map(|Packets(packets)| Value::Packets(packets)),
-            // On command lines a bare number counts segments.
-            Self::Segments => match text.parse::<Segments>() {
-                Err(UnitError::NoUnit { .. }) => quantity(&format!("{text} seg")).map(Value::Segments),
-                read => read.map(Value::Segments).map_err(|error| error.to_string()),
-            },
-            Self::Number => number(text).map(Value::Number),
-            Self::Count => text
-                .replace('_', "")
-                .parse()
-                .map(Value::Count)
-                .map_err(|_| format!("expected a whole number from 0 to {}", u32::MAX)),
-            Self::Interval if text == "off" => Ok(Value::Off),
-            Self::Time | Self::Interval => quantity(text).map(Value::Time),
-            Self::Rate => quantity(text).map(Value::Rate),
-            Self::Size => quantity(text).map(Value::Size),
-            Self::Length => match text.parse::<Packets>() {
-                Ok(Packets(packets)) if packets.is_finite() => Ok(Value::Packets(packets)),
-                _ => text.parse().map(Value::Size).map_err(|_: UnitError| {
-                    "expected packets or bytes with their unit, such as 20pkt or 30kB".to_owned()
-                }),
-            },
-            Self::Share | Self::Probability => quantity(text).map(|Share(share)| Value::Share(share)),
-            Self::Switch => match text {
-                "true" => Ok(Value::Switch(true)),
-                "false" => Ok(Value::Switch(false)),
-                _ => Err("expected `true` or `false`".to_owned()),
-            },
-            // A whole table can only be enabled or disabled.
-            Self::Table(_) => Self::Switch.read(text),
-            Self::Word(words) => self
-                .word(text)
-                .map(Value::Word)
-                .ok_or_else(|| format!("expected one of {}", words.join(", "))),
-        }
-    }
-
-    /// Returns the word equal to `text`, if the kind has it.
-    pub fn word(&self, text: &str) -> Option<&'static str> {
-        let Self::Word(words) = self else { return None };
-        words.iter().find(|word| **word == text).copied()
-    }
-
-    /// Formats a bound of a range in the unit of the kind.
-    fn bound(&self, bound: f64, like: &Value) -> String {
-        match (self, like) {
-            (Self::Time | Self::Interval, _) => Duration::from_secs_f64(bound).to_string(),
-            (Self::Rate, _) => Rate::from_bits_per_sec(bound as u64).to_string(),
-            (Self::Size, _) | (Self::Length, Value::Size(_)) => Bytes::new(bound as u64).to_string(),
-            (Self::Packets | Self::Length, _) => Packets(bound).to_string(),
-            (Self::Segments, _) => Segments::Count(bound).to_string(),
-            _ => bound.to_string(),
-        }
-    }
-}
-
-fn quantity<T: FromStr<Err = UnitError>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: UnitError| error.to_string())
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    let number = text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| "expected a number".to_owned())
 }
 
 impl Value {
@@ -229,9 +120,9 @@ impl Range {
         low && high
     }
 
-    /// Describes the range, phrased to follow the name of a key, in the unit of `like`.
-    pub fn in_words(&self, kind: &Kind, like: &Value) -> String {
-        let (least, most) = (kind.bound(self.least, like), kind.bound(self.most, like));
+    /// Describes the range, phrased to follow the name of a key; `bound` formats its bounds.
+    pub fn in_words(&self, bound: impl Fn(f64) -> String) -> String {
+        let (least, most) = (bound(self.least), bound(self.most));
         match (self.least.is_finite(), self.most.is_finite()) {
             (true, false) if self.above => format!("must be above {least}"),
             (true, false) => format!("must be at least {least}"),

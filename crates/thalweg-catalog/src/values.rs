@@ -1,14 +1,14 @@
 //! Explicit values of keys, and configurations built from them.
 
-use crate::describe::{Key, Keys, PRESET, Place};
-use crate::value::{Kind, Value};
+use crate::describe::{Environment, Key, Keys, Kind, PRESET};
+use crate::value::Value;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The values of a scheme or a discipline: the explicit ones, and the defaults of all others.
 #[derive(Clone, Debug)]
 pub struct Values {
     keys: Keys,
-    place: Place,
+    place: Environment,
     /// Explicit values in key order, without duplicates.
     explicit_values: Vec<(&'static Key, Value)>,
     /// Positions of the explicit values among all keys.
@@ -27,7 +27,7 @@ impl PartialEq for Values {
 
 impl Values {
     /// Creates values with no key set.
-    pub const fn new(keys: Keys, place: Place) -> Self {
+    pub const fn new(keys: Keys, place: Environment) -> Self {
         Self { keys, place, explicit_values: Vec::new(), places: Vec::new() }
     }
 
@@ -37,7 +37,7 @@ impl Values {
     }
 
     /// Returns the target: a simulation, or a real path.
-    pub const fn place(&self) -> Place {
+    pub const fn place(&self) -> Environment {
         self.place
     }
 

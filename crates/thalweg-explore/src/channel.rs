@@ -1,6 +1,7 @@
 //! A state: two endpoints, the packets in flight between them, and the remaining faults.
 
 use super::digest::Fnv;
+use super::end::End;
 use super::{Bounds, Scheme, Tag};
 use core::hash::{Hash, Hasher as _};
 use std::collections::VecDeque;
@@ -11,30 +12,6 @@ use thalweg_proto::{Engine, Output};
 
 /// Maximum number of outputs at one moment; more are a loop.
 const MAX_OUTPUTS: u32 = 10_000;
-
-/// One of the endpoints; also the direction towards it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
-    /// The endpoint that sends the messages.
-    Sender,
-    /// The endpoint that delivers them.
-    Receiver,
-}
-
-impl End {
-    pub(super) const BOTH: [Self; 2] = [Self::Receiver, Self::Sender];
-
-    pub(super) const fn index(self) -> usize {
-        self as usize
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-        }
-    }
-}
 
 /// A step from one state to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,14 @@ use super::{Bounds, Scheme, Tag};
 use core::hash::Hash;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, CopaConfig, CubicConfig,
-    DctcpConfig, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartExit,
+    Any, Bbr, BbrConfig, ConfigureController, Controller, CopaConfig, CubicConfig, DctcpConfig,
+    LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartExit,
 };
 use thalweg_proto::digest::Digest;
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
-    self, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, SenderReason, Validation,
+    self, ControllerConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig, SenderReason,
+    Validation,
 };
 
 /// Names of schemes with a controller, and their descriptions.
@@ -85,7 +86,7 @@ impl Controlled<Any> {
             .into(),
             _ => return None,
         };
-        Some(Self { controller: Any::new(&config).ok()? })
+        Some(Self { controller: config.shared().ok()? })
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::digest::Fnv;
 use super::visited::Visited;
-use super::{Counterexample, Outcome};
+use super::{Counterexample, SearchOutcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -300,7 +300,7 @@ pub fn search_endless(
     endless: &Endless,
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Outcome, RateError> {
+) -> Result<SearchOutcome, RateError> {
     let mut search = Search { visited: Visited::default(), recovering: HashSet::new(), steps: 0 };
     let first = Pair::new(endless)?;
     if let Some(livelock) = search.add(first, None) {
@@ -329,33 +329,48 @@ pub fn search_endless(
     search.outcome(endless, true, None)
 }
 
-/// A state that does not recover: its number, the steps from it to the cycle, and the steps per cycle.
-type Livelock = (u32, usize, usize);
+/// Cycle with retransmissions, in which a stream without further losses ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cycle {
+    /// Steps from the first state to the cycle.
+    lead_in: usize,
+    /// Steps per cycle; 0 if none was found within [`MAX_LOSS_FREE_STEPS`].
+    period: usize,
+}
+
+/// State that does not recover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Livelock {
+    /// Number of the state.
+    state: u32,
+    /// Cycle reached from it.
+    cycle: Cycle,
+}
 
 impl Search {
     fn add(&mut self, pair: Pair, origin: Option<(u32, bool)>) -> Option<Livelock> {
         let digest = pair.digest();
         let number = self.visited.add((digest, pair.losses), origin)?;
-        if let Err((lead_in, period)) = self.follow(digest, pair.clone()) {
-            return Some((number, lead_in, period));
+        if let Err(cycle) = self.follow(digest, pair.clone()) {
+            return Some(Livelock { state: number, cycle });
         }
         self.visited.push(number, pair);
         None
     }
 
     /// Follows a state without further losses until it reaches a cycle or a state known to recover. A cycle with
-    /// retransmissions is an error: the steps to it, and its length.
-    fn follow(&mut self, mut digest: u128, mut pair: Pair) -> Result<(), (usize, usize)> {
+    /// retransmissions is an error.
+    fn follow(&mut self, mut digest: u128, mut pair: Pair) -> Result<(), Cycle> {
         let (mut path, mut positions, mut retransmissions) = (Vec::new(), HashMap::new(), Vec::new());
         while !self.recovering.contains(&digest) {
             if let Some(&lead_in) = positions.get(&digest) {
                 if retransmissions.iter().skip(lead_in).any(|&retransmits| retransmits) {
-                    return Err((lead_in, path.len() - lead_in));
+                    return Err(Cycle { lead_in, period: path.len() - lead_in });
                 }
                 break;
             }
             if path.len() > MAX_LOSS_FREE_STEPS {
-                return Err((path.len(), 0));
+                return Err(Cycle { lead_in: path.len(), period: 0 });
             }
             positions.insert(digest, path.len());
             path.push(digest);
@@ -378,15 +393,15 @@ impl Search {
         endless: &Endless,
         complete: bool,
         livelock: Option<Livelock>,
-    ) -> Result<Outcome, RateError> {
+    ) -> Result<SearchOutcome, RateError> {
         let counterexample = match livelock {
-            Some((number, lead_in, period)) => Some(Counterexample {
+            Some(Livelock { state, cycle }) => Some(Counterexample {
                 what: "the stream does not recover, although losses have ended".to_owned(),
-                trace: trace(endless, &self.visited.path(number), lead_in, period)?,
+                trace: trace(endless, &self.visited.path(state), cycle)?,
             }),
             None => None,
         };
-        Ok(Outcome {
+        Ok(SearchOutcome {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),
@@ -398,7 +413,7 @@ impl Search {
 }
 
 /// Returns the trace: losses and requests on the path to the cycle, then one complete cycle.
-fn trace(endless: &Endless, path: &[bool], lead_in: usize, period: usize) -> Result<Vec<String>, RateError> {
+fn trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<String>, RateError> {
     let mut pair = Pair::new(endless)?;
     let mut lines = vec!["an endless stream begins".to_owned()];
     let mut take = |lines: &mut Vec<String>, lose: bool, is_in_cycle: bool| {
@@ -417,10 +432,10 @@ fn trace(endless: &Endless, path: &[bool], lead_in: usize, period: usize) -> Res
     };
     path.iter().for_each(|&lose| take(&mut lines, lose, false));
     lines.push("from here on nothing is lost; requests and retransmissions:".to_owned());
-    (0..lead_in).for_each(|_| take(&mut lines, false, false));
+    (0..cycle.lead_in).for_each(|_| take(&mut lines, false, false));
     lines.push("then this repeats:".to_owned());
     let start = lines.len();
-    (0..period).for_each(|_| take(&mut lines, false, true));
+    (0..cycle.period).for_each(|_| take(&mut lines, false, true));
     let more = lines.len().saturating_sub(start + MAX_LINES);
     if more > 0 {
         lines.truncate(start + MAX_LINES);

@@ -1,7 +1,7 @@
 //! The protocols that can be explored.
 
 use super::controlled::CONTROLLED;
-use super::{AdaptiveAck, Bounds, Controlled, Outcome, Sscop, Sstp, Window, search};
+use super::{AdaptiveAck, Bounds, Controlled, SearchOutcome, Sscop, Sstp, Window, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::window::Recovery;
 
@@ -41,7 +41,7 @@ pub fn has_flow_control(name: &str) -> bool {
 }
 
 /// Explores the named scheme; `None` for an unknown name. See [`search`].
-pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bool) -> Option<Outcome> {
+pub fn explore(name: &str, bounds: &Bounds, show: &mut dyn FnMut(u64, u64) -> bool) -> Option<SearchOutcome> {
     let window = |recovery| Window { recovery };
     match name {
         "adaptive-ack" => Some(search(&AdaptiveAck::default(), bounds, show)),

@@ -1,6 +1,7 @@
 //! The search through all states.
 
-use super::channel::{End, State, Step};
+use super::channel::{State, Step};
+use super::end::End;
 use super::trail::trail;
 use super::visited::Visited;
 use super::{Bounds, Scheme};
@@ -8,7 +9,7 @@ use std::collections::HashSet;
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SearchOutcome {
     /// Distinct states visited.
     pub states: u64,
     /// Steps taken between them.
@@ -43,7 +44,11 @@ const VISITED_BYTES: u64 = 100;
 
 /// Visits every state of `scheme` within `bounds`. Calls `show` every thousand states with the number of states and the
 /// number of unvisited ones; it returns whether to continue.
-pub fn search<S: Scheme>(scheme: &S, bounds: &Bounds, mut show: impl FnMut(u64, u64) -> bool) -> Outcome {
+pub fn search<S: Scheme>(
+    scheme: &S,
+    bounds: &Bounds,
+    mut show: impl FnMut(u64, u64) -> bool,
+) -> SearchOutcome {
     let mut search = Search { scheme, bounds, visited: Visited::default(), good: HashSet::new(), steps: 0 };
     let first = match State::first(scheme, bounds, &mut |_| {}) {
         Ok(first) => first,
@@ -182,8 +187,8 @@ impl<S: Scheme> Search<'_, S> {
         visited * VISITED_BYTES + self.visited.waiting() * STATE_BYTES
     }
 
-    fn outcome(&self, complete: bool, wrong: Option<Wrong>) -> Outcome {
-        Outcome {
+    fn outcome(&self, complete: bool, wrong: Option<Wrong>) -> SearchOutcome {
+        SearchOutcome {
             states: self.visited.states(),
             steps: self.steps,
             depth: self.visited.depth(),

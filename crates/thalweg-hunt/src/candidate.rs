@@ -83,7 +83,7 @@ pub struct Other {
 
 /// Kind of disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum DisturbanceKind {
     /// Changes of the bottleneck rate.
     Rates,
     /// Pauses of the bottleneck.
@@ -102,7 +102,7 @@ pub enum Kind {
     Starts,
 }
 
-impl Kind {
+impl DisturbanceKind {
     /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Rates,
@@ -141,11 +141,11 @@ pub struct Kinds(u16);
 impl Kinds {
     /// Returns the set of all kinds.
     pub fn all() -> Self {
-        Kind::ALL.into_iter().collect()
+        DisturbanceKind::ALL.into_iter().collect()
     }
 
     /// Returns true if the set contains `kind`.
-    pub const fn has(self, kind: Kind) -> bool {
+    pub const fn has(self, kind: DisturbanceKind) -> bool {
         self.0 & kind.bit() != 0
     }
 
@@ -156,19 +156,19 @@ impl Kinds {
     }
 
     /// Iterates over the kinds in the set.
-    pub fn iter(self) -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    pub fn iter(self) -> impl Iterator<Item = DisturbanceKind> {
+        DisturbanceKind::ALL.into_iter().filter(move |kind| self.has(*kind))
     }
 
     /// Returns the names of the kinds.
     pub fn words(self) -> String {
-        let names: Vec<&str> = self.iter().map(Kind::name).collect();
+        let names: Vec<&str> = self.iter().map(DisturbanceKind::name).collect();
         if names.is_empty() { "nothing but the path".to_owned() } else { names.join(", ") }
     }
 }
 
-impl FromIterator<Kind> for Kinds {
-    fn from_iter<I: IntoIterator<Item = Kind>>(kinds: I) -> Self {
+impl FromIterator<DisturbanceKind> for Kinds {
+    fn from_iter<I: IntoIterator<Item = DisturbanceKind>>(kinds: I) -> Self {
         Self(kinds.into_iter().fold(0, |all, kind| all | kind.bit()))
     }
 }
@@ -202,20 +202,26 @@ impl Candidate {
 
     /// Returns the kinds of its disturbances.
     pub fn kinds(&self) -> Kinds {
-        let has = |kind: &Kind| match kind {
-            Kind::Rates => self.changes.iter().any(|change| matches!(change.what, Disturbance::Rate(_))),
-            Kind::Outages => self.changes.iter().any(|change| matches!(change.what, Disturbance::Outage(_))),
-            Kind::Delays => self.changes.iter().any(|change| matches!(change.what, Disturbance::Delay(_))),
-            Kind::Losses => {
+        let has = |kind: &DisturbanceKind| match kind {
+            DisturbanceKind::Rates => {
+                self.changes.iter().any(|change| matches!(change.what, Disturbance::Rate(_)))
+            }
+            DisturbanceKind::Outages => {
+                self.changes.iter().any(|change| matches!(change.what, Disturbance::Outage(_)))
+            }
+            DisturbanceKind::Delays => {
+                self.changes.iter().any(|change| matches!(change.what, Disturbance::Delay(_)))
+            }
+            DisturbanceKind::Losses => {
                 let is_blackout = |change: &Change| matches!(change.what, Disturbance::Blackout(_));
                 self.loss > 0 || !self.bursts.is_empty() || self.changes.iter().any(is_blackout)
             }
-            Kind::Jitter => self.jitter > 0,
-            Kind::Pulses => !self.pulses.is_empty(),
-            Kind::Flows => !self.others.is_empty(),
-            Kind::Starts => self.start > 0 || self.stagger > 0,
+            DisturbanceKind::Jitter => self.jitter > 0,
+            DisturbanceKind::Pulses => !self.pulses.is_empty(),
+            DisturbanceKind::Flows => !self.others.is_empty(),
+            DisturbanceKind::Starts => self.start > 0 || self.stagger > 0,
         };
-        Kind::ALL.into_iter().filter(has).collect()
+        DisturbanceKind::ALL.into_iter().filter(has).collect()
     }
 
     /// Returns the number of disturbances.

@@ -1,6 +1,6 @@
 //! Goals: failure modes of a congestion control, each with a score from 0 to 1 defined for any run.
 
-use crate::candidate::{Kind, Kinds};
+use crate::candidate::{DisturbanceKind, Kinds};
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
@@ -74,16 +74,21 @@ impl Goal {
 
     /// Returns the kinds of disturbances suitable for this goal.
     pub fn kinds(self) -> Kinds {
-        let without: &[Kind] = match self {
+        let without: &[DisturbanceKind] = match self {
             Self::Starvation => &[],
             // A disturbance that lasts until the end cannot show a failed recovery.
-            Self::Stall => &[Kind::Jitter, Kind::Flows],
-            Self::Queue => &[Kind::Losses, Kind::Pulses, Kind::Flows, Kind::Outages],
-            Self::Unfairness => &[Kind::Losses, Kind::Pulses, Kind::Outages],
+            Self::Stall => &[DisturbanceKind::Jitter, DisturbanceKind::Flows],
+            Self::Queue => &[
+                DisturbanceKind::Losses,
+                DisturbanceKind::Pulses,
+                DisturbanceKind::Flows,
+                DisturbanceKind::Outages,
+            ],
+            Self::Unfairness => &[DisturbanceKind::Losses, DisturbanceKind::Pulses, DisturbanceKind::Outages],
             // Losses from other causes are not the scheme's.
-            Self::Collapse => &[Kind::Losses, Kind::Outages, Kind::Flows],
+            Self::Collapse => &[DisturbanceKind::Losses, DisturbanceKind::Outages, DisturbanceKind::Flows],
         };
-        Kind::ALL.into_iter().filter(|kind| !without.contains(kind)).collect()
+        DisturbanceKind::ALL.into_iter().filter(|kind| !without.contains(kind)).collect()
     }
 
     /// Returns the duration of a run, its warm-up, and the end of the disturbances, in milliseconds.

@@ -317,7 +317,8 @@ impl Hunt<'_> {
     pub fn command(&self) -> String {
         let mut text = format!("thalweg hunt {} --goal {}", self.schemes.tested, self.space.goal.name());
         if self.space.kinds != self.space.goal.kinds() {
-            let names: Vec<&str> = self.space.kinds.iter().map(crate::candidate::Kind::name).collect();
+            let names: Vec<&str> =
+                self.space.kinds.iter().map(crate::candidate::DisturbanceKind::name).collect();
             text.push_str(&format!(" --with {}", names.join(",")));
         }
         if self.schemes.beside != crate::DEFAULT_COMPETING_SCHEME {

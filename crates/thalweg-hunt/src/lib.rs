@@ -18,7 +18,7 @@ mod scenario;
 mod search;
 mod space;
 
-pub use candidate::{Candidate, Change, Disturbance, Kind, Kinds, Other, Pulses};
+pub use candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
 pub use cases::{Case, CheckedCase, LIST, cases, check_case, entry, score_of};
 pub use evaluate::{Evaluator, NoScore};
 pub use goal::{GROUP_UNDER_TEST, Goal};

@@ -1,6 +1,6 @@
 //! The search space of a hunt, and the operators that sample, mutate and cross candidates.
 
-use crate::candidate::{Candidate, Change, Disturbance, Kind, Kinds, Other, Pulses};
+use crate::candidate::{Candidate, Change, Disturbance, DisturbanceKind, Kinds, Other, Pulses};
 use crate::goal::Goal;
 use core::f64::consts::LN_2;
 use core::ops::RangeInclusive;
@@ -69,7 +69,7 @@ impl Space {
         // From a quarter of the bandwidth-delay product to eight times it.
         let products = libm::exp2(stream.unit() * 5.0 - 2.0);
         candidate.queue = (candidate.product() * products) as u32;
-        let kinds: Vec<Kind> = self.kinds.iter().collect();
+        let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
         for _ in 0..stream.geometric(0.4).min(4) {
             if !kinds.is_empty() {
                 self.add(&mut candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
@@ -79,35 +79,41 @@ impl Space {
     }
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
-    fn add(&self, candidate: &mut Candidate, kind: Kind, stream: &mut Stream) {
+    fn add(&self, candidate: &mut Candidate, kind: DisturbanceKind, stream: &mut Stream) {
         let at = stream.below(u64::from(self.last())) as u32;
         let change = |what| Change { at, what };
         match kind {
-            Kind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
-            Kind::Outages => candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE)))),
-            Kind::Delays => candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY)))),
-            Kind::Jitter => candidate.jitter = log(stream, &JITTER),
-            Kind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
+            DisturbanceKind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
+            DisturbanceKind::Outages => {
+                candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE))))
+            }
+            DisturbanceKind::Delays => {
+                candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY))))
+            }
+            DisturbanceKind::Jitter => candidate.jitter = log(stream, &JITTER),
+            DisturbanceKind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
                 candidate.loss = log(stream, &LOSS);
             }
-            Kind::Losses if stream.chance(0.5) => {
+            DisturbanceKind::Losses if stream.chance(0.5) => {
                 candidate.changes.push(change(Disturbance::Blackout(log(stream, &OUTAGE))));
             }
-            Kind::Losses => candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST))),
-            Kind::Pulses => candidate.pulses.push(Pulses {
+            DisturbanceKind::Losses => {
+                candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST)))
+            }
+            DisturbanceKind::Pulses => candidate.pulses.push(Pulses {
                 start: at / 2,
                 on: log(stream, &PULSE[0]),
                 off: log(stream, &PULSE[1]),
                 percent: log(stream, &PULSE[2]),
             }),
-            Kind::Flows => candidate.others.push(Other {
+            DisturbanceKind::Flows => candidate.others.push(Other {
                 start: stream.below(u64::from(self.times[1])) as u32,
                 extra_delay: if self.goal == Goal::Unfairness { log(stream, &DELAY) } else { 0 },
             }),
-            Kind::Starts if candidate.count > 1 => {
+            DisturbanceKind::Starts if candidate.count > 1 => {
                 candidate.stagger = stream.below(u64::from(self.times[1] / candidate.count)) as u32;
             }
-            Kind::Starts => candidate.start = stream.below(u64::from(self.times[1])) as u32,
+            DisturbanceKind::Starts => candidate.start = stream.below(u64::from(self.times[1])) as u32,
         }
     }
 
@@ -126,7 +132,7 @@ impl Space {
     }
 
     fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
-        let kinds: Vec<Kind> = self.kinds.iter().collect();
+        let kinds: Vec<DisturbanceKind> = self.kinds.iter().collect();
         match stream.below(10) {
             0 => candidate.rate = scaled(candidate.rate, stream),
             1 => candidate.delay = scaled(candidate.delay, stream),
@@ -177,7 +183,7 @@ impl Space {
         };
         candidate.jitter = if candidate.jitter > 0 { cut::<2>(clamp(candidate.jitter, &JITTER)) } else { 0 };
         candidate.loss = if candidate.loss > 0 { cut::<2>(clamp(candidate.loss, &LOSS)) } else { 0 };
-        if !self.kinds.has(Kind::Starts) {
+        if !self.kinds.has(DisturbanceKind::Starts) {
             (candidate.start, candidate.stagger) = (0, 0);
         }
         candidate.bursts.truncate(MAX_OF_A_KIND);

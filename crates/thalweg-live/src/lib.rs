@@ -5,6 +5,7 @@
 //!   do.
 //! - [`host`] creates the hosts: network namespaces with one TUN device each. No privileges are needed where
 //!   unprivileged user namespaces are enabled.
+//! - [`traffic`] carries the flows of a scenario between hosts, over the kernel's TCP or a scheme.
 //! - [`drive`] moves packets between the devices and the network by this host's clock and records the lateness:
 //!   [`Fidelity`].
 
@@ -33,6 +34,7 @@ mod runs;
 mod segments;
 mod tcp;
 mod thread_priority;
+pub mod traffic;
 mod watch;
 
 pub use capture::Capture;

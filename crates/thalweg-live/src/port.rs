@@ -21,7 +21,7 @@ const WITH_CWR: u8 = 0x80;
 
 /// Packet type of a GSO buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum GsoKind {
     /// TCP over IPv4.
     Tcp4,
     /// TCP over IPv6.
@@ -37,7 +37,7 @@ pub(crate) struct Offload {
     /// sum.
     pub checksum: Option<[u16; 2]>,
     /// GSO type and payload bytes per packet, for a GSO buffer.
-    pub run: Option<(Kind, u16)>,
+    pub run: Option<(GsoKind, u16)>,
 }
 
 impl Offload {
@@ -45,9 +45,9 @@ impl Offload {
         let [flags, kind, _, _, rest @ ..] = header;
         let [size, start, offset] = [0, 2, 4].map(|at| u16::from_ne_bytes([rest[at], rest[at + 1]]));
         let kind = match kind & !WITH_CWR {
-            TCP4 => Some(Kind::Tcp4),
-            TCP6 => Some(Kind::Tcp6),
-            DATAGRAMS => Some(Kind::Datagrams),
+            TCP4 => Some(GsoKind::Tcp4),
+            TCP6 => Some(GsoKind::Tcp6),
+            DATAGRAMS => Some(GsoKind::Datagrams),
             _ => None,
         };
         Self {
@@ -71,9 +71,9 @@ impl Offload {
         }
         header[1] = match self.run {
             None => 0,
-            Some((Kind::Tcp4, _)) => TCP4,
-            Some((Kind::Tcp6, _)) => TCP6,
-            Some((Kind::Datagrams, _)) => DATAGRAMS,
+            Some((GsoKind::Tcp4, _)) => TCP4,
+            Some((GsoKind::Tcp6, _)) => TCP6,
+            Some((GsoKind::Datagrams, _)) => DATAGRAMS,
         };
         header
     }
@@ -165,7 +165,7 @@ mod tests {
     fn headers_stand_before_packets() {
         let (one, other) = UnixDatagram::pair().unwrap();
         let port = Port::with_headers(one.into());
-        let offload = Offload { checksum: Some([20, 16]), run: Some((Kind::Tcp4, 1448)) };
+        let offload = Offload { checksum: Some([20, 16]), run: Some((GsoKind::Tcp4, 1448)) };
         port.write_run(offload, 52, [b"head".as_slice(), b"data"].into_iter()).unwrap();
         let mut bytes = [0; 64];
         let length = other.recv(&mut bytes).unwrap();

@@ -6,7 +6,7 @@
 //! same size.
 
 use crate::packet::{Header, TCP, UDP, checksum, pseudo, seal_v4};
-use crate::port::{Kind, Offload, Port};
+use crate::port::{GsoKind, Offload, Port};
 use crate::segments::{checksum_at, cut, heads};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};
@@ -31,7 +31,7 @@ type Packet = (Time, Vec<u8>);
 /// Parsed headers of a mergeable packet.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    kind: Kind,
+    kind: GsoKind,
     header: Header,
     /// Total length of all headers, in bytes.
     head: usize,
@@ -41,9 +41,9 @@ struct Shape {
 impl Shape {
     fn of(packet: &[u8], header: Header) -> Option<Self> {
         let kind = match (header.protocol, header.source.is_ipv4()) {
-            (TCP, true) => Kind::Tcp4,
-            (TCP, false) => Kind::Tcp6,
-            (UDP, _) => Kind::Datagrams,
+            (TCP, true) => GsoKind::Tcp4,
+            (TCP, false) => GsoKind::Tcp6,
+            (UDP, _) => GsoKind::Datagrams,
             _ => return None,
         };
         let is_plain = match header.source.is_ipv4() {
@@ -54,14 +54,14 @@ impl Shape {
         let head = heads(kind, packet, &header)?;
         let transport = &packet[header.at..];
         let is_data = match kind {
-            Kind::Tcp4 | Kind::Tcp6 => transport[13] & !PSH == ACK,
-            Kind::Datagrams => transport[6..8] != [0, 0],
+            GsoKind::Tcp4 | GsoKind::Tcp6 => transport[13] & !PSH == ACK,
+            GsoKind::Datagrams => transport[6..8] != [0, 0],
         };
         let sequence = match kind {
-            Kind::Tcp4 | Kind::Tcp6 => {
+            GsoKind::Tcp4 | GsoKind::Tcp6 => {
                 u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]])
             }
-            Kind::Datagrams => 0,
+            GsoKind::Datagrams => 0,
         };
         (is_plain && is_data && packet.len() > head).then_some(Self { kind, header, head, sequence })
     }
@@ -96,7 +96,7 @@ struct Run {
 impl Run {
     fn new(shape: Shape, at: Time, packet: Vec<u8>) -> Self {
         let (size, bytes) = (packet.len() - shape.head, packet.len());
-        let is_open = shape.kind == Kind::Datagrams || packet[shape.header.at + 13] & PSH == 0;
+        let is_open = shape.kind == GsoKind::Datagrams || packet[shape.header.at + 13] & PSH == 0;
         let next = shape.sequence.wrapping_add(size as u32);
         Self { shape, packets: vec![(at, packet)], bytes, size, next, is_open }
     }
@@ -105,7 +105,7 @@ impl Run {
     fn add(&mut self, shape: &Shape, at: Time, packet: Vec<u8>) -> Option<Vec<u8>> {
         let Some((began, first)) = self.packets.first() else { return Some(packet) };
         let data = packet.len() - shape.head;
-        let goes_on = shape.kind == Kind::Datagrams || shape.sequence == self.next;
+        let goes_on = shape.kind == GsoKind::Datagrams || shape.sequence == self.next;
         let fits =
             self.bytes + data <= LARGEST && self.packets.len() < MAX_RUN_PACKETS && at.since(*began) <= SPAN;
         let goes_on = goes_on && fits && self.is_open && data <= self.size && is_alike(shape, first, &packet);
@@ -113,8 +113,8 @@ impl Run {
         if !(goes_on && is_first_right() && is_right(shape, &packet)) {
             return Some(packet);
         }
-        self.is_open =
-            data == self.size && (shape.kind == Kind::Datagrams || packet[shape.header.at + 13] & PSH == 0);
+        self.is_open = data == self.size
+            && (shape.kind == GsoKind::Datagrams || packet[shape.header.at + 13] & PSH == 0);
         self.next = self.next.wrapping_add(data as u32);
         self.bytes += data;
         self.packets.push((at, packet));
@@ -162,14 +162,14 @@ fn is_alike(shape: &Shape, first: &[u8], packet: &[u8]) -> bool {
     };
     let is_same_transport = match shape.kind {
         // Acknowledgement number, flags except PSH, window, urgent pointer and options.
-        Kind::Tcp4 | Kind::Tcp6 => {
+        GsoKind::Tcp4 | GsoKind::Tcp6 => {
             let (first, packet) = (&first[at..shape.head], &packet[at..]);
             first[8..13] == packet[8..13]
                 && (first[13] ^ packet[13]) & !PSH == 0
                 && first[14..16] == packet[14..16]
                 && first[18..] == packet[18..first.len()]
         }
-        Kind::Datagrams => true,
+        GsoKind::Datagrams => true,
     };
     ip && is_same_transport
 }
@@ -185,8 +185,8 @@ fn set_headers(first: &mut [u8], shape: &Shape, bytes: usize, last_flags: u8) {
         first[4..6].copy_from_slice(&half(bytes - 40));
     }
     match shape.kind {
-        Kind::Tcp4 | Kind::Tcp6 => first[at + 13] |= last_flags & PSH,
-        Kind::Datagrams => first[at + 4..at + 6].copy_from_slice(&half(bytes - at)),
+        GsoKind::Tcp4 | GsoKind::Tcp6 => first[at + 13] |= last_flags & PSH,
+        GsoKind::Datagrams => first[at + 4..at + 6].copy_from_slice(&half(bytes - at)),
     }
     let place = at + checksum_at(shape.kind);
     let sum = pseudo(source, target, protocol, bytes - at);
@@ -236,7 +236,7 @@ impl Runs {
         let Some(header) = header else { return write(port, at, &packet, &mut on_delivery) };
         let known = self.open.iter().position(|run| is_beside(&run.shape.header, &header));
         let shape = Shape::of(&packet, header);
-        let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == Kind::Datagrams));
+        let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == GsoKind::Datagrams));
         match (known, shape) {
             (None, None) => write(port, at, &packet, &mut on_delivery),
             // Pending packets of the same flow must precede it.
@@ -272,7 +272,7 @@ impl Runs {
         run.packets.iter().for_each(|(at, _)| on_delivery(DeliveryEvent::Leaves(*at)));
         match run.write(port) {
             Ok(Written::Merged) => {}
-            Ok(Written::InParts) => self.tcp_alone |= run.shape.kind == Kind::Datagrams,
+            Ok(Written::InParts) => self.tcp_alone |= run.shape.kind == GsoKind::Datagrams,
             Err(error) => on_delivery(DeliveryEvent::Refused(error, run.packets.len() as u64)),
         }
     }
@@ -335,7 +335,7 @@ mod tests {
     /// Tests that merged packets split into the original ones, also across the wrap of sequence numbers.
     #[test]
     fn runs_are_what_was_cut() {
-        for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {
+        for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let packets = pieces(kind, 1000, &unsealed(kind, u32::MAX - 1500, ACK | PSH, &data(4500)));
             assert_eq!(packets.len(), 5);
             assert_eq!(Kept::new().hand(&packets, 10), [&*packets], "{kind:?}");
@@ -350,7 +350,7 @@ mod tests {
     /// changes or overtakes its flow.
     #[test]
     fn packets_with_different_headers_are_not_merged() {
-        let original = pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 0, ACK, &data(5000)));
+        let original = pieces(GsoKind::Tcp4, 1000, &unsealed(GsoKind::Tcp4, 0, ACK, &data(5000)));
         let run_lengths = |packets: &[Vec<u8>]| {
             let seen = Kept::new().hand(packets, 1);
             assert_eq!(seen.concat(), packets);
@@ -410,8 +410,8 @@ mod tests {
             [3, 2]
         );
         let short = [
-            pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 0, ACK, &data(1500))),
-            pieces(Kind::Tcp4, 1000, &unsealed(Kind::Tcp4, 1500, ACK, &data(2000))),
+            pieces(GsoKind::Tcp4, 1000, &unsealed(GsoKind::Tcp4, 0, ACK, &data(1500))),
+            pieces(GsoKind::Tcp4, 1000, &unsealed(GsoKind::Tcp4, 1500, ACK, &data(2000))),
         ];
         assert_eq!(run_lengths(&short.concat()), [2, 2]);
     }
@@ -420,10 +420,10 @@ mod tests {
     #[test]
     fn flows_are_not_merged() {
         let of = |port: u8| {
-            let mut original = unsealed(Kind::Datagrams, 0, 0, &data(2000));
+            let mut original = unsealed(GsoKind::Datagrams, 0, 0, &data(2000));
             // The partial sum in the checksum field does not cover the port.
             original[21] = port;
-            pieces(Kind::Datagrams, 1000, &original)
+            pieces(GsoKind::Datagrams, 1000, &original)
         };
         let flows: Vec<Vec<Vec<u8>>> = (0..10).map(of).collect();
         let turns: Vec<Vec<u8>> =

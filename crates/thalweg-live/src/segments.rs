@@ -2,7 +2,7 @@
 //! network, to let each packet pass it separately.
 
 use crate::packet::{Header, checksum, pseudo, seal_v4};
-use crate::port::{Kind, Offload};
+use crate::port::{GsoKind, Offload};
 
 /// TCP flags that belong to only the first or the last packet of a buffer.
 const FIN: u8 = 0x01;
@@ -10,10 +10,10 @@ const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
 /// Returns the offset of the checksum in the transport header.
-pub(crate) const fn checksum_at(kind: Kind) -> usize {
+pub(crate) const fn checksum_at(kind: GsoKind) -> usize {
     match kind {
-        Kind::Tcp4 | Kind::Tcp6 => 16,
-        Kind::Datagrams => 6,
+        GsoKind::Tcp4 | GsoKind::Tcp6 => 16,
+        GsoKind::Datagrams => 6,
     }
 }
 
@@ -47,11 +47,11 @@ pub(crate) fn cut(offload: Offload, bytes: &[u8], mut each: impl FnMut(Vec<u8>))
 }
 
 /// Returns the total length of a packet's headers, if they are complete.
-pub(crate) fn heads(kind: Kind, bytes: &[u8], header: &Header) -> Option<usize> {
+pub(crate) fn heads(kind: GsoKind, bytes: &[u8], header: &Header) -> Option<usize> {
     let transport_length = match kind {
         // TCP data offset, in words.
-        Kind::Tcp4 | Kind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
-        Kind::Datagrams => 8,
+        GsoKind::Tcp4 | GsoKind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
+        GsoKind::Datagrams => 8,
     };
     let least = checksum_at(kind) + 2;
     (transport_length >= least && header.at + transport_length <= bytes.len())
@@ -61,7 +61,7 @@ pub(crate) fn heads(kind: Kind, bytes: &[u8], header: &Header) -> Option<usize> 
 /// Sets the headers of a packet that follows `bytes` payload bytes and `packets` packets in its buffer.
 fn set_headers(
     packet: &mut [u8],
-    kind: Kind,
+    kind: GsoKind,
     header: &Header,
     (bytes, packets): (usize, usize),
     is_last: bool,
@@ -80,14 +80,14 @@ fn set_headers(
     let sum = pseudo(header.source, header.target, header.protocol, length - at);
     let transport = &mut packet[at..];
     match kind {
-        Kind::Tcp4 | Kind::Tcp6 => {
+        GsoKind::Tcp4 | GsoKind::Tcp6 => {
             let sequence = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]])
                 .wrapping_add(bytes as u32);
             transport[4..8].copy_from_slice(&sequence.to_be_bytes());
             transport[13] &= if is_last { !0 } else { !(FIN | PSH) };
             transport[13] &= if packets == 0 { !0 } else { !CWR };
         }
-        Kind::Datagrams => transport[4..6].copy_from_slice(&half(length - at)),
+        GsoKind::Datagrams => transport[4..6].copy_from_slice(&half(length - at)),
     }
     let place = checksum_at(kind);
     transport[place..place + 2].copy_from_slice(&sum.to_be_bytes());
@@ -116,10 +116,10 @@ pub(crate) mod tests {
 
     /// Returns a packet with a TCP header of 32 bytes or a UDP header, as the system delivers it: the checksum field
     /// holds the pseudo-header sum.
-    pub fn unsealed(kind: Kind, sequence: u32, flags: u8, data: &[u8]) -> Vec<u8> {
+    pub fn unsealed(kind: GsoKind, sequence: u32, flags: u8, data: &[u8]) -> Vec<u8> {
         let (protocol, mut transport) = match kind {
-            Kind::Datagrams => (UDP, vec![0x13, 0x88, 0x13, 0x89, 0, 0, 0, 0]),
-            Kind::Tcp4 | Kind::Tcp6 => {
+            GsoKind::Datagrams => (UDP, vec![0x13, 0x88, 0x13, 0x89, 0, 0, 0, 0]),
+            GsoKind::Tcp4 | GsoKind::Tcp6 => {
                 let mut transport = vec![0x13, 0x88, 0x13, 0x89];
                 transport.extend(sequence.to_be_bytes());
                 transport
@@ -128,10 +128,10 @@ pub(crate) mod tests {
             }
         };
         let length = transport.len() + data.len();
-        if kind == Kind::Datagrams {
+        if kind == GsoKind::Datagrams {
             transport[4..6].copy_from_slice(&(length as u16).to_be_bytes());
         }
-        let is_v6 = kind == Kind::Tcp6;
+        let is_v6 = kind == GsoKind::Tcp6;
         let addresses: [IpAddr; 2] = [1, 2].map(|last| {
             if is_v6 {
                 IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, last])
@@ -165,7 +165,7 @@ pub(crate) mod tests {
         packet
     }
 
-    pub fn pieces(kind: Kind, size: u16, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub fn pieces(kind: GsoKind, size: u16, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut pieces = Vec::new();
         let offload = Offload { checksum: Some([20, 16]), run: Some((kind, size)) };
         cut(offload, bytes, |packet| pieces.push(packet));
@@ -185,7 +185,7 @@ pub(crate) mod tests {
     #[test]
     fn runs_are_cut() {
         let data: Vec<u8> = (0..3500u32).map(|number| (number % 251) as u8).collect();
-        for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {
+        for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let original = unsealed(kind, u32::MAX - 999, FIN | PSH | CWR | 0x10, &data);
             let header = Header::parse(&original).unwrap();
             let head = heads(kind, &original, &header).unwrap();
@@ -198,20 +198,20 @@ pub(crate) mod tests {
                 assert!(is_right(piece), "{kind:?} {number}");
                 let transport = &piece[header.at..];
                 match kind {
-                    Kind::Datagrams => {
+                    GsoKind::Datagrams => {
                         assert_eq!(
                             usize::from(u16::from_be_bytes([transport[4], transport[5]])),
                             transport.len()
                         );
                     }
-                    Kind::Tcp4 | Kind::Tcp6 => {
+                    GsoKind::Tcp4 | GsoKind::Tcp6 => {
                         let sequence = u32::from_be_bytes(*transport[4..].first_chunk().unwrap());
                         assert_eq!(sequence, (u32::MAX - 999).wrapping_add(number as u32 * 1000));
                         let flags = [CWR | 0x10, 0x10, 0x10, FIN | PSH | 0x10][number];
                         assert_eq!(transport[13], flags, "{number}");
                     }
                 }
-                if kind != Kind::Tcp6 {
+                if kind != GsoKind::Tcp6 {
                     assert_eq!(
                         u16::from_be_bytes([piece[4], piece[5]]),
                         0xffffu16.wrapping_add(number as u16)
@@ -225,7 +225,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_single_packet_gets_its_checksum() {
-        for kind in [Kind::Tcp4, Kind::Tcp6, Kind::Datagrams] {
+        for kind in [GsoKind::Tcp4, GsoKind::Tcp6, GsoKind::Datagrams] {
             let packet = unsealed(kind, 7, 0x10, b"hello");
             let at = Header::parse(&packet).unwrap().at as u16;
             let mut found = Vec::new();
@@ -248,7 +248,7 @@ pub(crate) mod tests {
                 bytes[place..place + 2].copy_from_slice(&length.to_be_bytes());
                 bytes[at] = protocol;
             }
-            let kind: Option<Kind> = [None, Some(Kind::Tcp4), Some(Kind::Tcp6), Some(Kind::Datagrams)][kind];
+            let kind: Option<GsoKind> = [None, Some(GsoKind::Tcp4), Some(GsoKind::Tcp6), Some(GsoKind::Datagrams)][kind];
             let offload = Offload { checksum: Some(places), run: kind.map(|kind| (kind, size)) };
             let mut count = 0;
             cut(offload, &bytes, |packet| {

@@ -59,6 +59,7 @@
 //! ```
 
 mod address;
+pub mod admission;
 pub mod advice;
 pub mod batch;
 mod bucket;

@@ -35,7 +35,7 @@ const CONFIRM: Duration = Duration::from_secs(2);
 struct Probe {
     size: u16,
     tries: u8,
-    /// Time at which the probe counts as lost.
+    /// Loss deadline of the probe.
     deadline: Time,
 }
 
@@ -61,7 +61,7 @@ pub struct Discovery {
     probe: Option<Probe>,
     /// Start time of the next search.
     next_search: Time,
-    /// Time at which the size in use is confirmed, if used until then.
+    /// Confirmation time of the size in use, if it is used until then.
     next_confirm: Time,
     used: bool,
 }

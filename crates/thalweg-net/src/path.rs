@@ -2,7 +2,6 @@
 
 use crate::identity::Entropy;
 use crate::mtu::Discovery;
-use crate::session::EcnState;
 use core::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use thalweg_proto::digest::Digest;
@@ -74,6 +73,37 @@ enum Ect {
     /// ECT disabled. The path is known to drop ECT, rather than most packets, after `left` more answers without a
     /// timeout; each timeout doubles the number.
     Failed { left: u8, of: u8 },
+}
+
+/// ECN state (RFC 3168) of this end's data: sent as ECN-capable or not, and the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnState {
+    /// Not ECN-capable: the scheme does not react to CE, or ECN is disabled.
+    #[default]
+    Off,
+    /// ECN-capable, without any answer on this path yet.
+    Untested,
+    /// ECN-capable, and answered.
+    Capable,
+    /// No longer ECN-capable: the path seems to drop ECN-capable packets.
+    Failed,
+}
+
+impl EcnState {
+    /// Returns the name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Untested => "untested",
+            Self::Capable => "capable",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Returns true if data is sent as ECN-capable.
+    pub const fn is_used(self) -> bool {
+        matches!(self, Self::Untested | Self::Capable)
+    }
 }
 
 /// Number of answers that cannot all be to packets sent while ECT was paused.

@@ -44,6 +44,7 @@ pub mod resequence;
 pub mod router_feedback;
 pub mod sscop;
 pub mod sstp;
+mod timestamp;
 pub mod transport;
 pub mod window;
 

@@ -67,7 +67,7 @@ impl Template {
         prepare(&self.registry, &self.scenario, self.text.as_deref(), &sets).map(Arc::new)
     }
 
-    fn begin(&self, further: &[String], seed: u64) -> Result<Place, Called> {
+    fn begin(&self, further: &[String], seed: u64) -> Result<SimulationSlot, Called> {
         let prepared = self.prepared(further)?;
         let mut spec = Spec { seed, ..prepared.spec.clone() };
         // Series are not read here.
@@ -78,7 +78,7 @@ impl Template {
         let groups = agents(&spec);
         let episode = Episode::new(&spec, self.step).map_err(|error| wrong(&error))?;
         let paths = groups.into_iter().map(|group| prepared.paths.get(group).copied().flatten()).collect();
-        Ok(Place { episode, paths, over: false })
+        Ok(SimulationSlot { episode, paths, over: false })
     }
 }
 
@@ -88,14 +88,14 @@ fn wrong(error: &impl ToString) -> Called {
 
 /// One simulation.
 #[derive(Debug)]
-struct Place {
+struct SimulationSlot {
     episode: Episode,
     /// For each agent: the bottleneck's rate and the round-trip time of the empty path.
     paths: Vec<Option<(Rate, Duration)>>,
     over: bool,
 }
 
-impl Place {
+impl SimulationSlot {
     fn decide(&mut self, windows: &[f64], rates: &[f64], delay: Duration) -> Result<(), Called> {
         for (agent, (&window, &rate)) in windows.iter().zip(rates).enumerate() {
             // A rate beyond the range saturates; a negative rate is ignored.
@@ -181,7 +181,7 @@ struct State {
 /// Slot of a simulation, with the latest observations of its agents.
 #[derive(Debug, Default)]
 struct Seat {
-    place: Option<Place>,
+    place: Option<SimulationSlot>,
     rows: Vec<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! Common type for all disciplines.
 
-use crate::configure::Made;
+use crate::discipline_spec::Made;
 use crate::{AckFilter, ContractViolation, Discipline, DisciplineSpec, Dropped, Entry, Limit};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Rate, Time};

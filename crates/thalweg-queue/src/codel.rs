@@ -100,7 +100,7 @@ impl Backlog for TimestampedQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
-    /// Time at which sojourn times will have exceeded the target for an interval; `None` while they are below it.
+    /// End of the interval of sojourn times above the target; `None` while they are below it.
     first_above: Option<Time>,
     /// Time of the next drop, while dropping.
     drop_next: Time,

@@ -81,7 +81,7 @@ pub struct Red {
     average: f64,
     /// Packets accepted since the last drop; `None` while the average is below the minimum.
     count: Option<u64>,
-    /// Time at which the last dequeued packet has left the line.
+    /// End of the last dequeued packet's transmission.
     line_free: Time,
     /// Time of the last update of the average.
     observed: Time,

@@ -1,17 +1,16 @@
 //! Explicit values of a scheme or discipline in a file, with their positions.
 
 use super::diagnostic::Report;
-use super::keys::{Interval, Threshold};
-use super::quantity::{Number, Packets, Probability, Segments, Share};
-use super::schema::{Definitions, TableDoc};
+use super::quantity::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
+use super::schema::{Definitions, Field, TableDoc, Takes};
 use super::source::Span;
-use super::table::{Decode, Field, wrong_kind};
+use super::table::{Decode, wrong_kind};
 use super::tree::{self, Table, Value};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;
 use thalweg_catalog::text::read_options;
-use thalweg_catalog::{ConfigError, Key, Keys, Kind, Place, TextError, Values};
+use thalweg_catalog::{ConfigError, Environment, Key, Keys, Kind, TextError, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 
 /// The explicit values of a table, with their positions.
@@ -31,7 +30,7 @@ impl Given {
     /// Creates an empty set of values.
     pub const fn new(keys: Keys) -> Self {
         Self {
-            values: Values::new(keys, Place::Simulated),
+            values: Values::new(keys, Environment::Simulated),
             spans: BTreeMap::new(),
             shared: BTreeSet::new(),
             broken: false,
@@ -57,7 +56,7 @@ impl Given {
     }
 
     fn accept(&mut self, key: &'static Key, value: &Value, report: &mut Report) {
-        if let (Kind::Table(of), tree::Kind::Table(table)) = (key.kind, &value.kind) {
+        if let (Kind::Table(of), tree::ValueKind::Table(table)) = (key.kind, &value.kind) {
             self.spans.insert(key.name, value.span);
             if of.switch {
                 self.values.set_value(key.name, catalog::Value::Switch(true));
@@ -78,7 +77,7 @@ impl Given {
             self.broken = true;
             return;
         };
-        if let Err(range) = key.check(&decoded, Place::Simulated) {
+        if let Err(range) = key.check(&decoded, Environment::Simulated) {
             self.broken = true;
             let message = format!("`{}` {range}", key.short_name());
             let draft = report.error("scenario.range", value.span, message);
@@ -98,7 +97,7 @@ impl Given {
     /// The first option that is unknown, duplicate or invalid.
     pub fn change(&mut self, of: &'static str, options: &str, span: Span) -> Result<(), TextError> {
         let keys = self.values.keys();
-        let options = read_options(of, keys, Place::Simulated, Some(options))?;
+        let options = read_options(of, keys, Environment::Simulated, Some(options))?;
         for (key, value) in options.explicit_values() {
             // A key of a switchable table enables it, as the table in a file does.
             let table = key.name.split_once('.').and_then(|(table, _)| keys.find(table));
@@ -150,6 +149,24 @@ impl Given {
         };
         if !fault.help.is_empty() {
             draft.help(fault.help);
+        }
+    }
+}
+
+impl Field {
+    /// Creates a key from its description in the catalog.
+    pub fn described(key: &Key) -> Self {
+        let default = if key.default.is_empty() { None } else { key.kind.read(key.default).ok() };
+        // The default as written in the catalog: `1514 B`, not `1.514 kB`.
+        let text = |value: catalog::Value| {
+            if value.is_bare() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
+        };
+        Self {
+            key: key.short_name(),
+            about: key.about,
+            default: default.map(text),
+            required: key.required,
+            takes: Takes::Described { kind: key.kind, expected, schema },
         }
     }
 }
@@ -225,7 +242,7 @@ pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog
         Kind::Share => Of::Share(Share::decode(value, report)?.0),
         Kind::Probability => Of::Share(Probability::decode(value, report)?.0),
         Kind::Switch => Of::Switch(bool::decode(value, report)?),
-        Kind::Table(table) if table.switch && matches!(value.kind, tree::Kind::Boolean(_)) => {
+        Kind::Table(table) if table.switch && matches!(value.kind, tree::ValueKind::Boolean(_)) => {
             Of::Switch(bool::decode(value, report)?)
         }
         Kind::Table(_) => {
@@ -233,7 +250,7 @@ pub fn decode(kind: &Kind, value: &Value, report: &mut Report) -> Option<catalog
             return None;
         }
         Kind::Word(words) => {
-            let tree::Kind::String(text) = &value.kind else {
+            let tree::ValueKind::String(text) = &value.kind else {
                 wrong_kind(&expected(kind), value, report);
                 return None;
             };

@@ -2,7 +2,7 @@
 
 use super::diagnostic::Report;
 use super::source::{ReadError, Reader, Source, Span};
-use super::tree::{self, Kind, Table, Value};
+use super::tree::{self, Table, Value, ValueKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -136,10 +136,10 @@ impl Loader {
     ) -> Table {
         let own = tree::parse(source, report);
         let mut base = Table::default();
-        if let Some(Value { kind: Kind::Array(names), .. }) = own.get("include") {
+        if let Some(Value { kind: ValueKind::Array(names), .. }) = own.get("include") {
             // Decoding reports elements that are not strings.
             for name in names {
-                if let Kind::String(file) = &name.kind {
+                if let ValueKind::String(file) = &name.kind {
                     let table = self.load_from(&directory.join(file), Some(name.span), open, report);
                     merge(&mut base, table);
                 }
@@ -167,11 +167,11 @@ fn merge(base: &mut Table, over: Table) {
         };
         let (old_key, old) = &mut base.entries[place];
         match (&mut old.kind, value.kind) {
-            (Kind::Table(old_table), Kind::Table(table)) => {
+            (ValueKind::Table(old_table), ValueKind::Table(table)) => {
                 merge(old_table, table);
                 old.span = value.span;
             }
-            (Kind::Array(list), Kind::Array(more)) if is_tables(list) && is_tables(&more) => {
+            (ValueKind::Array(list), ValueKind::Array(more)) if is_tables(list) && is_tables(&more) => {
                 list.extend(more);
             }
             (kind, new) => {
@@ -184,5 +184,5 @@ fn merge(base: &mut Table, over: Table) {
 }
 
 fn is_tables(list: &[Value]) -> bool {
-    !list.is_empty() && list.iter().all(|value| matches!(value.kind, Kind::Table(_)))
+    !list.is_empty() && list.iter().all(|value| matches!(value.kind, ValueKind::Table(_)))
 }

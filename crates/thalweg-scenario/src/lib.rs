@@ -8,6 +8,7 @@ mod diagnostic;
 mod expand;
 mod explain;
 mod explicit;
+mod file_schema;
 pub mod import;
 mod include;
 mod keys;
@@ -31,12 +32,12 @@ mod writer;
 
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
+pub use file_schema::{schema, schema_with};
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
-pub use schema::{schema, schema_with};
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
 pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{
@@ -353,7 +354,7 @@ pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String>
     let table = tree::parse(source, &mut report);
     match report.take().first() {
         Some(error) => Err(error.render()),
-        None => Ok(tree::Kind::Table(table).into_json()),
+        None => Ok(tree::ValueKind::Table(table).into_json()),
     }
 }
 
@@ -377,11 +378,11 @@ fn finish(
     let replaced = replaced.map(|former| scheme_override::decode(former, &mut report)).unwrap_or_default();
     let whole = Span::whole(0);
     let links = table.get("link").map_or(0, |value| match &value.kind {
-        tree::Kind::Array(items) => items.len(),
+        tree::ValueKind::Array(items) => items.len(),
         _ => 1,
     });
     let links = links + usize::from(table.get("network").is_some());
-    let value = tree::Value { kind: tree::Kind::Table(table), span: whole };
+    let value = tree::Value { kind: tree::ValueKind::Table(table), span: whole };
     let Some(document) = keys::Document::decode(&value, &mut report) else {
         return Err(report.take());
     };

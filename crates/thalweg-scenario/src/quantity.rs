@@ -4,18 +4,19 @@ use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};
-use super::tree::{Kind, Value};
-use super::unknown_unit::unknown_unit;
+use super::tree::{Value, ValueKind};
+use super::unknown_unit::{has_unknown_unit, unknown_unit};
+use super::writer::text;
 use serde_json::json;
 use std::str::FromStr;
 use std::sync::Arc;
-use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError};
+use thalweg_proto::units::{self, Bytes, Duration, Rate, UnitError, split_number};
 pub use thalweg_proto::units::{Packets, Segments, Share};
 
 /// Returns the text of a possible quantity: a string as it is, a bare number as its digits.
-fn quantity_text(kind: &Kind) -> Option<&str> {
+fn quantity_text(kind: &ValueKind) -> Option<&str> {
     match kind {
-        Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => Some(text),
+        ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => Some(text),
         _ => None,
     }
 }
@@ -29,7 +30,8 @@ pub(super) fn decode_quantity<T: Decode + FromStr<Err = UnitError>>(
         wrong_type::<T>(value, report);
         return None;
     };
-    let is_plain = !matches!(value.kind, Kind::String(_)) && report.registry().accepts_unitless_numbers();
+    let is_plain =
+        !matches!(value.kind, ValueKind::String(_)) && report.registry().accepts_unitless_numbers();
     let parsed = match T::PLAIN.filter(|_| is_plain) {
         Some(unit) => plain(text, unit),
         None => text.parse(),
@@ -201,9 +203,9 @@ pub struct Probability(pub f64);
 /// Decodes a number from 0 to 1 or a percentage; `what` names it in messages.
 fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Option<f64> {
     let (parsed, bare) = match &value.kind {
-        Kind::Integer(text) | Kind::Float(text) => (Some(text.parse::<units::Share>()), true),
+        ValueKind::Integer(text) | ValueKind::Float(text) => (Some(text.parse::<units::Share>()), true),
         // Other strings are not numbers in TOML.
-        Kind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
+        ValueKind::String(text) if text.trim().ends_with('%') => (Some(text.parse()), false),
         _ => (None, false),
     };
     let p = match (parsed, &value.kind) {
@@ -217,7 +219,7 @@ fn decode_part<T: Decode>(value: &Value, what: &str, report: &mut Report) -> Opt
             }
             return None;
         }
-        (_, Kind::String(text)) => {
+        (_, ValueKind::String(text)) => {
             let message = format!("expected {}, found \"{text}\"", T::expected());
             let found = report.error("scenario.type", value.span, message);
             if let Some(p) = text.trim().parse::<f64>().ok().filter(|p| (0.0..=100.0).contains(p)) {
@@ -278,7 +280,7 @@ impl Decode for Number {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let parsed = match &value.kind {
-            Kind::Integer(text) | Kind::Float(text) => text.replace('_', "").parse::<f64>().ok(),
+            ValueKind::Integer(text) | ValueKind::Float(text) => text.replace('_', "").parse::<f64>().ok(),
             _ => None,
         };
         match parsed.filter(|number| number.is_finite()) {
@@ -307,7 +309,7 @@ plain! {
 
 /// Decodes a whole number from 0 to `most`.
 fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, most: &T, report: &mut Report) -> Option<T> {
-    let Kind::Integer(text) = &value.kind else {
+    let ValueKind::Integer(text) = &value.kind else {
         wrong_type::<T>(value, report);
         return None;
     };
@@ -348,7 +350,7 @@ impl Decode for bool {
         "true or false".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Boolean(value) = value.kind else {
+        let ValueKind::Boolean(value) = value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -364,7 +366,7 @@ impl Decode for String {
         "text".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::String(text) = &value.kind else {
+        let ValueKind::String(text) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -454,7 +456,7 @@ pub const MAX_LIST_LENGTH: usize = 1 << 20;
 
 /// Returns the name in a table header written as `[name]`.
 fn single_header(value: &Value, report: &Report) -> Option<String> {
-    let Kind::Table(_) = value.kind else { return None };
+    let ValueKind::Table(_) = value.kind else { return None };
     let text = report.source(value.span.source).text();
     let header = text.get(value.span.start as usize..)?.strip_prefix('[')?;
     let (name, _) = header.split_once(']')?;
@@ -477,7 +479,7 @@ impl<T: Decode> Decode for Vec<At<T>> {
         format!("a list, each element {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Array(items) = &value.kind else {
+        let ValueKind::Array(items) = &value.kind else {
             match single_header(value, report) {
                 Some(name) => {
                     let message =
@@ -502,5 +504,97 @@ impl<T: Decode> Decode for Vec<At<T>> {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let items = T::schema(definitions);
         json!({ "type": "array", "items": items })
+    }
+}
+
+/// A sampling interval, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval(pub Option<Duration>);
+
+impl FieldOf<Interval> for Option<Duration> {
+    fn of(given: Option<&Interval>) -> Option<Self> {
+        given.map(|interval| interval.0)
+    }
+    fn toml(&self) -> Option<String> {
+        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
+    }
+}
+
+impl Decode for Interval {
+    fn expected() -> String {
+        "a time, such as \"100 ms\", or \"off\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        match &value.kind {
+            ValueKind::String(text) if text == "off" => Some(Self(None)),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
+                let interval = Duration::decode(value, report)?;
+                if interval.is_zero() {
+                    report
+                        .error("scenario.range", value.span, "this time must be above zero")
+                        .help("to disable it, write \"off\"");
+                    return None;
+                }
+                Some(Self(Some(interval)))
+            }
+            _ => {
+                wrong_type::<Self>(value, report);
+                None
+            }
+        }
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let time = Duration::schema(definitions);
+        json!({ "anyOf": [time, { "const": "off" }] })
+    }
+}
+
+/// A length of a queue: `5 pkt` or `7500 B`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// A number of packets of any size.
+    Packets(f64),
+    /// A size in bytes.
+    Bytes(Bytes),
+}
+
+impl Decode for Threshold {
+    fn expected() -> String {
+        "a length, such as \"5 pkt\" or \"7500 B\"".to_owned()
+    }
+    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
+        let text = match &value.kind {
+            ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => text.trim(),
+            _ => {
+                wrong_type::<Self>(value, report);
+                return None;
+            }
+        };
+        let (number, unit) = split_number(text);
+        if !number.is_empty() && unit.is_empty() {
+            report
+                .error("scenario.unit", value.span, format!("`{number}` has no unit"))
+                .label(format!("did you mean \"{number} pkt\"?"))
+                .help(format!("expected {}", Self::expected()));
+            return None;
+        }
+        if unit != "pkt" && !has_unknown_unit::<Bytes>(text) {
+            return Bytes::decode(value, report).map(Self::Bytes);
+        }
+        if unit != "pkt" {
+            let units = ["pkt", "B", "kB", "MB", "GB", "KiB", "MiB"];
+            unknown_unit(value, unit, &units, &units.join(", "), report);
+            return None;
+        }
+        let Packets(packets) = Packets::decode(value, report)?;
+        if packets.is_infinite() {
+            report.error("scenario.range", value.span, format!("expected {}", Self::expected()));
+            return None;
+        }
+        Some(Self::Packets(packets))
+    }
+    fn schema(definitions: &mut Definitions) -> serde_json::Value {
+        let size = Bytes::schema(definitions);
+        json!({ "anyOf": [{ "type": "string", "pattern": "^\\s*[0-9.]+\\s*pkt\\s*$" }, size] })
     }
 }

@@ -1,8 +1,8 @@
 //! The reference of all keys of a scenario file, generated from the descriptions of its tables.
 
+use super::file_schema::tables;
 use super::keys::Common;
-use super::schema::{TableDoc, sentence, tables};
-use super::table::Field;
+use super::schema::{Field, TableDoc, sentence};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

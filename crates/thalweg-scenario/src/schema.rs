@@ -1,9 +1,8 @@
-//! The JSON Schema of scenario files, for editors, generated from the descriptions of their tables.
+//! Definitions of the JSON Schema of scenario files, generated from the descriptions of their tables.
 
-use super::table::{Decode, Field, Fields};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use thalweg_catalog::Registry;
+use thalweg_catalog::{Kind, Registry};
 
 /// A generator for the schema of one kind of a choice, from the tag key and its value.
 pub type Variant = fn(&mut Definitions, &str, &str) -> Value;
@@ -29,7 +28,79 @@ pub struct TableDoc {
     pub fields: Vec<Field>,
 }
 
+/// The documentation of one key of a table.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// The key.
+    pub key: &'static str,
+    /// The description, in sentences.
+    pub about: &'static str,
+    /// The default, in TOML.
+    pub default: Option<String>,
+    /// Required key.
+    pub required: bool,
+    /// The accepted values.
+    pub takes: Takes,
+}
+
+/// The values that a key accepts.
+#[derive(Clone, Copy, Debug)]
+pub enum Takes {
+    /// The values that a type decodes.
+    Type {
+        /// The description of the expected values: [`Decode::expected`](super::table::Decode::expected) of the type.
+        expected: fn() -> String,
+        /// The JSON Schema of the type.
+        schema: fn(&mut Definitions) -> Value,
+        /// A check that a TOML text decodes.
+        #[cfg(test)]
+        decodes: fn(&str) -> bool,
+    },
+    /// The values of a kind in the catalog.
+    Described {
+        /// The kind.
+        kind: Kind,
+        /// The description of the expected values.
+        expected: fn(&Kind) -> String,
+        /// The JSON Schema of the kind.
+        schema: fn(&Kind, &mut Definitions) -> Value,
+    },
+}
+
+impl Field {
+    /// Describes the expected values.
+    pub fn expected(&self) -> String {
+        match &self.takes {
+            Takes::Type { expected, .. } => expected(),
+            Takes::Described { kind, expected, .. } => expected(kind),
+        }
+    }
+
+    /// Returns the JSON Schema of the values.
+    pub fn schema(&self, definitions: &mut Definitions) -> Value {
+        match &self.takes {
+            Takes::Type { schema, .. } => schema(definitions),
+            Takes::Described { kind, schema, .. } => schema(kind, definitions),
+        }
+    }
+}
+
 impl Definitions {
+    /// Creates an empty schema of files with the schemes and disciplines of `registry`.
+    pub fn new(registry: &Arc<Registry>) -> Self {
+        Self { registry: Arc::clone(registry), ..Self::default() }
+    }
+
+    /// Returns the tables described so far.
+    pub fn into_tables(self) -> Vec<TableDoc> {
+        self.tables
+    }
+
+    /// Returns the named definitions.
+    pub fn into_parts(self) -> Map<String, Value> {
+        self.parts
+    }
+
     /// Returns the available schemes and disciplines.
     pub const fn registry(&self) -> &Arc<Registry> {
         &self.registry
@@ -49,11 +120,6 @@ impl Definitions {
             self.parts.insert(name.clone(), part);
         }
         json!({ "$ref": format!("#/$defs/{name}") })
-    }
-
-    /// Returns the schema of a table.
-    pub fn table<T: Fields>(&mut self) -> Value {
-        self.nested(T::NAME, |definitions| object::<T>(None, definitions))
     }
 
     /// Returns the schema of a table with a description.
@@ -110,23 +176,8 @@ fn part_name(name: &str) -> String {
     name.replace(' ', "-")
 }
 
-/// Returns the schema of one kind of a choice.
-pub(super) fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> Value {
-    object::<T>(Some((tag, value)), definitions)
-}
-
-fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> Value {
-    let table = TableDoc {
-        name: T::NAME.to_owned(),
-        about: T::ABOUT.to_owned(),
-        tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
-        fields: T::fields().to_vec(),
-    };
-    document(table, definitions)
-}
-
 /// Returns the schema of a table, and records the table for the reference.
-fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
+pub(super) fn document(table: TableDoc, definitions: &mut Definitions) -> Value {
     definitions.tables.push(table.clone());
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -164,89 +215,4 @@ pub(super) fn sentence(about: &str) -> String {
 /// Converts a default to JSON, if it is a plain value.
 fn default_value(toml: &str) -> Option<Value> {
     serde_json::from_str(toml).ok()
-}
-
-/// Returns all tables of a scenario file, the top-level table first.
-pub(super) fn tables() -> Vec<TableDoc> {
-    let mut definitions = Definitions::default();
-    let _ = super::keys::Document::schema(&mut definitions);
-    definitions.tables
-}
-
-/// Returns the JSON Schema (draft 2020-12) of a scenario file.
-pub fn schema() -> Value {
-    schema_with(&Arc::default())
-}
-
-/// Returns the JSON Schema of scenario files with the schemes and disciplines of `registry`.
-pub fn schema_with(registry: &Arc<Registry>) -> Value {
-    let mut definitions = Definitions { registry: Arc::clone(registry), ..Definitions::default() };
-    let top = super::keys::Document::schema(&mut definitions);
-    let mut root = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Thalweg scenario",
-    });
-    let names: Vec<&str> = registry.schemes().iter().map(|scheme| scheme.name).collect();
-    // A bare name, or a name with options: `cubic:beta=0.8`.
-    let with_options = json!({ "type": "string", "pattern": format!("^({}):", names.join("|")) });
-    let listed = json!({ "anyOf": [{ "enum": names }, with_options] });
-    definitions.parts.insert("listed-scheme".to_owned(), listed);
-    if let (Some(root), Some(top)) = (root.as_object_mut(), top.as_object()) {
-        root.extend(top.clone());
-        root.extend(listed_schemes().as_object().cloned().unwrap_or_default());
-        root.insert("$defs".to_owned(), Value::Object(definitions.parts));
-    }
-    root
-}
-
-/// Returns the rule that a flow's scheme must be listed, unless the file defines schemes or has includes.
-fn listed_schemes() -> Value {
-    let scheme = json!({
-        "description": "A listed scheme, or a table with `base`.",
-        "anyOf": [{ "type": "object" }, { "$ref": "#/$defs/listed-scheme" }]
-    });
-    let flow = json!({ "properties": { "scheme": scheme } });
-    let described = |about: &str, part: Value| {
-        let mut part = part;
-        part["description"] = Value::from(about);
-        part
-    };
-    json!({
-        "if": { "not": { "anyOf": [{ "required": ["scheme"] }, { "required": ["include"] }] } },
-        "then": {
-            "properties": {
-                "flow": described("Flows of listed schemes.", json!({ "items": flow })),
-                "defaults": described("Defaults with a listed scheme.", json!({
-                    "properties": { "flow": described("What flows share.", flow) }
-                })),
-            }
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::table::Takes;
-    use super::*;
-
-    #[test]
-    fn no_two_tables_have_the_same_name() {
-        let mut names: Vec<String> =
-            tables().iter().map(|table| format!("{} {:?}", table.name, table.tag)).collect();
-        names.sort();
-        let count = names.len();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
-
-    #[test]
-    fn every_default_decodes() {
-        for table in tables() {
-            for field in table.fields {
-                if let (Some(default), Takes::Type { decodes, .. }) = (field.default, field.takes) {
-                    assert!(decodes(&default), "{} {} = {default}", table.name, field.key);
-                }
-            }
-        }
-    }
 }

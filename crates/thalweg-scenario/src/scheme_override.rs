@@ -4,7 +4,7 @@ use super::diagnostic::Report;
 use super::explicit::Given;
 use super::keys::{Common, SchemeRef};
 use super::table::{At, Decode as _};
-use super::tree::{Kind, Table, Value};
+use super::tree::{Table, Value, ValueKind};
 use std::collections::BTreeMap;
 
 /// A scheme override for some flows. A scheme of the same base keeps the flow's options. Any scheme keeps the options
@@ -26,11 +26,11 @@ impl SchemeOverride<'_> {
     /// Returns the schemes of these flows in the file, by position from 0; `None` for flows without an explicit one.
     pub(crate) fn former(&self, table: &Table) -> BTreeMap<usize, Option<Value>> {
         let flow = |place: usize| match table.get("flow").map(|flows| &flows.kind) {
-            Some(Kind::Array(flows)) => flows.get(place),
+            Some(ValueKind::Array(flows)) => flows.get(place),
             _ => None,
         };
         let scheme = |place: usize| match flow(place).map(|flow| &flow.kind) {
-            Some(Kind::Table(flow)) => flow.get("scheme").cloned(),
+            Some(ValueKind::Table(flow)) => flow.get("scheme").cloned(),
             _ => None,
         };
         let places = self.flows.iter().filter_map(|flow| flow.checked_sub(1));

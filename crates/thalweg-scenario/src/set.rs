@@ -3,7 +3,7 @@
 use super::diagnostic::Report;
 use super::include::Loader;
 use super::source::{Source, Span};
-use super::tree::{self, Key, Kind, Table, Value};
+use super::tree::{self, Key, Table, Value, ValueKind};
 use std::path::Path;
 
 /// Maximum number of `--set` arguments.
@@ -66,12 +66,12 @@ fn value(text: &str, source: u32, offset: usize) -> Value {
     let mut scratch = Report::default();
     let id = scratch.add_source(Source::new("", trimmed));
     match tree::parse_value(id, &mut scratch) {
-        Some(mut value) if !matches!(value.kind, Kind::Datetime) && scratch.errors() == 0 => {
+        Some(mut value) if !matches!(value.kind, ValueKind::Datetime) && scratch.errors() == 0 => {
             relocate(&mut value, source, lead);
             value
         }
         _ => Value {
-            kind: Kind::String(trimmed.to_owned()),
+            kind: ValueKind::String(trimmed.to_owned()),
             span: Span::new(source, lead..lead + trimmed.len()),
         },
     }
@@ -82,8 +82,8 @@ fn relocate(value: &mut Value, source: u32, lead: usize) {
     let moved = |span: Span| Span::new(source, span.start as usize + lead..span.end as usize + lead);
     value.span = moved(value.span);
     match &mut value.kind {
-        Kind::Array(items) => items.iter_mut().for_each(|item| relocate(item, source, lead)),
-        Kind::Table(table) => {
+        ValueKind::Array(items) => items.iter_mut().for_each(|item| relocate(item, source, lead)),
+        ValueKind::Table(table) => {
             for (key, value) in &mut table.entries {
                 key.span = moved(key.span);
                 relocate(value, source, lead);
@@ -110,21 +110,21 @@ fn put(table: &mut Table, keys: &[Key], value: &Value, lists: &[&str], report: &
     }
     let place = place.unwrap_or_else(|| {
         let made = if lists.contains(&key.name.as_str()) {
-            Kind::Array(Vec::new())
+            ValueKind::Array(Vec::new())
         } else {
-            Kind::Table(Table::default())
+            ValueKind::Table(Table::default())
         };
         table.entries.push((key.clone(), Value { kind: made, span: key.span }));
         table.entries.len() - 1
     });
     match &mut table.entries[place].1.kind {
-        Kind::Table(inner) => put(inner, rest, value, &[], report),
-        Kind::Array(items) => put_in_list(items, &key.name, rest, value, report),
+        ValueKind::Table(inner) => put(inner, rest, value, &[], report),
+        ValueKind::Array(items) => put_in_list(items, &key.name, rest, value, report),
         // The table replaces a short form such as `queue = "1 bdp"`.
         other => {
             let mut inner = Table::default();
             put(&mut inner, rest, value, &[], report);
-            *other = Kind::Table(inner);
+            *other = ValueKind::Table(inner);
         }
     }
 }
@@ -151,7 +151,7 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
     for place in chosen {
         if rest.is_empty() {
             items[place] = value.clone();
-        } else if let Kind::Table(table) = &mut items[place].kind {
+        } else if let ValueKind::Table(table) = &mut items[place].kind {
             put(table, rest, value, &[], report);
         } else {
             report.error("scenario.set", which.span, format!("this {list} is not a table"));
@@ -161,12 +161,13 @@ fn put_in_list(items: &mut [Value], list: &str, keys: &[Key], value: &Value, rep
 
 /// Returns the name of a list element, or its default name if it has none.
 fn item_name(list: &str, place: usize, item: &Value) -> String {
-    let Kind::Table(table) = &item.kind else { return String::new() };
+    let ValueKind::Table(table) = &item.kind else { return String::new() };
     if let Some(name) = table.text("name") {
         return name.to_owned();
     }
-    if let Some(Value { kind: Kind::Array(ends), .. }) = table.get("between")
-        && let [Value { kind: Kind::String(a), .. }, Value { kind: Kind::String(b), .. }] = ends.as_slice()
+    if let Some(Value { kind: ValueKind::Array(ends), .. }) = table.get("between")
+        && let [Value { kind: ValueKind::String(a), .. }, Value { kind: ValueKind::String(b), .. }] =
+            ends.as_slice()
     {
         return format!("{a}-{b}");
     }

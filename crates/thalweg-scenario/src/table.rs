@@ -5,9 +5,9 @@
 //! [`choice!`](crate::table::choice) does the same for tagged unions of tables.
 
 use super::diagnostic::Report;
-use super::schema::Definitions;
+use super::schema::{Definitions, Field, TableDoc, Takes, document};
 use super::source::Span;
-use super::tree::{Key, Kind, Table, Value};
+use super::tree::{Key, Table, Value, ValueKind};
 use std::ops::Deref;
 
 /// A decoded value with its source position.
@@ -53,38 +53,6 @@ pub trait Decode: Sized {
     fn schema(definitions: &mut Definitions) -> serde_json::Value;
 }
 
-/// The documentation of one key of a table.
-#[derive(Clone, Debug)]
-pub struct Field {
-    /// The key.
-    pub key: &'static str,
-    /// The description, in sentences.
-    pub about: &'static str,
-    /// The default, in TOML.
-    pub default: Option<String>,
-    /// Required key.
-    pub required: bool,
-    /// The accepted values.
-    pub takes: Takes,
-}
-
-/// The values that a key accepts.
-#[derive(Clone, Copy, Debug)]
-pub enum Takes {
-    /// The values that a type decodes.
-    Type {
-        /// The description of the expected values: [`Decode::expected`] of the type.
-        expected: fn() -> String,
-        /// The JSON Schema of the type.
-        schema: fn(&mut Definitions) -> serde_json::Value,
-        /// A check that a TOML text decodes.
-        #[cfg(test)]
-        decodes: fn(&str) -> bool,
-    },
-    /// The values of a kind in the catalog.
-    Described(thalweg_catalog::Kind),
-}
-
 impl Takes {
     /// Returns the values that `T` decodes.
     pub const fn of<T: Decode>() -> Self {
@@ -101,38 +69,6 @@ impl Field {
     /// Creates a key without a default.
     pub const fn of<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
         Self { key, about, default: None, required, takes: Takes::of::<T>() }
-    }
-
-    /// Creates a key from its description in the catalog.
-    pub fn described(key: &thalweg_catalog::Key) -> Self {
-        let default = if key.default.is_empty() { None } else { key.kind.read(key.default).ok() };
-        // The default as written in the catalog: `1514 B`, not `1.514 kB`.
-        let text = |value: thalweg_catalog::Value| {
-            if value.is_bare() { key.default.to_owned() } else { format!("\"{}\"", key.default) }
-        };
-        Self {
-            key: key.short_name(),
-            about: key.about,
-            default: default.map(text),
-            required: key.required,
-            takes: Takes::Described(key.kind),
-        }
-    }
-
-    /// Describes the expected values.
-    pub fn expected(&self) -> String {
-        match &self.takes {
-            Takes::Type { expected, .. } => expected(),
-            Takes::Described(kind) => super::explicit::expected(kind),
-        }
-    }
-
-    /// Returns the JSON Schema of the values.
-    pub fn schema(&self, definitions: &mut Definitions) -> serde_json::Value {
-        match &self.takes {
-            Takes::Type { schema, .. } => schema(definitions),
-            Takes::Described(kind) => super::explicit::schema(kind, definitions),
-        }
     }
 }
 
@@ -227,7 +163,7 @@ pub fn decode_default<T: Decode>(text: &str) -> Option<At<T>> {
 /// Returns the table of a value; reports an error if it is not a table.
 pub fn as_table<'v, T: Decode>(value: &'v Value, report: &mut Report) -> Option<&'v Table> {
     match &value.kind {
-        Kind::Table(table) => Some(table),
+        ValueKind::Table(table) => Some(table),
         _ => {
             wrong_type::<T>(value, report);
             None
@@ -273,20 +209,20 @@ macro_rules! table {
             const NAME: &'static str = $title;
             const ABOUT: &'static str = concat!($($about, "\n"),+);
 
-            fn list(fields: &mut Vec<$crate::table::Field>) {
-                $(fields.push($crate::table::Field {
+            fn list(fields: &mut Vec<$crate::schema::Field>) {
+                $(fields.push($crate::schema::Field {
                     key: $key,
                     about: concat!($($doc, "\n"),+),
                     default: $crate::table::first(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table::is_empty(&[$(stringify!($required))?]),
-                    takes: $crate::table::Takes::of::<$Type>(),
+                    takes: $crate::schema::Takes::of::<$Type>(),
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;
             }
 
-            fn fields() -> &'static [$crate::table::Field] {
-                static FIELDS: std::sync::OnceLock<Vec<$crate::table::Field>> = std::sync::OnceLock::new();
+            fn fields() -> &'static [$crate::schema::Field] {
+                static FIELDS: std::sync::OnceLock<Vec<$crate::schema::Field>> = std::sync::OnceLock::new();
                 FIELDS.get_or_init(|| {
                     let mut fields = Vec::new();
                     <Self as $crate::table::Fields>::list(&mut fields);
@@ -518,13 +454,35 @@ macro_rules! choice {
 
             fn schema(definitions: &mut $crate::schema::Definitions) -> serde_json::Value {
                 definitions.choice($title, concat!($($about, "\n"),+), $tag, &[$(
-                    ($value, $crate::schema::variant::<$Table>),
+                    ($value, $crate::table::variant::<$Table>),
                 )+])
             }
         }
     };
 }
 pub(crate) use choice;
+
+impl Definitions {
+    /// Returns the schema of a table.
+    pub fn table<T: Fields>(&mut self) -> serde_json::Value {
+        self.nested(T::NAME, |definitions| object::<T>(None, definitions))
+    }
+}
+
+/// Returns the schema of one kind of a choice.
+pub fn variant<T: Fields>(definitions: &mut Definitions, tag: &str, value: &str) -> serde_json::Value {
+    object::<T>(Some((tag, value)), definitions)
+}
+
+fn object<T: Fields>(tag: Option<(&str, &str)>, definitions: &mut Definitions) -> serde_json::Value {
+    let table = TableDoc {
+        name: T::NAME.to_owned(),
+        about: T::ABOUT.to_owned(),
+        tag: tag.map(|(tag, value)| (tag.to_owned(), value.to_owned())),
+        fields: T::fields().to_vec(),
+    };
+    document(table, definitions)
+}
 
 /// Decodes the tag key of a table.
 pub fn decode_tag<'v>(
@@ -547,7 +505,7 @@ pub fn decode_tag<'v>(
             .names("", kinds.iter().copied());
         return None;
     };
-    let Kind::String(kind) = &value.kind else {
+    let ValueKind::String(kind) = &value.kind else {
         let message = format!("expected a name, found {}", value.kind.name());
         report.error("scenario.type", value.span, message).names("", kinds.iter().copied());
         return None;

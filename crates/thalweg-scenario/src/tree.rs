@@ -14,14 +14,14 @@ const LISTS_ALL_ERRORS: usize = 256 << 10;
 #[derive(Clone, Debug)]
 pub struct Value {
     /// The value.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// The position; for a table with a header, that of the header.
     pub span: Span,
 }
 
 /// A value by its TOML type.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     /// A string.
     String(String),
     /// A whole number, as its decimal digits if it was written in decimal.
@@ -38,7 +38,7 @@ pub enum Kind {
     Table(Table),
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the name of the type in messages.
     pub fn name(&self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Table {
     /// Returns the string value of a key.
     pub fn text(&self, name: &str) -> Option<&str> {
         match &self.get(name)?.kind {
-            Kind::String(text) => Some(text),
+            ValueKind::String(text) => Some(text),
             _ => None,
         }
     }
@@ -160,18 +160,18 @@ fn convert_table(table: DeTable<'_>, source: u32, depth: usize, report: &mut Rep
     Table { entries }
 }
 
-fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<Kind> {
+fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) -> Option<ValueKind> {
     let source = span.source;
     Some(match value {
-        DeValue::String(text) => Kind::String(text.into_owned()),
-        DeValue::Integer(number) => Kind::Integer(match number.radix() {
+        DeValue::String(text) => ValueKind::String(text.into_owned()),
+        DeValue::Integer(number) => ValueKind::Integer(match number.radix() {
             10 => number.as_str().to_owned(),
             radix => u64::from_str_radix(number.as_str(), radix)
                 .map_or_else(|_| number.to_string(), |n| n.to_string()),
         }),
-        DeValue::Float(number) => Kind::Float(number.as_str().to_owned()),
-        DeValue::Boolean(value) => Kind::Boolean(value),
-        DeValue::Datetime(_) => Kind::Datetime,
+        DeValue::Float(number) => ValueKind::Float(number.as_str().to_owned()),
+        DeValue::Boolean(value) => ValueKind::Boolean(value),
+        DeValue::Datetime(_) => ValueKind::Datetime,
         DeValue::Array(items) => {
             if depth >= MAX_NESTING {
                 report.error(
@@ -186,8 +186,8 @@ fn convert(value: DeValue<'_>, span: Span, depth: usize, report: &mut Report) ->
                 let span = Span::new(source, item.span());
                 values.push(Value { kind: convert(item.into_inner(), span, depth + 1, report)?, span });
             }
-            Kind::Array(values)
+            ValueKind::Array(values)
         }
-        DeValue::Table(table) => Kind::Table(convert_table(table, source, depth, report)),
+        DeValue::Table(table) => ValueKind::Table(convert_table(table, source, depth, report)),
     })
 }

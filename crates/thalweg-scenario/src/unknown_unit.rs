@@ -1,7 +1,14 @@
 //! Diagnostics of unknown units.
 
 use super::diagnostic::Report;
-use super::tree::{Kind, Value};
+use super::tree::{Value, ValueKind};
+use core::str::FromStr;
+use thalweg_proto::units::UnitError;
+
+/// Returns true if only an unknown unit prevents `text` from parsing as a `T`.
+pub(super) fn has_unknown_unit<T: FromStr<Err = UnitError>>(text: &str) -> bool {
+    matches!(text.parse::<T>(), Err(UnitError::UnknownUnit { .. }))
+}
 
 /// Reports an unknown unit and suggests the intended one; `known` are the valid units, `all` describes them.
 pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str, report: &mut Report) {
@@ -21,7 +28,7 @@ pub(super) fn unknown_unit(value: &Value, unit: &str, known: &[&str], all: &str,
 /// Returns the text with a decimal point in place of a decimal comma, if parsing of the number stopped at one.
 fn with_decimal_point(value: &Value, rest: &str) -> Option<String> {
     let digits = rest.strip_prefix(',')?;
-    let Kind::String(text) = &value.kind else { return None };
+    let ValueKind::String(text) = &value.kind else { return None };
     digits.starts_with(|first: char| first.is_ascii_digit()).then(|| text.replacen(',', ".", 1))
 }
 

@@ -1,9 +1,9 @@
 //! A dumbbell of many flows, built without a scenario file: `dumbbell FLOWS MBITS BUFFER SECONDS`.
 
 use std::time::Instant;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, Limit};
 use thalweg_sim::spec::*;

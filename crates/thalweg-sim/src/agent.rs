@@ -19,11 +19,11 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, ControllerConfig, Decision, LossSample,
-    LostSample, Path, SentSample,
+    AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample, LostSample, Path,
+    SentSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::ExternalController;
+use thalweg_proto::window::{ControllerConfig, ExternalController};
 
 /// The scheme of flows that an agent controls. Outside an [`Episode`] the window stays at its initial value.
 pub static AGENT: SchemeDescription = external_scheme::<AgentConfig>(
@@ -361,7 +361,7 @@ impl Episode {
 
     /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<&SpecError> {
-        self.run.error.as_deref()
+        self.run.ending.error()
     }
 
     /// Ends the run and returns its results.

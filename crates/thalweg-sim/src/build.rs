@@ -1,27 +1,30 @@
 //! Builds a simulation from a specification.
 
 use crate::error::SpecError;
-use crate::event::{Kind, MAX_ENTITIES};
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
-use crate::measure::{Histogram, Recorder};
+use crate::measure::Histogram;
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
 use crate::parts::connection_ids::{Numbers, opens};
+use crate::parts::ending::Ending;
 use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageRoutes;
 use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
-use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::gate::{Gates, NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
+use crate::parts::lookahead::Lookahead;
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::rounds::Rounds;
-use crate::parts::series::{FLOW_SERIES, LINK_SERIES, MAX_WATCHED_LINKS, WatchedFlow, WatchedLink};
+use crate::parts::segments::SegmentRecords;
+use crate::parts::series::{MAX_WATCHED_LINKS, SeriesRecorders};
+use crate::parts::tally::Tally;
 use crate::parts::thread::Thread;
 use crate::parts::transfer::{Completions, TransferList};
 use crate::parts::transmitter::{PortState, Speed, Transmitter};
 use crate::parts::workload::Workload;
-use crate::result::Conservation;
 use crate::route::Routes;
 use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
@@ -29,10 +32,11 @@ use crate::spec::{
 };
 use crate::table::RouteTable;
 use crate::tracing::Tracing;
-use crate::wheel::{LANES, Wheel};
+use crate::wheel::Wheel;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use thalweg_catalog::family::Adjustment;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{PeriodicVariationSpec, VariationPeriod};
@@ -141,7 +145,7 @@ impl<'a> Builder<'a> {
                 let transmitter = builder.add_transmitter(number)?;
                 let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
                 if let Some(interval) = interval {
-                    builder.wheel.push(Time::ZERO + interval, Kind::Router.key(transmitter));
+                    builder.wheel.push(Time::ZERO + interval, EventKind::Router.key(transmitter));
                 }
             }
         }
@@ -199,7 +203,7 @@ impl<'a> Builder<'a> {
             if index >= MAX_ENTITIES {
                 return Err(SpecError::TooMany { what: "scheduled changes", most: MAX_ENTITIES.into() });
             }
-            self.wheel.push(change.at, Kind::Change.key(index));
+            self.wheel.push(change.at, EventKind::Change.key(index));
             self.network.changes.push((number, change.clone()));
         }
         Ok(number)
@@ -253,25 +257,25 @@ impl<'a> Builder<'a> {
         if gates != [NO_GATE; 2]
             && let Some(gate) = &self.spec.nodes[group.from.0 as usize].gate
         {
-            transport.ends.properties_mut().set_pause(gate.pause);
+            transport.ends.properties_mut().adjust(Adjustment::Pause(gate.pause));
         }
         if group.reading.is_some() {
-            transport.ends.properties_mut().wait_for_reading();
+            transport.ends.properties_mut().adjust(Adjustment::Reading);
         }
         if let Some(how) = group.misbehaviour {
-            transport.ends.properties_mut().misbehave(how);
+            transport.ends.properties_mut().adjust(Adjustment::Misbehaviour(how));
         }
         let mut host = group.host;
         if let Some(host) = &mut host {
-            transport.ends.properties_mut().allow_host_lateness();
-            if transport.properties().measures_spacing() {
+            transport.ends.properties_mut().adjust(Adjustment::HostLateness);
+            if transport.properties().needs().spacing {
                 host.granularity = Duration::ZERO;
                 host.coalescing = Duration::ZERO;
             }
         }
         // Measured for transports without retransmission only.
         let with_jitter = !transport.properties().is_reliable();
-        let needs_in_order = transport.properties().needs_in_order();
+        let needs_in_order = transport.properties().needs().order;
         self.transports.push(transport);
         self.groups.push(Group {
             name: group.name.clone(),
@@ -341,7 +345,7 @@ impl<'a> Builder<'a> {
             let piece = u64::from(group.transport.properties().segment());
             let reader = group.reading.as_ref().map(|spec| Reader::new(Arc::clone(spec), piece));
             if let Some(at) = reader.as_ref().and_then(Reader::armed) {
-                self.wheel.push(at, Kind::Application.key(number | READS));
+                self.wheel.push(at, EventKind::Application.key(number | READS));
             }
             self.flows.push(Flow {
                 workload,
@@ -350,9 +354,9 @@ impl<'a> Builder<'a> {
                 delay: (group.count <= MAX_FLOWS_WITH_DELAY).then(|| Box::new(Delays::new(with_jitter))),
                 ..Flow::idle(index, links, hosts, start)
             });
-            self.wheel.push(start, Kind::Start.key(number));
+            self.wheel.push(start, EventKind::Start.key(number));
             if let Some(stop) = group.stop {
-                self.wheel.push(stop.max(start), Kind::Stop.key(number));
+                self.wheel.push(stop.max(start), EventKind::Stop.key(number));
             }
         }
         Ok(())
@@ -380,12 +384,12 @@ impl<'a> Builder<'a> {
         self.add_message_routes();
         let end = Time::ZERO + spec.duration;
         let warmup = spec.warmup.min(spec.duration);
-        self.wheel.push(end, Kind::End.key(0));
+        self.wheel.push(end, EventKind::End.key(0));
         if !warmup.is_zero() {
-            self.wheel.push(Time::ZERO + warmup, Kind::Warm.key(0));
+            self.wheel.push(Time::ZERO + warmup, EventKind::Warm.key(0));
         }
         for (epoch, &at) in (0..).zip(&self.table.changes) {
-            self.wheel.push(at, Kind::Reroute.key(epoch));
+            self.wheel.push(at, EventKind::Reroute.key(epoch));
         }
         let tails = spec.links.iter().flat_map(|link| [link.a, link.b]);
         let link_gates = match self.gates.is_empty() {
@@ -399,8 +403,7 @@ impl<'a> Builder<'a> {
         connections.resize(numbers.fixed() as usize, Connection::UNOPENED);
         let mut simulation = EventLoop {
             now: Time::ZERO,
-            finished: false,
-            error: None,
+            ending: Ending::default(),
             seed: spec.seed,
             warmup,
             wheel: self.wheel,
@@ -411,20 +414,13 @@ impl<'a> Builder<'a> {
             flows: self.flows,
             groups: self.groups,
             hosts: self.hosts,
-            gates: self.gates,
-            link_gates,
+            gates: Gates::new(self.gates, link_gates),
             transports: self.transports,
-            segment_times: BTreeMap::new(),
-            measure: spec.measure.clone(),
-            recorders: Vec::new(),
+            segments: SegmentRecords::default(),
+            series: SeriesRecorders::new(spec.measure.clone()),
             transfers: TransferList::default(),
-            watched_flows: Vec::new(),
-            watched_links: Vec::new(),
-            counting: warmup.is_zero(),
-            events: 0,
-            expected: [[NONE; 2]; LANES],
-            fingerprint: 0,
-            conservation: Conservation::default(),
+            tally: Tally::new(warmup.is_zero()),
+            lookahead: Lookahead::default(),
             boundary: None,
             outside: None,
             tracing,
@@ -438,13 +434,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
     /// the first links.
     fn watch(&mut self, core: usize) {
-        let Some(interval) = self.measure.interval else { return };
-        let bound = self.measure.points;
+        let Some(interval) = self.series.interval() else { return };
         let mut chosen = Vec::new();
         let max = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
         'rounds: for i in 0..max {
             for group in self.groups.iter().filter(|group| i < group.flows) {
-                if chosen.len() >= self.measure.flows as usize {
+                if chosen.len() >= self.series.vacant() {
                     break 'rounds;
                 }
                 chosen.push(group.first_flow + i);
@@ -452,15 +447,13 @@ impl<T: Tracing> EventLoop<T> {
         }
         chosen.sort_unstable();
         for flow in chosen {
-            self.watched_flows.push(WatchedFlow::new(flow, self.recorders.len()));
-            self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, flow, bound)));
+            self.series.watch_flow(flow);
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
-            self.watched_links.push(WatchedLink { link, recorders: self.recorders.len(), bytes: 0 });
-            self.network.transmitters[link as usize].watched = self.measure.every_event;
-            self.recorders.extend(LINK_SERIES.map(|quantity| Recorder::new(quantity, link, bound)));
+            self.series.watch_link(link);
+            self.network.transmitters[link as usize].watched = self.series.every_event();
         }
-        self.wheel.push(Time::ZERO + interval, Kind::Sample.key(0));
+        self.wheel.push(Time::ZERO + interval, EventKind::Sample.key(0));
     }
 }
 

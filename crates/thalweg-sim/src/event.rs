@@ -6,7 +6,7 @@ use crate::wheel::ENTITY_BITS;
 /// measurement sees the final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// A scheduled change of a link takes effect.
     Change = 0,
     /// A transmitter finishes sending a packet.
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
 /// Number of entities of a kind; identifiers are below it.
 pub(crate) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
-impl Kind {
+impl EventKind {
     #[inline]
     pub const fn key(self, entity: u32) -> u32 {
         ((self as u32) << ENTITY_BITS) | entity

@@ -151,7 +151,7 @@ impl Live {
 
     /// Returns the time of the next event.
     pub fn next(&self) -> Option<Time> {
-        if self.run.finished { None } else { self.run.wheel.next() }
+        if self.run.ending.is_over() { None } else { self.run.wheel.next() }
     }
 
     /// Swaps the arrived packets with an empty list.
@@ -174,12 +174,12 @@ impl Live {
 
     /// Returns the error that ended the run early.
     pub fn error(&self) -> Option<&SpecError> {
-        self.run.error.as_deref()
+        self.run.ending.error()
     }
 
     /// Ends the run now and returns its results.
     pub fn finish(mut self) -> RunResult {
-        self.run.finished = true;
+        self.run.ending.end();
         self.run.finish().0
     }
 }

@@ -55,7 +55,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     }
 
     fn is_finished(&self) -> bool {
-        self.parts.iter().all(|part| part.finished)
+        self.parts.iter().all(|part| part.ending.is_over())
     }
 
     /// Returns the time of the first partition.
@@ -65,8 +65,9 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
 
     /// Returns the events so far; events common to several partitions count once.
     pub fn events(&self) -> u64 {
-        let of =
-            |part: &EventLoop<T>| part.events - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled);
+        let of = |part: &EventLoop<T>| {
+            part.tally.events() - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled)
+        };
         self.parts.iter().map(of).sum()
     }
 
@@ -259,11 +260,11 @@ impl<'a> Threads<'a> {
     ) {
         let _guard = Guard(&self.is_broken);
         let parts = self.cut.parts;
-        let began = part.events;
+        let began = part.tally.events();
         for (round, board) in (1..).zip(self.boards.iter().cycle()) {
             let notice = &board.notices[number].0;
             notice.next.store(picos(part.next()), Ordering::Relaxed);
-            notice.events.store(part.events - began, Ordering::Relaxed);
+            notice.events.store(part.tally.events() - began, Ordering::Relaxed);
             let buffered = part.tracing.buffered().map_or(0, |buffered| buffered.len() as u64);
             notice.buffered.store(buffered, Ordering::Relaxed);
             notice.round.store(round, Ordering::Release);

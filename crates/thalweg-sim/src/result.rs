@@ -202,7 +202,7 @@ pub struct FlowResult {
     pub start: Time,
     /// Delivery time of the last byte, for flows that end; over the whole run.
     pub finished: Option<Time>,
-    /// Time at which the sender gave up, if it did; over the whole run.
+    /// Abort time of the sender, if it aborted; over the whole run.
     pub failed: Option<Time>,
     /// Counted time: from the end of the warm-up or the flow's start to its finish or the end of the run.
     pub counted: Duration,
@@ -284,7 +284,7 @@ pub struct StateVisit {
     pub state: &'static str,
     /// Time of the first observation.
     pub from: Time,
-    /// Time at which another state was first observed, or of the last observation.
+    /// First observation of another state, or the last observation.
     pub until: Time,
     /// State variables of the sender and its controller.
     pub state_variables: Vec<StateVariable>,

@@ -71,10 +71,10 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the error of a third-party component that ended the run early, with the simulated time.
     pub fn error(&self) -> Option<&SpecError> {
         match &self.run {
-            Run::Untraced(run, _) => run.error.as_deref(),
+            Run::Untraced(run, _) => run.ending.error(),
             // Runs with third-party components are never partitioned.
             Run::Parallel(..) | Run::Recorded(_) => None,
-            Run::Traced(run) => run.error.as_deref(),
+            Run::Traced(run) => run.ending.error(),
         }
     }
 
@@ -91,10 +91,10 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         match &self.run {
-            Run::Untraced(run, _) => run.events,
+            Run::Untraced(run, _) => run.tally.events(),
             Run::Parallel(run, _) => run.events(),
             Run::Recorded(run) => run.events(),
-            Run::Traced(run) => run.events,
+            Run::Traced(run) => run.tally.events(),
         }
     }
 

@@ -12,6 +12,7 @@ pub use crate::sizes::SizeSpec;
 pub use crate::thread::HostSpec;
 
 use std::sync::Arc;
+use thalweg_catalog::family::Adjustment;
 use thalweg_catalog::{EndpointConfigs, Properties};
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::random::Stream;
@@ -225,7 +226,7 @@ pub struct GroupSpec {
     pub spread: Duration,
     /// Stagger: flow number i (from 0) starts i times this later.
     pub stagger: Duration,
-    /// Time at which the applications stop writing.
+    /// Stop time of the applications.
     pub stop: Option<Time>,
     /// Delay of an out-of-band control channel: acknowledgements and other control PDUs bypass the network and arrive
     /// after this delay, without loss.
@@ -308,7 +309,7 @@ impl GroupSpec {
             return Some("each of its transfers has a connection, but one application reads one connection");
         }
         let announces = reading.changes.iter().any(|change| change.announced);
-        if announces && self.transport.properties().agreed_rate().is_none() {
+        if announces && self.transport.properties().rates().agreed.is_none() {
             return Some("only two-level flow control accepts an announced change of the reading rate");
         }
         let is_ordered = reading.changes.is_sorted_by_key(|change| change.at);
@@ -318,7 +319,7 @@ impl GroupSpec {
     /// Returns the reason why the receivers of this group cannot misbehave as configured, if any.
     pub fn misbehaviour_fault(&self) -> Option<&'static str> {
         let how = self.misbehaviour?;
-        let can = self.transport.clone().ends.properties_mut().misbehave(how);
+        let can = self.transport.clone().ends.properties_mut().adjust(Adjustment::Misbehaviour(how));
         (!can).then_some("the scheme has no receiver that could be made to misbehave: window schemes have")
     }
 
@@ -444,7 +445,8 @@ impl TransportSpec {
 
     /// Returns true if the scheme's sources receive this router feedback.
     pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
-        feedback.audience == Audience::All || self.properties().feedback() == Some(feedback.policy.kind())
+        feedback.audience == Audience::All
+            || self.properties().router_feedback().kind == Some(feedback.policy.kind())
     }
 
     /// Returns the bytes on the wire of the data packets that receivers accepted.
@@ -454,7 +456,7 @@ impl TransportSpec {
 
     /// Returns a payload rate as a share of the rate negotiated by both endpoints; `None` without a negotiated rate.
     pub(crate) fn reading_share(&self, rate: Rate) -> Option<f64> {
-        let agreed = self.properties().agreed_rate()?.as_f64();
+        let agreed = self.properties().rates().agreed?.as_f64();
         let packet = f64::from(self.properties().segment());
         let agreed = agreed * packet / (packet + f64::from(self.header));
         Some((rate.as_f64() / agreed).min(1.0))

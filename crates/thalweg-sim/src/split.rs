@@ -3,26 +3,28 @@
 //! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
-use crate::event::{Kind, MAX_ENTITIES};
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
-use crate::measure::Recorder;
 use crate::partition::Cut;
 use crate::parts::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::parts::connection_ids::opens;
+use crate::parts::ending::Ending;
 use crate::parts::endpoint::Endpoint;
 use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
-use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::gate::{Gates, NO_GATE, NodeGate};
 use crate::parts::host::Host;
+use crate::parts::lookahead::Lookahead;
 use crate::parts::network::Network;
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
-use crate::parts::series::{FLOW_SERIES, LINK_SERIES};
+use crate::parts::segments::SegmentRecords;
+use crate::parts::tally::Tally;
 use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::{PortState, Transmitter};
-use crate::result::{Conservation, Quantity, Transfer};
+use crate::result::Transfer;
 use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
-use crate::wheel::{LANES, Wheel};
+use crate::wheel::Wheel;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -60,8 +62,10 @@ pub(crate) fn split<T: Tracing + Clone>(
             of_hosts[host as usize] = part;
         }
     }
-    let mut of_gates = vec![0; whole.gates.len()];
-    for (&gate, &part) in whole.link_gates.iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE) {
+    let mut of_gates = vec![0; whole.gates.nodes_mut().len()];
+    for (&gate, &part) in
+        whole.gates.of_links().iter().zip(&owners.links).filter(|(gate, _)| **gate != NO_GATE)
+    {
         of_gates[usize::from(gate)] = part;
     }
     let mut has_flows = vec![false; cut.parts];
@@ -86,7 +90,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         flows[sink][flow].delay = flows[source][flow].delay.take();
     }
     let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
-    let gates = scatter(core::mem::take(&mut whole.gates), cut.parts, &of_gates, NodeGate::clone);
+    let gates = scatter(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
     let ends = at_once(cut.parts, |part| {
         let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
         let endpoints: Vec<Endpoint> = (0..2 * count).map(|_| Endpoint::VACANT).collect();
@@ -100,8 +104,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         let network = &whole.network;
         parts.push(EventLoop {
             now: Time::ZERO,
-            finished: false,
-            error: None,
+            ending: Ending::default(),
             seed: whole.seed,
             warmup: whole.warmup,
             wheel: Wheel::new(spec.ties),
@@ -128,20 +131,13 @@ pub(crate) fn split<T: Tracing + Clone>(
             flows: if has_flows { flows } else { Vec::new() },
             groups: whole.groups.iter().map(Group::fresh).collect(),
             hosts,
-            gates,
-            link_gates: whole.link_gates.clone(),
+            gates: Gates::new(gates, whole.gates.of_links().to_vec()),
             transports: whole.transports.clone(),
-            segment_times: BTreeMap::new(),
-            measure: whole.measure.clone(),
-            recorders: whole.recorders.clone(),
+            segments: SegmentRecords::default(),
+            series: whole.series.for_partition(has_flows),
             transfers: TransferList::default(),
-            watched_flows: if has_flows { whole.watched_flows.clone() } else { Vec::new() },
-            watched_links: whole.watched_links.clone(),
-            counting: whole.counting,
-            events: 0,
-            expected: [[NONE; 2]; LANES],
-            fingerprint: 0,
-            conservation: Conservation::default(),
+            tally: Tally::new(whole.tally.is_counting()),
+            lookahead: Lookahead::default(),
             boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
             outside: None,
             tracing: whole.tracing.clone(),
@@ -213,7 +209,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     // Events at time zero are handled in the order of their insertion.
     starts.sort_by_key(|&flow| {
         let start = whole.flows[flow as usize].start;
-        let place = whole.wheel.place_at(start, Kind::Start.key(flow));
+        let place = whole.wheel.place_at(start, EventKind::Start.key(flow));
         (start, (start > Time::ZERO).then_some(place), flow)
     });
     let mut numbers = vec![NO_CONNECTION; whole.flows.len()];
@@ -244,18 +240,18 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
         place += 1;
         parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
         let entity = key & (MAX_ENTITIES - 1);
-        let part = match Kind::of(key) {
-            Kind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
-            Kind::Start => {
+        let part = match EventKind::of(key) {
+            EventKind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
+            EventKind::Start => {
                 let [source, sink] = [&owners.sources, &owners.sinks].map(|of| of[entity as usize]);
                 if sink != source {
                     parts[usize::from(sink)].wheel.push(time, key);
                 }
                 source
             }
-            Kind::Router => owners.links[entity as usize],
-            Kind::Stop => owners.sources[entity as usize],
-            Kind::Application => owners.sources[(entity & !READS) as usize],
+            EventKind::Router => owners.links[entity as usize],
+            EventKind::Stop => owners.sources[entity as usize],
+            EventKind::Application => owners.sources[(entity & !READS) as usize],
             _ => {
                 // Samples, the end of the warm-up and the end of the run exist in every partition; nothing else is due
                 // before the start.
@@ -282,7 +278,7 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     network.port_states = gather(each(&mut parts, |part| &mut part.network.port_states), &port_states);
     network.transmitters = gather(each(&mut parts, |part| &mut part.network.transmitters), &owners.links);
     whole.hosts = gather(each(&mut parts, |part| &mut part.hosts), &hosts);
-    whole.gates = gather(each(&mut parts, |part| &mut part.gates), &gates);
+    *whole.gates.nodes_mut() = gather(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
     let mut sinks = Vec::new();
     for flow in owners.split_flows() {
         let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];
@@ -292,8 +288,10 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     whole.flows = gather(each(&mut parts, |part| &mut part.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.flows[flow].add_sink(sink));
     connections(&mut whole, &owners, &mut parts);
-    whole.recorders = recorders(&whole, &owners, &mut parts);
-    states(&mut whole, &owners, &mut parts);
+    let of_recorders = whole.series.owners(&owners.sources, &owners.sinks, &owners.links);
+    *whole.series.recorders_mut() =
+        gather(each(&mut parts, |part| part.series.recorders_mut()), &of_recorders);
+    whole.series.merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.series).collect());
     let mut left_out = 0;
     let mut ended: Vec<(Moment, Transfer)> = Vec::new();
     for part in &mut parts {
@@ -313,19 +311,14 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     whole.transfers = in_order(&whole, ended, left_out);
     for mut part in parts {
         whole.now = whole.now.max(part.now);
-        whole.counting |= part.counting;
-        whole.finished = part.finished;
-        whole.error = whole.error.take().or(part.error);
-        whole.fingerprint = whole.fingerprint.wrapping_add(part.fingerprint);
-        whole.conservation.add(&part.conservation);
-        whole.events += part.events;
+        whole.ending.merge(part.ending);
+        whole.tally.add(&part.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
         whole.network.hops += part.network.hops;
         whole.network.packets.absorb(&part.network.packets);
         whole.network.in_service.append(&mut part.network.in_service);
-        whole.segment_times.append(&mut part.segment_times);
+        whole.segments.append(&mut part.segments);
         whole.groups.iter_mut().zip(&part.groups).for_each(|(group, of_part)| group.add(of_part));
         let Some(boundary) = part.boundary else { continue };
-        whole.events -= boundary.doubled;
         for (connection, flow_counts) in boundary.into_flow_counts() {
             let flow = whole.flow_of(connection);
             whole.flows[flow as usize].counts.add(&flow_counts);
@@ -373,32 +366,6 @@ fn opened<T: Tracing>(part: &mut EventLoop<T>, fixed: usize) -> Opened {
     // A partition without flows has no connections.
     let fixed = fixed.min(part.connections.len());
     Opened { connections: part.connections.split_off(fixed), endpoints: part.endpoints.split_off(2 * fixed) }
-}
-
-/// Merges the states of controllers, each from the partition of the sender.
-fn states<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
-    for (place, watched) in whole.watched_flows.iter_mut().enumerate() {
-        let part = parts.get_mut(owners.sources[watched.flow as usize] as usize);
-        if let Some(own) = part.and_then(|part| part.watched_flows.get_mut(place)) {
-            watched.visits = core::mem::take(&mut own.visits);
-        }
-    }
-}
-
-/// Merges the series of flows and links, each from the partition of its subject.
-fn recorders<T: Tracing>(whole: &EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) -> Vec<Recorder> {
-    let mut of = vec![0; whole.recorders.len()];
-    for watched in &whole.watched_flows {
-        let own = watched.recorders..watched.recorders + FLOW_SERIES.len();
-        of[own].fill(owners.sources[watched.flow as usize]);
-        let goodput = FLOW_SERIES.iter().position(|quantity| *quantity == Quantity::Goodput);
-        goodput.into_iter().for_each(|at| of[watched.recorders + at] = owners.sinks[watched.flow as usize]);
-    }
-    for watched in &whole.watched_links {
-        let own = watched.recorders..watched.recorders + LINK_SERIES.len();
-        of[own].fill(owners.links[watched.link as usize]);
-    }
-    gather(each(parts, |part| &mut part.recorders), &of)
 }
 
 /// Merges the transfers of all partitions, listed and only counted, in the order of their end.

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use thalweg_adversary::{Bounds, Fault, PairingBounds, search, search_pairing};
-use thalweg_explore::Outcome;
+use thalweg_explore::SearchOutcome;
 use thalweg_proto::units::Bytes;
 use thalweg_report::output::counted;
 
@@ -172,7 +172,7 @@ const GUARANTEE: &str = "All states were visited. In each, only peers ended conn
 const PAIRING_PROMISE: &str = "All states were visited. In each, neither end accepted the attacker as its peer, and the code answered at\n\
      most three guesses; from each, an honest sender that can still arrive is paired once the attacker stops.\n";
 
-fn document(arguments: &AdversaryArguments, outcome: &Outcome) -> Value {
+fn document(arguments: &AdversaryArguments, outcome: &SearchOutcome) -> Value {
     let fault = arguments.fault.and_then(|rule| rule.to_possible_value());
     let memory = arguments.memory.get();
     let bounds = if arguments.pairing {

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
 use thalweg_explore::{
-    Bounds, Endless, Outcome, SCHEMES, acknowledgement, bounds, explore as search, has_flow_control,
+    Bounds, Endless, SCHEMES, SearchOutcome, acknowledgement, bounds, explore as search, has_flow_control,
     search_endless,
 };
 use thalweg_proto::units::Bytes;
@@ -227,7 +227,7 @@ impl Task {
     }
 }
 
-fn document(arguments: &ExploreArguments, task: &Task, outcome: &Outcome) -> Value {
+fn document(arguments: &ExploreArguments, task: &Task, outcome: &SearchOutcome) -> Value {
     let mut bounds = task.document();
     bounds["memory_bytes"] = arguments.memory.get().into();
     json!({

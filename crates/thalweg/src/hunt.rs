@@ -13,8 +13,8 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
-    DEFAULT_COMPETING_SCHEME, Finding, Goal, Hunt, HuntError, Kind, Kinds, LIST, SEEDS, Schemes, Space,
-    cases, check_case, entry, score_of,
+    DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
+    Space, cases, check_case, entry, score_of,
 };
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, read_text};
@@ -30,7 +30,7 @@ pub struct HuntArguments {
     #[arg(long, value_name = "GOAL", value_delimiter = ',', value_parser = PossibleValuesParser::new(Goal::ALL.map(Goal::name)))]
     pub goal: Vec<String>,
     /// Allowed disturbances in scenarios; default: all that are relevant to the goal
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(DisturbanceKind::ALL.map(DisturbanceKind::name)))]
     pub with: Vec<String>,
     /// Scheme of the other flows
     #[arg(long, value_name = "SCHEME", default_value = DEFAULT_COMPETING_SCHEME)]
@@ -120,7 +120,10 @@ pub fn hunt(arguments: &HuntArguments, console: &Console) -> Done {
     let scheme = arguments.scheme.as_deref().unwrap_or_default();
     let kinds: Kinds = match arguments.with.as_slice() {
         [] => Kinds::all(),
-        names => Kind::ALL.into_iter().filter(|kind| names.iter().any(|name| name == kind.name())).collect(),
+        names => DisturbanceKind::ALL
+            .into_iter()
+            .filter(|kind| names.iter().any(|name| name == kind.name()))
+            .collect(),
     };
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");

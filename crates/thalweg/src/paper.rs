@@ -5,7 +5,7 @@ use crate::console::{Console, Done, Error};
 use crate::execute::TableFiles;
 use crate::interrupt::interruptible_by;
 use crate::progress::Bar;
-use crate::report::Place;
+use crate::report::ReportTarget;
 use crate::version::version;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         console.inform(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
     }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
-    let place = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;
+    let place = ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;
     let runs = run(&prepared, folder.as_ref(), arguments.jobs, console)?;
     if let Some(broken) = runs.iter().find(|run| !run.conservation.holds()) {
         return Err(Error::Failed(format!(

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use thalweg_capture::qlog::{LiveLog, Metrics};
-use thalweg_catalog::{Place, Registry};
+use thalweg_catalog::{Environment, Registry};
 use thalweg_net::flow::{EventKind, Recorded, Recorder, Recording, SenderEstimates};
 use thalweg_proto::units::{Duration, Time};
 
@@ -84,8 +84,9 @@ fn log(recording: &Recording, registry: &Registry) -> LiveLog {
     let Recording { scheme, events, .. } = recording;
     let first = events.first().map_or(Time::ZERO, |event| event.time);
     // For these schemes the data count is a byte offset in the stream.
-    let is_stream =
-        registry.read_scheme(scheme, Place::Live).is_ok_and(|(description, _)| description.traits.is_window);
+    let is_stream = registry
+        .read_scheme(scheme, Environment::Live)
+        .is_ok_and(|(description, _)| description.traits.is_window);
     let mut log = LiveLog::default();
     let mut segment = 0;
     for Recorded { time, what } in events {

@@ -13,14 +13,14 @@ use thalweg_studies::paper::paper_report;
 
 /// Destination of the page of `--report`, or of the picture of `--svg` or `--png`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReportTarget {
     /// The results folder, with this file name.
     Folder(&'static str),
     /// This file.
     File(PathBuf),
 }
 
-impl Place {
+impl ReportTarget {
     /// Returns the destination for an option with an optional file: by default `default_name` in the results folder, or
     /// without one a file named `name` with the extension of `default_name`. A file in a missing folder or with a wrong
     /// extension is rejected before anything runs.
@@ -34,8 +34,8 @@ impl Place {
         Ok(match (option, has_folder) {
             (None, _) => None,
             (Some(Some(path)), _) => {
-                let wanted = Kind::of(Path::new(default_name));
-                if Kind::of(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
+                let wanted = FileFormat::of(Path::new(default_name));
+                if FileFormat::of(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
                     let ending = ending.to_string_lossy();
                     return Err(Error::Usage(format!("`{}` does not end in .{ending}", path.display())));
                 }
@@ -63,13 +63,13 @@ impl Place {
 
 /// File format, by extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileFormat {
     Page,
     Svg,
     Png,
 }
 
-impl Kind {
+impl FileFormat {
     /// Returns the format of a file; `None` without an extension or with an unknown one.
     fn of(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_ascii_lowercase();
@@ -80,7 +80,7 @@ impl Kind {
 
 /// Returns true if the file has an unknown extension.
 fn unknown(path: &Path) -> bool {
-    path.extension().is_some() && Kind::of(path).is_none()
+    path.extension().is_some() && FileFormat::of(path).is_none()
 }
 
 /// Fails if the file's folder does not exist.
@@ -108,16 +108,16 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
     }
     arguments.file.as_deref().map_or(Ok(()), may_be_written)?;
-    let kind = Kind::of(&path).unwrap_or(Kind::Page);
+    let kind = FileFormat::of(&path).unwrap_or(FileFormat::Page);
     let span = arguments.time.as_ref().map(|span| (span.from.as_secs_f64(), span.until.as_secs_f64()));
     let view = View { plots: arguments.plots.clone(), span };
-    if kind == Kind::Page && view != View::default() {
+    if kind == FileFormat::Page && view != View::default() {
         return Err(Error::Usage(
             "--plots and --time choose what a picture shows: name a file that ends in .svg or .png"
                 .to_owned(),
         ));
     }
-    let view = (kind != Kind::Page).then_some(view);
+    let view = (kind != FileFormat::Page).then_some(view);
     let page = match Folder::paper_results(folder)? {
         Some(_) if view.is_some() => {
             return Err(Error::Usage(
@@ -132,7 +132,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
         }
         None => page_of_runs(folder, view.as_ref(), console)?,
     };
-    write(&path, &if kind == Kind::Png { png(&page)? } else { page.into_bytes() })?;
+    write(&path, &if kind == FileFormat::Png { png(&page)? } else { page.into_bytes() })?;
     console.inform(&format!("Written: {}", path.display()));
     Ok(())
 }
@@ -169,19 +169,19 @@ mod tests {
     fn the_page_is_written_to_the_requested_path() {
         let place = |option: Option<Option<&str>>, has_folder| {
             let option = option.map(|path| path.map(PathBuf::from));
-            Place::of(option.as_ref(), REPORT, has_folder, "net.toml").unwrap()
+            ReportTarget::of(option.as_ref(), REPORT, has_folder, "net.toml").unwrap()
         };
         assert_eq!(place(None, true), None);
-        assert_eq!(place(Some(None), true), Some(Place::Folder(REPORT)));
-        assert_eq!(place(Some(None), false), Some(Place::File("net.html".into())));
-        assert_eq!(place(Some(Some("a.html")), true), Some(Place::File("a.html".into())));
-        assert_eq!(place(Some(Some("page")), true), Some(Place::File("page".into())));
+        assert_eq!(place(Some(None), true), Some(ReportTarget::Folder(REPORT)));
+        assert_eq!(place(Some(None), false), Some(ReportTarget::File("net.html".into())));
+        assert_eq!(place(Some(Some("a.html")), true), Some(ReportTarget::File("a.html".into())));
+        assert_eq!(place(Some(Some("page")), true), Some(ReportTarget::File("page".into())));
     }
 
     #[test]
     fn unwritable_destinations_are_rejected_before_the_run() {
         let refused =
-            |path: &str| Place::of(Some(&Some(path.into())), "report.svg", false, "net.toml").is_err();
+            |path: &str| ReportTarget::of(Some(&Some(path.into())), "report.svg", false, "net.toml").is_err();
         assert!(refused("a.png") && refused("a.pdf") && refused("a.html") && refused("no/such/folder/a.svg"));
         assert!(!refused("a.svg") && !refused("A.SVG"));
     }

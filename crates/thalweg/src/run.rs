@@ -9,7 +9,7 @@ use crate::interrupt::interruptible_by;
 use crate::lines::Lines;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
-use crate::report::Place;
+use crate::report::ReportTarget;
 use crate::sequences::Sequences;
 use crate::values::KERNEL;
 use crate::version::version;
@@ -65,7 +65,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 /// Returns the indices of the groups whose flows are controlled by agents.
 pub fn agents(spec: &Spec) -> Vec<usize> {
     let is_agent = |group: usize| {
-        let mut values = AGENT.values(thalweg_catalog::Place::Simulated);
+        let mut values = AGENT.values(thalweg_catalog::Environment::Simulated);
         (AGENT.write)(&spec.groups[group].transport.ends, &mut values)
     };
     (0..spec.groups.len()).filter(|&group| is_agent(group)).collect()
@@ -216,9 +216,9 @@ fn execute(
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
     let runs = schemes.len() * header.seeds.len();
     let captures = captures(source, loaded, options, folder.as_ref(), runs > 1)?;
-    let place = Place::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name())?;
-    let picture = Place::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name())?;
-    let image = Place::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name())?;
+    let place = ReportTarget::of(options.report.as_ref(), REPORT, folder.is_some(), &source.name())?;
+    let picture = ReportTarget::of(options.svg.as_ref(), FIGURE, folder.is_some(), &source.name())?;
+    let image = ReportTarget::of(options.png.as_ref(), IMAGE, folder.is_some(), &source.name())?;
     let qlogs = Qlogs::new(options, folder.as_ref(), &source.name(), &loaded.scenario.title, runs > 1);
     let sequences = match options.trace {
         Some(Trace::Sequence) => Some(sequences(source, loaded, options, folder.as_ref(), runs > 1)?),

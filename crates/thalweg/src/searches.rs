@@ -4,7 +4,7 @@ use crate::console::{Console, Seen, one_line};
 use crate::progress::target;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
-use thalweg_explore::Outcome;
+use thalweg_explore::SearchOutcome;
 use thalweg_proto::units::Bytes;
 
 /// Runs a search and shows its progress.
@@ -27,7 +27,7 @@ pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64
 /// Prints the outcome; fails unless all states were visited without a violation.
 pub fn report(
     name: &str,
-    outcome: &Outcome,
+    outcome: &SearchOutcome,
     is_interrupted: bool,
     (memory, advice): (Bytes, &str),
 ) -> Result<(), String> {
@@ -42,7 +42,7 @@ pub fn report(
 }
 
 /// Returns the outcome of a search as text.
-pub fn text(header: &str, promise: &str, outcome: &Outcome) -> String {
+pub fn text(header: &str, promise: &str, outcome: &SearchOutcome) -> String {
     let mut text = format!("{header}\n\n");
     let rows = [
         ("States", outcome.states),

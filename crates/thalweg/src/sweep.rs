@@ -5,7 +5,7 @@ use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
 use crate::progress::counting_runs;
-use crate::report::Place;
+use crate::report::ReportTarget;
 use crate::run::available_memory;
 use crate::values::positive;
 use crate::version::program;
@@ -90,7 +90,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let folder = arguments.out.clone().unwrap_or_else(|| {
         PathBuf::from(arguments.file.file_stem().map_or_else(|| "sweep".into(), ToOwned::to_owned))
     });
-    let place = Place::of(arguments.report.as_ref(), REPORT, true, "")?;
+    let place = ReportTarget::of(arguments.report.as_ref(), REPORT, true, "")?;
     let store = Store::open(&folder, Purpose::SWEEP).map_err(|error| Error::Usage(error.to_string()))?;
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
@@ -103,7 +103,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
         store.write(name, text.as_bytes()).map_err(|error| Error::Failed(error.to_string()))
     };
     match place {
-        Some(Place::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
+        Some(ReportTarget::Folder(name)) => keep(name, &page(&document, &sweep.plan))?,
         Some(place) => place.write(page(&document, &sweep.plan), None, console)?,
         None => {}
     }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use thalweg_proto::Ecn;
-use thalweg_proto::handshake::{Control, Protocol, Step};
+use thalweg_proto::handshake::{Control, HandshakeStep, Protocol};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::{Captured, DataUnit as _};
 use thalweg_proto::transport::Feedback;
@@ -172,14 +172,14 @@ fn tcp(ends: &Ends, sequence: u32, acknowledged: u32, flags: u8, window: u16) ->
 }
 
 /// Returns a SYN or FIN segment; each takes one sequence number (RFC 9293, section 3.4).
-fn opens_or_closes(ends: &Ends, step: Step) -> Part {
+fn opens_or_closes(ends: &Ends, step: HandshakeStep) -> Part {
     let (sequence, acknowledged, flags) = match step {
-        Step::Open => (0, 0, SYN),
-        Step::Answer => (0, 1, SYN | ACK),
-        Step::Confirm | Step::Done | Step::Close => (1, 1, ACK),
-        Step::Fin(length) => (stream(length), 1, FIN | ACK),
-        Step::FinAnswer(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
-        Step::FinConfirm(length) => (stream(length.wrapping_add(1)), 2, ACK),
+        HandshakeStep::Open => (0, 0, SYN),
+        HandshakeStep::Answer => (0, 1, SYN | ACK),
+        HandshakeStep::Confirm | HandshakeStep::Done | HandshakeStep::Close => (1, 1, ACK),
+        HandshakeStep::Fin(length) => (stream(length), 1, FIN | ACK),
+        HandshakeStep::FinAnswer(length) => (1, stream(length.wrapping_add(1)), FIN | ACK),
+        HandshakeStep::FinConfirm(length) => (stream(length.wrapping_add(1)), 2, ACK),
     };
     let mut part = tcp(ends, sequence, acknowledged, flags, u16::MAX);
     if flags & SYN != 0 {

@@ -54,12 +54,12 @@ fn connections_of_tcp_open_and_close() {
         (0, backward, 60, pdu)
     };
     let steps = [
-        (false, handshake::Step::Open, 0, 0, 0x02),
-        (true, handshake::Step::Answer, 0, 1, 0x12),
-        (false, handshake::Step::Confirm, 1, 1, 0x10),
-        (false, handshake::Step::Fin(1000), 1001, 1, 0x11),
-        (true, handshake::Step::FinAnswer(1000), 1, 1002, 0x11),
-        (false, handshake::Step::FinConfirm(1000), 1002, 2, 0x10),
+        (false, handshake::HandshakeStep::Open, 0, 0, 0x02),
+        (true, handshake::HandshakeStep::Answer, 0, 1, 0x12),
+        (false, handshake::HandshakeStep::Confirm, 1, 1, 0x10),
+        (false, handshake::HandshakeStep::Fin(1000), 1001, 1, 0x11),
+        (true, handshake::HandshakeStep::FinAnswer(1000), 1, 1002, 0x11),
+        (false, handshake::HandshakeStep::FinConfirm(1000), 1002, 2, 0x10),
     ];
     let packets: Vec<_> = steps.iter().map(|step| packet(step.0, step.1)).collect();
     let bytes = capture(&packets, 60);

@@ -87,7 +87,7 @@ struct Copy {
 pub struct QlogPackets {
     most: usize,
     kept: usize,
-    /// Time at which recording stopped at the limit; `None` while it continues.
+    /// End of the recording, at the limit; `None` while it continues.
     until: Option<Time>,
     /// Senders by flow, and true for that of the replies.
     senders: BTreeMap<(u32, bool), Sender>,

@@ -3,10 +3,10 @@
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, OnPath, PathWarning, Properties};
+use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values};
+use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::aack::wire::DATA_HEADER;
 use thalweg_proto::aack::{Config, Pdu, Receiver, Transmitter};
@@ -86,8 +86,8 @@ fn settle(values: &mut Values, path: &PathHints) {
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let window: u32 = values.take("window").unwrap_or(Config::default().window);
     let (segment, window) = match values.place() {
-        Place::Simulated => (values.need("segment"), window),
-        Place::Live => {
+        Environment::Simulated => (values.need("segment"), window),
+        Environment::Live => {
             let memory_packets = path.memory_packets(super::agreed_segment(values, path, OVERHEAD));
             (super::local_segment(values, path, OVERHEAD), window.min(memory_packets as u32))
         }
@@ -126,8 +126,8 @@ impl Properties for Config {
         self.segment
     }
 
-    fn needs_in_order(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { order: true, ..EndNeeds::default() }
     }
 
     fn check(&self) -> Result<(), &'static str> {

@@ -4,7 +4,7 @@ use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, Key, Kind, Place, Range, Values};
+use crate::{Bound, Environment, Key, Kind, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
@@ -25,8 +25,8 @@ const KEYS: &[Key] = &[
 impl Bound for BbnConfig {
     fn of(values: &Values) -> Self {
         let header = match values.place() {
-            Place::Simulated => values.need("header"),
-            Place::Live => SEGMENT_HEADER as u32,
+            Environment::Simulated => values.need("header"),
+            Environment::Live => SEGMENT_HEADER as u32,
         };
         Self { window: values.need("window"), lifetime: values.need("lifetime"), header }
     }

@@ -3,13 +3,12 @@
 use super::{LOWER_LAYERS, SIZES};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, Properties};
+use crate::family::{ConfiguredRates, Family, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values};
+use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
 use thalweg_proto::payload::Payload;
-use thalweg_proto::units::Rate;
 
 /// Unreliable datagrams.
 pub const SCHEME: SchemeDescription = SchemeDescription {
@@ -51,8 +50,8 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.place() {
-        Place::Simulated => (values.need("segment"), values.need("header")),
-        Place::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
+        Environment::Simulated => (values.need("segment"), values.need("header")),
+        Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
     };
     Ok(EndpointConfigs::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
 }
@@ -98,12 +97,8 @@ impl Properties for SourceConfig {
         None
     }
 
-    fn rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
-    fn rate_key(&self) -> Option<&'static str> {
-        Some("rate")
+    fn rates(&self) -> ConfiguredRates {
+        ConfiguredRates { max: self.rate, key: Some("rate"), agreed: None }
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {

@@ -14,7 +14,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<FixedConfig>(
 );
 
 /// The keys of a window that never changes.
-pub(super) const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
+const KEYS: &[Key] = &[key("window", Kind::Packets, "32 pkt", "The window.")
     .within(WINDOW_RANGE, NO_WINDOW)
     .peer(PEER_WINDOW)];
 

@@ -7,7 +7,6 @@ macro_rules! schemes {
         pub const SCHEMES: &[&SchemeDescription] = &[
             $(&$file::SCHEME,)+
             $(&$dedicated::SCHEME,)*
-            &vanilla::SCHEME,
             &datagram::SCHEME,
             &scream::SCHEME,
             &adaptive_ack::SCHEME,
@@ -53,7 +52,6 @@ pub mod sscop_rate;
 pub mod sstp;
 pub mod thalweg;
 pub mod tri_s;
-pub mod vanilla;
 pub mod vegas;
 pub mod window;
 mod window_ends;

@@ -141,7 +141,7 @@ const MODEL: List =
 
 #[cfg(test)]
 mod tests {
-    use crate::describe::{PRESET, Place};
+    use crate::describe::{Environment, PRESET};
     use crate::{EndpointConfigs, PathHints, Registry, SCHEMES, SchemeDescription};
     use thalweg_proto::units::Duration;
     use thalweg_proto::window::{EndsConfig, SenderConfig};
@@ -150,7 +150,7 @@ mod tests {
         SCHEMES.iter().copied().filter(|description| !description.keys.presets.is_empty())
     }
 
-    fn ends(text: &str, place: Place) -> EndsConfig {
+    fn ends(text: &str, place: Environment) -> EndsConfig {
         let (description, values) =
             Registry::default().read_scheme(text, place).unwrap_or_else(|error| panic!("{text}: {error}"));
         match (description.ends)(
@@ -177,7 +177,7 @@ mod tests {
                         continue;
                     };
                     let value = key.kind.read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-                    for place in [Place::Simulated, Place::Live] {
+                    for place in [Environment::Simulated, Environment::Live] {
                         assert_eq!(key.check(&value, place), Ok(()), "{name} of {}", preset.name);
                     }
                     assert!(key.is_live() && key.is_simulated(), "{name}");
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_preset_equals_its_explicit_values() {
-        for place in [Place::Simulated, Place::Live] {
+        for place in [Environment::Simulated, Environment::Live] {
             for description in with_presets() {
                 for preset in description.keys.presets {
                     let all: Vec<String> = preset
@@ -212,7 +212,7 @@ mod tests {
     /// The minimum timeout of Linux is 200 ms above the round-trip time, that of RFC 6298 (section 2.4) is 1 s.
     #[test]
     fn explicit_keys_override_presets() {
-        let sender = |text| -> SenderConfig { *ends(text, Place::Simulated).sender };
+        let sender = |text| -> SenderConfig { *ends(text, Environment::Simulated).sender };
         let (linux, rfc) = (sender("cubic:preset=linux"), sender("cubic:preset=rfc"));
         assert_eq!(
             (linux.rtt.floor, linux.rtt.margin),
@@ -245,7 +245,7 @@ mod tests {
                 "no preset of that name: bbr and prague have a \"draft\", others the \"rfc\"s",
             ),
         ] {
-            let error = Registry::default().read_scheme(text, Place::Simulated).unwrap_err();
+            let error = Registry::default().read_scheme(text, Environment::Simulated).unwrap_err();
             assert!(error.to_string().contains(what), "{error}");
         }
     }

@@ -3,10 +3,10 @@
 use super::{SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, OnPath, PathWarning, Properties};
+use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{ConfigError, Key, Keys, Kind, Place, Range, Values, words};
+use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
 use thalweg_proto::Ecn;
 use thalweg_proto::media::{Config, DATA_HEADER, EncoderConfig, Pdu, Receiver, Response, Sender};
 use thalweg_proto::payload::Payload;
@@ -115,8 +115,8 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment = match values.place() {
-        Place::Simulated => values.need("segment"),
-        Place::Live => super::local_segment(values, path, DATA_HEADER),
+        Environment::Simulated => values.need("segment"),
+        Environment::Live => super::local_segment(values, path, DATA_HEADER),
     };
     let encoder = EncoderConfig {
         fps: values.need("fps"),
@@ -203,8 +203,8 @@ impl Properties for Config {
         false
     }
 
-    fn draws(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: true, ..EndNeeds::default() }
     }
 
     fn lacks_flow_control(&self) -> Option<&'static str> {

@@ -3,10 +3,10 @@
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, OnPath, PathWarning, Properties, ReceiveWindow};
+use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Value, Values, bind};
+use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sscop::rate::RateConfig;
@@ -177,7 +177,7 @@ pub(super) fn ends(
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,
 ) -> EndpointConfigs {
     let defaults = Config::default();
-    let is_live = values.place() == Place::Live;
+    let is_live = values.place() == Environment::Live;
     let segment: u32 =
         if is_live { super::local_segment(values, path, OVERHEAD) } else { values.need("segment") };
     let window: u32 = values.take("window").unwrap_or(defaults.window);
@@ -309,17 +309,17 @@ impl Properties for EndpointConfig {
         ReceiveWindow::Messages(self.sscop.buffer.min(self.sscop.window))
     }
 
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.sscop).credit = Credit::User;
-    }
-
-    fn needs_in_order(&self) -> bool {
-        true
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        let is_reading = adjustment == Adjustment::Reading;
+        if is_reading {
+            Arc::make_mut(&mut self.sscop).credit = Credit::User;
+        }
+        is_reading
     }
 
     /// Rate control derives the delivery rate of a path from the spacing of arrivals.
-    fn measures_spacing(&self) -> bool {
-        self.sscop.rate.is_some()
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { order: true, spacing: self.sscop.rate.is_some(), random: false }
     }
 
     /// Warns of a window that is sent before a POLL is due.

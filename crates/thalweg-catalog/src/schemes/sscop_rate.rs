@@ -4,7 +4,7 @@ use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values, words};
+use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 
@@ -135,7 +135,8 @@ fn check(values: &Values) -> Vec<ConfigError> {
 /// Returns the rate control for PDUs of `pdu` bytes, with `rules` as defaults.
 fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
     // Only the printed rules have no growth limit.
-    let late = if values.place() == Place::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
+    let late =
+        if values.place() == Environment::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
     RateConfig {
         start: values.need("start-rate"),
         most: values.take("max-rate").unwrap_or(Rate::MAX),

@@ -3,10 +3,10 @@
 use super::{LOWER_LAYERS, SIZES, ack};
 use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Family, Properties};
+use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
 use crate::path_hints::PathHints;
 use crate::scheme::{SchemeDescription, SchemeTraits};
-use crate::{ConfigError, Key, Keys, Kind, Place, Range, Value, Values, words};
+use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::sstp::wire::DATA_OVERHEAD;
@@ -160,10 +160,10 @@ fn check(values: &Values) -> Vec<ConfigError> {
 /// Returns the size of a full packet as counted by the agreed rate.
 fn packet(values: &Values, path: &PathHints) -> Bytes {
     Bytes::new(match values.place() {
-        Place::Simulated => {
+        Environment::Simulated => {
             u64::from(values.need::<u32>("segment")) + u64::from(values.need::<u32>("header"))
         }
-        Place::Live => {
+        Environment::Live => {
             u64::from(super::agreed_segment(values, path, OVERHEAD)) + u64::from(OVERHEAD + LOWER_LAYERS)
         }
     })
@@ -211,7 +211,7 @@ fn settle(values: &mut Values, path: &PathHints) {
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.need("segment-packets");
     let size = packet(values, path);
-    let is_live = values.place() == Place::Live;
+    let is_live = values.place() == Environment::Live;
     // Until a simulated path is known, a placeholder rate of 1 bit/s applies.
     let peak = values.take("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
     let average: Rate = values.take("average-rate").unwrap_or(peak);
@@ -373,8 +373,8 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
-    fn needs_in_order(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { order: true, ..EndNeeds::default() }
     }
 
     fn check(&self) -> Result<(), &'static str> {
@@ -419,20 +419,19 @@ impl Properties for EndsConfig {
         self.sender.rate.burst().into()
     }
 
-    fn agreed_rate(&self) -> Option<Rate> {
-        Some(self.sender.rate.average())
+    fn rates(&self) -> ConfiguredRates {
+        ConfiguredRates { agreed: Some(self.sender.rate.average()), key: Some("average-rate"), max: None }
     }
 
-    fn rate_key(&self) -> Option<&'static str> {
-        Some("average-rate")
-    }
-
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
-    }
-
-    fn allow_host_lateness(&mut self) {
-        let sender = Arc::make_mut(&mut self.sender);
-        sender.rate = sender.rate.with_slack(LATENESS);
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        match adjustment {
+            Adjustment::Reading => Arc::make_mut(&mut self.receiver).wait_for_consumption = true,
+            Adjustment::HostLateness => {
+                let sender = Arc::make_mut(&mut self.sender);
+                sender.rate = sender.rate.with_slack(LATENESS);
+            }
+            Adjustment::Pause(_) | Adjustment::Misbehaviour(_) => return false,
+        }
+        true
     }
 }

@@ -6,17 +6,15 @@ use crate::describe::{PRESET, key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::path_hints::PathHints;
 use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
-use crate::{Bound, ConfigError, Key, Keys, Kind, Place, Range, Table, Value, Values, bind, words};
+use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
-use thalweg_proto::congestion::{
-    CeResponse, ConfigureController, ControllerConfig, LedbatPlusPlusConfig, SlowStartExit,
-};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
 use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig, ReceiverConfig, Recovery,
-    RttConfig, SenderConfig, Validation,
+    ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig,
+    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
 };
 
 /// The keys of every window scheme.
@@ -239,11 +237,11 @@ static DELAYED_ACK: Table = Table {
     switch: true,
 };
 
-words!(HANDSHAKE: Option<handshake::Kind> {
+words!(HANDSHAKE: Option<handshake::HandshakeKind> {
     "none" => None,
-    "tcp" => Some(handshake::Kind::Tcp),
-    "quic" => Some(handshake::Kind::Quic),
-    "quic-0rtt" => Some(handshake::Kind::QuicZeroRtt),
+    "tcp" => Some(handshake::HandshakeKind::Tcp),
+    "quic" => Some(handshake::HandshakeKind::Quic),
+    "quic-0rtt" => Some(handshake::HandshakeKind::QuicZeroRtt),
 });
 
 words!(EXITS: SlowStartExit {
@@ -517,7 +515,7 @@ const MIN_WINDOW: u64 = 1 << 20;
 /// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
 /// which reorder.
 fn rack(values: &Values) -> Option<RackConfig> {
-    let is_on = values.take("rack").unwrap_or(values.place() == Place::Live);
+    let is_on = values.take("rack").unwrap_or(values.place() == Environment::Live);
     let config = RackConfig {
         undo: values.take("undo").unwrap_or(true),
         tail_probe: values.take("tail-probe").unwrap_or(true),
@@ -577,7 +575,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
 
 /// Returns true if acknowledgements are verified under time-based loss detection: by default on real paths.
 fn verifies(values: &Values) -> bool {
-    values.take("verify-acks").unwrap_or(values.place() == Place::Live)
+    values.take("verify-acks").unwrap_or(values.place() == Environment::Live)
 }
 
 /// Minimum window for the verification of acknowledgements, in packets: below it a false one gains little.
@@ -588,7 +586,7 @@ fn ends(
     path: &PathHints,
     controller: ControllerConfig,
 ) -> Result<EndpointConfigs, ConfigError> {
-    let is_live = values.place() == Place::Live;
+    let is_live = values.place() == Environment::Live;
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
     let rledbat: bool = values.need("rledbat");
     let timestamps = rledbat || values.take("timestamps").unwrap_or(false);
@@ -636,7 +634,7 @@ fn ends(
 
 /// Returns the configuration of connection establishment and teardown in simulations.
 fn handshake(values: &Values) -> Option<handshake::Config> {
-    let kind: Option<handshake::Kind> = values.take("handshake")?;
+    let kind: Option<handshake::HandshakeKind> = values.take("handshake")?;
     let RttConfig { initial, floor, ceiling, .. } = RttConfig::of(values);
     let retries = values.need("max-retransmissions");
     Some(handshake::Config { kind: kind?, initial, floor, ceiling, retries })

@@ -1,16 +1,14 @@
 //! The endpoint configurations of window schemes: conversion to values, and properties.
 
 use crate::endpoint_configs::EndpointConfigs;
-use crate::family::{Properties, ReceiveWindow};
-use crate::{Bound, Place, Value, Values};
+use crate::family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow};
+use crate::{Bound, Environment, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{
-    Any, CeResponse, ConfigureController, Controller, ControllerConfig, FeedbackKind, FixedConfig,
-};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
-use thalweg_proto::window::{EndsConfig, Misbehaviour, PauseConfig, Recovery};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery};
 
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
@@ -47,10 +45,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     set_switch("timestamps", sender.timestamps, false, values);
     values.give("max-retransmissions", &sender.max_retransmissions);
     if sender.recovery == Recovery::Sack {
-        set_switch("rack", sender.rack.is_some(), values.place() == Place::Live, values);
+        set_switch("rack", sender.rack.is_some(), values.place() == Environment::Live, values);
     }
     if let Some(rack) = &sender.rack {
-        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Place::Live, values);
+        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Environment::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }
@@ -99,7 +97,7 @@ impl Properties for EndsConfig {
                 let made = dedicated.sender::<Length>(Arc::clone(&self.sender), None);
                 made.stats(Time::ZERO).common.window.unwrap_or(1.0)
             }
-            None => Any::new(&self.controller).map_or(1.0, |controller| controller.decision().window),
+            None => self.controller.shared().map_or(1.0, |controller| controller.decision().window),
         }
     }
 
@@ -115,33 +113,26 @@ impl Properties for EndsConfig {
         }
     }
 
-    fn draws(&self) -> bool {
-        self.controller.draws()
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: self.controller.draws(), ..EndNeeds::default() }
     }
 
-    fn feedback(&self) -> Option<FeedbackKind> {
-        self.controller.feedback()
-    }
-
-    fn needs_feedback(&self) -> bool {
-        self.controller.needs_feedback()
+    fn router_feedback(&self) -> FeedbackUse {
+        FeedbackUse { kind: self.controller.feedback(), is_needed: self.controller.needs_feedback() }
     }
 
     fn receive_window(&self) -> ReceiveWindow {
         ReceiveWindow::Bytes(self.receiver.window)
     }
 
-    fn wait_for_reading(&mut self) {
-        Arc::make_mut(&mut self.receiver).wait_for_consumption = true;
-    }
-
-    fn misbehave(&mut self, how: Misbehaviour) -> bool {
-        Arc::make_mut(&mut self.receiver).misbehaviour = Some(how);
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        match adjustment {
+            Adjustment::Reading => Arc::make_mut(&mut self.receiver).wait_for_consumption = true,
+            Adjustment::Misbehaviour(how) => Arc::make_mut(&mut self.receiver).misbehaviour = Some(how),
+            Adjustment::Pause(pause) => Arc::make_mut(&mut self.sender).pause = pause,
+            Adjustment::HostLateness => return false,
+        }
         true
-    }
-
-    fn set_pause(&mut self, pause: PauseConfig) {
-        Arc::make_mut(&mut self.sender).pause = pause;
     }
 }
 
@@ -158,7 +149,7 @@ mod tests {
     fn written_endpoint_configs_read_back_unchanged() {
         let mut written = 0;
         for scheme in SCHEMES.iter().filter(|scheme| scheme.keys.find("rack").is_some()) {
-            for place in [Place::Simulated, Place::Live] {
+            for place in [Environment::Simulated, Environment::Live] {
                 let read = |text: &str| Registry::default().read_scheme(text, place);
                 let hints = PathHints { max_datagram: 1500, memory: 1 << 30, ..PathHints::default() };
                 for option in ["rack=false", "rack=true", "timestamps=false", "timestamps=true"] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use thalweg_catalog::schemes::window::named_scheme;
-use thalweg_catalog::{ConfigError, EndpointConfigs, PathHints, Place, Registry, Value};
+use thalweg_catalog::{ConfigError, EndpointConfigs, Environment, PathHints, Registry, Value};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Fixed, FixedConfig};
 use thalweg_proto::units::Bytes;
@@ -37,7 +37,7 @@ fn a_controller_that_takes_marks_uses_ecn() {
         |response| named_scheme("mine", "Mine.", move || Ok(Named { name: "mine", window: 7.0, response }));
     let ecn = |response, explicit: Option<bool>| {
         let scheme = scheme(response);
-        let mut values = scheme.values(Place::Simulated);
+        let mut values = scheme.values(Environment::Simulated);
         if let Some(explicit) = explicit {
             values.set_value("ecn", Value::Switch(explicit));
         }
@@ -65,7 +65,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
     }
     for name in ["one", "other"] {
         let text = format!("{name}:segment=500B,recovery=newreno");
-        let (description, values) = registry.read_scheme(&text, Place::Simulated).unwrap();
+        let (description, values) = registry.read_scheme(&text, Environment::Simulated).unwrap();
         let ends = (description.ends)(&values, &PathHints::default()).unwrap();
         let EndpointConfigs::Window(config) = &ends else { panic!("it has a window") };
         assert_eq!((config.sender.segment, config.controller.dedicated().unwrap().name()), (500, name));
@@ -82,7 +82,7 @@ fn two_controllers_of_one_type_are_two_schemes() {
 #[test]
 fn a_controller_that_fails_to_build_is_a_config_error() {
     let scheme = named_scheme("gone", "Mine.", || Err::<Named, _>(ConfigError::new("", "it is gone")));
-    let made = (scheme.ends)(&scheme.values(Place::Simulated), &PathHints::default());
+    let made = (scheme.ends)(&scheme.values(Environment::Simulated), &PathHints::default());
     assert_eq!(made.unwrap_err().what, "it is gone");
 }
 

@@ -3,7 +3,7 @@
 
 use core::hash::Hasher;
 use std::collections::BTreeSet;
-use thalweg_explore::{AdaptiveAck, Bounds, Outcome, SCHEMES, Scheme, Tag, explore, search};
+use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore, search};
 use thalweg_proto::aack::{Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::transport::{Event, Input};
@@ -205,7 +205,7 @@ fn small() -> Bounds {
     Bounds { window: 2, messages: 3, losses: 2, duplicates: 1, delays: 0, expiries: 1, ..Bounds::default() }
 }
 
-fn run(scheme: &impl Scheme, bounds: &Bounds) -> Outcome {
+fn run(scheme: &impl Scheme, bounds: &Bounds) -> SearchOutcome {
     search(scheme, bounds, |_, _| true)
 }
 

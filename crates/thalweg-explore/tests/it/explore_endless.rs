@@ -1,7 +1,7 @@
 //! Tests that firm acknowledgement reaches a steady state after any losses, that hard and soft acknowledgement do not,
 //! and that the search of an endless stream's states distinguishes them.
 
-use thalweg_explore::{Endless, Outcome, search_endless};
+use thalweg_explore::{Endless, SearchOutcome, search_endless};
 use thalweg_proto::sstp::{Acknowledgement, Evicted};
 use thalweg_proto::units::Bytes;
 
@@ -11,7 +11,7 @@ const SOFT: [Acknowledgement; 3] = [
     Acknowledgement::Soft(Evicted::AtOnce),
 ];
 
-fn run(endless: &Endless) -> Outcome {
+fn run(endless: &Endless) -> SearchOutcome {
     search_endless(endless, Bytes::new(1_000_000_000), &mut |_, _| true).unwrap()
 }
 

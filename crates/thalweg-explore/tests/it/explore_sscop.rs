@@ -3,7 +3,7 @@
 
 use crate::bent::{Bend, Bent, straight};
 use core::hash::Hasher;
-use thalweg_explore::{Bounds, End, Outcome, Scheme, Sscop, Tag, search};
+use thalweg_explore::{Bounds, End, Scheme, SearchOutcome, Sscop, Tag, search};
 use thalweg_proto::sscop::{Config, Credit, Endpoint, Pdu, SequenceNumber};
 
 type Side = Bend<Endpoint<Tag>, Pdu<Tag>>;
@@ -42,7 +42,7 @@ fn small() -> Bounds {
     Bounds { window: 2, messages: 4, losses: 2, duplicates: 0, delays: 0, expiries: 1, ..Bounds::default() }
 }
 
-fn run(scheme: &impl Scheme, bounds: &Bounds) -> Outcome {
+fn run(scheme: &impl Scheme, bounds: &Bounds) -> SearchOutcome {
     search(scheme, bounds, |_, _| true)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::bent::{Bend, Bent, straight};
 use core::hash::{Hash, Hasher};
-use thalweg_explore::{Bounds, End, Outcome, Scheme, Sstp, Tag, search};
+use thalweg_explore::{Bounds, End, Scheme, SearchOutcome, Sstp, Tag, search};
 use thalweg_proto::sstp::{Acknowledgement, Evicted, Origin, Pdu, Receiver, Sender, SenderReason};
 use thalweg_proto::units::Time;
 
@@ -63,7 +63,7 @@ fn small() -> Bounds {
     Bounds { window: 2, messages: 5, losses: 2, duplicates: 0, delays: 0, expiries: 1, ..Bounds::default() }
 }
 
-fn run(scheme: &impl Scheme, bounds: &Bounds) -> Outcome {
+fn run(scheme: &impl Scheme, bounds: &Bounds) -> SearchOutcome {
     search(scheme, bounds, |_, _| true)
 }
 

@@ -2,7 +2,7 @@
 //! as the sender probes; and that a sender without probes is detected.
 
 use crate::bent::{Bend, Bent, straight};
-use thalweg_explore::{Bounds, Outcome, Scheme, Tag, Window, search};
+use thalweg_explore::{Bounds, Scheme, SearchOutcome, Tag, Window, search};
 use thalweg_proto::congestion::Fixed;
 use thalweg_proto::window::{Pdu, Receiver, Recovery, Sender};
 
@@ -32,7 +32,7 @@ fn small() -> Bounds {
     Bounds { window: 2, messages: 4, losses: 1, duplicates: 0, slow_reader: true, ..base }
 }
 
-fn run(scheme: &impl Scheme, bounds: &Bounds) -> Outcome {
+fn run(scheme: &impl Scheme, bounds: &Bounds) -> SearchOutcome {
     search(scheme, bounds, |_, _| true)
 }
 

@@ -74,7 +74,6 @@ const MORE: [Case; 24] = [
 /// Schemes that collapse in some of [`CASES`], with the reason for each, as in their descriptions.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("fixed", "a window that never changes"),
-    ("vanilla", "a window that never changes"),
     ("source-quench", "a window that quenches alone close, and no router sends any"),
     ("bbn", "a window without bound where no router grants a ration"),
     ("udp", "no congestion control"),

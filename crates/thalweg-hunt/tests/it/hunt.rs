@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
 use thalweg_hunt::{
-    DEFAULT_COMPETING_SCHEME, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kind, Kinds, MAX_LINES,
-    Schemes, Space, cases, check_case, scenario,
+    DEFAULT_COMPETING_SCHEME, DisturbanceKind, Evaluator, Finding, GENERATION, Goal, Hunt, HuntError, Kinds,
+    MAX_LINES, Schemes, Space, cases, check_case, scenario,
 };
 use thalweg_proto::random::Stream;
 use thalweg_scenario::load_text;
@@ -44,7 +44,7 @@ fn hunt(
     generations: usize,
     mut tick: impl FnMut(Status, &AtomicBool),
 ) -> (Finding, Status) {
-    let space = Space::new(Goal::Starvation, [Kind::Flows].into_iter().collect());
+    let space = Space::new(Goal::Starvation, [DisturbanceKind::Flows].into_iter().collect());
     let stop: Arc<AtomicBool> = Arc::default();
     let registry = Arc::<Registry>::default();
     let hunt = Hunt {

@@ -1,7 +1,7 @@
 //! UDP forwarding to the real network and back: one socket on each side per pair of endpoints.
 
-use super::socket_passing::Kind;
-use super::{Ends, Forwarder, Place, family, inner};
+use super::socket_passing::SocketKind;
+use super::{Ends, Forwarder, SocketKey, family, inner};
 use crate::icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -47,8 +47,8 @@ impl Forwarder {
         match self.sockets(ends) {
             Ok(sockets) => {
                 let number = self.number();
-                self.watch(&sockets[0], Place::InnerTalk, number, EventFlags::IN);
-                self.watch(&sockets[1], Place::OuterTalk, number, EventFlags::IN);
+                self.watch(&sockets[0], SocketKey::InnerTalk, number, EventFlags::IN);
+                self.watch(&sockets[1], SocketKey::OuterTalk, number, EventFlags::IN);
                 let head = packet[..packet.len().min(HEAD)].to_vec();
                 self.relays.insert(number, DatagramRelay { sockets, head, last: Instant::now(), ends });
                 self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(ends);
@@ -61,7 +61,7 @@ impl Forwarder {
 
     fn sockets(&self, (program, target): Ends) -> Result<[OwnedFd; 2], Errno> {
         let real: SocketAddr = self.real(target);
-        let outer = self.lender.socket(Kind::Datagrams(family(real)))?;
+        let outer = self.lender.socket(SocketKind::Datagrams(family(real)))?;
         connect(&outer, &real)?;
         let inside = inner(SocketType::DGRAM, target)?;
         bind(&inside, &target)?;

@@ -3,8 +3,8 @@
 //! Unprivileged users may send echo requests if `net.ipv4.ping_group_range` includes their group; root always may.
 //! Without permission there is no reply, as from many hosts.
 
-use super::socket_passing::Kind;
-use super::{Forwarder, Place};
+use super::socket_passing::SocketKind;
+use super::{Forwarder, SocketKey};
 use crate::compose::compose;
 use crate::packet::Header;
 use rustix::event::epoll::EventFlags;
@@ -61,12 +61,13 @@ impl Forwarder {
             return None;
         }
         let family = if header.target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let users = self.lender.socket(Kind::Echoes(family)).map(|socket| (socket, false));
-        let made = users.or_else(|_| self.lender.socket(Kind::Raw(family)).map(|socket| (socket, true)));
+        let users = self.lender.socket(SocketKind::Echoes(family)).map(|socket| (socket, false));
+        let made =
+            users.or_else(|_| self.lender.socket(SocketKind::Raw(family)).map(|socket| (socket, true)));
         let (socket, is_raw) = made.ok()?;
         connect(&socket, &SocketAddr::new(header.target, 0)).ok()?;
         let key = self.number();
-        self.watch(&socket, Place::EchoClient, key, EventFlags::IN);
+        self.watch(&socket, SocketKey::EchoClient, key, EventFlags::IN);
         let (program, target) = (header.source, header.target);
         // Other programs on this host draw identifiers from the same 65,536; replies to them have other sequence
         // numbers.

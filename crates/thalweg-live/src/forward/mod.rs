@@ -26,7 +26,7 @@ use echoes::EchoClient;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
-use socket_passing::Kind;
+use socket_passing::SocketKind;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
@@ -117,7 +117,7 @@ fn inner(kind: SocketType, place: SocketAddr) -> Result<OwnedFd, Errno> {
 
 /// Key of a watched socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SocketKey {
     Wake,
     Connecting,
     Listener,
@@ -128,15 +128,15 @@ enum Place {
     EchoClient,
 }
 
-const PLACES: [Place; 8] = [
-    Place::Wake,
-    Place::Connecting,
-    Place::Listener,
-    Place::Inner,
-    Place::Outer,
-    Place::InnerTalk,
-    Place::OuterTalk,
-    Place::EchoClient,
+const PLACES: [SocketKey; 8] = [
+    SocketKey::Wake,
+    SocketKey::Connecting,
+    SocketKey::Listener,
+    SocketKey::Inner,
+    SocketKey::Outer,
+    SocketKey::InnerTalk,
+    SocketKey::OuterTalk,
+    SocketKey::EchoClient,
 ];
 
 /// Gateway thread.
@@ -191,7 +191,8 @@ pub fn open(
     let (known, signals) = (Known::default(), Signals::default());
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
     // Without it, gates get no loss signals from outside.
-    let diagnostics = has_gates.then(|| lender.socket(Kind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
+    let diagnostics =
+        has_gates.then(|| lender.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
     let gateway_tap =
         GatewayTap { addresses, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
     let mut forwarder = Forwarder {
@@ -245,21 +246,21 @@ impl Forwarder {
             }
             for event in &events {
                 let data = event.data.u64();
-                let place = PLACES.get((data >> 56) as usize).copied().unwrap_or(Place::Wake);
+                let place = PLACES.get((data >> 56) as usize).copied().unwrap_or(SocketKey::Wake);
                 let number = data & (u64::MAX >> 8);
                 match place {
-                    Place::Wake => {
+                    SocketKey::Wake => {
                         while self.wake.recv(&mut [0; 8]).is_ok_and(|length| length > 0) {}
                         if !self.handle_packets() {
                             return;
                         }
                     }
-                    Place::Connecting => self.answered(number),
-                    Place::Listener => self.accept(number),
-                    Place::Inner | Place::Outer => self.step(number),
-                    Place::InnerTalk => self.relay(number, 0),
-                    Place::OuterTalk => self.relay(number, 1),
-                    Place::EchoClient => self.echo(number),
+                    SocketKey::Connecting => self.answered(number),
+                    SocketKey::Listener => self.accept(number),
+                    SocketKey::Inner | SocketKey::Outer => self.step(number),
+                    SocketKey::InnerTalk => self.relay(number, 0),
+                    SocketKey::OuterTalk => self.relay(number, 1),
+                    SocketKey::EchoClient => self.echo(number),
                 }
             }
             let now = Instant::now();
@@ -299,17 +300,17 @@ impl Forwarder {
         self.next
     }
 
-    fn data(place: Place, number: u64) -> epoll::EventData {
+    fn data(place: SocketKey, number: u64) -> epoll::EventData {
         let place = PLACES.iter().position(|other| *other == place).unwrap_or(0) as u64;
         epoll::EventData::new_u64(place << 56 | number)
     }
 
-    fn watch(&self, socket: &OwnedFd, place: Place, number: u64, flags: epoll::EventFlags) {
+    fn watch(&self, socket: &OwnedFd, place: SocketKey, number: u64, flags: epoll::EventFlags) {
         // On failure, this connection is lost.
         let _ = epoll::add(&self.waits, socket, Self::data(place, number), flags);
     }
 
-    fn rewatch(&self, socket: &OwnedFd, place: Place, number: u64, flags: epoll::EventFlags) {
+    fn rewatch(&self, socket: &OwnedFd, place: SocketKey, number: u64, flags: epoll::EventFlags) {
         let _ = epoll::modify(&self.waits, socket, Self::data(place, number), flags);
     }
 

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Kinds of sockets that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SocketKind {
     /// TCP, over IPv4 or IPv6.
     Stream(AddressFamily),
     /// UDP.
@@ -30,19 +30,19 @@ pub(super) enum Kind {
 }
 
 /// All kinds, indexed by their number in requests.
-const KINDS: [Kind; 9] = [
-    Kind::Stream(AddressFamily::INET),
-    Kind::Stream(AddressFamily::INET6),
-    Kind::Datagrams(AddressFamily::INET),
-    Kind::Datagrams(AddressFamily::INET6),
-    Kind::Echoes(AddressFamily::INET),
-    Kind::Echoes(AddressFamily::INET6),
-    Kind::Raw(AddressFamily::INET),
-    Kind::Raw(AddressFamily::INET6),
-    Kind::TcpDiagnostics,
+const KINDS: [SocketKind; 9] = [
+    SocketKind::Stream(AddressFamily::INET),
+    SocketKind::Stream(AddressFamily::INET6),
+    SocketKind::Datagrams(AddressFamily::INET),
+    SocketKind::Datagrams(AddressFamily::INET6),
+    SocketKind::Echoes(AddressFamily::INET),
+    SocketKind::Echoes(AddressFamily::INET6),
+    SocketKind::Raw(AddressFamily::INET),
+    SocketKind::Raw(AddressFamily::INET6),
+    SocketKind::TcpDiagnostics,
 ];
 
-impl Kind {
+impl SocketKind {
     fn make(self) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let icmp = |family| if family == AddressFamily::INET { ipproto::ICMP } else { ipproto::ICMPV6 };
@@ -141,7 +141,7 @@ impl Lender {
     }
 
     /// Requests a socket of the lender's network.
-    pub(super) fn socket(&self, kind: Kind) -> Result<OwnedFd, Errno> {
+    pub(super) fn socket(&self, kind: SocketKind) -> Result<OwnedFd, Errno> {
         let number = KINDS.iter().position(|other| *other == kind).unwrap_or(KINDS.len());
         hand(self.0.as_fd(), None, &[number as u8])?;
         let (file, error) = take::<4>(self.0.as_fd())?.ok_or(Errno::PIPE)?;
@@ -164,9 +164,9 @@ mod tests {
         let [one, other] = loan().unwrap();
         let lending = std::thread::spawn(move || lend(one.as_fd()));
         let lender = Lender::new(other);
-        let stream = lender.socket(Kind::Stream(AddressFamily::INET)).unwrap();
+        let stream = lender.socket(SocketKind::Stream(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&stream), Ok(SocketType::STREAM));
-        let datagrams = lender.socket(Kind::Datagrams(AddressFamily::INET)).unwrap();
+        let datagrams = lender.socket(SocketKind::Datagrams(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&datagrams), Ok(SocketType::DGRAM));
         assert!(getsockname(&datagrams).is_ok());
         // An invalid number.

@@ -3,8 +3,8 @@
 //! A program's SYN waits until the real target has answered; a refusal there is repeated here. The SYN then passes to
 //! the system's TCP in the gateway's namespace, where a socket listens at the target's address for this connection.
 
-use super::socket_passing::Kind;
-use super::{Ends, Forwarder, Place, family, inner};
+use super::socket_passing::SocketKind;
+use super::{Ends, Forwarder, SocketKey, family, inner};
 use crate::icmp::IcmpError;
 use rustix::event::epoll::EventFlags;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -153,7 +153,7 @@ impl Forwarder {
             return;
         }
         let target = self.real(ends.1);
-        let made = self.lender.socket(Kind::Stream(family(target))).and_then(|outer| {
+        let made = self.lender.socket(SocketKind::Stream(family(target))).and_then(|outer| {
             sockopt::set_tcp_nodelay(&outer, true)?;
             sockopt::set_socket_keepalive(&outer, true)?;
             // Kernels without this option predate user namespaces.
@@ -166,7 +166,7 @@ impl Forwarder {
         match made {
             Ok(outer) => {
                 let number = self.number();
-                self.watch(&outer, Place::Connecting, number, EventFlags::OUT);
+                self.watch(&outer, SocketKey::Connecting, number, EventFlags::OUT);
                 self.connecting.insert(number, Connecting { outer, packet, ends });
             }
             Err(error) => self.refuse(&packet, error),
@@ -210,7 +210,7 @@ impl Forwarder {
         bind(&socket, &place)?;
         listen(&socket, 256)?;
         let number = self.number();
-        self.watch(&socket, Place::Listener, number, EventFlags::IN);
+        self.watch(&socket, SocketKey::Listener, number, EventFlags::IN);
         self.listeners.insert(number, Listener { socket, place, waiting: HashMap::new() });
         Ok(number)
     }
@@ -268,7 +268,7 @@ impl Forwarder {
         }
         let Some(pair) = self.pairs.get(&number) else { return };
         let wanted = [pair.wants(0), pair.wants(1)];
-        for (side, place) in [Place::Inner, Place::Outer].into_iter().enumerate() {
+        for (side, place) in [SocketKey::Inner, SocketKey::Outer].into_iter().enumerate() {
             if wanted[side] == pair.watched[side] {
                 continue;
             }

@@ -30,7 +30,7 @@ pub(super) struct Connecting {
     pub due: Time,
     pub deadline: Time,
     pub tries: u32,
-    /// Time at which the hello, or the hello with a cookie, was first sent.
+    /// Time of the first transmission of the hello, or of the hello with a cookie.
     pub first: Option<Time>,
     /// Shortest time from `first` to an answer.
     pub rtt: Option<Duration>,

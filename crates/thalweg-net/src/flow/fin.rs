@@ -101,7 +101,7 @@ pub(super) struct FinReceiver {
     is_reliable: bool,
     end: Option<(u64, bool)>,
     answer: bool,
-    /// Time at which an unreliable stream with holes counts as complete; [`Time::MAX`] for reliable ones.
+    /// Completion time of an unreliable stream with holes; [`Time::MAX`] for reliable ones.
     deadline: Time,
     reported: bool,
 }

@@ -24,7 +24,7 @@ pub struct Recording {
     pub scheme: String,
     /// Events in order of time.
     pub events: Vec<Recorded>,
-    /// Time at which the recording became full; later events are missing. `None` while there is room.
+    /// End of the recording, once it is full; later events are missing. `None` while there is room.
     pub until: Option<Time>,
     most: usize,
     /// Overhead per datagram around a PDU, including IP and UDP headers, in bytes.

@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
-    EndpointConfigs, PathHints, Place, Registry, SCHEMES, SchemeDescription, TextError, Value, Values, text,
+    EndpointConfigs, Environment, PathHints, Registry, SCHEMES, SchemeDescription, TextError, Value, Values,
+    text,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
@@ -101,7 +102,8 @@ impl Scheme {
     ///
     /// Returns the reason why the text is invalid.
     pub fn read(text: &str, registry: &Registry) -> Result<Self, SchemeError> {
-        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let (description, values) =
+            registry.read_scheme(text, Environment::Live).map_err(SchemeError::Text)?;
         let scheme = Self { description, values };
         // The settled scheme has more options and a longer encoding.
         let path = PathHints { rate: Some(Rate::MAX), ..PathHints::default() };
@@ -132,7 +134,8 @@ impl Scheme {
     pub fn decode(bytes: &[u8], registry: &Registry) -> Result<Self, SchemeError> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MAX_ENCODING);
         let text = text.ok_or(SchemeError::Encoding)?;
-        let (description, values) = registry.read_scheme(text, Place::Live).map_err(SchemeError::Text)?;
+        let (description, values) =
+            registry.read_scheme(text, Environment::Live).map_err(SchemeError::Text)?;
         Ok(Self { description, values })
     }
 
@@ -158,19 +161,19 @@ impl Scheme {
     /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
     /// them.
     pub fn needs_in_order(&self) -> bool {
-        self.ends(&PathHints::default()).properties().needs_in_order()
+        self.ends(&PathHints::default()).properties().needs().order
     }
 
     /// Returns true for schemes that use the spacing of received packets.
     pub fn measures_spacing(&self) -> bool {
-        self.ends(&PathHints::default()).properties().measures_spacing()
+        self.ends(&PathHints::default()).properties().needs().spacing
     }
 
     /// Returns true for schemes that react to feedback from routers. All of them belong to the window transport.
     /// Schemes that do not need it get no feedback: an on-path observer can forge it, and matching it takes memory for
     /// recently sent packets.
     pub fn uses_router_feedback(&self) -> bool {
-        let kind = self.ends(&PathHints::default()).properties().needed_feedback();
+        let kind = self.ends(&PathHints::default()).properties().router_feedback().needed();
         matches!(kind, Some(FeedbackKind::Seif | FeedbackKind::SourceQuench | FeedbackKind::Rations))
     }
 
@@ -203,7 +206,7 @@ impl Scheme {
         let settled = self.clone().settled(path);
         ends(self).or_else(|_| ends(&settled)).unwrap_or_else(|fault| {
             // Values were checked when parsed; defaults never contradict each other.
-            let defaults = Self { values: self.description.values(Place::Live), ..self.clone() };
+            let defaults = Self { values: self.description.values(Environment::Live), ..self.clone() };
             ends(&defaults.settled(path)).unwrap_or_else(|_| unreachable!("{}", fault.what))
         })
     }

@@ -74,7 +74,7 @@ pub struct Line {
     /// Queued datagrams, by their number in the queue.
     waiting: Vec<Option<DelayedDatagram>>,
     free: Vec<u32>,
-    /// Time at which the transmitter becomes free.
+    /// End of the last transmission.
     busy_until: Time,
     /// End of the last transmission.
     idle_since: Time,

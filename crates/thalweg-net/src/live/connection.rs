@@ -2,7 +2,7 @@
 
 use super::pipe::{Opening, PART, Peer, Pipe, State};
 use super::pool::Pool;
-use super::socket::Running;
+use super::threads::Running;
 use crate::endpoint::ConnectError;
 use crate::identity::PublicKey;
 use crate::session::{Closed, SessionStats, code};

@@ -3,7 +3,7 @@
 use super::clock::Clock;
 use super::coalescing::Coalescing;
 use super::pipe::{Opening, PART, Peer, Pipe};
-use super::socket::{Arrived, Shared};
+use super::threads::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;
 use crate::endpoint::{Endpoint, EndpointEvent, Handle};

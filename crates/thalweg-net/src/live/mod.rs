@@ -16,6 +16,7 @@ mod pipe;
 mod pool;
 mod socket;
 mod steer;
+mod threads;
 mod udp;
 
 pub use clock::{Clock, Jumps};

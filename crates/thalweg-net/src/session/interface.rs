@@ -3,6 +3,7 @@
 use crate::flow::{FlowStats, Scheme};
 use crate::identity::PublicKey;
 use crate::keys::INTEGRITY_LIMIT;
+use crate::path::EcnState;
 use crate::wire::{ConnectionId, TOKEN};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Failure, Limit};
@@ -152,37 +153,6 @@ impl Default for SessionConfig {
             follows: false,
             forgeries: INTEGRITY_LIMIT,
         }
-    }
-}
-
-/// ECN state (RFC 3168) of this end's data: sent as ECN-capable or not, and the reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EcnState {
-    /// Not ECN-capable: the scheme does not react to CE, or ECN is disabled.
-    #[default]
-    Off,
-    /// ECN-capable, without any answer on this path yet.
-    Untested,
-    /// ECN-capable, and answered.
-    Capable,
-    /// No longer ECN-capable: the path seems to drop ECN-capable packets.
-    Failed,
-}
-
-impl EcnState {
-    /// Returns the name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Untested => "untested",
-            Self::Capable => "capable",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Returns true if data is sent as ECN-capable.
-    pub const fn is_used(self) -> bool {
-        matches!(self, Self::Untested | Self::Capable)
     }
 }
 

@@ -17,10 +17,11 @@ mod output;
 mod receive_autotuning;
 mod router_feedback;
 
+pub use crate::path::EcnState;
 use budget::Budget;
 pub use budget::UNAUTHENTICATED_MEMORY;
 pub use counters::{COUNTERS, Counter};
-pub use interface::{Agreed, Closed, EcnState, SessionConfig, SessionEvent, SessionStats, Side, code};
+pub use interface::{Agreed, Closed, SessionConfig, SessionEvent, SessionStats, Side, code};
 use mtu_black_hole::Progress;
 use ordered::Ordered;
 use receive_autotuning::ReceiveAutotuning;

@@ -44,6 +44,7 @@ mod progress;
 mod quota;
 mod receive;
 mod send;
+mod throttle;
 pub mod tree;
 mod walk;
 mod wire;
@@ -56,12 +57,13 @@ pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
+pub use throttle::{Pace, Throttle};
 pub use walk::{Roots, Source};
 pub use wire::{Frame, WireError};
 
 /// Outcome of a transfer.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct TransferOutcome {
     /// Report of transferred, skipped and failed files.
     pub report: Report,
     /// Success if the transfer completed, else the error that ended it. Failed files are in the report.

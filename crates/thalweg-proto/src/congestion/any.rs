@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::digest::{Digest, feed_debug};
-use crate::window::ExternalController;
 use core::hash::Hasher;
 
 macro_rules! any_of {
@@ -11,20 +10,6 @@ macro_rules! any_of {
         #[derive(Clone, Debug)]
         #[expect(missing_docs, reason = "each variant holds the controller of its name")]
         pub enum Any { $($Name($Held)),+ }
-
-        impl Any {
-            /// Creates the controller described by `config`.
-            ///
-            /// # Errors
-            ///
-            /// The controller has its own sender type.
-            pub fn new(config: &ControllerConfig) -> Result<Self, &ExternalController> {
-                Ok(match config {
-                    $(ControllerConfig::$Name(config) => Self::$Name(config.make().into()),)+
-                    ControllerConfig::Dedicated(dedicated) => return Err(dedicated),
-                })
-            }
-        }
 
         /// Calls a method with a controller and its former state; evaluates `$else` if the former state belongs to
         /// another controller.
@@ -47,7 +32,7 @@ macro_rules! any_of {
 controllers!(any_of);
 
 // No controller of the list keeps data with a packet. A controller with packet data has its own sender type: see
-// [`ExternalController`].
+// [`ExternalController`](crate::window::ExternalController).
 impl Controller for Any {
     type PacketInfo = ();
 
@@ -161,8 +146,7 @@ mod tests {
             ecn_beta: None,
             slow_start_beta: None,
         };
-        let configs = [ControllerConfig::NewReno(new_reno), ControllerConfig::Cubic(cubic)];
-        let [mut one, mut other] = configs.map(|config| Any::new(&config).expect("it is listed"));
+        let (mut one, mut other) = (Any::NewReno(new_reno.make()), Any::Cubic(cubic.make().into()));
         for any in [&mut one, &mut other] {
             let before = any.clone();
             any.on_loss(&loss);

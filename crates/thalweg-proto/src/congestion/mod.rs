@@ -15,7 +15,6 @@ mod any;
 mod bbn;
 mod bbr;
 mod betas;
-mod config;
 mod configure;
 mod copa;
 mod cubic;
@@ -59,14 +58,16 @@ pub use vegas::*;
 
 pub use crate::transport::CongestionState;
 pub use any::Any;
-pub use config::{ControllerConfig, MadeSender};
 pub use configure::{CeResponse, ConfigureController};
 pub use exit::SlowStartExit;
 pub use feedback::FeedbackKind;
 
+use crate::timestamp::RelativeDelay;
 use crate::transport::{Feedback, ViolationKind};
 use crate::units::{Duration, Rate, Time};
-use crate::window::RelativeDelay;
+
+/// Maximum window that a sender accepts from a controller, in segments.
+pub(crate) const MAX_WINDOW: f64 = (1 << 30) as f64;
 
 /// Sending limits set by a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]

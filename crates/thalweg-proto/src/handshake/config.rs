@@ -5,7 +5,7 @@ use crate::units::Duration;
 
 /// Handshake type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum HandshakeKind {
     /// SYN, SYN-ACK, ACK; FIN each way (RFC 9293, sections 3.5 and 3.6).
     Tcp,
     /// QUIC with one round trip before the first data (RFC 9001, section 4).
@@ -14,7 +14,7 @@ pub enum Kind {
     QuicZeroRtt,
 }
 
-impl Kind {
+impl HandshakeKind {
     /// Returns the protocol.
     pub const fn protocol(self) -> Protocol {
         match self {
@@ -33,7 +33,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Handshake type.
-    pub kind: Kind,
+    pub kind: HandshakeKind,
     /// Time-out of a handshake packet before the first measurement (1 s in RFC 6298, section 2.1), above zero.
     pub initial: Duration,
     /// Minimum time-out after it.
@@ -46,7 +46,7 @@ pub struct Config {
 
 impl Config {
     /// Creates the settings that the RFCs recommend.
-    pub const fn new(kind: Kind) -> Self {
+    pub const fn new(kind: HandshakeKind) -> Self {
         Self {
             kind,
             initial: Duration::from_secs(1),

@@ -16,7 +16,7 @@ pub enum Protocol {
 /// Steps of establishment and termination. Steps of termination carry the length of the stream, as a FIN's sequence
 /// number does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum HandshakeStep {
     /// SYN; the client's Initial, with its ClientHello.
     Open,
     /// SYN-ACK; the server's flight from ServerHello to Finished.
@@ -41,7 +41,7 @@ pub struct Control {
     /// Protocol.
     pub protocol: Protocol,
     /// Step.
-    pub step: Step,
+    pub step: HandshakeStep,
 }
 
 /// A PDU of a connection with a handshake.
@@ -66,18 +66,18 @@ const FINISHED: u32 = 64;
 impl Control {
     fn name(self) -> &'static str {
         match (self.protocol, self.step) {
-            (Protocol::Tcp, Step::Open) => "SYN",
-            (Protocol::Tcp, Step::Answer) => "SYN-ACK",
-            (Protocol::Tcp, Step::Confirm) => "ACK of SYN",
-            (Protocol::Tcp, Step::FinConfirm(_)) => "ACK of FIN",
-            (_, Step::Fin(_)) => "FIN",
-            (_, Step::FinAnswer(_)) => "FIN-ACK",
-            (Protocol::Quic, Step::Open) => "Initial",
-            (Protocol::Quic, Step::Answer) => "Handshake",
-            (Protocol::Quic, Step::Confirm) => "Finished",
-            (_, Step::Done) => "HANDSHAKE_DONE",
-            (_, Step::Close) => "CONNECTION_CLOSE",
-            (Protocol::Quic, Step::FinConfirm(_)) => "ACK",
+            (Protocol::Tcp, HandshakeStep::Open) => "SYN",
+            (Protocol::Tcp, HandshakeStep::Answer) => "SYN-ACK",
+            (Protocol::Tcp, HandshakeStep::Confirm) => "ACK of SYN",
+            (Protocol::Tcp, HandshakeStep::FinConfirm(_)) => "ACK of FIN",
+            (_, HandshakeStep::Fin(_)) => "FIN",
+            (_, HandshakeStep::FinAnswer(_)) => "FIN-ACK",
+            (Protocol::Quic, HandshakeStep::Open) => "Initial",
+            (Protocol::Quic, HandshakeStep::Answer) => "Handshake",
+            (Protocol::Quic, HandshakeStep::Confirm) => "Finished",
+            (_, HandshakeStep::Done) => "HANDSHAKE_DONE",
+            (_, HandshakeStep::Close) => "CONNECTION_CLOSE",
+            (Protocol::Quic, HandshakeStep::FinConfirm(_)) => "ACK",
         }
     }
 }
@@ -89,9 +89,9 @@ impl<P: Payload> DataUnit<P> for Control {
 
     fn framing(&self) -> u32 {
         match (self.protocol, self.step) {
-            (Protocol::Tcp, Step::Open | Step::Answer) => SYN_OPTIONS,
-            (Protocol::Quic, Step::Open | Step::Answer) => INITIAL,
-            (Protocol::Quic, Step::Confirm) => FINISHED,
+            (Protocol::Tcp, HandshakeStep::Open | HandshakeStep::Answer) => SYN_OPTIONS,
+            (Protocol::Quic, HandshakeStep::Open | HandshakeStep::Answer) => INITIAL,
+            (Protocol::Quic, HandshakeStep::Confirm) => FINISHED,
             _ => 0,
         }
     }
@@ -106,7 +106,7 @@ impl<P: Payload> DataUnit<P> for Control {
 
     fn label(&self) -> String {
         match self.step {
-            Step::Fin(length) => format!("{} {length}", self.name()),
+            HandshakeStep::Fin(length) => format!("{} {length}", self.name()),
             _ => self.name().to_owned(),
         }
     }
@@ -115,14 +115,14 @@ impl<P: Payload> DataUnit<P> for Control {
 impl Compact for Control {
     fn pack(&self) -> Option<[u8; COMPACT]> {
         let (kind, length) = match self.step {
-            Step::Open => (0, 0),
-            Step::Answer => (1, 0),
-            Step::Confirm => (2, 0),
-            Step::Done => (3, 0),
-            Step::Close => (4, 0),
-            Step::Fin(length) => (5, length),
-            Step::FinAnswer(length) => (6, length),
-            Step::FinConfirm(length) => (7, length),
+            HandshakeStep::Open => (0, 0),
+            HandshakeStep::Answer => (1, 0),
+            HandshakeStep::Confirm => (2, 0),
+            HandshakeStep::Done => (3, 0),
+            HandshakeStep::Close => (4, 0),
+            HandshakeStep::Fin(length) => (5, length),
+            HandshakeStep::FinAnswer(length) => (6, length),
+            HandshakeStep::FinConfirm(length) => (7, length),
         };
         let quic = u8::from(self.protocol == Protocol::Quic);
         Packing::default().put([quic, kind]).put(length.to_be_bytes()).done()
@@ -131,14 +131,14 @@ impl Compact for Control {
     fn unpack(bytes: [u8; COMPACT]) -> Self {
         let length = u64::from_be_bytes(packed(&bytes, 2));
         let step = match bytes[1] {
-            0 => Step::Open,
-            1 => Step::Answer,
-            2 => Step::Confirm,
-            3 => Step::Done,
-            4 => Step::Close,
-            5 => Step::Fin(length),
-            6 => Step::FinAnswer(length),
-            _ => Step::FinConfirm(length),
+            0 => HandshakeStep::Open,
+            1 => HandshakeStep::Answer,
+            2 => HandshakeStep::Confirm,
+            3 => HandshakeStep::Done,
+            4 => HandshakeStep::Close,
+            5 => HandshakeStep::Fin(length),
+            6 => HandshakeStep::FinAnswer(length),
+            _ => HandshakeStep::FinConfirm(length),
         };
         Self { protocol: if bytes[0] == 0 { Protocol::Tcp } else { Protocol::Quic }, step }
     }
@@ -163,14 +163,14 @@ mod tests {
 
     fn all() -> impl Iterator<Item = Control> {
         let steps = [
-            Step::Open,
-            Step::Answer,
-            Step::Confirm,
-            Step::Done,
-            Step::Fin(u64::MAX),
-            Step::FinAnswer(7),
-            Step::FinConfirm(0),
-            Step::Close,
+            HandshakeStep::Open,
+            HandshakeStep::Answer,
+            HandshakeStep::Confirm,
+            HandshakeStep::Done,
+            HandshakeStep::Fin(u64::MAX),
+            HandshakeStep::FinAnswer(7),
+            HandshakeStep::FinConfirm(0),
+            HandshakeStep::Close,
         ];
         let protocols = [Protocol::Tcp, Protocol::Quic];
         steps.into_iter().flat_map(move |step| protocols.map(|protocol| Control { protocol, step }))
@@ -193,11 +193,11 @@ mod tests {
     #[test]
     fn packet_sizes_match_the_protocols() {
         let size = |protocol, step| DataUnit::<Length>::framing(&Control { protocol, step });
-        assert_eq!(size(Protocol::Tcp, Step::Open), 8);
-        assert_eq!(size(Protocol::Tcp, Step::Answer), 8);
-        assert_eq!(size(Protocol::Tcp, Step::Confirm), 0);
-        assert_eq!(size(Protocol::Tcp, Step::Fin(9)), 0);
-        assert_eq!(size(Protocol::Quic, Step::Open), 1200);
-        assert_eq!(size(Protocol::Quic, Step::Answer), 1200);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Open), 8);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Answer), 8);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Confirm), 0);
+        assert_eq!(size(Protocol::Tcp, HandshakeStep::Fin(9)), 0);
+        assert_eq!(size(Protocol::Quic, HandshakeStep::Open), 1200);
+        assert_eq!(size(Protocol::Quic, HandshakeStep::Answer), 1200);
     }
 }

@@ -1,7 +1,7 @@
 //! The passive side of a handshake, around the receiving engine.
 
 use super::backoff::Backoff;
-use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
+use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input};
@@ -31,7 +31,7 @@ pub struct Listener<E> {
     timer: Backoff,
     /// Time of its last handshake packet.
     sent_at: Time,
-    owed: Option<Step>,
+    owed: Option<HandshakeStep>,
     /// Bytes delivered to the application.
     delivered: u64,
     /// Length of the stream, known from the peer's FIN.
@@ -73,12 +73,12 @@ impl<E> Listener<E> {
         is_tcp && matches!(self.phase, Phase::HalfOpen | Phase::Open | Phase::Closing(_))
     }
 
-    const fn control<U>(&self, step: Step) -> Pdu<U> {
+    const fn control<U>(&self, step: HandshakeStep) -> Pdu<U> {
         Pdu::Control(Control { protocol: self.config.kind.protocol(), step })
     }
 
     /// Repeats a handshake packet, unless it was sent at this moment.
-    fn repeat(&mut self, now: Time, step: Step) {
+    fn repeat(&mut self, now: Time, step: HandshakeStep) {
         if self.sent_at < now {
             self.sent_at = now;
             self.owed = Some(step);
@@ -86,7 +86,7 @@ impl<E> Listener<E> {
         }
     }
 
-    fn send(&mut self, now: Time, step: Step) {
+    fn send(&mut self, now: Time, step: HandshakeStep) {
         self.sent_at = now;
         self.owed = Some(step);
         self.timer.start(now);
@@ -97,25 +97,26 @@ impl<E> Listener<E> {
         if control.protocol != protocol {
             return;
         }
-        if protocol == Protocol::Tcp && matches!(control.step, Step::Confirm | Step::Fin(_)) {
+        if protocol == Protocol::Tcp && matches!(control.step, HandshakeStep::Confirm | HandshakeStep::Fin(_))
+        {
             self.establish(now);
         }
         match (control.step, self.phase) {
-            (Step::Open, Phase::Listening) => {
+            (HandshakeStep::Open, Phase::Listening) => {
                 self.phase = Phase::HalfOpen;
-                self.send(now, Step::Answer);
+                self.send(now, HandshakeStep::Answer);
             }
-            (Step::Open, Phase::HalfOpen) => self.repeat(now, Step::Answer),
-            (Step::Confirm, Phase::HalfOpen | Phase::Open) if protocol == Protocol::Quic => {
+            (HandshakeStep::Open, Phase::HalfOpen) => self.repeat(now, HandshakeStep::Answer),
+            (HandshakeStep::Confirm, Phase::HalfOpen | Phase::Open) if protocol == Protocol::Quic => {
                 self.establish(now);
-                self.owed = Some(Step::Done);
+                self.owed = Some(HandshakeStep::Done);
             }
-            (Step::Fin(length), Phase::Open) => self.length = Some(length),
-            (Step::Fin(of), Phase::Closing(length)) if of == length => {
-                self.repeat(now, Step::FinAnswer(length));
+            (HandshakeStep::Fin(length), Phase::Open) => self.length = Some(length),
+            (HandshakeStep::Fin(of), Phase::Closing(length)) if of == length => {
+                self.repeat(now, HandshakeStep::FinAnswer(length));
             }
-            (Step::FinConfirm(of), Phase::Closing(length)) if of == length => self.close(),
-            (Step::Close, Phase::HalfOpen | Phase::Open) => self.close(),
+            (HandshakeStep::FinConfirm(of), Phase::Closing(length)) if of == length => self.close(),
+            (HandshakeStep::Close, Phase::HalfOpen | Phase::Open) => self.close(),
             _ => {}
         }
     }
@@ -141,8 +142,8 @@ impl<E> Listener<E> {
                 self.phase = Phase::Listening;
                 self.timer = Backoff::new(&self.config);
             }
-            Phase::HalfOpen => self.repeat(now, Step::Answer),
-            Phase::Closing(length) => self.repeat(now, Step::FinAnswer(length)),
+            Phase::HalfOpen => self.repeat(now, HandshakeStep::Answer),
+            Phase::Closing(length) => self.repeat(now, HandshakeStep::FinAnswer(length)),
             Phase::Listening | Phase::Open | Phase::Closed => self.timer.at = Time::MAX,
         }
     }
@@ -172,7 +173,7 @@ where
             Phase::Open => {}
             Phase::HalfOpen if self.config.kind.is_early() => {}
             // All data has arrived before.
-            Phase::Closing(length) => return self.repeat(now, Step::FinAnswer(length)),
+            Phase::Closing(length) => return self.repeat(now, HandshakeStep::FinAnswer(length)),
             Phase::Listening | Phase::HalfOpen | Phase::Closed => return,
         }
         self.engine.handle(now, Input::Pdu { pdu, ecn });
@@ -209,9 +210,9 @@ where
             self.length.filter(|length| self.phase == Phase::Open && self.delivered >= *length)
         {
             self.phase = Phase::Closing(length);
-            self.send(now, Step::FinAnswer(length));
+            self.send(now, HandshakeStep::FinAnswer(length));
             self.owed = None;
-            return Output::Transmit(self.control(Step::FinAnswer(length)));
+            return Output::Transmit(self.control(HandshakeStep::FinAnswer(length)));
         }
         self.timer.or_earlier(timeout)
     }

@@ -39,8 +39,8 @@ mod control;
 mod listener;
 mod opener;
 
-pub use config::{Config, Kind};
-pub use control::{Control, Pdu, Protocol, Step};
+pub use config::{Config, HandshakeKind};
+pub use control::{Control, HandshakeStep, Pdu, Protocol};
 pub use listener::Listener;
 pub use opener::Opener;
 

@@ -1,7 +1,7 @@
 //! The active side of a handshake, around the sending engine.
 
 use super::backoff::Backoff;
-use super::{Carried, Config, Control, Pdu, Protocol, Reason, Step};
+use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};
@@ -33,7 +33,7 @@ pub struct Opener<E> {
     timer: Backoff,
     began: Time,
     /// Step to be sent next.
-    owed: Option<Step>,
+    owed: Option<HandshakeStep>,
     /// Bytes written by the application.
     written: u64,
     finishing: bool,
@@ -87,7 +87,7 @@ impl<E> Opener<E> {
         self.config.kind.protocol()
     }
 
-    const fn control<U>(&self, step: Step) -> Pdu<U> {
+    const fn control<U>(&self, step: HandshakeStep) -> Pdu<U> {
         Pdu::Control(Control { protocol: self.protocol(), step })
     }
 
@@ -110,9 +110,9 @@ impl<E> Opener<E> {
                 self.timer.at = Time::MAX;
                 return;
             }
-            Phase::Opening => Step::Open,
-            Phase::Unconfirmed => Step::Confirm,
-            Phase::Closing(length) => Step::Fin(length),
+            Phase::Opening => HandshakeStep::Open,
+            Phase::Unconfirmed => HandshakeStep::Confirm,
+            Phase::Closing(length) => HandshakeStep::Fin(length),
             Phase::Idle | Phase::Open | Phase::Closed(_) => {
                 self.timer.at = Time::MAX;
                 return;
@@ -135,26 +135,26 @@ impl<E: Carried> Opener<E> {
             return;
         }
         match (control.step, self.phase) {
-            (Step::Answer, Phase::Opening) => self.open(now),
-            (Step::Answer, Phase::Unconfirmed) => self.owed = Some(Step::Confirm),
+            (HandshakeStep::Answer, Phase::Opening) => self.open(now),
+            (HandshakeStep::Answer, Phase::Unconfirmed) => self.owed = Some(HandshakeStep::Confirm),
             // The answer was received, but its confirmation was lost.
-            (Step::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
-                self.owed = self.owed.or(Some(Step::Confirm));
+            (HandshakeStep::Answer, Phase::Open | Phase::Closing(_)) if self.protocol() == Protocol::Tcp => {
+                self.owed = self.owed.or(Some(HandshakeStep::Confirm));
             }
             // RFC 9000, section 10.2.1: every packet received in the closing state is answered with CONNECTION_CLOSE.
-            (Step::Answer, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
-                self.owed = Some(Step::Close);
+            (HandshakeStep::Answer, Phase::Closed(_)) if self.protocol() == Protocol::Quic => {
+                self.owed = Some(HandshakeStep::Close);
             }
-            (Step::Done, Phase::Unconfirmed) => {
+            (HandshakeStep::Done, Phase::Unconfirmed) => {
                 self.phase = Phase::Open;
                 self.timer.at = Time::MAX;
             }
-            (Step::FinAnswer(of), Phase::Closing(length)) if of == length => {
+            (HandshakeStep::FinAnswer(of), Phase::Closing(length)) if of == length => {
                 self.close(Some(length));
-                self.owed = Some(Step::FinConfirm(length));
+                self.owed = Some(HandshakeStep::FinConfirm(length));
             }
-            (Step::FinAnswer(of), Phase::Closed(Some(length))) if of == length => {
-                self.owed = Some(Step::FinConfirm(length));
+            (HandshakeStep::FinAnswer(of), Phase::Closed(Some(length))) if of == length => {
+                self.owed = Some(HandshakeStep::FinConfirm(length));
             }
             _ => {}
         }
@@ -172,7 +172,7 @@ impl<E: Carried> Opener<E> {
                 Phase::Unconfirmed
             }
         };
-        self.owed = Some(Step::Confirm);
+        self.owed = Some(HandshakeStep::Confirm);
         let is_tcp = self.protocol() == Protocol::Tcp;
         let timeout = if was_repeated && is_tcp { RTO_AFTER_LOST_SYN } else { Duration::ZERO };
         if let Some(end) = self.engine.end_mut() {
@@ -218,7 +218,7 @@ where
 
     fn poll(&mut self, now: Time) -> Output<Self::Pdu, Self::Event, Self::Reason> {
         if self.phase == Phase::Idle {
-            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(Step::Open));
+            (self.phase, self.began, self.owed) = (Phase::Opening, now, Some(HandshakeStep::Open));
             self.timer.start(now);
         }
         if now >= self.timer.at {
@@ -239,7 +239,7 @@ where
             Output::Event(Event::Finished) if self.protocol() == Protocol::Quic => {
                 self.drained = true;
                 self.close(None);
-                return Output::Transmit(self.control(Step::Close));
+                return Output::Transmit(self.control(HandshakeStep::Close));
             }
             Output::Event(event) => {
                 match event {
@@ -266,7 +266,7 @@ where
             if self.finished {
                 self.timer.start(now);
             }
-            return Output::Transmit(self.control(Step::Fin(self.written)));
+            return Output::Transmit(self.control(HandshakeStep::Fin(self.written)));
         }
         self.timer.or_earlier(timeout)
     }

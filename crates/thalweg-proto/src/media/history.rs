@@ -18,7 +18,7 @@ struct Sent {
     bytes: u32,
     at: Time,
     is_acked: bool,
-    /// Time at which a later packet was reported first.
+    /// Time of the first report of a later packet.
     missed: Option<Time>,
     is_lost: bool,
 }

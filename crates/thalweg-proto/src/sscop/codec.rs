@@ -5,7 +5,7 @@
 //! reception. The one exception is the rate field of STAT and USTAT (see [`RateField`]): 16 bits that Q.2110 reserves,
 //! the upper octets of W2 and W3. A peer without rate control ignores them.
 
-use super::pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
+use super::pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
 use super::rate::RateField;
 use super::{Invalid, SequenceNumber};
 use crate::payload::{Payload, Slice};
@@ -109,22 +109,22 @@ impl Pdu<Slice> {
         let sq = || before.last().map_or(0, |word| word[3]);
         let rate = || RateField::from_octets([words[words.len() - 3][0], words[words.len() - 2][0]]);
         let (r, mr) = (number(1), number(1));
-        Ok(match Kind::from_code(top & 0xf).ok_or(Invalid)? {
-            Kind::Bgn => Self::Bgn { uu: uu()?, sq: sq(), mr },
-            Kind::Bgak => Self::Bgak { uu: uu()?, mr },
-            Kind::Bgrej => Self::Bgrej { uu: uu()? },
-            Kind::End => {
+        Ok(match PduKind::from_code(top & 0xf).ok_or(Invalid)? {
+            PduKind::Bgn => Self::Bgn { uu: uu()?, sq: sq(), mr },
+            PduKind::Bgak => Self::Bgak { uu: uu()?, mr },
+            PduKind::Bgrej => Self::Bgrej { uu: uu()? },
+            PduKind::End => {
                 let source = if top & SOURCE_BIT == 0 { Source::User } else { Source::Sscop };
                 Self::End { uu: uu()?, source }
             }
-            Kind::Endak => exactly(2).map(|()| Self::Endak)?,
-            Kind::Rs => Self::Rs { uu: uu()?, sq: sq(), mr },
-            Kind::Rsak => exactly(2).map(|()| Self::Rsak { mr })?,
-            Kind::Er => exactly(2).map(|()| Self::Er { sq: sq(), mr })?,
-            Kind::Erak => exactly(2).map(|()| Self::Erak { mr })?,
-            Kind::Sd => Self::Sd { mu: field(1)?, s: number(1) },
-            Kind::Poll => exactly(2).map(|()| Self::Poll { ps: number(2), s: number(1) })?,
-            Kind::Stat => {
+            PduKind::Endak => exactly(2).map(|()| Self::Endak)?,
+            PduKind::Rs => Self::Rs { uu: uu()?, sq: sq(), mr },
+            PduKind::Rsak => exactly(2).map(|()| Self::Rsak { mr })?,
+            PduKind::Er => exactly(2).map(|()| Self::Er { sq: sq(), mr })?,
+            PduKind::Erak => exactly(2).map(|()| Self::Erak { mr })?,
+            PduKind::Sd => Self::Sd { mu: field(1)?, s: number(1) },
+            PduKind::Poll => exactly(2).map(|()| Self::Poll { ps: number(2), s: number(1) })?,
+            PduKind::Stat => {
                 at_least(3)?;
                 let elements = words.len() - 3;
                 if elements > MAX_ELEMENTS {
@@ -133,18 +133,18 @@ impl Pdu<Slice> {
                 let list = (0..elements).map(|index| number(words.len() - index)).collect();
                 Self::Stat(Stat { ps: number(3), mr: number(2), r, list, rate: rate() })
             }
-            Kind::Ustat => {
+            PduKind::Ustat => {
                 exactly(4)?;
                 let (first, end, mr) = (number(4), number(3), number(2));
                 Self::Ustat(Ustat { mr, r, first, end, rate: rate() })
             }
-            Kind::Ud => Self::Ud { mu: field(1)? },
-            Kind::Md => Self::Md { mu: field(1)? },
+            PduKind::Ud => Self::Ud { mu: field(1)? },
+            PduKind::Md => Self::Md { mu: field(1)? },
         })
     }
 }
 
-impl Kind {
+impl PduKind {
     /// All kinds, by code minus one.
     pub const ALL: [Self; 15] = [
         Self::Bgn,

@@ -52,6 +52,6 @@ pub use config::{Config, Credit, TimerConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointStats};
 pub use engine::{Reason, Sscop, State, Stats, Variables};
 pub use number::SequenceNumber;
-pub use pdu::{Kind, MAX_ELEMENTS, Pdu, Source, Stat, Ustat};
+pub use pdu::{MAX_ELEMENTS, Pdu, PduKind, Source, Stat, Ustat};
 pub use signal::{ErrorCode, Input, Invalid, Refusal, Request, Retrieve, Signal};
 pub use timers::Timer;

@@ -142,7 +142,7 @@ pub struct Ustat {
 /// Kind of a PDU; its value is the type code (Q.2110, table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum PduKind {
     /// Begin.
     Bgn = 0x1,
     /// Begin acknowledge.
@@ -177,23 +177,23 @@ pub enum Kind {
 
 impl<P: Payload> Pdu<P> {
     /// Returns the kind of the PDU.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> PduKind {
         match self {
-            Self::Bgn { .. } => Kind::Bgn,
-            Self::Bgak { .. } => Kind::Bgak,
-            Self::Bgrej { .. } => Kind::Bgrej,
-            Self::End { .. } => Kind::End,
-            Self::Endak => Kind::Endak,
-            Self::Rs { .. } => Kind::Rs,
-            Self::Rsak { .. } => Kind::Rsak,
-            Self::Er { .. } => Kind::Er,
-            Self::Erak { .. } => Kind::Erak,
-            Self::Sd { .. } => Kind::Sd,
-            Self::Poll { .. } => Kind::Poll,
-            Self::Stat(_) => Kind::Stat,
-            Self::Ustat(_) => Kind::Ustat,
-            Self::Ud { .. } => Kind::Ud,
-            Self::Md { .. } => Kind::Md,
+            Self::Bgn { .. } => PduKind::Bgn,
+            Self::Bgak { .. } => PduKind::Bgak,
+            Self::Bgrej { .. } => PduKind::Bgrej,
+            Self::End { .. } => PduKind::End,
+            Self::Endak => PduKind::Endak,
+            Self::Rs { .. } => PduKind::Rs,
+            Self::Rsak { .. } => PduKind::Rsak,
+            Self::Er { .. } => PduKind::Er,
+            Self::Erak { .. } => PduKind::Erak,
+            Self::Sd { .. } => PduKind::Sd,
+            Self::Poll { .. } => PduKind::Poll,
+            Self::Stat(_) => PduKind::Stat,
+            Self::Ustat(_) => PduKind::Ustat,
+            Self::Ud { .. } => PduKind::Ud,
+            Self::Md { .. } => PduKind::Md,
         }
     }
 

@@ -10,10 +10,10 @@
 //! | the window never shrinks: its edge stays | the same | | none |
 //! | growth requires that the sender uses the window | it does not | an unused window does no harm | an unused window takes several round trips to shrink |
 
-use super::timestamp::RelativeDelay;
 use crate::congestion::{
     AckSample, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind, LossSample, Path,
 };
+use crate::timestamp::RelativeDelay;
 use crate::units::{Duration, Time};
 
 /// LEDBAT++ at a receiver.

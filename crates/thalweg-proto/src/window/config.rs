@@ -1,10 +1,8 @@
 //! Settings of a window sender and a window receiver.
 
 use super::Misbehaviour;
-use crate::congestion::{ControllerConfig, LedbatPlusPlusConfig};
-use crate::handshake;
+use crate::congestion::LedbatPlusPlusConfig;
 use crate::units::Duration;
-use std::sync::Arc;
 
 /// Loss recovery method of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,25 +236,5 @@ impl Default for ReceiverConfig {
             background: None,
             misbehaviour: None,
         }
-    }
-}
-
-/// Settings of both endpoints.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EndsConfig {
-    /// The sender.
-    pub sender: Arc<SenderConfig>,
-    /// The receiver.
-    pub receiver: Arc<ReceiverConfig>,
-    /// The congestion controller.
-    pub controller: ControllerConfig,
-    /// Handshake of simulated connections; `None` for connections that are open from the start.
-    pub handshake: Option<handshake::Config>,
-}
-
-impl EndsConfig {
-    /// Creates settings of both endpoints, for connections that are open from the start.
-    pub fn new(sender: SenderConfig, receiver: ReceiverConfig, controller: ControllerConfig) -> Self {
-        Self { sender: Arc::new(sender), receiver: Arc::new(receiver), controller, handshake: None }
     }
 }

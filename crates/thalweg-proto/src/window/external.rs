@@ -10,7 +10,7 @@
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, Controller, Decision, FeedbackKind,
-    FeedbackSample, LossSample, LostSample, Path, SentSample,
+    FeedbackSample, LossSample, LostSample, MAX_WINDOW, Path, SentSample,
 };
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
@@ -21,9 +21,6 @@ use core::any::Any;
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// Maximum window that a sender accepts from a controller, in segments.
-pub(crate) const MAX_WINDOW: f64 = (1 << 30) as f64;
 
 /// A window sender with an erased controller type.
 pub trait AnySender<P: Payload>:

@@ -7,6 +7,8 @@
 
 mod background;
 mod config;
+mod controller;
+mod ends;
 mod external;
 mod family;
 mod misbehaving;
@@ -19,19 +21,20 @@ mod rtt;
 mod scoreboard;
 mod sender;
 mod special;
-mod timestamp;
 mod unreported;
 pub mod wire;
 
+pub(crate) use crate::congestion::MAX_WINDOW;
+pub use crate::timestamp::{RelativeDelay, Timestamp};
 pub use config::{
-    Counting, DelayedAck, EndsConfig, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
-    SenderConfig, Validation,
+    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
+    Validation,
 };
-pub(crate) use external::MAX_WINDOW;
+pub use controller::{ControllerConfig, MadeSender};
+pub use ends::EndsConfig;
 pub use external::{AnySender, Carried, ExternalController};
 pub use misbehaving::Misbehaviour;
 pub use pdu::{Ack, Arrival, Pdu, SackBlock, Segment};
 pub use receiver::{Receiver, ReceiverReason, ReceiverStats};
 pub use rtt::RttEstimator;
 pub use sender::{Sender, SenderReason, WindowStats};
-pub use timestamp::{RelativeDelay, Timestamp};

@@ -10,7 +10,7 @@ use core::hash::Hasher;
 pub(super) struct Pause {
     config: PauseConfig,
     is_on: bool,
-    /// Time at which the timer stopped or was last restarted, while it is stopped.
+    /// Stop time of the timer, or its last restart, while it is stopped.
     since: Time,
     /// The pause is over, but the sender waits for the next acknowledgement or timer expiry.
     waits: bool,

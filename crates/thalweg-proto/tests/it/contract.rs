@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::aack;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, LedbatPlusPlusConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
 use thalweg_proto::handshake::{Listener, Opener};
 use thalweg_proto::media;
@@ -20,8 +20,9 @@ use thalweg_proto::sstp;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
-    Ack, Arrival, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver, ReceiverConfig, Recovery,
-    RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp, Validation,
+    Ack, Arrival, ControllerConfig, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver,
+    ReceiverConfig, Recovery, RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp,
+    Validation,
 };
 use thalweg_proto::{Engine, Output};
 

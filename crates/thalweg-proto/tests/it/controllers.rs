@@ -2,10 +2,11 @@
 
 use crate::samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Any, Controller, ControllerConfig, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno,
-    NewRenoConfig, Path, SlowStart, SlowStartConfig, Vegas, VegasConfig,
+    AckSample, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno, NewRenoConfig, Path,
+    SlowStart, SlowStartConfig, Vegas, VegasConfig,
 };
 use thalweg_proto::units::Duration;
+use thalweg_proto::window::ControllerConfig;
 
 #[track_caller]
 fn near(value: f64, expected: f64, tolerance: f64) {
@@ -488,7 +489,7 @@ fn windows_grow_by_the_counted_segments() {
         }),
     ];
     for config in configs {
-        let mut controller = Any::new(&config).unwrap();
+        let mut controller = config.shared().unwrap();
         acks(&mut controller, 3, &AckSample { acked: 4, counted: 2, ..ack(100) });
         assert_eq!(controller.decision().window, 16.0, "{config:?}");
     }

@@ -2,9 +2,9 @@
 //! hand from RFC 5682, section 3.1, with round trips of 100 ms.
 
 use crate::trace::Trace;
-use thalweg_proto::congestion::{BbrConfig, ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::{BbrConfig, NewRenoConfig};
 use thalweg_proto::units::Duration;
-use thalweg_proto::window::{Arrival, RackConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{Arrival, ControllerConfig, RackConfig, Recovery, RttConfig, SenderConfig};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

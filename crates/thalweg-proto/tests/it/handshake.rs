@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::congestion::{ConfigureController, NewReno, NewRenoConfig};
-use thalweg_proto::handshake::{Config, Control, Kind, Listener, Opener, Pdu, Protocol, Step};
+use thalweg_proto::handshake::{
+    Config, Control, HandshakeKind, HandshakeStep, Listener, Opener, Pdu, Protocol,
+};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Failure, Input};
@@ -39,7 +41,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(kind: Kind) -> Self {
+    fn new(kind: HandshakeKind) -> Self {
         let config = Config::new(kind);
         Self {
             config,
@@ -73,7 +75,7 @@ struct Observations {
     closed_at: Option<Time>,
     failed: Option<Failure>,
     /// Handshake steps with their time and sender: false for the opener.
-    steps: Vec<(Time, bool, Step)>,
+    steps: Vec<(Time, bool, HandshakeStep)>,
 }
 
 struct World {
@@ -89,7 +91,7 @@ struct World {
     observed: Observations,
     /// Decides whether a handshake packet is lost, by its sender (true for the listener), step and number of earlier
     /// packets of this step.
-    lose: fn(bool, Step, usize) -> bool,
+    lose: fn(bool, HandshakeStep, usize) -> bool,
 }
 
 impl World {
@@ -216,7 +218,7 @@ fn run(plan: &Plan) -> Observations {
     World::new(plan).run()
 }
 
-fn run_losing(plan: &Plan, lose: fn(bool, Step, usize) -> bool) -> Observations {
+fn run_losing(plan: &Plan, lose: fn(bool, HandshakeStep, usize) -> bool) -> Observations {
     World { lose, ..World::new(plan) }.run()
 }
 
@@ -239,7 +241,9 @@ fn rounds(segments: u32, window: u32) -> u64 {
 /// last segment, a round trip for each window before it, and one for the handshake if it needs one.
 #[test]
 fn a_lossless_transfer_takes_the_expected_round_trips() {
-    for (kind, opening) in [(Kind::Tcp, 1), (Kind::Quic, 1), (Kind::QuicZeroRtt, 0)] {
+    for (kind, opening) in
+        [(HandshakeKind::Tcp, 1), (HandshakeKind::Quic, 1), (HandshakeKind::QuicZeroRtt, 0)]
+    {
         for window in [1, 2, 4, 10, 16, 32] {
             for segments in [1, 3, 9, 10, 11, 32, 33, 100, 500] {
                 let plan = Plan { segments, initial_window: f64::from(window), ..Plan::new(kind) };
@@ -256,15 +260,15 @@ fn a_lossless_transfer_takes_the_expected_round_trips() {
 /// RFC 9293, figures 6 and 12.
 #[test]
 fn tcp_opens_and_closes_in_the_order_of_the_rfc() {
-    let observed = run(&Plan { segments: 2, ..Plan::new(Kind::Tcp) });
+    let observed = run(&Plan { segments: 2, ..Plan::new(HandshakeKind::Tcp) });
     let end = 2 * u64::from(SEGMENT);
     let steps = [
-        (0, false, Step::Open),
-        (50, true, Step::Answer),
-        (100, false, Step::Confirm),
-        (100, false, Step::Fin(end)),
-        (150, true, Step::FinAnswer(end)),
-        (200, false, Step::FinConfirm(end)),
+        (0, false, HandshakeStep::Open),
+        (50, true, HandshakeStep::Answer),
+        (100, false, HandshakeStep::Confirm),
+        (100, false, HandshakeStep::Fin(end)),
+        (150, true, HandshakeStep::FinAnswer(end)),
+        (200, false, HandshakeStep::FinConfirm(end)),
     ];
     assert_eq!(observed.steps, steps.map(|(at, answers, step)| (Time::ZERO + MS(at), answers, step)));
     assert_eq!(at(observed.closed_at), MS(250));
@@ -273,13 +277,13 @@ fn tcp_opens_and_closes_in_the_order_of_the_rfc() {
 /// RFC 9001, figure 5, and RFC 9000, section 10.2.
 #[test]
 fn quic_opens_and_closes_in_the_order_of_the_rfc() {
-    let observed = run(&Plan::new(Kind::Quic));
+    let observed = run(&Plan::new(HandshakeKind::Quic));
     let steps = [
-        (0, false, Step::Open),
-        (50, true, Step::Answer),
-        (100, false, Step::Confirm),
-        (150, true, Step::Done),
-        (200, false, Step::Close),
+        (0, false, HandshakeStep::Open),
+        (50, true, HandshakeStep::Answer),
+        (100, false, HandshakeStep::Confirm),
+        (150, true, HandshakeStep::Done),
+        (200, false, HandshakeStep::Close),
     ];
     assert_eq!(observed.steps, steps.map(|(at, answers, step)| (Time::ZERO + MS(at), answers, step)));
 }
@@ -288,37 +292,40 @@ fn quic_opens_and_closes_in_the_order_of_the_rfc() {
 #[test]
 fn a_lost_syn_costs_a_second() {
     for (lost, wait) in [(0, 0), (1, 1), (2, 3), (3, 7)] {
-        let lose: [fn(bool, Step, usize) -> bool; 4] = [
+        let lose: [fn(bool, HandshakeStep, usize) -> bool; 4] = [
             |_, _, _| false,
-            |_, step, before| step == Step::Open && before < 1,
-            |_, step, before| step == Step::Open && before < 2,
-            |_, step, before| step == Step::Open && before < 3,
+            |_, step, before| step == HandshakeStep::Open && before < 1,
+            |_, step, before| step == HandshakeStep::Open && before < 2,
+            |_, step, before| step == HandshakeStep::Open && before < 3,
         ];
-        let observed = run_losing(&Plan::new(Kind::Tcp), lose[lost]);
+        let observed = run_losing(&Plan::new(HandshakeKind::Tcp), lose[lost]);
         assert_eq!(at(observed.delivered_at), MS(150) + SECOND * wait);
-        let observed =
-            run_losing(&Plan::new(Kind::QuicZeroRtt), |_, step, before| step == Step::Open && before < 1);
+        let observed = run_losing(&Plan::new(HandshakeKind::QuicZeroRtt), |_, step, before| {
+            step == HandshakeStep::Open && before < 1
+        });
         // Data received before the Initial cannot be decrypted: both are retransmitted after a second.
         assert_eq!(at(observed.delivered_at), MS(50) + SECOND);
     }
-    let observed = run_losing(&Plan::new(Kind::Tcp), |answers, step, before| {
-        answers && step == Step::Answer && before < 1
+    let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |answers, step, before| {
+        answers && step == HandshakeStep::Answer && before < 1
     });
     assert_eq!(at(observed.delivered_at), MS(150) + SECOND);
     // The retransmitted SYN arrives when the listener's own timer expires: one more answer, not two.
-    assert_eq!(observed.steps.iter().filter(|step| step.2 == Step::Answer).count(), 2);
+    assert_eq!(observed.steps.iter().filter(|step| step.2 == HandshakeStep::Answer).count(), 2);
 }
 
 /// A lost third packet has no cost if data follows it (RFC 9293, section 3.4).
 #[test]
 fn data_replaces_the_third_packet() {
-    let observed = run_losing(&Plan::new(Kind::Tcp), |_, step, _| step == Step::Confirm);
+    let observed = run_losing(&Plan::new(HandshakeKind::Tcp), |_, step, _| step == HandshakeStep::Confirm);
     assert_eq!(at(observed.delivered_at), MS(150));
     // In QUIC no data can be decrypted before it (RFC 9001, section 5.7): it is retransmitted after a time-out of three
     // round trips, the data by its own timer.
-    let observed = run_losing(&Plan::new(Kind::Quic), |_, step, before| step == Step::Confirm && before < 1);
+    let observed = run_losing(&Plan::new(HandshakeKind::Quic), |_, step, before| {
+        step == HandshakeStep::Confirm && before < 1
+    });
     let sent: Vec<_> =
-        observed.steps.iter().filter(|step| step.2 == Step::Confirm).map(|step| step.0).collect();
+        observed.steps.iter().filter(|step| step.2 == HandshakeStep::Confirm).map(|step| step.0).collect();
     assert_eq!(sent, [MS(100), MS(400)].map(|at| Time::ZERO + at));
     assert_eq!(at(observed.delivered_at), MS(100) + MS(300) + MS(50));
 }
@@ -326,10 +333,10 @@ fn data_replaces_the_third_packet() {
 /// The handshake is the first measurement: a lost first segment waits three round trips, not a second.
 #[test]
 fn the_handshake_gives_the_first_round_trip_sample() {
-    let mut world = World::new(&Plan::new(Kind::Tcp));
+    let mut world = World::new(&Plan::new(HandshakeKind::Tcp));
     world.opener.handle(Time::ZERO, Input::Write(Slice::new(vec![1; 10])));
     let _ = world.opener.poll(Time::ZERO);
-    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: Step::Answer });
+    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::Answer });
     let now = Time::ZERO + MS(100);
     world.opener.handle(now, Input::Pdu { pdu: answer, ecn: Ecn::NotEct });
     let stats = world.opener.engine().stats(now);
@@ -340,10 +347,10 @@ fn the_handshake_gives_the_first_round_trip_sample() {
 
 #[test]
 fn after_a_lost_syn_the_first_data_waits_three_seconds() {
-    let mut world = World::new(&Plan::new(Kind::Tcp));
+    let mut world = World::new(&Plan::new(HandshakeKind::Tcp));
     let _ = world.opener.poll(Time::ZERO);
     let _ = world.opener.poll(Time::ZERO + SECOND);
-    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: Step::Answer });
+    let answer = Pdu::Control(Control { protocol: Protocol::Tcp, step: HandshakeStep::Answer });
     let now = Time::ZERO + SECOND + MS(100);
     world.opener.handle(now, Input::Pdu { pdu: answer, ecn: Ecn::NotEct });
     let stats = world.opener.engine().stats(now);
@@ -354,12 +361,12 @@ fn after_a_lost_syn_the_first_data_waits_three_seconds() {
 #[test]
 fn lost_fin_packets_are_retransmitted() {
     for lost in 0..3 {
-        let lose: [fn(bool, Step, usize) -> bool; 3] = [
-            |_, step, before| matches!(step, Step::Fin(_)) && before < 2,
-            |_, step, before| matches!(step, Step::FinAnswer(_)) && before < 2,
-            |_, step, before| matches!(step, Step::FinConfirm(_)) && before < 2,
+        let lose: [fn(bool, HandshakeStep, usize) -> bool; 3] = [
+            |_, step, before| matches!(step, HandshakeStep::Fin(_)) && before < 2,
+            |_, step, before| matches!(step, HandshakeStep::FinAnswer(_)) && before < 2,
+            |_, step, before| matches!(step, HandshakeStep::FinConfirm(_)) && before < 2,
         ];
-        let observed = run_losing(&Plan::new(Kind::Tcp), lose[lost]);
+        let observed = run_losing(&Plan::new(HandshakeKind::Tcp), lose[lost]);
         assert_eq!(at(observed.delivered_at), MS(150), "closing delays nothing");
         assert!(at(observed.closed_at) > MS(250), "{:?}", observed.steps);
     }
@@ -367,7 +374,7 @@ fn lost_fin_packets_are_retransmitted() {
 
 #[test]
 fn an_opener_gives_up_after_its_retries() {
-    let mut plan = Plan::new(Kind::Tcp);
+    let mut plan = Plan::new(HandshakeKind::Tcp);
     plan.config.retries = Some(3);
     plan.loss = [1.0, 0.0];
     let observed = run(&plan);
@@ -394,25 +401,26 @@ fn the_mean_delay_of_lost_handshakes_matches_the_formula() {
     let expected = |p: f64| p / (1.0 - 2.0 * p);
     for p in [0.02, 0.1] {
         for loss in [[p, 0.0], [0.0, p]] {
-            let (mean, margin) = mean_delay(&Plan { loss, ..Plan::new(Kind::Tcp) }, 20_000);
+            let (mean, margin) = mean_delay(&Plan { loss, ..Plan::new(HandshakeKind::Tcp) }, 20_000);
             assert!((mean - expected(p)).abs() < margin, "{mean} +- {margin}, {} at {loss:?}", expected(p));
         }
         // With losses both ways, a stateless listener without retransmissions, as with SYN cookies (RFC 4987, section
         // 3.6), needs both packets: each attempt fails with 1 - (1 - p)^2.
-        let mut plan = Plan { loss: [p; 2], ..Plan::new(Kind::Tcp) };
+        let mut plan = Plan { loss: [p; 2], ..Plan::new(HandshakeKind::Tcp) };
         plan.answering.initial = SECOND * 1_000_000;
         let stateless = expected(1.0 - (1.0 - p) * (1.0 - p));
         let (mean, margin) = mean_delay(&plan, 20_000);
         assert!((mean - stateless).abs() < margin, "{mean} +- {margin}, {stateless} at {p}");
         // A listener that retransmits its answer is faster than that, and slower than with losses in one direction
         // only.
-        let (mean, margin) = mean_delay(&Plan { loss: [p; 2], ..Plan::new(Kind::Tcp) }, 20_000);
+        let (mean, margin) = mean_delay(&Plan { loss: [p; 2], ..Plan::new(HandshakeKind::Tcp) }, 20_000);
         assert!(mean - margin < stateless && mean + margin > expected(p), "{mean} +- {margin} at {p}");
     }
 }
 
 fn plans() -> impl Strategy<Value = Plan> {
-    let kind = prop::sample::select(vec![Kind::Tcp, Kind::Quic, Kind::QuicZeroRtt]);
+    let kind =
+        prop::sample::select(vec![HandshakeKind::Tcp, HandshakeKind::Quic, HandshakeKind::QuicZeroRtt]);
     (kind, 0u32..40, 0.0..0.5f64, 0.0..0.5f64, 0u64..100, 0.0..0.3f64, any::<u64>()).prop_map(
         |(kind, segments, there, back, jitter, copies, seed)| Plan {
             segments,
@@ -438,6 +446,6 @@ proptest! {
         prop_assert!(observed.finished_at.is_some());
         prop_assert_eq!(observed.failed, None);
         // TCP retransmits the close; QUIC sends it once.
-        prop_assert!(observed.closed_at.is_some() || plan.config.kind != Kind::Tcp);
+        prop_assert!(observed.closed_at.is_some() || plan.config.kind != HandshakeKind::Tcp);
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
-    AckSample, Bbn, BbnConfig, Controller, ControllerConfig, DecBit, DecBitConfig, Decision, FeedbackKind,
-    FeedbackSample, FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample,
-    SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSMode,
+    AckSample, Bbn, BbnConfig, Controller, DecBit, DecBitConfig, Decision, FeedbackKind, FeedbackSample,
+    FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample, SlowStart,
+    SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 
 fn message(queue: u32) -> FeedbackSample {
     let feedback = Feedback { dropped: None, rate: None, queue };

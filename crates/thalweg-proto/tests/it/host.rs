@@ -2,11 +2,11 @@
 //! first.
 
 use std::sync::Arc;
-use thalweg_proto::congestion::{Any, ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::{Any, NewRenoConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Input;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window::{Ack, Pdu, Sender, SenderConfig};
+use thalweg_proto::window::{Ack, ControllerConfig, Pdu, Sender, SenderConfig};
 use thalweg_proto::{Ecn, Engine, Output};
 
 /// A sender in slow start with unlimited data.
@@ -26,7 +26,7 @@ impl Host {
             slow_start_beta: None,
         });
         let config = SenderConfig { segment: 1000, byte_counting: u32::MAX, ..SenderConfig::default() };
-        let controller = Any::new(&controller).expect("it is listed");
+        let controller = controller.shared().expect("it is listed");
         let mut sender = Sender::new(Arc::new(config), controller);
         sender.handle(Time::ZERO, Input::Write(Length(10_000_000)));
         Self { sender, now: Time::ZERO, sent: 0 }

@@ -5,14 +5,13 @@ use crate::pair::{Hostility, Pair, Plan, Reader};
 use crate::random::controller;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig,
-    VegasConfig,
+    CubicConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
-    Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
-    Validation,
+    ControllerConfig, Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
+    SenderConfig, Validation,
 };
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {

@@ -2,8 +2,8 @@
 //! from RFC 6937 and RFC 9937.
 
 use crate::trace::Trace;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
-use thalweg_proto::window::{Recovery, SenderConfig};
+use thalweg_proto::congestion::NewRenoConfig;
+use thalweg_proto::window::{ControllerConfig, Recovery, SenderConfig};
 
 /// Returns a trace with twenty segments sent at 0 in congestion avoidance.
 fn begun_with(prr: bool) -> Trace {

@@ -2,9 +2,9 @@
 //! Expected values are computed by hand from RFC 8985 and RFC 4015, with round trips of 100 ms.
 
 use crate::trace::Trace;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::Duration;
-use thalweg_proto::window::{Arrival, RackConfig, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{Arrival, ControllerConfig, RackConfig, Recovery, RttConfig, SenderConfig};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

@@ -5,13 +5,11 @@ mod signals;
 
 use crate::trace::Trace;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{
-    ControllerConfig, FixedConfig, Follow, Growth, NewRenoConfig, SeifConfig, SlowStartConfig,
-};
+use thalweg_proto::congestion::{FixedConfig, Follow, Growth, NewRenoConfig, SeifConfig, SlowStartConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::{Ack, PauseConfig, Pdu, Recovery, RttConfig, SenderConfig};
+use thalweg_proto::window::{Ack, ControllerConfig, PauseConfig, Pdu, Recovery, RttConfig, SenderConfig};
 
 fn config(recovery: Recovery) -> SenderConfig {
     let rtt = RttConfig { floor: Duration::ZERO, margin: Duration::ZERO, ..RttConfig::default() };

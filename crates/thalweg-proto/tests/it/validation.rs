@@ -3,11 +3,10 @@
 
 use crate::trace::Trace;
 use thalweg_proto::congestion::{
-    ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, LedbatPlusPlusConfig, NewRenoConfig,
-    PragueConfig, SlowStartConfig,
+    CopaConfig, CubicConfig, DctcpConfig, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartConfig,
 };
 use thalweg_proto::units::Duration;
-use thalweg_proto::window::{Recovery, RttConfig, SenderConfig, Validation};
+use thalweg_proto::window::{ControllerConfig, Recovery, RttConfig, SenderConfig, Validation};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 

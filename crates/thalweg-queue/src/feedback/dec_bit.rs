@@ -1,6 +1,6 @@
 //! Router of the DEC bit: binary feedback for congestion avoidance (Ramakrishnan and Jain 1988 and 1990).
 
-use super::{DecBitSpec, Message, Outcome, Passing, Policy, View};
+use super::{ArrivalOutcome, DecBitSpec, Message, Passing, Policy, View};
 use thalweg_proto::units::Time;
 
 /// Marks packets at a line with a long average queue.
@@ -49,18 +49,18 @@ impl Policy for DecBit {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         _dropped: &[Passing],
         _messages: &mut Vec<Message>,
     ) -> bool {
         self.advance(view);
-        if outcome == Outcome::InService {
+        if outcome == ArrivalOutcome::InService {
             // The line was idle: a new cycle.
             self.began = [self.began[1], view.now];
             self.area = [self.area[1], 0];
         }
         self.waiting = view.packets;
-        outcome == Outcome::Waits && arrival.source.is_some() && self.average() > self.spec.threshold
+        outcome == ArrivalOutcome::Waits && arrival.source.is_some() && self.average() > self.spec.threshold
     }
 
     fn on_departure(
@@ -89,7 +89,7 @@ mod tests {
         View { now: at(millis), packets, bytes: 0, rate: RATE, busy_until: at(busy_until) }
     }
 
-    fn arrive(policy: &mut DecBit, view: &View, outcome: Outcome) -> bool {
+    fn arrive(policy: &mut DecBit, view: &View, outcome: ArrivalOutcome) -> bool {
         policy.on_arrival(view, &data(1, 0), outcome, &[], &mut Vec::new())
     }
 
@@ -103,17 +103,17 @@ mod tests {
         // Second, from 200: one in service, one waits from 220 and is served from 300 to 400, idle to 500:
         // 20 + 2 * 80 + 100 = 280 packet-ms. Third, from 500.
         let mut policy = DecBit::new(&SPEC);
-        assert!(!arrive(&mut policy, &line(0, 0, 0), Outcome::InService));
-        assert!(!arrive(&mut policy, &line(200, 0, 100), Outcome::InService));
+        assert!(!arrive(&mut policy, &line(0, 0, 0), ArrivalOutcome::InService));
+        assert!(!arrive(&mut policy, &line(200, 0, 100), ArrivalOutcome::InService));
         assert!((policy.average() - 0.5).abs() < 1e-12);
-        arrive(&mut policy, &line(220, 1, 300), Outcome::Waits);
+        arrive(&mut policy, &line(220, 1, 300), ArrivalOutcome::Waits);
         assert!((policy.average() - 120.0 / 220.0).abs() < 1e-12);
         depart(&mut policy, &line(300, 0, 300));
         assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
-        arrive(&mut policy, &line(500, 0, 400), Outcome::InService);
+        arrive(&mut policy, &line(500, 0, 400), ArrivalOutcome::InService);
         // The first cycle no longer counts.
         assert!((policy.average() - 280.0 / 300.0).abs() < 1e-12);
-        arrive(&mut policy, &line(550, 1, 600), Outcome::Waits);
+        arrive(&mut policy, &line(550, 1, 600), ArrivalOutcome::Waits);
         assert!((policy.average() - 330.0 / 350.0).abs() < 1e-12);
     }
 
@@ -122,15 +122,15 @@ mod tests {
         // Two packets wait behind one from 0 on: the average is 3 at once, and the packets after the first are marked.
         // A packet that finds the line idle is not, although the average is still above 1.
         let mut policy = DecBit::new(&SPEC);
-        assert!(!arrive(&mut policy, &line(0, 0, 0), Outcome::InService));
-        assert!(!arrive(&mut policy, &line(0, 1, 100), Outcome::Waits));
-        assert!(!arrive(&mut policy, &line(0, 2, 100), Outcome::Waits));
-        assert!(arrive(&mut policy, &line(10, 3, 100), Outcome::Waits));
-        assert!(!arrive(&mut policy, &line(10, 3, 100), Outcome::Dropped));
+        assert!(!arrive(&mut policy, &line(0, 0, 0), ArrivalOutcome::InService));
+        assert!(!arrive(&mut policy, &line(0, 1, 100), ArrivalOutcome::Waits));
+        assert!(!arrive(&mut policy, &line(0, 2, 100), ArrivalOutcome::Waits));
+        assert!(arrive(&mut policy, &line(10, 3, 100), ArrivalOutcome::Waits));
+        assert!(!arrive(&mut policy, &line(10, 3, 100), ArrivalOutcome::Dropped));
         for (millis, left) in [(100, 2), (200, 1), (300, 0)] {
             depart(&mut policy, &line(millis, left, millis));
         }
-        assert!(!arrive(&mut policy, &line(410, 0, 400), Outcome::InService));
+        assert!(!arrive(&mut policy, &line(410, 0, 400), ArrivalOutcome::InService));
         assert!(policy.average() > 1.0);
     }
 
@@ -140,9 +140,13 @@ mod tests {
         let mut ack = |millis, packets, outcome| {
             policy.on_arrival(&view(millis, packets, 0), &ACK, outcome, &[], &mut Vec::new())
         };
-        assert!(!ack(0, 0, Outcome::InService) && !ack(0, 1, Outcome::Waits) && !ack(10, 2, Outcome::Waits));
+        assert!(
+            !ack(0, 0, ArrivalOutcome::InService)
+                && !ack(0, 1, ArrivalOutcome::Waits)
+                && !ack(10, 2, ArrivalOutcome::Waits)
+        );
         assert!((policy.average() - 2.0).abs() < 1e-12);
-        assert!(arrive(&mut policy, &view(11, 3, 0), Outcome::Waits));
+        assert!(arrive(&mut policy, &view(11, 3, 0), ArrivalOutcome::Waits));
     }
 
     #[test]
@@ -150,9 +154,9 @@ mod tests {
         // One packet waits behind another: the average is 2.
         let marked = |threshold| {
             let mut policy = DecBit::new(&DecBitSpec { threshold });
-            arrive(&mut policy, &line(0, 0, 0), Outcome::InService);
-            arrive(&mut policy, &line(0, 1, 100), Outcome::Waits);
-            arrive(&mut policy, &line(50, 2, 100), Outcome::Waits)
+            arrive(&mut policy, &line(0, 0, 0), ArrivalOutcome::InService);
+            arrive(&mut policy, &line(0, 1, 100), ArrivalOutcome::Waits);
+            arrive(&mut policy, &line(50, 2, 100), ArrivalOutcome::Waits)
         };
         assert!(marked(1.9) && !marked(2.0));
     }

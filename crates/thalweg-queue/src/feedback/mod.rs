@@ -65,7 +65,7 @@ pub struct Passing {
 
 /// Outcome of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ArrivalOutcome {
     /// In service: the line was free.
     InService,
     /// Queued.
@@ -116,7 +116,7 @@ pub trait Policy {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool;
@@ -171,7 +171,7 @@ impl Policy for Watch {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool {

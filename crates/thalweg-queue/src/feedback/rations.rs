@@ -9,7 +9,7 @@
 //! | routers at the border enforce rations | sources do | the sources of an experiment are honest | none, if they are |
 
 use super::sources::Sources;
-use super::{Message, Outcome, Passing, Policy, RationsSpec, View};
+use super::{ArrivalOutcome, Message, Passing, Policy, RationsSpec, View};
 use thalweg_proto::units::{Bytes, Time};
 
 /// Minimum utilisation of a full line: demand beyond it cannot be measured.
@@ -67,14 +67,14 @@ impl Policy for Rations {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         dropped: &[Passing],
         _messages: &mut Vec<Message>,
     ) -> bool {
         if let Some(source) = arrival.source {
-            self.sources.arrive(view.now, source, outcome != Outcome::InService);
+            self.sources.arrive(view.now, source, outcome != ArrivalOutcome::InService);
         }
-        if outcome == Outcome::InService {
+        if outcome == ArrivalOutcome::InService {
             self.bytes += u64::from(arrival.size);
         }
         self.forget(dropped);
@@ -161,9 +161,9 @@ mod tests {
         // 8 kbit/s are 1000 bytes a second: ten packets of 100 bytes fill the line for the interval.
         let mut policy = Rations::new(&SPEC);
         let mut messages = Vec::new();
-        policy.on_arrival(&view(0, 0, 0), &data(1, 0), Outcome::InService, &[], &mut messages);
-        policy.on_arrival(&view(0, 1, 100), &data(2, 0), Outcome::Waits, &[], &mut messages);
-        policy.on_arrival(&view(0, 2, 150), &ACK, Outcome::Waits, &[], &mut messages);
+        policy.on_arrival(&view(0, 0, 0), &data(1, 0), ArrivalOutcome::InService, &[], &mut messages);
+        policy.on_arrival(&view(0, 1, 100), &data(2, 0), ArrivalOutcome::Waits, &[], &mut messages);
+        policy.on_arrival(&view(0, 2, 150), &ACK, ArrivalOutcome::Waits, &[], &mut messages);
         for flow in [2, 1, 1, 1, 1, 1, 1, 1, 1] {
             policy.on_departure(&view(500, 0, 0), Some(&data(flow, 0)), &[], &mut messages);
         }

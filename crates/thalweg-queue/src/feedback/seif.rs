@@ -13,7 +13,7 @@
 
 use super::arrivals::Arrivals;
 use super::sources::Sources;
-use super::{Message, Outcome, Passing, Policy, SeifPolicy, SeifSpec, View};
+use super::{ArrivalOutcome, Message, Passing, Policy, SeifPolicy, SeifSpec, View};
 use crate::Limit;
 use thalweg_proto::units::Time;
 
@@ -144,7 +144,7 @@ impl Policy for Seif {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool {
@@ -154,12 +154,12 @@ impl Policy for Seif {
         }
         if let Some(source) = arrival.source {
             // A dropped arrival counts as queued until it is removed with the others.
-            self.sources.arrive(view.now, source, outcome != Outcome::InService);
+            self.sources.arrive(view.now, source, outcome != ArrivalOutcome::InService);
         }
         self.forget(dropped);
         self.recover(view);
         // An arriving message, enqueued or dropped, causes no further messages.
-        let stored = outcome == Outcome::Waits && !arrival.message;
+        let stored = outcome == ArrivalOutcome::Waits && !arrival.message;
         let is_triggered = match self.spec.policy {
             SeifPolicy::Reacting => is_loss(dropped),
             SeifPolicy::Static => stored && self.excess(view) > 0.0,

@@ -30,7 +30,7 @@ type SentMessages = Vec<(u64, Option<u64>)>;
 /// Enqueues a packet of 100 bytes; `waiting` packets are queued afterwards.
 fn arrive(policy: &mut Seif, flow: u64, waiting: u64) -> SentMessages {
     let view = view(0, waiting, waiting * 100);
-    messages_of(|messages| policy.on_arrival(&view, &data(flow, 0), Outcome::Waits, &[], messages))
+    messages_of(|messages| policy.on_arrival(&view, &data(flow, 0), ArrivalOutcome::Waits, &[], messages))
 }
 
 /// Dequeues a packet of 100 bytes; returns true if it is marked.
@@ -45,7 +45,7 @@ fn depart(policy: &mut Seif, flow: u64, waiting: u64) -> bool {
 /// Returns the messages after a packet arrives at the full queue and `victim` is dropped.
 fn overflow(policy: &mut Seif, flow: u64, victim: Passing) -> SentMessages {
     let is_arrival = victim.source.is_some_and(|source| source.flow.0 == flow);
-    let outcome = if is_arrival { Outcome::Dropped } else { Outcome::Waits };
+    let outcome = if is_arrival { ArrivalOutcome::Dropped } else { ArrivalOutcome::Waits };
     messages_of(|messages| {
         policy.on_arrival(&view(0, 10, 1000), &data(flow, 0), outcome, &[victim], messages)
     })
@@ -95,8 +95,9 @@ fn without_the_filter_every_arrival_above_the_threshold_warns() {
 fn a_packet_in_immediate_service_sends_no_warning_but_registers_its_source() {
     let mut policy = seif(SeifSpec { threshold: 0.0, ..STATIC });
     let empty = view(0, 0, 0);
-    let first =
-        messages_of(|messages| policy.on_arrival(&empty, &data(7, 0), Outcome::InService, &[], messages));
+    let first = messages_of(|messages| {
+        policy.on_arrival(&empty, &data(7, 0), ArrivalOutcome::InService, &[], messages)
+    });
     assert_eq!(first, []);
     assert_eq!(arrive(&mut policy, 8, 1), [(7, None), (8, None)]);
 }
@@ -145,7 +146,8 @@ fn a_dropped_acknowledgement_has_no_owner() {
     let mut policy = seif(reacting(true));
     arrive(&mut policy, 1, 9);
     let full = view(0, 10, 1000);
-    let messages = messages_of(|messages| policy.on_arrival(&full, &ACK, Outcome::Dropped, &[ACK], messages));
+    let messages =
+        messages_of(|messages| policy.on_arrival(&full, &ACK, ArrivalOutcome::Dropped, &[ACK], messages));
     assert_eq!(messages, [(1, None)]);
 }
 
@@ -157,7 +159,9 @@ fn messages_cause_no_messages() {
     for spec in [SeifSpec { filter: false, ..STATIC }, reacting(false)] {
         let mut policy = seif(spec);
         arrive(&mut policy, 1, 2);
-        for (outcome, dropped) in [(Outcome::Waits, &[][..]), (Outcome::Dropped, &[message][..])] {
+        for (outcome, dropped) in
+            [(ArrivalOutcome::Waits, &[][..]), (ArrivalOutcome::Dropped, &[message][..])]
+        {
             let messages =
                 messages_of(|messages| policy.on_arrival(&full, &message, outcome, dropped, messages));
             assert_eq!(messages, []);
@@ -176,7 +180,7 @@ fn a_source_is_in_the_table_for_its_interval_or_while_it_has_packets_in_the_queu
     }
     let later = View { now: at(12_000), ..view(0, 9, 900) };
     let messages =
-        messages_of(|messages| policy.on_arrival(&later, &data(4, 0), Outcome::Waits, &[], messages));
+        messages_of(|messages| policy.on_arrival(&later, &data(4, 0), ArrivalOutcome::Waits, &[], messages));
     assert_eq!(messages, [(1, None), (4, None)]);
 }
 
@@ -189,7 +193,7 @@ fn dropping_its_queued_packets_removes_a_source() {
     depart(&mut policy, 2, 1);
     let later = View { now: at(12_000), ..view(0, 9, 900) };
     let messages =
-        messages_of(|messages| policy.on_arrival(&later, &data(3, 0), Outcome::Waits, &[], messages));
+        messages_of(|messages| policy.on_arrival(&later, &data(3, 0), ArrivalOutcome::Waits, &[], messages));
     assert_eq!(messages, [(3, None)]);
 }
 
@@ -230,7 +234,7 @@ fn sources_notified_by_another_router_get_messages_only_for_drops() {
     for (mark, expected) in [(true, vec![(2, None)]), (false, vec![(1, None), (2, None)])] {
         let mut policy = seif(SeifSpec { mark, ..STATIC });
         messages_of(|messages| {
-            policy.on_arrival(&view(0, 8, 800), &marked(1), Outcome::Waits, &[], messages)
+            policy.on_arrival(&view(0, 8, 800), &marked(1), ArrivalOutcome::Waits, &[], messages)
         });
         assert_eq!(arrive(&mut policy, 2, 9), expected);
         assert_eq!(overflow(&mut policy, 2, marked(1)), [(1, Some(9))]);
@@ -251,17 +255,20 @@ fn the_dynamic_rule_compares_predicted_arrivals_with_free_buffer() {
         let mut policy = seif(SeifSpec { policy, ..STATIC });
         for step in 0..15 {
             let calm = View { rate: Rate::MAX, ..view(1000 + step * 62, 0, 0) };
-            let first =
-                messages_of(|messages| policy.on_arrival(&calm, &data(1, 0), Outcome::Waits, &[], messages));
+            let first = messages_of(|messages| {
+                policy.on_arrival(&calm, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+            });
             assert_eq!(first, []);
         }
         let last = View { now: at(2000), rate: RATE, ..view(0, 4, 400) };
-        let messages =
-            messages_of(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
+        let messages = messages_of(|messages| {
+            policy.on_arrival(&last, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+        });
         assert_eq!(messages, expected, "{alpha}");
         // Filtered while the rule holds, for any queue length.
-        let again =
-            messages_of(|messages| policy.on_arrival(&last, &data(1, 0), Outcome::Waits, &[], messages));
+        let again = messages_of(|messages| {
+            policy.on_arrival(&last, &data(1, 0), ArrivalOutcome::Waits, &[], messages)
+        });
         assert!(expected.is_empty() || again.is_empty());
     }
 }
@@ -309,7 +316,7 @@ proptest! {
                         dropped.push(queue.remove(victim));
                     }
                     let is_dropped = dropped.contains(&arrival);
-                    let outcome = if is_dropped { Outcome::Dropped } else { Outcome::Waits };
+                    let outcome = if is_dropped { ArrivalOutcome::Dropped } else { ArrivalOutcome::Waits };
                     let length = queue.len() as u64;
                     let view = view(number * 10, length, length * 100);
                     policy.on_arrival(&view, &arrival, outcome, &dropped, &mut messages);

@@ -1,6 +1,6 @@
 //! Source quench (RFC 792), as early as RFC 896 (Nagle 1984) recommends.
 
-use super::{Message, Outcome, Passing, Policy, QuenchSpec, View};
+use super::{ArrivalOutcome, Message, Passing, Policy, QuenchSpec, View};
 use crate::Limit;
 
 /// Notifies the source of each packet that finds the queue at or above the threshold, or of each dropped packet.
@@ -40,13 +40,13 @@ impl Policy for SourceQuench {
         &mut self,
         view: &View,
         arrival: &Passing,
-        outcome: Outcome,
+        outcome: ArrivalOutcome,
         dropped: &[Passing],
         messages: &mut Vec<Message>,
     ) -> bool {
         if self.spec.on_drop {
             dropped.iter().for_each(|packet| quench(packet, messages));
-        } else if outcome != Outcome::InService && self.is_long(view) {
+        } else if outcome != ArrivalOutcome::InService && self.is_long(view) {
             quench(arrival, messages);
         }
         false
@@ -83,18 +83,21 @@ mod tests {
                 policy.on_arrival(&view(0, packets, 0), &data(flow, 0), outcome, &[], messages)
             })
         };
-        assert_eq!(arrive(4, 1, Outcome::Waits), []);
-        assert_eq!(arrive(5, 1, Outcome::Waits), [(1, None)]);
-        assert_eq!(arrive(6, 2, Outcome::Waits), [(2, None)]);
-        assert_eq!(arrive(10, 3, Outcome::Dropped), [(3, None)]);
-        assert_eq!(arrive(4, 1, Outcome::Waits), []);
+        assert_eq!(arrive(4, 1, ArrivalOutcome::Waits), []);
+        assert_eq!(arrive(5, 1, ArrivalOutcome::Waits), [(1, None)]);
+        assert_eq!(arrive(6, 2, ArrivalOutcome::Waits), [(2, None)]);
+        assert_eq!(arrive(10, 3, ArrivalOutcome::Dropped), [(3, None)]);
+        assert_eq!(arrive(4, 1, ArrivalOutcome::Waits), []);
     }
 
     #[test]
     fn acknowledgements_are_not_answered() {
         let mut policy = SourceQuench::new(&EARLY, Limit::Bytes(1000));
         let full = view(0, 9, 900);
-        assert_eq!(messages_of(|messages| policy.on_arrival(&full, &ACK, Outcome::Waits, &[], messages)), []);
+        assert_eq!(
+            messages_of(|messages| policy.on_arrival(&full, &ACK, ArrivalOutcome::Waits, &[], messages)),
+            []
+        );
     }
 
     #[test]
@@ -103,7 +106,9 @@ mod tests {
         let mut policy = SourceQuench::new(&QuenchSpec { on_drop: true, ..EARLY }, Limit::Packets(10));
         let full = view(0, 10, 0);
         let mut arrive = |dropped: &[Passing]| {
-            messages_of(|messages| policy.on_arrival(&full, &data(1, 0), Outcome::Waits, dropped, messages))
+            messages_of(|messages| {
+                policy.on_arrival(&full, &data(1, 0), ArrivalOutcome::Waits, dropped, messages)
+            })
         };
         assert_eq!(arrive(&[]), []);
         assert_eq!(arrive(&[data(2, 7)]), [(2, None)]);

@@ -2,7 +2,7 @@
 
 use super::{Losses, Path, Recording};
 use core::fmt::Write as _;
-use thalweg_catalog::{Kind, Place, Registry, SchemeDescription, TextError, Value, Values};
+use thalweg_catalog::{Environment, Kind, Registry, SchemeDescription, TextError, Value, Values};
 use thalweg_proto::units::{Duration, Rate};
 
 /// Returns the scenario that simulates the recorded scheme on `path` for the duration of the recording. `trace` is the
@@ -20,7 +20,7 @@ pub fn scenario(
     registry: &Registry,
 ) -> Result<String, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
-    let (description, live) = registry.read_scheme(&recording.scheme, Place::Live)?;
+    let (description, live) = registry.read_scheme(&recording.scheme, Environment::Live)?;
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();

@@ -3,7 +3,7 @@
 use super::scenario::scenario;
 use super::{Losses, Packet, Path, Recording, RecordingError};
 use thalweg_capture::qlog::{LiveLog, Metrics};
-use thalweg_catalog::{Kind, PathHints, Place, Registry, SCHEMES, Value};
+use thalweg_catalog::{Environment, Kind, PathHints, Registry, SCHEMES, Value};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_scenario::load_text;
@@ -141,13 +141,13 @@ fn every_scheme_is_the_same_live_recorded_and_simulated() {
     let path = Path::infer(&steady).unwrap();
     let hints = PathHints { rate: Some(path.rate), rtt: Some(path.round_trip), ..PathHints::default() };
     for description in SCHEMES {
-        let mut live = description.values(Place::Live);
+        let mut live = description.values(Environment::Live);
         (description.settle)(&mut live, &hints);
         let message: Vec<String> =
             live.explicit_values().iter().map(|(key, value)| format!("{}={value}", key.name)).collect();
         let separator = if message.is_empty() { "" } else { ":" };
         let text = format!("{}{separator}{}", description.name, message.join(",")).replace(' ', "");
-        let (found, read) = Registry::default().read_scheme(&text, Place::Live).unwrap();
+        let (found, read) = Registry::default().read_scheme(&text, Environment::Live).unwrap();
         assert_eq!((found.name, &read), (description.name, &live), "{text}");
 
         let recording = Recording { scheme: text.clone(), ..steady.clone() };

@@ -2,7 +2,7 @@
 
 use super::columns::{self, Datum, MARK, Row};
 use super::differing_defaults::{Remedy, differing_defaults_warning};
-use super::summary::{direction, has_transfers, mean_row, mean_size_words, section};
+use super::sections::{direction, has_transfers, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, quoted};
 use super::verdict::{Decisions, verdicts};

@@ -3,11 +3,11 @@
 use super::columns::{self, Datum, Row};
 use super::comparison;
 use super::remarks::remarks;
+use super::sections::{direction, has_transfers, mean_row, mean_size_words, section, size_words};
 use super::table::{Align, Table, distinct_width, shorten};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{
-    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Metrics, Of, Run, SizeMetrics, Summary, Tables,
-    Until,
+    Body, Document, Flow, Group, GroupMetrics, Link, Metric, Of, Run, Summary, Tables, Until,
 };
 
 /// Formats the document as text.
@@ -115,11 +115,6 @@ fn run_text(run: &Run, style: Style) -> String {
     text
 }
 
-/// Formats a table with an empty line before it; returns nothing for an empty table.
-pub(super) fn section(table: &Table, style: Style) -> String {
-    if table.is_empty() { String::new() } else { format!("\n{}", table.render(style)) }
-}
-
 fn flows_table(run: &Run, style: Style) -> Table {
     let mut rows: Vec<Row<'_>> = Vec::new();
     let all: Vec<&Flow> = run.flows.iter().collect();
@@ -194,26 +189,6 @@ fn sizes_table(rows: &[Row<'_>], style: Style) -> Table {
     columns::table(Tables::SIZES, &[("Size", Align::Left)], rows, &[], style)
 }
 
-/// Formats a size class by its bounds.
-pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
-    let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);
-    match (from, below) {
-        (0, Some(below)) => format!("below {}", plain(below)),
-        (from, Some(below)) => format!("{} to {}", plain(from), plain(below)),
-        (from, None) => format!("{} and more", plain(from)),
-    }
-}
-
-/// Formats a size class, with the number of runs behind its times where some runs have none.
-pub(super) fn mean_size_words(class: &SizeMetrics) -> String {
-    let size = size_words((class.from_bytes, class.below_bytes));
-    let runs = |metric: Metric| class.metrics.get(metric.name(Of::SizeClass)).map(|estimate| estimate.n);
-    match (runs(Metric::CompletionMean), runs(Metric::Completions)) {
-        (Some(some), Some(all)) if some < all => format!("{size} ({some} of {all} runs)"),
-        _ => size,
-    }
-}
-
 /// Builds the table of segment delays to the sink and of data waiting to be read there, for flows that have either.
 fn sinks_table(flows: &[Flow], style: Style) -> Table {
     let has = |flow: &&Flow| flow.get(Metric::Segments).is_some() || flow.get(Metric::UnreadMax).is_some();
@@ -255,14 +230,6 @@ fn links_table(links: &[Link], style: Style) -> Table {
     let mut table = columns::table(Tables::LINKS, &lead, &rows, &[], style).first_column(NAME_COLUMNS + 8);
     more(&mut table, bottlenecks.len(), "bottlenecks");
     table
-}
-
-/// Formats a link direction: its endpoints, and its name where that adds information.
-pub(crate) fn direction(name: &str, from: &str, to: &str, style: Style) -> String {
-    let arrow = if style.unicode { "→" } else { "->" };
-    let ends = format!("{from} {arrow} {to}");
-    let is_redundant = name == format!("{from}-{to}") || name == format!("{to}-{from}") || name.is_empty();
-    if is_redundant { ends } else { format!("{name}: {ends}") }
 }
 
 /// Adds a last row with the number of rows left out.
@@ -322,17 +289,6 @@ fn mean_groups_table(place: Tables, head: &str, summary: &Summary, style: Style)
         rows.push(mean_row("all".to_owned(), &summary.totals, Of::Network));
     }
     columns::table(place, &[(head, Align::Left)], &rows, &[], style).first_column(NAME_COLUMNS)
-}
-
-/// Returns true if transfers were started.
-pub(super) fn has_transfers(metrics: &Metrics) -> bool {
-    let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
-    begun(Metric::Completions) || begun(Metric::Unfinished)
-}
-
-/// Returns the row of a scheme, a group or a link: its means with intervals.
-pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
-    Row::new(name, move |metric| metrics.get(metric.name(of)).copied().map(Datum::Mean))
 }
 
 /// Builds the table of two-level flow-control segments and of data waiting to be read, for groups that have either.

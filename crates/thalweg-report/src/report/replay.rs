@@ -17,7 +17,7 @@ pub struct Recorder {
     /// Index of the first transmitter that belongs to an access link.
     transmitters: u32,
     most: usize,
-    /// Time at which the record became full; `None` if it did not.
+    /// End of the record, if it became full.
     cut: Option<Time>,
     /// Passages in progress, by packet and link; duplicates of a packet share an entry.
     open: BTreeMap<(PacketId, u32), Vec<Hop>>,

@@ -1,6 +1,7 @@
 //! Results restricted to some groups of flows.
 
-use super::metric::{Joined, OfGroup, OfNetwork, Values, weighted_mean};
+use super::definition::Joined;
+use super::metric::{OfGroup, OfNetwork, Values, weighted_mean};
 use super::metrics::Metric;
 use super::run::{Flow, Group, Run};
 use crate::statistics;

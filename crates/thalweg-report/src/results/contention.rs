@@ -103,8 +103,12 @@ fn classes<'a>(spec: &'a Spec, routes: &BTreeMap<(NodeId, NodeId), FlowPaths>) -
         let segment = group.transport.properties().segment();
         let packet = group.transport.data_packet(segment);
         let on_wire = |line: &DirectionSpec| line.framing.on_wire(packet) as f64 / f64::from(segment.max(1));
-        let kept =
-            group.transport.properties().rate().map_or(f64::INFINITY, thalweg_proto::units::Rate::as_f64);
+        let kept = group
+            .transport
+            .properties()
+            .rates()
+            .max
+            .map_or(f64::INFINITY, thalweg_proto::units::Rate::as_f64);
         let access = group.access.iter().flat_map(|access| [&access.source_forward, &access.sink_forward]);
         let access_goodput = access.map(|line| line.nominal_rate().as_f64() / on_wire(line));
         let limit = access_goodput.fold(demand.min(kept), f64::min);

@@ -26,7 +26,7 @@ pub struct Drift {
     pub scheme: Option<String>,
     /// Group of flows whose goodput drifts.
     pub group: String,
-    /// Simulated time at which it has settled, in seconds; missing if it drifts to the end.
+    /// Simulated time of settling, in seconds; missing if it drifts to the end.
     pub settled_s: Option<f64>,
     /// Measured mean over the settled mean, less 1.
     pub relative: f64,

@@ -1,9 +1,14 @@
 //! Metrics table: the single source for documents, means, tables, reports, pictures and the reference.
 
-use super::metric::{FlowView, Joined, Line, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices};
+use super::definition::{
+    self, FlowView, Joined, MetricIndices, SUBJECTS, Tables, Unit, columns, metric_indices,
+};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::{FlowResult, GroupResult, MediaResult, Ratios, RunResult, Summary, TwoLevelCounts};
+
+/// Definition of a metric.
+pub type Line = definition::Line<Metric>;
 
 macro_rules! metrics {
     ($($(#[doc = $about:literal])+ $id:ident = $line:expr;)+) => {
@@ -40,7 +45,7 @@ metrics! {
     Start = Line::new("start_s", Unit::Time).shown("Start", "", PAGE).of_flow(|of| at(of.flow.start));
     /// Delivery time of the last byte of a finite flow; over the whole run.
     Finished = Line::new("finished_s", Unit::Time).shown("End", "", PAGE).of_flow(|of| of.flow.finished.and_then(at));
-    /// Time at which the sender aborted, if it did; over the whole run.
+    /// Abort time of the sender, if it aborted; over the whole run.
     Failed = Line::new("failed_s", Unit::Time).of_flow(|of| of.flow.failed.and_then(at));
     /// Measured time: from the end of the warm-up or the flow's start to its finish or the end of the run.
     Counted = Line::new("counted_s", Unit::Time).of_flow(|of| Some(of.flow.counted.as_secs_f64()));

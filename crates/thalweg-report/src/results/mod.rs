@@ -7,6 +7,7 @@ mod by_group;
 mod compared;
 mod contention;
 mod defaults;
+mod definition;
 mod drift;
 mod metric;
 mod metrics;
@@ -19,11 +20,10 @@ mod until;
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
 pub use defaults::{DifferingDefault, SchemeDefault, differing_defaults};
+pub use definition::{Joined, Of, Tables, Unit};
 pub use drift::{Drift, GoodputSeries};
-pub use metric::{
-    Joined, Line, Of, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Tables, Unit, Values,
-};
-pub use metrics::Metric;
+pub use metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
+pub use metrics::{Line, Metric};
 pub use reference::reference;
 pub use run::{Conservation, Curves, Flow, Group, Link, Round, Run, SizeClass};
 pub use states::{StateVariable, StateVisit};

@@ -1,7 +1,7 @@
 //! Reference of metrics, generated from their table.
 
-use super::metric::{Joined, Line, Unit};
-use super::metrics::Metric;
+use super::definition::{Joined, Unit};
+use super::metrics::{Line, Metric};
 
 /// Returns the table of all metrics, for `docs/reference/results.md`.
 pub fn reference() -> String {
@@ -37,7 +37,7 @@ fn mark(has: bool) -> &'static str {
 }
 
 /// Describes the aggregation of a metric.
-fn how<T>(joined: &Joined<T>, line: &Line) -> String {
+fn how<T>(joined: &Joined<T, Metric>, line: &Line) -> String {
     match joined {
         Joined::Not if line.transfers.is_some() => "yes".to_owned(),
         Joined::Not => String::new(),

@@ -1,6 +1,7 @@
 //! Results of one run in the document.
 
-use super::metric::{FlowView, OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
+use super::definition::FlowView;
+use super::metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Values};
 use super::metrics::Metric;
 use super::states::StateVisit;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Means over replications, and differences between schemes.
 
-use super::metric::{Of, Tables};
+use super::definition::{Of, Tables};
 use super::metrics::Metric;
 use super::run::{Group, Link, Run};
 use crate::statistics::{Estimate, holm, paired_difference};

@@ -5,7 +5,7 @@
 //! may stop at a randomly narrow interval: with fewer than ten runs, the coverage of the interval would be clearly
 //! below its nominal value.
 
-use super::metric::Of;
+use super::definition::Of;
 use super::metrics::Metric;
 use super::run::Run;
 use super::{Body, Document};

@@ -5,7 +5,7 @@ use super::super::quantity::{Number, Packets, Share};
 use super::super::schema::Definitions;
 use super::super::source::Span;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Kind, Table, Value};
+use super::super::tree::{Table, Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;
@@ -153,8 +153,8 @@ impl Decode for FeedbackChoice {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text == "none" => Some(Self::None),
-            Kind::String(text) => {
+            ValueKind::String(text) if text == "none" => Some(Self::None),
+            ValueKind::String(text) => {
                 let table = FeedbackTable::builtin(text);
                 if table.is_none() {
                     let message = format!("there is no feedback `{text}`");
@@ -163,7 +163,7 @@ impl Decode for FeedbackChoice {
                 }
                 table.map(Self::Table)
             }
-            Kind::Table(_) => FeedbackTable::decode(value, report).map(Self::Table),
+            ValueKind::Table(_) => FeedbackTable::decode(value, report).map(Self::Table),
             _ => {
                 wrong_type::<Self>(value, report);
                 None

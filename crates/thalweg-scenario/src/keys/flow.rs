@@ -5,7 +5,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::Name;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::super::writer::text;
 use super::ProcessingTable;
 use super::host::HostKey;
@@ -37,7 +37,7 @@ impl Decode for Priority {
         format!("a number from 1, the highest, to {LOWEST_PRIORITY}")
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        if !matches!(value.kind, Kind::Integer(_)) {
+        if !matches!(value.kind, ValueKind::Integer(_)) {
             wrong_type::<Self>(value, report);
             return None;
         }
@@ -66,7 +66,7 @@ impl Decode for Match {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let given = match &value.kind {
-            Kind::String(given) => given,
+            ValueKind::String(given) => given,
             _ => {
                 wrong_type::<Self>(value, report);
                 return None;

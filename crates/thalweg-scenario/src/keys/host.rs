@@ -4,7 +4,7 @@ use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::super::writer::{Entries, text};
 use super::scheme::words;
 use serde_json::json;
@@ -110,8 +110,8 @@ impl Decode for HostKey {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => HostTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
-            Kind::String(_) => HostName::decode(value, report).map(Self::Named),
+            ValueKind::Table(_) => HostTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
+            ValueKind::String(_) => HostName::decode(value, report).map(Self::Named),
             _ => {
                 wrong_type::<Self>(value, report);
                 None

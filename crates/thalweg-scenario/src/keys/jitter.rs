@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::units::Duration;
@@ -160,8 +160,8 @@ impl Decode for Jitter {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => JitterTable::decode(value, report).map(Self::Table),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::Table(_) => JitterTable::decode(value, report).map(Self::Table),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Duration::decode(value, report).map(Self::UpTo)
             }
             _ => {

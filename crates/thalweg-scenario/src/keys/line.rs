@@ -5,7 +5,7 @@ use super::super::named_paths::{self, PathDescription};
 use super::super::quantity::{Name, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::jitter::Jitter;
 use super::loss::{Chance, Loss, LossTable, Reorder};
 use super::medium::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};
@@ -171,7 +171,7 @@ impl Decode for PathName {
         "the name of a path, such as \"starlink\"".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::String(name) = &value.kind else {
+        let ValueKind::String(name) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::Probability;
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{LossSpec, ReorderSpec};
@@ -97,7 +97,7 @@ impl Decode for Loss {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(table) => {
+            ValueKind::Table(table) => {
                 let listed = table.get("packets").is_some() || table.get("file").is_some();
                 if listed && table.get("model").is_none() {
                     LossTable::decode_kind("list", table, value.span, report).map(Self::Table)
@@ -105,7 +105,7 @@ impl Decode for Loss {
                     LossTable::decode(value, report).map(Self::Table)
                 }
             }
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Probability::decode(value, report).map(Self::Probability)
             }
             _ => {
@@ -161,7 +161,7 @@ impl Decode for Chance {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => {
+            ValueKind::Table(_) => {
                 let table = ChanceTable::decode(value, report)?;
                 let of = |at: &Option<At<Probability>>| at.as_ref().map_or(0.0, |at| at.value.0);
                 (!table.broken).then(|| Self {
@@ -169,7 +169,7 @@ impl Decode for Chance {
                     correlation: of(&table.correlation),
                 })
             }
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Probability::decode(value, report).map(|of| Self { probability: of.0, correlation: 0.0 })
             }
             _ => {

@@ -5,7 +5,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::Share;
 use super::super::schema::Definitions;
 use super::super::table::{Decode, Fields, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::super::writer::{Entries, text};
 use serde_json::json;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -75,7 +75,7 @@ impl Decode for EcnName {
         EcnTreatment::ALL.map(|treatment| text(treatment.name())).join(" or ")
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::String(given) = &value.kind else {
+        let ValueKind::String(given) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -102,8 +102,8 @@ impl<T: Decode> Decode for OrNone<T> {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text == "none" => Some(Self(None)),
-            Kind::Table(_) => T::decode(value, report).map(|table| Self(Some(table))),
+            ValueKind::String(text) if text == "none" => Some(Self(None)),
+            ValueKind::Table(_) => T::decode(value, report).map(|table| Self(Some(table))),
             _ => {
                 wrong_type::<Self>(value, report);
                 None

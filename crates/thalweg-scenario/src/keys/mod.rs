@@ -27,7 +27,7 @@ pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
 pub use pattern::{Nodes, Pattern};
-pub use queue::{Capacity, Queue, Threshold};
+pub use queue::{Capacity, Queue};
 pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
@@ -36,13 +36,11 @@ pub use workload::{
     Workload, WorkloadTable,
 };
 
-use super::bound::FieldOf;
 use super::diagnostic::Report;
-use super::quantity::{Name, name_fault};
+use super::quantity::{Interval, Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
-use super::tree::{Kind, Value};
-use super::writer::text;
+use super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};
@@ -141,48 +139,6 @@ table! {
     }
 }
 
-/// A sampling interval, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interval(pub Option<Duration>);
-
-impl FieldOf<Interval> for Option<Duration> {
-    fn of(given: Option<&Interval>) -> Option<Self> {
-        given.map(|interval| interval.0)
-    }
-    fn toml(&self) -> Option<String> {
-        Some(self.map_or_else(|| text("off"), |interval| format!("\"{interval}\"")))
-    }
-}
-
-impl Decode for Interval {
-    fn expected() -> String {
-        "a time, such as \"100 ms\", or \"off\"".to_owned()
-    }
-    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        match &value.kind {
-            Kind::String(text) if text == "off" => Some(Self(None)),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
-                let interval = Duration::decode(value, report)?;
-                if interval.is_zero() {
-                    report
-                        .error("scenario.range", value.span, "this time must be above zero")
-                        .help("to disable it, write \"off\"");
-                    return None;
-                }
-                Some(Self(Some(interval)))
-            }
-            _ => {
-                wrong_type::<Self>(value, report);
-                None
-            }
-        }
-    }
-    fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        let time = Duration::schema(definitions);
-        json!({ "anyOf": [time, { "const": "off" }] })
-    }
-}
-
 /// Tables by name, as in `[node.NAME]`.
 #[derive(Clone, Debug, Default)]
 pub struct Named<T>(pub Vec<(At<Name>, At<T>)>);
@@ -192,7 +148,7 @@ impl<T: Decode> Decode for Named<T> {
         format!("tables by name, each {}", T::expected())
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Table(table) = &value.kind else {
+        let ValueKind::Table(table) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };

@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::{Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Key, Kind, Table, Value};
+use super::super::tree::{Key, Table, Value, ValueKind};
 use super::line::Line;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -154,15 +154,15 @@ impl Decode for Network {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => NetworkTable::decode(value, report).map(Self),
-            Kind::String(text) => {
+            ValueKind::Table(_) => NetworkTable::decode(value, report).map(Self),
+            ValueKind::String(text) => {
                 let table = in_words(text, value);
                 let mut names = BTreeSet::new();
                 if let Some((key, _)) = table.entries.iter().find(|(key, _)| !names.insert(&key.name)) {
                     report.error("scenario.value", value.span, format!("`{}` is given twice", key.name));
                     return None;
                 }
-                let kind = Kind::Table(table);
+                let kind = ValueKind::Table(table);
                 NetworkTable::decode(&Value { kind, span: value.span }, report).map(Self)
             }
             _ => {
@@ -183,7 +183,7 @@ impl Decode for Network {
 fn in_words(text: &str, value: &Value) -> Table {
     let span = value.span;
     let key = |name: &str| Key { name: name.to_owned(), span };
-    let text_value = |text: &str| Value { kind: Kind::String(text.to_owned()), span };
+    let text_value = |text: &str| Value { kind: ValueKind::String(text.to_owned()), span };
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
     let mut entries: Vec<(Key, Value)> = Vec::new();
@@ -205,9 +205,9 @@ fn in_words(text: &str, value: &Value) -> Table {
     for (name, given) in given {
         let is_integer = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
         let kind = match given.parse::<f64>() {
-            _ if is_integer => Kind::Integer(given),
-            Ok(number) if number.is_finite() => Kind::Float(given),
-            _ => Kind::String(given),
+            _ if is_integer => ValueKind::Integer(given),
+            Ok(number) if number.is_finite() => ValueKind::Float(given),
+            _ => ValueKind::String(given),
         };
         entries.push((key(&name), Value { kind, span }));
     }

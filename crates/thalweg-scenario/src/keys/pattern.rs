@@ -4,7 +4,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::{Name, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 
@@ -60,8 +60,8 @@ impl Decode for Nodes {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(_) => Self::name(value, report).map(|name| Self(vec![name])),
-            Kind::Array(items) if !items.is_empty() => {
+            ValueKind::String(_) => Self::name(value, report).map(|name| Self(vec![name])),
+            ValueKind::Array(items) if !items.is_empty() => {
                 let names: Vec<_> = items.iter().map(|item| Self::name(item, report)).collect();
                 names.into_iter().collect::<Option<_>>().map(Self)
             }

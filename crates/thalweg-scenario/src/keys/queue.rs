@@ -4,16 +4,15 @@ use super::super::diagnostic::Report;
 use super::super::diagnostic::nearest;
 use super::super::explicit::Given;
 use super::super::quantity::Packets;
-use super::super::schema::{Definitions, TableDoc};
-use super::super::table::{At, Decode, Field, as_table, decode_entry, decode_tag, missing, wrong_type};
-use super::super::tree::{Kind, Value};
-use super::super::unknown_unit::unknown_unit;
+use super::super::schema::{Definitions, Field, TableDoc};
+use super::super::table::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
+use super::super::tree::{Value, ValueKind};
+use super::super::unknown_unit::{has_unknown_unit, unknown_unit};
 use super::feedback::FeedbackChoice;
 use serde_json::json;
-use std::str::FromStr;
 use std::sync::Arc;
 use thalweg_catalog::{DisciplineDescription, Registry};
-use thalweg_proto::units::{Bytes, Duration, UnitError, split_number};
+use thalweg_proto::units::{Bytes, Duration, split_number};
 
 /// The capacity of a queue: `625 pkt`, `64 KiB`, `1 bdp`, `50 ms` or `unlimited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,11 +29,6 @@ pub enum Capacity {
     Unlimited,
 }
 
-/// Returns true if only an unknown unit prevents `text` from parsing as a `T`.
-fn has_unknown_unit<T: FromStr<Err = UnitError>>(text: &str) -> bool {
-    matches!(text.parse::<T>(), Err(UnitError::UnknownUnit { .. }))
-}
-
 impl Decode for Capacity {
     fn expected() -> String {
         "a capacity, such as \"625 pkt\", \"64 KiB\", \"1 bdp\", \"50 ms\" or \"unlimited\"".to_owned()
@@ -42,8 +36,8 @@ impl Decode for Capacity {
 
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         let (text, bare) = match &value.kind {
-            Kind::String(text) => (text.trim(), false),
-            Kind::Integer(text) | Kind::Float(text) => (text.as_str(), true),
+            ValueKind::String(text) => (text.trim(), false),
+            ValueKind::Integer(text) | ValueKind::Float(text) => (text.as_str(), true),
             _ => {
                 wrong_type::<Self>(value, report);
                 return None;
@@ -103,56 +97,6 @@ impl Decode for Capacity {
                 { "const": "unlimited" }
             ], "examples": ["1 bdp", "625 pkt"] })
         })
-    }
-}
-
-/// A length of a queue: `5 pkt` or `7500 B`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Threshold {
-    /// A number of packets of any size.
-    Packets(f64),
-    /// A size in bytes.
-    Bytes(Bytes),
-}
-
-impl Decode for Threshold {
-    fn expected() -> String {
-        "a length, such as \"5 pkt\" or \"7500 B\"".to_owned()
-    }
-    fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let text = match &value.kind {
-            Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
-            _ => {
-                wrong_type::<Self>(value, report);
-                return None;
-            }
-        };
-        let (number, unit) = split_number(text);
-        if !number.is_empty() && unit.is_empty() {
-            report
-                .error("scenario.unit", value.span, format!("`{number}` has no unit"))
-                .label(format!("did you mean \"{number} pkt\"?"))
-                .help(format!("expected {}", Self::expected()));
-            return None;
-        }
-        if unit != "pkt" && !has_unknown_unit::<Bytes>(text) {
-            return Bytes::decode(value, report).map(Self::Bytes);
-        }
-        if unit != "pkt" {
-            let units = ["pkt", "B", "kB", "MB", "GB", "KiB", "MiB"];
-            unknown_unit(value, unit, &units, &units.join(", "), report);
-            return None;
-        }
-        let Packets(packets) = Packets::decode(value, report)?;
-        if packets.is_infinite() {
-            report.error("scenario.range", value.span, format!("expected {}", Self::expected()));
-            return None;
-        }
-        Some(Self::Packets(packets))
-    }
-    fn schema(definitions: &mut Definitions) -> serde_json::Value {
-        let size = Bytes::schema(definitions);
-        json!({ "anyOf": [{ "type": "string", "pattern": "^\\s*[0-9.]+\\s*pkt\\s*$" }, size] })
     }
 }
 
@@ -256,8 +200,10 @@ impl Decode for Queue {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => QueueTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
-            Kind::String(text) if discipline_meant(text, report.registry()).is_some() => {
+            ValueKind::Table(_) => {
+                QueueTable::decode(value, report).map(|table| Self::Table(Box::new(table)))
+            }
+            ValueKind::String(text) if discipline_meant(text, report.registry()).is_some() => {
                 let meant = discipline_meant(text, report.registry()).unwrap_or_default();
                 let message = format!("expected {}, found \"{text}\"", Self::expected());
                 let draft = report.error("scenario.type", value.span, message);
@@ -271,7 +217,7 @@ impl Decode for Queue {
                 });
                 None
             }
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Capacity::decode(value, report).map(Self::Capacity)
             }
             _ => {

@@ -4,7 +4,7 @@ use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use super::super::writer::text;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
@@ -53,8 +53,10 @@ impl Decode for ReadRate {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text == "unlimited" => Some(Self(Rate::MAX)),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => Rate::decode(value, report).map(Self),
+            ValueKind::String(text) if text == "unlimited" => Some(Self(Rate::MAX)),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
+                Rate::decode(value, report).map(Self)
+            }
             _ => {
                 wrong_type::<Self>(value, report);
                 None
@@ -82,8 +84,8 @@ impl Decode for Reading {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => ReadingTable::decode(value, report).map(Self::Table),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::Table(_) => ReadingTable::decode(value, report).map(Self::Table),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 ReadRate::decode(value, report).map(Self::Steady)
             }
             _ => {

@@ -3,9 +3,9 @@
 use super::super::diagnostic::Report;
 use super::super::explicit::Given;
 use super::super::quantity::{Name, scheme_name_fault};
-use super::super::schema::{Definitions, TableDoc};
-use super::super::table::{At, Decode, Field, as_table, decode_tag, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::schema::{Definitions, Field, TableDoc};
+use super::super::table::{At, Decode, as_table, decode_tag, wrong_type};
+use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_catalog::{Keys, SchemeDescription};
@@ -91,7 +91,7 @@ impl Decode for Schemes {
         "tables by name, each a scheme".to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::Table(table) = &value.kind else {
+        let ValueKind::Table(table) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -126,7 +126,7 @@ fn decode_scheme(
     skip: &[&str],
     report: &mut Report,
 ) -> Option<SchemeTable> {
-    let Kind::Table(table) = &value.kind else {
+    let ValueKind::Table(table) = &value.kind else {
         wrong_type::<SchemeTable>(value, report);
         return None;
     };
@@ -157,8 +157,8 @@ impl Decode for SchemeRef {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(_) => scheme_name(value, report).map(Self::Name),
-            Kind::Table(table) => {
+            ValueKind::String(_) => scheme_name(value, report).map(Self::Name),
+            ValueKind::Table(table) => {
                 let name = match table.get("name").or_else(|| table.get("base")) {
                     Some(name) => scheme_name(name, report)?,
                     None => Name(String::new()), // A missing base is reported below.
@@ -222,7 +222,7 @@ macro_rules! words {
                 [$(concat!("\"", $word, "\"")),+].join(" or ")
             }
             fn decode(value: &$crate::tree::Value, report: &mut $crate::diagnostic::Report) -> Option<Self> {
-                let $crate::tree::Kind::String(text) = &value.kind else {
+                let $crate::tree::ValueKind::String(text) = &value.kind else {
                     $crate::table::wrong_type::<Self>(value, report);
                     return None;
                 };

@@ -5,7 +5,7 @@ use super::super::diagnostic::Report;
 use super::super::quantity::{MAX_LIST_LENGTH, Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, choice, table, wrong_type};
-use super::super::tree::{Kind, Value};
+use super::super::tree::{Value, ValueKind};
 use serde_json::json;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -139,7 +139,7 @@ impl Decode for Listed {
             .to_owned()
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
-        let Kind::String(text) = &value.kind else {
+        let ValueKind::String(text) = &value.kind else {
             wrong_type::<Self>(value, report);
             return None;
         };
@@ -225,8 +225,8 @@ impl Decode for Workload {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text == "bulk" => Some(Self::Bulk),
-            Kind::String(text) if text.starts_with(|c: char| c.is_alphabetic()) => {
+            ValueKind::String(text) if text == "bulk" => Some(Self::Bulk),
+            ValueKind::String(text) if text.starts_with(|c: char| c.is_alphabetic()) => {
                 let message = format!("expected {}, found \"{text}\"", Self::expected());
                 let found = report.error("scenario.type", value.span, message);
                 if WorkloadTable::KINDS.contains(&text.as_str()) {
@@ -236,10 +236,10 @@ impl Decode for Workload {
                 }
                 None
             }
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Bytes::decode(value, report).map(Self::Transfer)
             }
-            Kind::Table(_) => WorkloadTable::decode(value, report).map(Self::Table),
+            ValueKind::Table(_) => WorkloadTable::decode(value, report).map(Self::Table),
             _ => {
                 wrong_type::<Self>(value, report);
                 None
@@ -332,7 +332,7 @@ impl Decode for SizePoint {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Array(pair) if pair.len() == 2 => {
+            ValueKind::Array(pair) if pair.len() == 2 => {
                 let (size, share) = (Bytes::decode(&pair[0], report), Share::decode(&pair[1], report));
                 Some(Self(size?, share?.0))
             }
@@ -363,7 +363,9 @@ impl Decode for Load {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(text) if text.trim().ends_with('%') => Share::decode(value, report).map(Self::Share),
+            ValueKind::String(text) if text.trim().ends_with('%') => {
+                Share::decode(value, report).map(Self::Share)
+            }
             _ => Rate::decode(value, report).map(Self::Rate),
         }
     }
@@ -415,8 +417,8 @@ impl Decode for SizeChoice {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(_) => SizeTable::decode(value, report).map(Self::Table),
-            Kind::String(_) | Kind::Integer(_) | Kind::Float(_) => {
+            ValueKind::Table(_) => SizeTable::decode(value, report).map(Self::Table),
+            ValueKind::String(_) | ValueKind::Integer(_) | ValueKind::Float(_) => {
                 Bytes::decode(value, report).map(Self::Fixed)
             }
             _ => {
@@ -450,7 +452,7 @@ impl Decode for Write {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Array(pair) if pair.len() == 2 => {
+            ValueKind::Array(pair) if pair.len() == 2 => {
                 let (at, size) = (Duration::decode(&pair[0], report), Bytes::decode(&pair[1], report));
                 Some(Self(at?, size?))
             }
@@ -497,8 +499,10 @@ impl Decode for Trace {
     }
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::String(file) => Some(Self::File(file.clone())),
-            Kind::Table(_) => TraceTable::decode(value, report).map(|table| Self::Table(Box::new(table))),
+            ValueKind::String(file) => Some(Self::File(file.clone())),
+            ValueKind::Table(_) => {
+                TraceTable::decode(value, report).map(|table| Self::Table(Box::new(table)))
+            }
             _ => {
                 wrong_type::<Self>(value, report);
                 None

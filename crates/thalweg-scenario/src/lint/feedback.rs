@@ -19,7 +19,7 @@ pub(super) fn data_paths<'a>(checked: &Checked<'a>, number: usize) -> Vec<&'a [D
 pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     let spec = checked.spec;
     for (number, (group, origin)) in spec.groups.iter().zip(&checked.origins.groups).enumerate() {
-        let Some(kind) = group.transport.properties().needed_feedback() else { continue };
+        let Some(kind) = group.transport.properties().router_feedback().needed() else { continue };
         let sends_feedback = |&hop: &DirectionId| {
             direction(spec, hop).feedback.is_some_and(|feedback| feedback.policy.kind() == kind)
         };

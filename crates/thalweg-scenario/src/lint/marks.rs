@@ -6,7 +6,7 @@ use super::Checked;
 use super::feedback::data_paths;
 use super::links::bytes;
 use std::collections::BTreeMap;
-use thalweg_catalog::{EndpointConfigs, Place, Properties as _, Registry, Value};
+use thalweg_catalog::{EndpointConfigs, Environment, Properties as _, Registry, Value};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
@@ -111,7 +111,7 @@ pub(super) fn unserved_flows(checked: &Checked<'_>, report: &mut Report) {
     for (number, (group, origin)) in checked.spec.groups.iter().zip(&checked.origins.groups).enumerate() {
         let properties = group.transport.properties();
         // The feedback check covers flows that need router feedback.
-        let waits = properties.needs_marks() && !properties.needs_feedback();
+        let waits = properties.needs_marks() && !properties.router_feedback().is_needed;
         if !waits
             || has_ecn_by_default(group, report.registry())
             || lines(checked, number).any(|line| marks(line, group))
@@ -140,7 +140,7 @@ fn has_ecn_by_default(group: &GroupSpec, registry: &Registry) -> bool {
     let EndpointConfigs::Window(config) = &group.transport.ends else { return false };
     let is_one_of_several = config.controller.ce_response() == CeResponse::AsToLoss;
     let description = registry.scheme(&group.transport.scheme);
-    let ecn_default = description.and_then(|scheme| scheme.values(Place::Simulated).get("ecn"));
+    let ecn_default = description.and_then(|scheme| scheme.values(Environment::Simulated).get("ecn"));
     is_one_of_several && ecn_default == Some(Value::Switch(true))
 }
 

@@ -205,7 +205,7 @@ fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u6
     }
     let segment = u64::from(properties.segment().max(1));
     let Some(window) = properties.window() else {
-        return match (properties.rate(), &group.workload) {
+        return match (properties.rates().max, &group.workload) {
             (Some(rate), _) => in_time(rate, small),
             // Only the application's own rate limits these.
             (None, WorkloadSpec::ConstantRate { rate, packet })

@@ -63,7 +63,7 @@ pub(super) fn effects(checked: &Checked<'_>, report: &mut Report) {
 /// Returns true if the sender slows down on drops: only then the selection of dropped packets matters.
 fn yields(transport: &TransportSpec) -> bool {
     let properties = transport.properties();
-    properties.window().is_some() && properties.agreed_rate().is_none() && !properties.never_shrinks()
+    properties.window().is_some() && properties.rates().agreed.is_none() && !properties.never_shrinks()
 }
 
 /// Returns true if the windows of all flows may exceed the capacity of path and queue.

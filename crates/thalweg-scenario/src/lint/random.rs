@@ -13,7 +13,7 @@ pub fn is_random(spec: &Spec) -> bool {
     links.chain(access).any(random_line)
         || spec.routing.paths != Multipath::One
         || spec.groups.iter().any(|group| {
-            group.transport.properties().draws()
+            group.transport.properties().needs().random
                 || !group.spread.is_zero()
                 || !group.overhead.is_zero()
                 || group.host.as_ref().is_some_and(random_host)

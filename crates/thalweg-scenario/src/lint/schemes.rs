@@ -50,7 +50,7 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
                 path.bottleneck, path.rate
             );
             let lower =
-                transport.properties().rate_key().map_or("its rate".to_owned(), |key| format!("`{key}`"));
+                transport.properties().rates().key.map_or("its rate".to_owned(), |key| format!("`{key}`"));
             let scheme = &transport.scheme;
             report
                 .warn("scenario.rate", span, message)
@@ -60,7 +60,7 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
     for ((group, origin), path) in
         checked.spec.groups.iter().zip(&checked.origins.groups).zip(&checked.paths.groups)
     {
-        let (Some(path), Some(average)) = (path, group.transport.properties().agreed_rate()) else {
+        let (Some(path), Some(average)) = (path, group.transport.properties().rates().agreed) else {
             continue;
         };
         let average = average.as_bits_per_sec();

@@ -1,7 +1,7 @@
 //! GraphML (Brandes et al. 2002), with the node and edge attributes of the Internet Topology Zoo (Knight et al. 2011)
 //! and SNDlib.
 
-use super::map::{Map, Place, Wire};
+use super::map::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
 use crate::diagnostic::Report;
 use crate::source::Span;
@@ -30,7 +30,7 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
             let text = data.get(&name.to_ascii_lowercase())?;
             degrees(name, text, most).map_err(|fault| report.error("scenario.range", span(&node), fault)).ok()
         });
-        Place {
+        MapNode {
             id: node.attribute("id").unwrap_or_default().to_owned(),
             label: data.get("label").cloned(),
             at: at[0].zip(at[1]).map(|(latitude, longitude)| [latitude, longitude]),

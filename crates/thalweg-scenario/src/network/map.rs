@@ -10,7 +10,7 @@ use thalweg_proto::units::{Duration, Rate};
 
 /// A node of a file.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct MapNode {
     pub id: String,
     pub label: Option<String>,
     /// Latitude and longitude in degrees.
@@ -29,7 +29,7 @@ pub(super) struct Wire {
 /// The nodes and links of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Map {
-    pub places: Vec<Place>,
+    pub places: Vec<MapNode>,
     pub wires: Vec<Wire>,
     /// Drawing coordinates instead of geographic ones.
     pub is_drawn: bool,
@@ -192,7 +192,7 @@ impl Map {
             *uses.entry(label.trim()).or_default() += 1;
         }
         let mut names = Names::default();
-        let name = |place: &Place| {
+        let name = |place: &MapNode| {
             let label = place.label.as_deref().map(str::trim);
             let label = label.filter(|label| uses.get(label) == Some(&1) && name_fault(label).is_none());
             names.take(&label.map_or_else(|| as_name(&place.id), str::to_owned))

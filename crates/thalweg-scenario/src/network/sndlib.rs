@@ -1,6 +1,6 @@
 //! The XML of SNDlib (Orlowski et al. 2010): nodes with coordinates, and links with capacity modules.
 
-use super::map::{Map, Place, Wire};
+use super::map::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
 use crate::diagnostic::Report;
 use crate::source::Span;
@@ -29,7 +29,7 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
                 }
             }
         });
-        map.places.push(Place { label: Some(id.clone()), id, at, span: span(&node) });
+        map.places.push(MapNode { label: Some(id.clone()), id, at, span: span(&node) });
     }
     for link in within("networkStructure", "links", "link") {
         let ends = ["source", "target"].map(|end| text(link, end).unwrap_or_default().to_owned());

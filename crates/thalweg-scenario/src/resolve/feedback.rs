@@ -6,7 +6,8 @@ use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, 
 use super::super::path::{Paths, direction, packet_sizes, service_time};
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{LinkLocation, small};
+use super::link_location::LinkLocation;
+use super::small;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
@@ -85,8 +86,9 @@ fn crossing<'a>(
 
 /// Returns the feedback that the schemes of the flows over a direction need: the first of several kinds.
 fn wanted(spec: &Spec, paths: &Paths, hop: DirectionId) -> Option<FeedbackKind> {
-    let wants = |group: &GroupSpec| group.transport.properties().needs_feedback();
-    crossing(spec, paths, hop, wants).find_map(|(group, _, _)| group.transport.properties().feedback())
+    let wants = |group: &GroupSpec| group.transport.properties().router_feedback().is_needed;
+    crossing(spec, paths, hop, wants)
+        .find_map(|(group, _, _)| group.transport.properties().router_feedback().kind)
 }
 
 fn build(
@@ -237,7 +239,7 @@ fn longest_response(
     let router = if hop.is_multiple_of(2) { link.a } else { link.b };
     let time = |line: &DirectionSpec, size: u32| line.delay + service_time(line, size);
     let is_notified = |group: &GroupSpec| {
-        audience == Audience::All || group.transport.properties().feedback() == Some(kind)
+        audience == Audience::All || group.transport.properties().router_feedback().kind == Some(kind)
     };
     crossing(spec, paths, hop, is_notified)
         .map(|(group, before, reply)| {

@@ -147,7 +147,7 @@ impl Resolver<'_> {
         }
         let span = trace.span;
         let bytes = table.bytes.clone().or_else(|| TraceTable::defaults().bytes.clone())?;
-        let Some(bytes) = super::line::small(bytes.value).filter(|&bytes| bytes > 0) else {
+        let Some(bytes) = super::small(bytes.value).filter(|&bytes| bytes > 0) else {
             self.report.error("scenario.range", bytes.span, "an opportunity lets 1 B to 1 MiB go");
             return None;
         };

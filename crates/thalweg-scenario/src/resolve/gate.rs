@@ -1,7 +1,8 @@
 //! Resolution of gates.
 
 use super::super::diagnostic::Report;
-use super::super::keys::{GateKeys, GateTable, Interval};
+use super::super::keys::{GateKeys, GateTable};
+use super::super::quantity::Interval;
 use super::super::table::{At, Fields};
 use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::window::PauseConfig;

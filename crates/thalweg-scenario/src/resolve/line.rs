@@ -8,6 +8,7 @@ use super::super::source::{Source, Span};
 use super::super::table::{At, Fields, decode_fields};
 use super::super::tree::parse;
 use super::feedback::PendingFeedback;
+use super::link_location::LinkLocation;
 use super::load::PendingLoad;
 use super::queue::discipline;
 use super::scheme::PendingScheme;
@@ -16,15 +17,6 @@ use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit, PeriodicVariationSpec, SpecError, StartDelaySpec};
 use thalweg_sim::spec::{Change, DirectionSpec, JitterChange, Spec};
-
-/// The link direction that a queue belongs to.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum LinkLocation {
-    /// A direction of a link: its number, and 0 for forward, 1 for backward.
-    Link(usize, usize),
-    /// A direction of a group's access links: the group's number, and the index among its four directions.
-    Access(usize, usize),
-}
 
 /// Queues, feedback, schemes and loads, pending until all links and flows are known.
 #[derive(Debug, Default)]
@@ -90,32 +82,6 @@ impl PendingQueue {
             None => direction.queue.set_limit(limit),
             Some(Some(change)) => change.queue = Some(limit),
             Some(None) => {}
-        }
-    }
-}
-
-impl LinkLocation {
-    /// Returns the table with the defaults of such link directions.
-    const fn defaults(self) -> &'static str {
-        match self {
-            Self::Link(..) => "[defaults.link]",
-            Self::Access(..) => "[defaults.flow.access]",
-        }
-    }
-
-    pub fn direction(self, spec: &mut Spec) -> Option<&mut DirectionSpec> {
-        match self {
-            Self::Link(link, 0) => spec.links.get_mut(link).map(|link| &mut link.forward),
-            Self::Link(link, _) => spec.links.get_mut(link).map(|link| &mut link.backward),
-            Self::Access(group, line) => {
-                let access = spec.groups.get_mut(group)?.access.as_mut()?;
-                Some(match line {
-                    0 => &mut access.source_forward,
-                    1 => &mut access.source_backward,
-                    2 => &mut access.sink_forward,
-                    _ => &mut access.sink_backward,
-                })
-            }
         }
     }
 }
@@ -415,9 +381,4 @@ impl ScheduleEntry {
         let chances = self.duplicate.is_some() || self.corrupt.is_some();
         chances || self.loss.is_some() || self.reorder.is_some() || self.sets_any()
     }
-}
-
-/// Returns a size in bytes that is valid for a packet header or a segment.
-pub(super) fn small(size: Bytes) -> Option<u32> {
-    u32::try_from(size.get()).ok().filter(|&size| size <= 1 << 20)
 }

@@ -6,6 +6,7 @@ mod gate;
 mod impairment;
 mod jitter;
 mod line;
+mod link_location;
 mod list;
 mod load;
 mod pattern;
@@ -29,6 +30,7 @@ pub use scheme::SchemeInUse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use thalweg_proto::units::Bytes;
 use thalweg_sim::spec::{LinkSpec, NodeId, NodeSpec, Processing, Spec, TransportSpec};
 
 /// Maximum number of links of a scenario; routing covers all of them from every sending node.
@@ -391,4 +393,9 @@ impl Resolver<'_> {
     pub(super) fn default_queue(text: &str) -> Option<At<Queue>> {
         super::table::decode_default(text)
     }
+}
+
+/// Returns a size in bytes that is valid for a packet header or a segment.
+fn small(size: Bytes) -> Option<u32> {
+    u32::try_from(size.get()).ok().filter(|&size| size <= 1 << 20)
 }

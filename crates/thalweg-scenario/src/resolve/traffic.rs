@@ -8,7 +8,8 @@ use super::super::keys::{
 use super::super::quantity::Name;
 use super::super::source::Span;
 use super::super::table::{At, Fields};
-use super::line::{LinkLocation, Pending};
+use super::line::Pending;
+use super::link_location::LinkLocation;
 use super::load::PendingLoad;
 use super::pattern::MAX_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
@@ -211,7 +212,7 @@ impl Resolver<'_> {
         if greedy && transport.properties().is_unbounded() {
             let scheme = &transport.scheme;
             let mut help = "give the workload a `rate`".to_owned();
-            if let Some(key) = transport.properties().rate_key() {
+            if let Some(key) = transport.properties().rates().key {
                 help += &format!(", or the scheme its `{key}`");
                 // A scheme with another name is already a table.
                 if self.report.registry().scheme(scheme).is_some() {

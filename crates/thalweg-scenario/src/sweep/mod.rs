@@ -11,7 +11,7 @@ use super::diagnostic::{Diagnostic, Report, Severity};
 use super::include::MAX_TOML_BYTES;
 use super::source::{Reader, Source, Span};
 use super::table::{At, Decode, table, wrong_type};
-use super::tree::{self, Kind, Table, Value};
+use super::tree::{self, Table, Value, ValueKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Decode for Tree {
 
     fn decode(value: &Value, report: &mut Report) -> Option<Self> {
         match &value.kind {
-            Kind::Table(table) => Some(Self(table.clone())),
+            ValueKind::Table(table) => Some(Self(table.clone())),
             _ => {
                 wrong_type::<Self>(value, report);
                 None
@@ -162,7 +162,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
     let id = report.add_source(Source::new(name, text));
     let source = Arc::clone(report.source(id));
     let table = tree::parse(id, &mut report);
-    let value = Value { kind: Kind::Table(table), span: Span::whole(id) };
+    let value = Value { kind: ValueKind::Table(table), span: Span::whole(id) };
     let Some(keys) = Keys::decode(&value, &mut report) else { return Err(report.take()) };
     if report.has_syntax_errors() {
         return Err(report.take());

@@ -3,7 +3,7 @@
 use super::{Placed, bytes};
 use crate::diagnostic::Report;
 use crate::source::{Source, Span};
-use crate::tree::{Key, Kind, Table, Value};
+use crate::tree::{Key, Table, Value, ValueKind};
 
 /// Maximum number of random points of a table.
 const MAX_POINTS: u32 = 1_000_000;
@@ -131,10 +131,10 @@ pub(super) fn parse_sampled(
     let mut values = Vec::new();
     for (key, value) in leaves {
         let drawn = match &value.kind {
-            Kind::Array(_) => {
+            ValueKind::Array(_) => {
                 listed_key(key.clone(), value, source, report).map(|of| Values::OneOf(of.values))
             }
-            Kind::Table(of) => range(of, value.span, report).map(Values::Range),
+            ValueKind::Table(of) => range(of, value.span, report).map(Values::Range),
             _ => {
                 report
                     .error(
@@ -226,7 +226,7 @@ fn leaves<'v>(
 /// Collects the values below a key: dotted keys and nested tables are equivalent.
 fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec<(Placed, &'v Value)>) {
     match &value.kind {
-        Kind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
+        ValueKind::Table(table) if !is_range(table) && !table.entries.is_empty() => {
             for (key, value) in &table.entries {
                 gather(&[keys, &[key]].concat(), value, source, leaves);
             }
@@ -245,7 +245,7 @@ fn gather<'v>(keys: &[&Key], value: &'v Value, source: &Source, leaves: &mut Vec
 
 /// Returns true for a range: `from` and `to` with single values. Flows have these keys too, with lists as values.
 fn is_range(table: &Table) -> bool {
-    table.get("from").is_some_and(|from| !matches!(from.kind, Kind::Array(_) | Kind::Table(_)))
+    table.get("from").is_some_and(|from| !matches!(from.kind, ValueKind::Array(_) | ValueKind::Table(_)))
         && table.get("to").is_some()
 }
 
@@ -256,7 +256,7 @@ fn raw(value: &Value, source: &Source) -> Placed {
 }
 
 fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) -> Option<Listed> {
-    let Kind::Array(items) = &value.kind else {
+    let ValueKind::Array(items) = &value.kind else {
         let message = format!("expected a list of values, found {}", value.kind.name());
         report.error("sweep.value", value.span, message).help("such as [\"10 Mbit/s\", \"100 Mbit/s\"]");
         return None;
@@ -279,7 +279,9 @@ fn listed_key(key: Placed, value: &Value, source: &Source, report: &mut Report) 
 /// Parses an integer from `min` to `max`.
 fn whole(value: &Value, min: u64, max: u64, report: &mut Report) -> Option<u64> {
     let number = match &value.kind {
-        Kind::Integer(digits) => digits.parse::<u64>().ok().filter(|number| (min..=max).contains(number)),
+        ValueKind::Integer(digits) => {
+            digits.parse::<u64>().ok().filter(|number| (min..=max).contains(number))
+        }
         _ => None,
     };
     if number.is_none() {
@@ -295,9 +297,9 @@ fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
             "from" => ends[0] = quantity(value, report),
             "to" => ends[1] = quantity(value, report),
             "scale" => match &value.kind {
-                Kind::String(text) if text == "log" => is_logarithmic = true,
-                Kind::String(text) if text == "linear" => {}
-                Kind::String(text) => {
+                ValueKind::String(text) if text == "log" => is_logarithmic = true,
+                ValueKind::String(text) if text == "linear" => {}
+                ValueKind::String(text) => {
                     let message = format!("there is no scale `{text}`");
                     report.error("sweep.value", value.span, message).names(text, ["linear", "log"]);
                 }
@@ -333,7 +335,7 @@ fn range(table: &Table, span: Span, report: &mut Report) -> Option<Range> {
 /// Parses a number with its decimal places and its unit, from a value such as `"12.5 ms"` or `3`.
 fn quantity(value: &Value, report: &mut Report) -> Option<(f64, usize, String)> {
     let text = match &value.kind {
-        Kind::String(text) | Kind::Integer(text) | Kind::Float(text) => text.trim(),
+        ValueKind::String(text) | ValueKind::Integer(text) | ValueKind::Float(text) => text.trim(),
         _ => "",
     };
     let end = text.find(|c: char| !(c.is_ascii_digit() || ".-+".contains(c))).unwrap_or(text.len());

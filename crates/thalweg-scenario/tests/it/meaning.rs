@@ -3,15 +3,14 @@
 use std::path::Path;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig,
-    SourceQuenchConfig, VegasConfig,
+    CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
@@ -412,7 +411,6 @@ fn built_in_schemes_have_their_textbook_parameters() {
         ("tri-s", 1.0, Recovery::GoBackN),
         ("source-quench", 32.0, Recovery::GoBackN),
         ("bbn", 1024.0, Recovery::GoBackN),
-        ("vanilla", 32.0, Recovery::GoBackN),
     ] {
         let loaded = read(&format!(
             "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\

@@ -1,7 +1,7 @@
 //! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::boundary::{Ended, EndedTransfer, Outbox};
 use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::flow::Role;
@@ -21,7 +21,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the time of the next event; `None` after the end of the run.
     pub(crate) fn next(&self) -> Option<Time> {
-        if self.finished { None } else { self.wheel.next() }
+        if self.ending.is_over() { None } else { self.wheel.next() }
     }
 
     /// Starts the propagation of a packet. Returns true if it does not arrive here in order: another partition owns the
@@ -112,7 +112,7 @@ impl<T: Tracing> EventLoop<T> {
             if header.flags.clear(Flags::OUT_OF_ORDER) {
                 // Only the partition of the transmitter numbers the packets of a link.
                 out_of_order.insert((link, arrives, number), packet);
-                wheel.push(arrives, Kind::OutOfOrder.key(link));
+                wheel.push(arrives, EventKind::OutOfOrder.key(link));
                 return;
             }
             header.next = NONE;
@@ -124,7 +124,7 @@ impl<T: Tracing> EventLoop<T> {
             let wire = &mut transmitters[link as usize];
             if wire.first == NONE {
                 wire.first = packet;
-                wheel.push(arrives, Kind::Arrive.key(link));
+                wheel.push(arrives, EventKind::Arrive.key(link));
             } else {
                 packets.get_mut(wire.last).next = packet;
             }
@@ -160,7 +160,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
-        let is_listed = is_transfer && self.counting;
+        let is_listed = is_transfer && self.tally.is_counting();
         if let Some(boundary) = &mut self.boundary {
             let moment = boundary.moment(self.now, self.wheel.origin());
             boundary.ended.push(Ended { connection, moment, is_listed });

@@ -6,7 +6,7 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::feedback::Watched;
 use crate::parts::flow::Role;
 use crate::parts::packet::{Cargo, EndpointId, Flags, Packet};
@@ -17,7 +17,7 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::pdu::DataUnit as _;
 use thalweg_proto::transport::Feedback;
 use thalweg_queue::DropReason;
-use thalweg_queue::feedback::{FeedbackSpec, FlowId, Message, Outcome, Passing, Policy, Source, View};
+use thalweg_queue::feedback::{ArrivalOutcome, FeedbackSpec, FlowId, Message, Passing, Policy, Source, View};
 
 impl<T: Tracing> EventLoop<T> {
     /// Returns the feedback specification of a watched queue.
@@ -106,9 +106,9 @@ impl<T: Tracing> EventLoop<T> {
         }
         let is_dropped = self.network.dropped.iter().any(|victim| victim.entry.packet == packet);
         let outcome = match (goes, is_dropped) {
-            (true, _) => Outcome::InService,
-            (false, false) => Outcome::Waits,
-            (false, true) => Outcome::Dropped,
+            (true, _) => ArrivalOutcome::InService,
+            (false, false) => ArrivalOutcome::Waits,
+            (false, true) => ArrivalOutcome::Dropped,
         };
         let (view, dropped) = (self.view(link), self.dropped(link));
         let mut outbox = core::mem::take(&mut self.network.messages.outbox);
@@ -154,7 +154,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_router(&mut self, link: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         let Some(interval) = spec.policy.interval() else { return };
-        self.wheel.push(self.now + interval, Kind::Router.key(link));
+        self.wheel.push(self.now + interval, EventKind::Router.key(link));
         let view = self.view(link);
         let mut outbox = core::mem::take(&mut self.network.messages.outbox);
         if let Some(watched) = self.watched(link) {
@@ -219,7 +219,7 @@ impl<T: Tracing> EventLoop<T> {
             Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
         let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
-        self.conservation.sent += 1;
+        self.tally.add_sent();
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

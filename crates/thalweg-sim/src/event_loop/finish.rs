@@ -4,16 +4,16 @@ use super::EventLoop;
 use crate::parts::endpoint::{Counts, Engine, Output};
 
 use crate::fairness::fairness_variance;
-use crate::measure::{Histogram, Recorder};
+use crate::measure::Histogram;
 use crate::parts::flow::Group;
 use crate::parts::packet::Packets;
 use crate::parts::reader::Reader;
-use crate::parts::segments::{SegmentTimes, mean};
+use crate::parts::segments::mean;
 use crate::parts::transfer::Completions;
 use crate::parts::workload::Workload;
 use crate::result::{
-    Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Series,
-    Summary, TwoLevelCounts, jain_of,
+    Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Summary,
+    TwoLevelCounts, jain_of,
 };
 use crate::spec::Ties;
 use crate::tracing::Tracing;
@@ -24,7 +24,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 impl<T: Tracing> EventLoop<T> {
     /// Ends the warm-up: resets all counts.
     pub(crate) fn on_warm(&mut self) {
-        self.counting = true;
+        self.tally.begin_counting();
         if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
             self.tracing.on_warmup_end(self.wheel.order_now());
         }
@@ -51,7 +51,7 @@ impl<T: Tracing> EventLoop<T> {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
-        self.segment_times.values_mut().for_each(SegmentTimes::restart);
+        self.segments.restart();
         for flow in 0..self.flows.len() {
             if self.is_external(flow as u32) {
                 continue;
@@ -68,15 +68,13 @@ impl<T: Tracing> EventLoop<T> {
             }
             flow.special().before = Some(Box::new((counts, flow.delivered)));
         }
-        for watched in &mut self.watched_links {
-            watched.bytes = 0;
-        }
+        self.series.restart_links();
     }
 
     /// Resets the counts of a flow's frames.
     fn reset_media(&mut self, flow: usize) {
         let group = &self.groups[self.flows[flow].group as usize];
-        if !self.transports[group.transport as usize].properties().draws() {
+        if !self.transports[group.transport as usize].properties().needs().random {
             return;
         }
         // Only a flow's own connection carries frames.
@@ -94,7 +92,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
-        Counts::of(self.engines(connection), self.segment_times.get(&self.number(connection)), self.now)
+        Counts::of(self.engines(connection), self.segments.of(self.number(connection)), self.now)
     }
 
     /// Returns the id of the connection at a position.
@@ -104,7 +102,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Drops the segment times of the closed connection at a position.
     pub(crate) fn forget_segments(&mut self, place: u32) {
-        self.segment_times.remove(&self.number(place));
+        self.segments.forget(self.number(place));
     }
 
     /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
@@ -148,17 +146,17 @@ impl<T: Tracing> EventLoop<T> {
         let ended = self.now;
         let warmup = Time::ZERO + self.warmup;
         let counted = ended.since(warmup);
-        self.conservation.in_network = self.network.packets.live();
+        let conservation = self.tally.conservation(self.network.packets.live());
         self.settle_waits();
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Hash);
         let unfinished = self.list_unfinished();
-        let mut watched = core::mem::take(&mut self.watched_flows).into_iter().peekable();
+        let mut visits = self.series.take_visits().peekable();
         let mut flows = Vec::with_capacity(self.flows.len());
         for flow in 0..self.flows.len() {
-            let states = watched.next_if(|watched| watched.flow as usize == flow);
-            let states = states.map_or_else(Vec::new, |watched| watched.visits.finish());
+            let states = visits.next_if(|(of, _)| *of as usize == flow);
+            let states = states.map_or_else(Vec::new, |(_, visits)| visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
             let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
             for connection in self.flows[flow].initial_connections().chain(opened.iter().copied()) {
@@ -174,20 +172,16 @@ impl<T: Tracing> EventLoop<T> {
         self.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
         let (transfer_list, transfers_left_out) = core::mem::take(&mut self.transfers).finish();
         let links = self.link_results(counted);
-        let series: Vec<Series> = core::mem::take(&mut self.recorders)
-            .into_iter()
-            .map(Recorder::finish)
-            .filter(|series| !series.points.is_empty())
-            .collect();
+        let series = self.series.take_series();
         let result = RunResult {
             seed: self.seed,
             warmup: self.warmup,
             ended,
-            complete: self.finished && self.error.is_none(),
-            events: self.events,
+            complete: self.ending.is_over() && self.ending.error().is_none(),
+            events: self.tally.events(),
             hops: self.network.hops,
-            fingerprint: self.fingerprint,
-            conservation: self.conservation,
+            fingerprint: self.tally.fingerprint(),
+            conservation,
             flows,
             links,
             groups,

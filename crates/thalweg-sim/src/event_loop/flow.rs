@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::error::SpecError;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::{Command, Endpoint, EndpointPath, Engine};
 use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::parts::gate::NO_GATE;
@@ -72,7 +72,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Polls a flow's sender after an external change of its window.
     pub(crate) fn prompt(&mut self, flow: u32) {
         let Some(state) = self.flows.get(flow as usize) else { return };
-        if state.main != NO_CONNECTION && !self.finished {
+        if state.main != NO_CONNECTION && !self.ending.is_over() {
             self.drain(state.main * 2);
         }
     }
@@ -98,7 +98,7 @@ impl<T: Tracing> EventLoop<T> {
             return self.end_delivery(flow);
         }
         if let Some(at) = reaction.timer {
-            self.wheel.push(at.max(self.now), Kind::Application.key(flow));
+            self.wheel.push(at.max(self.now), EventKind::Application.key(flow));
         }
         let main = self.flows[flow as usize].main;
         if let Some(size) = reaction.open
@@ -166,7 +166,7 @@ impl<T: Tracing> EventLoop<T> {
         let waits = role == Role::Transfer && self.begins_late(flow);
         let state = &self.flows[flow as usize];
         let transport = &self.transports[self.groups[state.group as usize].transport as usize];
-        let draws = transport.properties().draws();
+        let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.ends, stream);
         let mut receiver = Engine::receiver(&transport.ends);
@@ -189,7 +189,7 @@ impl<T: Tracing> EventLoop<T> {
                 self.expect(id, self.endpoints[id as usize ^ 1].serial);
             }
         }
-        self.endpoints[number as usize * 2].watched = role == Role::Main && self.is_watched(flow);
+        self.endpoints[number as usize * 2].watched = role == Role::Main && self.series.has_changes_of(flow);
         if gate != NO_GATE && self.has_source(flow) {
             self.endpoints[number as usize * 2].gate = gate;
             self.join_gate(number);
@@ -389,9 +389,7 @@ impl<T: Tracing> EventLoop<T> {
     fn end_for(&mut self, number: u32, violation: ContractViolation) {
         let flow = &self.flows[self.connections[number as usize].flow as usize];
         let of = self.groups[flow.group as usize].name.clone();
-        self.error
-            .get_or_insert_with(|| Box::new(SpecError::ContractViolation { of, at: self.now, violation }));
-        self.finished = true;
+        self.ending.fail(|| SpecError::ContractViolation { of, at: self.now, violation });
     }
 
     /// Handles a sender that gave up: one of many transfers stays unfinished, any other flow ends.

@@ -1,16 +1,14 @@
 //! Gates of nodes: engines that pause and resume the flows that start there.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::Command;
-use crate::parts::gate::NO_GATE;
+use crate::parts::gate::{GateOutput, NO_GATE};
 use crate::parts::host::Host;
 use crate::parts::packet::{EndpointId, NONE};
 use crate::tracing::Tracing;
-use thalweg_proto::gate::{GateEvent, GateInput};
+use thalweg_proto::gate::GateInput;
 use thalweg_proto::transport::Signal;
-use thalweg_proto::units::Time;
-use thalweg_proto::{Engine, Output};
 
 impl<T: Tracing> EventLoop<T> {
     /// Registers a connection at its sender's gate, if any.
@@ -40,7 +38,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Reports a dropped packet to the gate of the queue's node.
     pub(crate) fn notify_gate_of_drop(&mut self, link: u32) {
-        if let Some(&gate) = self.link_gates.get(link as usize) {
+        if let Some(gate) = self.gates.at_link(link) {
             self.notify_gate(gate, GateInput::LocalDrop);
         }
     }
@@ -48,53 +46,38 @@ impl<T: Tracing> EventLoop<T> {
     /// Reports a packet of a sender to its gate.
     #[cold]
     pub(crate) fn notify_gate_of_data(&mut self, id: EndpointId) {
-        let gate = self.endpoints[id as usize].gate;
-        if let Some(node) = self.gates.get_mut(gate as usize)
-            && node.gate.follows_data()
-        {
-            // The gate does not react before the end of the slot.
-            node.gate.handle(self.now, GateInput::Sent { flow: id / 2 });
-        }
+        self.gates.handle_data(self.endpoints[id as usize].gate, self.now, id / 2);
     }
 
     fn notify_gate(&mut self, gate: u16, input: GateInput) {
-        if let Some(node) = self.gates.get_mut(gate as usize) {
-            node.gate.handle(self.now, input);
+        if self.gates.handle(gate, self.now, input) {
             self.drain_gate(gate);
         }
     }
 
     /// Handles a gate's timer.
     pub(crate) fn on_gate(&mut self, gate: u32) {
-        let node = &mut self.gates[gate as usize];
-        if node.armed == self.now {
-            node.armed = Time::MAX;
+        if self.gates.expires(gate as u16, self.now) {
             self.drain_gate(gate as u16);
         }
     }
 
     /// Executes a gate's outputs until there are none.
     fn drain_gate(&mut self, gate: u16) {
-        if core::mem::replace(&mut self.gates[gate as usize].is_draining, true) {
+        if !self.gates.begin_draining(gate) {
             return;
         }
         loop {
-            let node = &mut self.gates[gate as usize];
-            match node.gate.poll(self.now) {
-                Output::Event(GateEvent::Pause(connection)) => self.pause(connection, true),
-                Output::Event(GateEvent::Resume(connection)) => self.pause(connection, false),
-                Output::Timeout { at, .. } => {
-                    if at < node.armed {
-                        node.armed = at;
-                        self.wheel.push(at, Kind::Gate.key(u32::from(gate)));
-                    }
+            match self.gates.poll(gate, self.now) {
+                GateOutput::Pause { connection, paused } => self.pause(connection, paused),
+                GateOutput::Arm(at) => {
+                    self.wheel.push(at, EventKind::Gate.key(u32::from(gate)));
                     break;
                 }
-                Output::Idle => break,
-                Output::Transmit(never) => match never {},
+                GateOutput::Idle => break,
             }
         }
-        self.gates[gate as usize].is_draining = false;
+        self.gates.end_draining(gate);
     }
 
     fn pause(&mut self, connection: u32, paused: bool) {

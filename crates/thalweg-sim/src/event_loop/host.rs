@@ -1,7 +1,7 @@
 //! Hosts: arriving packets, packets to send, and the processor if there is one.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::host::{Host, Job, MAX_WAITING, Processor};
 use crate::parts::packet::{EndpointId, Flags};
 use crate::trace::Step;
@@ -100,7 +100,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(host) = self.processor(number) else { return };
         host.job = Some(job);
         let done = now + host.cost(size);
-        self.wheel.push(done, Kind::Host.key(number));
+        self.wheel.push(done, EventKind::Host.key(number));
     }
 
     /// Handles a processor that is done, or a thread that wakes.

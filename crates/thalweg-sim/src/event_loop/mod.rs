@@ -19,29 +19,27 @@ mod thread;
 mod transfer;
 
 use crate::Pdu;
-use crate::error::SpecError;
-use crate::event::{Kind, MAX_ENTITIES};
-use crate::measure::Recorder;
+use crate::event::{EventKind, MAX_ENTITIES};
 use crate::parts::boundary::Boundary;
 use crate::parts::connection_ids::Numbers;
-use crate::parts::endpoint::{self, Command, Endpoint, Prefetch};
+use crate::parts::ending::Ending;
+use crate::parts::endpoint::{self, Command, Endpoint};
 use crate::parts::flow::{Connection, Flow, Group, Role};
-use crate::parts::gate::{NO_GATE, NodeGate};
+use crate::parts::gate::{Gates, NO_GATE};
 use crate::parts::host::Host;
-use crate::parts::network::{Destination, Network};
+use crate::parts::lookahead::Lookahead;
+use crate::parts::network::Network;
 use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
-use crate::parts::segments::SegmentTimes;
-use crate::parts::series::{WatchedFlow, WatchedLink};
+use crate::parts::segments::SegmentRecords;
+use crate::parts::series::SeriesRecorders;
+use crate::parts::tally::{PacketOutcome, Tally};
 use crate::parts::transfer::TransferList;
-use crate::prefetch::{prefetch, prefetch_at};
-use crate::result::Conservation;
-use crate::spec::{MeasureSpec, TransportSpec};
+use crate::spec::TransportSpec;
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
-use crate::wheel::{LANES, Wheel};
+use crate::wheel::Wheel;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::collections::BTreeMap;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
@@ -67,9 +65,7 @@ pub enum Status {
 #[derive(Debug)]
 pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) now: Time,
-    pub(crate) finished: bool,
-    /// Error that ended the run early.
-    pub(crate) error: Option<Box<SpecError>>,
+    pub(crate) ending: Ending,
     pub(crate) seed: u64,
     pub(crate) warmup: Duration,
     pub(crate) wheel: Wheel,
@@ -80,25 +76,13 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) flows: Vec<Flow>,
     pub(crate) groups: Vec<Group>,
     pub(crate) hosts: Vec<Host>,
-    pub(crate) gates: Vec<NodeGate>,
-    /// Gate at the source node of each direction of each link of the specification; empty without gates.
-    pub(crate) link_gates: Vec<u16>,
+    pub(crate) gates: Gates,
     pub(crate) transports: Vec<TransportSpec>,
-    /// Segment times by connection, for connections with segments.
-    pub(crate) segment_times: BTreeMap<u32, SegmentTimes>,
-    pub(crate) measure: MeasureSpec,
-    pub(crate) recorders: Vec<Recorder>,
+    pub(crate) segments: SegmentRecords,
+    pub(crate) series: SeriesRecorders,
     pub(crate) transfers: TransferList,
-    /// Flows and core directions with series.
-    pub(crate) watched_flows: Vec<WatchedFlow>,
-    pub(crate) watched_links: Vec<WatchedLink>,
-    /// True after the warm-up.
-    pub(crate) counting: bool,
-    pub(crate) events: u64,
-    /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
-    pub(crate) expected: [[EndpointId; 2]; LANES],
-    pub(crate) fingerprint: u64,
-    pub(crate) conservation: Conservation,
+    pub(crate) tally: Tally,
+    pub(crate) lookahead: Lookahead,
     /// Boundary of this partition, in a partitioned run.
     pub(crate) boundary: Option<Box<Boundary>>,
     /// Real hosts, if any.
@@ -109,37 +93,39 @@ pub(crate) struct EventLoop<T: Tracing> {
 impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        let stop_at = self.events.saturating_add(max_events);
+        let stop_at = self.tally.events().saturating_add(max_events);
         self.go_on(max_events);
-        // The queue is empty.
-        self.finished |= self.events < stop_at;
+        if self.tally.events() < stop_at {
+            // The queue is empty.
+            self.ending.end();
+        }
         self.status()
     }
 
     /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, max_events: u64) {
-        let stop_at = self.events.saturating_add(max_events);
+        let stop_at = self.tally.events().saturating_add(max_events);
         // A partition may have links of many flows but no endpoints.
         let is_large =
             self.endpoints.len() >= MANY_ENDPOINTS || self.network.transmitters.len() >= MANY_TRANSMITTERS;
-        while !self.finished && self.events < stop_at {
+        while !self.ending.is_over() && self.tally.events() < stop_at {
             let Some((time, key, packet)) = self.wheel.pop() else { return };
             self.now = time;
-            self.events += 1;
+            self.tally.add_event();
             if T::BUFFERS && self.wheel.origin().steps == 0 {
                 self.wheel.set_tie(0);
             }
             if is_large {
-                self.prefetch_coming();
+                self.lookahead.prefetch(&self.wheel, &self.network, &self.endpoints, &self.numbers);
             }
-            self.dispatch(Kind::of(key), key & (MAX_ENTITIES - 1), packet);
+            self.dispatch(EventKind::of(key), key & (MAX_ENTITIES - 1), packet);
         }
     }
 
     /// Handles the events up to a time, and advances to it.
     pub fn advance_to(&mut self, time: Time) -> Status {
-        while !self.finished && self.wheel.next().is_some_and(|next| next <= time) {
+        while !self.ending.is_over() && self.wheel.next().is_some_and(|next| next <= time) {
             self.advance(1);
         }
         self.now = self.now.max(time);
@@ -148,7 +134,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles the events up to a time and advances to it, or returns once `stop` is set.
     pub fn advance_until(&mut self, time: Time, stop: &AtomicBool) -> Status {
-        while !self.finished && !stop.load(Ordering::Relaxed) {
+        while !self.ending.is_over() && !stop.load(Ordering::Relaxed) {
             if self.wheel.next().is_none_or(|next| next > time) {
                 self.now = self.now.max(time);
                 break;
@@ -159,63 +145,32 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn status(&self) -> Status {
-        match (&self.error, self.finished) {
+        match (self.ending.error(), self.ending.is_over()) {
             (Some(_), _) => Status::Broken,
             (None, true) => Status::Finished,
             (None, false) => Status::Running,
         }
     }
 
-    /// Prefetches what the next arrivals of the same lane will need, to overlap memory latency with work: the packet
-    /// six events ahead, its destination four ahead, the engine there three ahead, the engine's other memory two ahead.
-    #[inline]
-    fn prefetch_coming(&mut self) {
-        let Some(lane) = self.wheel.lane() else { return };
-        self.network.packets.prefetch(self.wheel.coming(lane, 4));
-        let [first, second] = self.expected[lane];
-        if let Some(endpoint) = self.endpoints.get(second as usize) {
-            endpoint.engine.visit(&Prefetch);
-        }
-        if let Some(endpoint) = self.endpoints.get(first as usize) {
-            endpoint.engine.next_needed().into_iter().flatten().for_each(prefetch_at);
-        }
-        self.expected[lane] = [second, self.prefetch_destination(self.wheel.coming(lane, 2))];
-    }
-
-    /// Prefetches a packet's next hop and returns the endpoint, if it is one.
-    #[inline]
-    fn prefetch_destination(&self, packet: u32) -> EndpointId {
-        match self.network.destination(packet) {
-            Destination::Link(next) => prefetch(&self.network.transmitters[next as usize]),
-            Destination::Endpoint(number) => {
-                let Some(id) = self.numbers.end(number) else { return NONE };
-                prefetch(&self.endpoints[id as usize]);
-                return id;
-            }
-            Destination::Unknown => {}
-        }
-        NONE
-    }
-
     #[inline(always)]
-    fn dispatch(&mut self, kind: Kind, entity: u32, packet: u32) {
+    fn dispatch(&mut self, kind: EventKind, entity: u32, packet: u32) {
         match kind {
-            Kind::Arrive => self.on_arrival(entity, packet),
-            Kind::Service => self.on_service(entity),
-            Kind::Timer => self.on_timer(entity),
-            Kind::OutOfOrder => self.on_out_of_order(entity),
-            Kind::Host => self.on_host(entity),
-            Kind::Gate => self.on_gate(entity),
-            Kind::Start => self.on_start(entity),
-            Kind::Application => self.on_application(entity),
-            Kind::Stop => self.on_stop(entity),
-            Kind::Change => self.on_change(entity),
-            Kind::Router => self.on_router(entity),
-            Kind::Sample => self.on_sample(),
-            Kind::Warm => self.on_warm(),
-            Kind::Reroute => self.on_reroute(),
-            Kind::End => {
-                self.finished = true;
+            EventKind::Arrive => self.on_arrival(entity, packet),
+            EventKind::Service => self.on_service(entity),
+            EventKind::Timer => self.on_timer(entity),
+            EventKind::OutOfOrder => self.on_out_of_order(entity),
+            EventKind::Host => self.on_host(entity),
+            EventKind::Gate => self.on_gate(entity),
+            EventKind::Start => self.on_start(entity),
+            EventKind::Application => self.on_application(entity),
+            EventKind::Stop => self.on_stop(entity),
+            EventKind::Change => self.on_change(entity),
+            EventKind::Router => self.on_router(entity),
+            EventKind::Sample => self.on_sample(),
+            EventKind::Warm => self.on_warm(),
+            EventKind::Reroute => self.on_reroute(),
+            EventKind::End => {
+                self.ending.end();
                 self.count_shared();
             }
         }
@@ -293,7 +248,7 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = &mut self.endpoints[id as usize];
         if at < endpoint.armed {
             endpoint.armed = at;
-            self.wheel.push(at, Kind::Timer.key(self.numbers.of_end(id)));
+            self.wheel.push(at, EventKind::Timer.key(self.numbers.of_end(id)));
         }
     }
 
@@ -324,7 +279,7 @@ impl<T: Tracing> EventLoop<T> {
             ..Packet::EMPTY
         };
         endpoint.serial = endpoint.serial.wrapping_add(1);
-        self.conservation.sent += 1;
+        self.tally.add_sent();
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if gate != NO_GATE {
@@ -349,7 +304,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the start or acceptance of a segment.
     pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
-        self.segment_times.entry(self.numbers.of_end(id) / 2).or_default().step(self.now, step);
+        self.segments.step(self.numbers.of_end(id) / 2, self.now, step);
     }
 
     /// Handles a packet that reached the node of its endpoint.
@@ -368,15 +323,15 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_to_endpoint(&mut self, id: EndpointId, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
-        self.fingerprint = self.fingerprint.wrapping_add(mix(self.now, header, 1));
+        self.tally.note(self.now, header, PacketOutcome::Arrived);
         if flags.has(Flags::DAMAGED) {
-            self.conservation.lost += 1;
+            self.tally.add_lost();
             self.count_lost(packet);
             self.network.packets.discard(packet);
             return;
         }
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.conservation.delivered += 1;
+        self.tally.add_delivered();
         self.network.packets.discard(packet);
         let mut endpoint = &mut self.endpoints[id as usize];
         if endpoint.incarnation != incarnation {
@@ -394,12 +349,12 @@ impl<T: Tracing> EventLoop<T> {
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             // Also taken during the warm-up: its last sample must not be counted later.
             if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
-                && self.counting
+                && self.tally.is_counting()
             {
                 self.count_round_trip(flow, rtt);
             }
         } else {
-            let payload = pdu.payload_len().filter(|_| self.counting);
+            let payload = pdu.payload_len().filter(|_| self.tally.is_counting());
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             if let Some(payload) = payload {
                 self.count_arrived(flow, payload, flags.ecn().is_ce(), self.now.since(sent_at));
@@ -410,9 +365,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Discards a packet that its endpoint has already received or given up.
     pub(crate) fn ignore(&mut self, packet: u32) {
-        self.note(packet, 1);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.conservation.delivered += 1;
+        self.tally.add_delivered();
         self.network.packets.discard(packet);
     }
 
@@ -420,16 +375,16 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
-        self.note(packet, 2);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
         if step == Step::Dropped {
-            self.conservation.dropped += 1;
-            if self.counting && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
+            self.tally.add_dropped();
+            if self.tally.is_counting() && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
                 self.flow_counts(connection).drops += 1;
             }
         } else if step == Step::Filtered {
-            self.conservation.dropped += 1;
+            self.tally.add_dropped();
         } else {
-            self.conservation.lost += 1;
+            self.tally.add_lost();
         }
         self.count_lost(packet);
         self.network.packets.discard(packet);
@@ -440,16 +395,9 @@ impl<T: Tracing> EventLoop<T> {
     fn count_lost(&mut self, packet: u32) {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
-        if self.counting && is_data && self.network.packets.has_payload(cargo) {
+        if self.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
             self.flow_counts(connection).lose();
         }
-    }
-
-    /// Adds the outcome of a packet to the fingerprint.
-    #[inline]
-    fn note(&mut self, packet: u32, outcome: u64) {
-        self.fingerprint =
-            self.fingerprint.wrapping_add(mix(self.now, self.network.packets.get(packet), outcome));
     }
 
     #[inline]
@@ -507,14 +455,4 @@ impl<T: Tracing> EventLoop<T> {
 /// Returns true if a PDU is data sent for the first time.
 fn is_first_time(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
-}
-
-/// Hashes a step of a packet. The sum over a run does not depend on the order of simultaneous events.
-#[inline]
-fn mix(time: Time, packet: &Packet, outcome: u64) -> u64 {
-    let backward = u64::from(packet.flags.has(Flags::BACKWARD));
-    let who = u64::from(packet.connection) << 33 | u64::from(packet.serial) << 1 | backward;
-    let mut hash = time.as_picos() ^ who.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (outcome << 62);
-    hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
 }

@@ -3,7 +3,7 @@
 use super::EventLoop;
 use crate::Pdu;
 use crate::error::SpecError;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::ecmp::FIRST_ECMP_GROUP;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{Flags, NONE, Packet, Packets};
@@ -173,8 +173,7 @@ impl<T: Tracing> EventLoop<T> {
             Some((name, from, to)) => format!("{name}: {from} -> {to}"),
             None => "access".to_owned(),
         };
-        self.error.get_or_insert_with(|| Box::new(SpecError::Discipline { of, at: self.now, violation }));
-        self.finished = true;
+        self.ending.fail(|| SpecError::Discipline { of, at: self.now, violation });
     }
 
     /// Discards the packets just dropped by a queue.
@@ -188,7 +187,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
-            self.record_link_change(link);
+            self.series.record_link(link, self.now, &self.network);
         }
     }
 
@@ -197,7 +196,7 @@ impl<T: Tracing> EventLoop<T> {
         if !self.network.transmitters[link as usize].service_due && self.network.can_send(link) {
             let transmitter = &mut self.network.transmitters[link as usize];
             transmitter.service_due = true;
-            self.wheel.push_in_lane(transmitter.busy_until.max(self.now), Kind::Service.key(link));
+            self.wheel.push_in_lane(transmitter.busy_until.max(self.now), EventKind::Service.key(link));
         }
     }
 
@@ -347,7 +346,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         // Nothing else arrives from this link at that time, and packets in propagation come earlier: no order must be
         // kept.
-        if !self.wheel.join_lane(arrives, Kind::Arrive.key(link), packet) {
+        if !self.wheel.join_lane(arrives, EventKind::Arrive.key(link), packet) {
             self.join_wire(link, packet, arrives);
         }
     }
@@ -386,7 +385,7 @@ impl<T: Tracing> EventLoop<T> {
     fn join_wire(&mut self, link: u32, packet: u32, arrives: Time) {
         let Network { transmitters, packets, .. } = &mut self.network;
         match transmitters[link as usize].put_on_wire(packets, packet, arrives) {
-            OnWire::First => self.wheel.push(arrives, Kind::Arrive.key(link)),
+            OnWire::First => self.wheel.push(arrives, EventKind::Arrive.key(link)),
             OnWire::Behind => {}
             OnWire::Overtaking => self.insert_out_of_order(link, packet, arrives),
         }
@@ -401,7 +400,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         self.network.insert_out_of_order(link, packet, arrives);
-        self.wheel.push(arrives, Kind::OutOfOrder.key(link));
+        self.wheel.push(arrives, EventKind::OutOfOrder.key(link));
     }
 
     /// Applies impairments: loses, damages, duplicates or delays a packet.
@@ -430,7 +429,7 @@ impl<T: Tracing> EventLoop<T> {
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = outcome.duplicated.then(|| {
-            self.conservation.duplicated += 1;
+            self.tally.add_duplicated();
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {
@@ -487,7 +486,7 @@ impl<T: Tracing> EventLoop<T> {
             network.packets.prefetch(behind.next);
             // A simultaneous arrival of the same link is handled next, whatever its destination: the order of others
             // does not depend on it.
-            self.wheel.push_successor(arrives, Kind::Arrive.key(link));
+            self.wheel.push_successor(arrives, EventKind::Arrive.key(link));
         }
         if T::BUFFERS {
             self.number_arrival(link, packet);

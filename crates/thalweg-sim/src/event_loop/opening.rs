@@ -103,9 +103,6 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     pub(crate) fn end_full(&mut self) {
         let most = self.numbers.most().into();
-        self.error.get_or_insert_with(|| {
-            Box::new(SpecError::TooMany { what: "transfers at a time of one of so many flows", most })
-        });
-        self.finished = true;
+        self.ending.fail(|| SpecError::TooMany { what: "transfers at a time of one of so many flows", most });
     }
 }

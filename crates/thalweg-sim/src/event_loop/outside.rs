@@ -4,7 +4,7 @@
 
 use super::EventLoop;
 use crate::Pdu;
-use crate::measure::{Histogram, Recorder};
+use crate::measure::Histogram;
 use crate::parts::endpoint::{Endpoint, EndpointPath};
 use crate::parts::flow::{Connection, Delays, Flow, Group, Role};
 use crate::parts::gate::NO_GATE;
@@ -13,7 +13,7 @@ use crate::parts::network::END;
 use crate::parts::outside::{Arrival, Held, LinkStatus, Message, Outside, SCHEME};
 use crate::parts::packet::{Class, EndpointId, Flags, NONE, Packet};
 use crate::parts::rounds::Rounds;
-use crate::parts::series::{FLOW_SERIES, WatchedFlow};
+use crate::parts::tally::PacketOutcome;
 use crate::parts::transfer::Completions;
 use crate::parts::transmitter::TransmitQueue;
 use crate::spec::TransportSpec;
@@ -82,10 +82,8 @@ impl<T: Tracing> EventLoop<T> {
             delay: Some(Box::new(Delays::new(false))),
             ..Flow::idle(self.groups.len() as u32 - 1, NONE, [host; 2], self.now)
         });
-        if self.measure.interval.is_some() && self.watched_flows.len() < self.measure.flows as usize {
-            let (recorders, bound) = (self.recorders.len(), self.measure.points);
-            self.watched_flows.push(WatchedFlow::new(number, recorders));
-            self.recorders.extend(FLOW_SERIES.map(|quantity| Recorder::new(quantity, number, bound)));
+        if self.series.vacant() > 0 {
+            self.series.watch_flow(number);
         }
         number
     }
@@ -139,7 +137,7 @@ impl<T: Tracing> EventLoop<T> {
             flags: Flags::of_class(Class::new(priority, ecn)),
             ..Packet::EMPTY
         };
-        self.conservation.sent += 1;
+        self.tally.add_sent();
         self.flows[flow as usize].ended().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);
@@ -208,9 +206,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
         let flow = self.endpoints[id as usize].flow;
-        self.note(packet, 1);
+        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.conservation.delivered += 1;
+        self.tally.add_delivered();
         let bytes = self.network.packets.take_bytes(packet);
         let Some(bytes) = bytes else {
             let pdu = self.network.packets.unpack(cargo);
@@ -224,7 +222,7 @@ impl<T: Tracing> EventLoop<T> {
         };
         self.network.packets.discard(packet);
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
-        if self.counting {
+        if self.tally.is_counting() {
             self.count_arrived(flow, bytes.len() as u32, ecn.is_ce(), at.since(sent_at));
             let taken = &mut self.flows[flow as usize].ended().taken;
             taken.packets += 1;

@@ -1,7 +1,7 @@
 //! Applications with a configured read rate.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::Command;
 use crate::parts::flow::NO_CONNECTION;
 use crate::parts::reader::{READS, ReadStep};
@@ -48,13 +48,13 @@ impl<T: Tracing> EventLoop<T> {
                 ReadStep::Wait(at) => {
                     if at < reader.armed {
                         reader.armed = at;
-                        self.wheel.push(at, Kind::Application.key(flow | READS));
+                        self.wheel.push(at, EventKind::Application.key(flow | READS));
                     }
                     break;
                 }
             }
         }
-        if self.is_watched(flow) {
+        if self.series.has_changes_of(flow) {
             self.record_flow_change(flow);
         }
     }

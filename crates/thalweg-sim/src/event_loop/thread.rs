@@ -1,7 +1,7 @@
 //! Hosts whose thread is woken for arrivals and timers.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::host::Host;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::thread::{Placed, Thread};
@@ -43,7 +43,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn rouse(&mut self, number: u32) {
         let now = self.now;
         if let Some(at) = self.thread(number).and_then(|thread| thread.rouse(now)) {
-            self.wheel.push(at, Kind::Host.key(number));
+            self.wheel.push(at, EventKind::Host.key(number));
         }
     }
 
@@ -73,7 +73,7 @@ impl<T: Tracing> EventLoop<T> {
             cost += self.poll_for_thread(id, &mut left);
         }
         if let Some(at) = self.thread(number).and_then(|thread| thread.end(now, cost)) {
-            self.wheel.push(at, Kind::Host.key(number));
+            self.wheel.push(at, EventKind::Host.key(number));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Transfers: completion times and ideal completion times.
 
 use super::EventLoop;
-use crate::event::Kind;
+use crate::event::EventKind;
 use crate::parts::endpoint::{EndpointPath, Engine};
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
@@ -26,7 +26,7 @@ impl<T: Tracing> EventLoop<T> {
         if self.has_sink(flow) {
             return self.complete(flow, size, opened, delivered_at);
         }
-        if self.counting {
+        if self.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
             self.notify_sink(self.numbers.of_end(place * 2) / 2, transfer);
@@ -62,7 +62,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed(flow, size, began, self.now);
         self.book(transfer);
-        let (now, counting) = (self.now, self.counting);
+        let (now, counting) = (self.now, self.tally.is_counting());
         let group = &mut self.groups[self.flows[flow as usize].group as usize];
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
         if counting {
@@ -71,13 +71,13 @@ impl<T: Tracing> EventLoop<T> {
         let flows = group.first_flow..group.first_flow + group.flows;
         if let Some(at) = group.rounds.next(now) {
             for flow in flows {
-                self.wheel.push(at, Kind::Application.key(flow));
+                self.wheel.push(at, EventKind::Application.key(flow));
             }
         }
     }
 
     fn book(&mut self, transfer: Transfer) {
-        let Some(end) = transfer.end.filter(|_| self.counting) else { return };
+        let Some(end) = transfer.end.filter(|_| self.tally.is_counting()) else { return };
         let group = self.flows[transfer.flow as usize].group;
         self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
         self.list(transfer);

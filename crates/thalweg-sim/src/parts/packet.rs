@@ -32,7 +32,7 @@ pub(crate) struct Packet {
     pub size: u32,
     /// Serial number among the packets of its endpoint.
     pub serial: u32,
-    /// Time at which its endpoint sent it.
+    /// Time of its transmission by the endpoint.
     pub sent_at: Time,
     /// Number of uses of its connection slot.
     pub incarnation: u16,
@@ -439,7 +439,7 @@ pub(crate) fn copy(pdu: &Pdu) -> Pdu {
 mod tests {
     use super::*;
     use thalweg_proto::aack::{self, Report};
-    use thalweg_proto::handshake::{Control, Protocol, Step};
+    use thalweg_proto::handshake::{Control, HandshakeStep, Protocol};
     use thalweg_proto::sscop::rate::RateField;
     use thalweg_proto::sscop::{self, SequenceNumber, Stat};
     use thalweg_proto::sstp;
@@ -499,8 +499,8 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(Ack { delay: Some(RelativeDelay::from_bits(0)), ..ack(7, 0) })),
             Pdu::Datagram(datagram::Pdu(Length(3))),
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
-            Pdu::Handshake(Control { protocol: Protocol::Quic, step: Step::Open }),
-            Pdu::Handshake(Control { protocol: Protocol::Tcp, step: Step::FinAnswer(u64::MAX) }),
+            Pdu::Handshake(Control { protocol: Protocol::Quic, step: HandshakeStep::Open }),
+            Pdu::Handshake(Control { protocol: Protocol::Tcp, step: HandshakeStep::FinAnswer(u64::MAX) }),
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
             Pdu::AdaptiveAck(aack::Pdu::Ack(Report {

@@ -1,7 +1,7 @@
 //! Segment delays of two-level flow control.
 
 use crate::result::SegmentDelay;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::pdu::SegmentStep;
 use thalweg_proto::units::{Duration, Time};
 
@@ -68,6 +68,37 @@ impl SegmentTimes {
     /// Returns the sum of the delays.
     pub(crate) fn sum(&self) -> Duration {
         self.sum
+    }
+}
+
+/// Segment times of a run's connections, by the connection's id.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentRecords(BTreeMap<u32, SegmentTimes>);
+
+impl SegmentRecords {
+    /// Applies a step reported by a PDU of a connection.
+    pub fn step(&mut self, connection: u32, now: Time, step: SegmentStep) {
+        self.0.entry(connection).or_default().step(now, step);
+    }
+
+    /// Returns the times of a connection, if it has segments.
+    pub fn of(&self, connection: u32) -> Option<&SegmentTimes> {
+        self.0.get(&connection)
+    }
+
+    /// Drops the times of a closed connection.
+    pub fn forget(&mut self, connection: u32) {
+        self.0.remove(&connection);
+    }
+
+    /// Ends the warm-up.
+    pub fn restart(&mut self) {
+        self.0.values_mut().for_each(SegmentTimes::restart);
+    }
+
+    /// Adds the connections of another partition.
+    pub fn append(&mut self, other: &mut Self) {
+        self.0.append(&mut other.0);
     }
 }
 

@@ -200,7 +200,7 @@ mod tests {
     fn by_hand(packets: &[&[Stage]]) -> Duration {
         let mut free = vec![Duration::ZERO; packets[0].len()];
         let full = |stage: &Stage| stage.buckets.map(|bucket| bucket.map(|_| Duration::ZERO));
-        // Time at which each bucket is full again.
+        // Refill time of each bucket.
         let mut full_at: Vec<_> = packets[0].iter().map(full).collect();
         let mut at = Duration::ZERO;
         for packet in packets {

@@ -19,7 +19,7 @@ pub(crate) struct Reaction {
     pub open: Option<u64>,
     /// True if there will be no more writes.
     pub finish: bool,
-    /// Time at which to call [`Workload::on_timer`].
+    /// Time of the next call of [`Workload::on_timer`].
     pub timer: Option<Time>,
     /// An exchange that has ended.
     pub completed: Option<Exchange>,

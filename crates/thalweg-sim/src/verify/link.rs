@@ -87,7 +87,7 @@ pub(super) struct LinkState {
     /// Number of past changes of the limit.
     resized: usize,
     setting: Setting,
-    /// Earliest time at which the transmitter is idle.
+    /// Earliest idle time of the transmitter.
     free_at: Time,
     waiting: VecDeque<Waiting>,
     /// Number of urgent or vague packets: without any, the queue need not be searched.

@@ -54,7 +54,7 @@ pub struct Replay {
 
 /// Location of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PacketLocation {
     /// Just sent by its endpoint.
     Sent,
     At(Node),
@@ -65,7 +65,7 @@ enum Place {
 /// A packet, or a copy of it.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    place: Place,
+    place: PacketLocation,
     since: Time,
     size: u32,
     flow: u32,
@@ -283,7 +283,7 @@ impl Verifier {
             self.note(record, Fault::SentWhilePaused);
         }
         let (size, flow) = (record.size, record.flow);
-        let place = if router.is_some() { self.place_of_message(record) } else { Place::Sent };
+        let place = if router.is_some() { self.place_of_message(record) } else { PacketLocation::Sent };
         let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
         self.accounts.send(record);
@@ -291,8 +291,8 @@ impl Verifier {
     }
 
     /// Returns the node where a message enters the network: that of its queue, which must have a feedback policy.
-    fn place_of_message(&mut self, record: &Record<'_>) -> Place {
-        let Some(link) = self.plan.link(record.link) else { return Place::Sent };
+    fn place_of_message(&mut self, record: &Record<'_>) -> PacketLocation {
+        let Some(link) = self.plan.link(record.link) else { return PacketLocation::Sent };
         let tail = link.tail;
         let is_due = |feedback: &FeedbackSpec| feedback.message == record.size;
         let names_queue = matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link);
@@ -303,7 +303,7 @@ impl Verifier {
             state.totals.messages += 1;
             state.totals.message_bytes += u64::from(record.size);
         }
-        Place::At(tail)
+        PacketLocation::At(tail)
     }
 
     /// Takes a packet that arrives at a link from the node before it.
@@ -312,9 +312,9 @@ impl Verifier {
         let ends = self.plan.ends(record.flow)?;
         let starts_here = ends.nodes[usize::from(record.packet.backward != record.reply)] == tail;
         let mut packet = self.take(record, |packet| match packet.place {
-            Place::Sent => starts_here,
-            Place::At(node) => node == tail,
-            Place::Queue(_) | Place::Wire(..) => false,
+            PacketLocation::Sent => starts_here,
+            PacketLocation::At(node) => node == tail,
+            PacketLocation::Queue(_) | PacketLocation::Wire(..) => false,
         })?;
         if packet.since != self.now {
             self.note(record, Fault::Lingered { since: packet.since });
@@ -325,7 +325,10 @@ impl Verifier {
 
     fn on_queued(&mut self, record: &Record<'_>) {
         let Some(packet) = self.take_from_node(record) else { return };
-        self.put(record.packet, Packet { place: Place::Queue(record.link), since: self.now, ..packet });
+        self.put(
+            record.packet,
+            Packet { place: PacketLocation::Queue(record.link), since: self.now, ..packet },
+        );
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.enqueue(record);
         if self.is_overfull(record) {
@@ -347,7 +350,7 @@ impl Verifier {
     }
 
     fn on_transmitted(&mut self, record: &Record<'_>) {
-        let queued = |packet: &Packet| packet.place == Place::Queue(record.link);
+        let queued = |packet: &Packet| packet.place == PacketLocation::Queue(record.link);
         let waited = self.has(record.packet, queued);
         let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
         let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
@@ -358,7 +361,7 @@ impl Verifier {
         self.counts.transmitted += 1;
         self.put(
             record.packet,
-            Packet { place: Place::Wire(record.link, due), since: self.now, copy: false, ..packet },
+            Packet { place: PacketLocation::Wire(record.link, due), since: self.now, copy: false, ..packet },
         );
         for fault in faults {
             self.note(record, fault);
@@ -369,7 +372,8 @@ impl Verifier {
     fn on_wire(&mut self, record: &Record<'_>) {
         let now = self.now;
         let entered = |packet: &Packet| {
-            matches!(packet.place, Place::Wire(link, _) if link == record.link) && packet.since == now
+            matches!(packet.place, PacketLocation::Wire(link, _) if link == record.link)
+                && packet.since == now
         };
         // Of two that entered at the same time, the latter is meant.
         if let Some(copies) = self.packets.get_mut(&record.packet) {
@@ -407,7 +411,7 @@ impl Verifier {
     fn on_arrived(&mut self, record: &Record<'_>) {
         let now = self.now;
         let due_here = |packet: &Packet| match packet.place {
-            Place::Wire(link, due) if link == record.link => Some(due),
+            PacketLocation::Wire(link, due) if link == record.link => Some(due),
             _ => None,
         };
         // Takes the copy with the earliest deadline among those that may arrive now; if none may, any.
@@ -419,7 +423,7 @@ impl Verifier {
         });
         let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
         let head = link.head;
-        let Place::Wire(_, due) = packet.place else { return };
+        let PacketLocation::Wire(_, due) = packet.place else { return };
         let Some(state) = self.links.get_mut(&record.link) else { return };
         let mut faults = Vec::new();
         state.arrive(record, due, &mut faults);
@@ -436,7 +440,7 @@ impl Verifier {
             self.accounts.account(packet.flow).gone += u64::from(packet.data);
             return;
         }
-        self.put(record.packet, Packet { place: Place::At(head), since: now, ..packet });
+        self.put(record.packet, Packet { place: PacketLocation::At(head), since: now, ..packet });
     }
 
     fn on_dropped(&mut self, record: &Record<'_>) {
@@ -445,7 +449,7 @@ impl Verifier {
         account.drops += u64::from(record.packet.router.is_none());
         if record.link == u32::MAX {
             // The host is overloaded.
-            let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
+            let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
             let is_there = self.has(record.packet, at_node);
             if !is_there && self.counts.damaged > 0 {
                 // It was damaged, not yet detected; its twin may be elsewhere.
@@ -455,7 +459,7 @@ impl Verifier {
             }
             return;
         }
-        let waited = self.take(record, |packet| packet.place == Place::Queue(record.link));
+        let waited = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link));
         let Some(packet) = waited else { return };
         self.accounts.account(packet.flow).gone += u64::from(packet.data);
         let Some(state) = self.links.get_mut(&record.link) else { return };
@@ -469,7 +473,8 @@ impl Verifier {
     /// Checks a filtered acknowledgement: another one waiting in the queue must supersede it.
     fn on_filtered(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
-        let Some(packet) = self.take(record, |packet| packet.place == Place::Queue(record.link)) else {
+        let Some(packet) = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link))
+        else {
             return;
         };
         let filters = self.plan.link(record.link).map(|link| link.direction.ack_filter);
@@ -488,7 +493,7 @@ impl Verifier {
     fn on_delivered(&mut self, record: &Record<'_>) {
         let Some(ends) = self.plan.ends(record.flow) else { return };
         self.counts.delivered += 1;
-        let at_node = |packet: &Packet| matches!(packet.place, Place::At(_));
+        let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
         let is_there = self.has(record.packet, at_node);
         if !is_there && self.damage_is_vague && self.counts.damaged > 0 {
             // Its twin was the damaged one.
@@ -497,7 +502,7 @@ impl Verifier {
         }
         let Some(packet) = self.take(record, at_node) else { return };
         self.accounts.deliver(record);
-        let Place::At(node) = packet.place else { return };
+        let PacketLocation::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
         // Messages address data senders.
         let misses = |end: usize| record.packet.router.is_some() && end != usize::from(record.reply);
@@ -520,10 +525,10 @@ impl Verifier {
             self.packets.iter().flat_map(|(id, copies)| copies.iter().map(move |copy| (*id, copy)))
         {
             match packet.place {
-                Place::Wire(link, due) if due.latest() < ended => {
+                PacketLocation::Wire(link, due) if due.latest() < ended => {
                     late.push((Some(link), id, Fault::Overdue { due: due.latest() }));
                 }
-                Place::Sent if packet.since < ended => {
+                PacketLocation::Sent if packet.since < ended => {
                     late.push((None, id, Fault::Lingered { since: packet.since }));
                 }
                 _ => {}

@@ -3,10 +3,11 @@
 
 use crate::net::{bytes, datagrams, direction, group, lossy, millis, pipe, run, window};
 use std::sync::Arc;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::sscop;
 use thalweg_proto::units::{Bytes, Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::Tracer;

@@ -1,11 +1,11 @@
 //! Flows with externally controlled windows: stops, observations, and the effect of decisions.
 
 use crate::net::{direction, group, lossy, millis, pipe, run, window};
-use thalweg_catalog::{EndpointConfigs, Place};
+use thalweg_catalog::{EndpointConfigs, Environment};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{ControllerConfig, Decision, FixedConfig};
+use thalweg_proto::congestion::{Decision, FixedConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::agent::{AGENT, Episode, EpisodeError, Step, Stop, set_codepoint};
 use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
@@ -13,7 +13,7 @@ use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
 /// Returns the transport of an agent with an initial window of 10.
 fn agent() -> TransportSpec {
     let path = thalweg_catalog::PathHints::default();
-    let ends = (AGENT.ends)(&AGENT.values(Place::Simulated), &path).unwrap();
+    let ends = (AGENT.ends)(&AGENT.values(Environment::Simulated), &path).unwrap();
     let EndpointConfigs::Window(EndsConfig { controller, .. }) = ends else { panic!("it has a window") };
     window(controller)
 }
@@ -53,7 +53,7 @@ fn agent_packets_carry_the_requested_codepoint() {
         set_codepoint(&mut spec, requested);
         assert_eq!(codepoint(&spec), requested);
         // The episode's shared state keeps all of the configuration.
-        let mut values = AGENT.values(Place::Simulated);
+        let mut values = AGENT.values(Environment::Simulated);
         assert!((AGENT.write)(&spec.groups[0].transport.ends, &mut values));
         let ends = (AGENT.ends)(&values, &thalweg_catalog::PathHints::default()).unwrap();
         assert_eq!((ends.properties().ecn(), AGENT.faults(&values).len()), (requested, 0));

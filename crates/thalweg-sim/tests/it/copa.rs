@@ -2,8 +2,9 @@
 //! 2018).
 
 use crate::net::{direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, CopaConfig, CubicConfig};
+use thalweg_proto::congestion::{CopaConfig, CubicConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

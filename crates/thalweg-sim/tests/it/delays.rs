@@ -3,8 +3,9 @@
 use crate::net::{bytes, direction, group, millis, pipe, run, window};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
+use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_sim::Simulation;

@@ -2,8 +2,9 @@
 
 use crate::net::{bytes, datagrams, direction, group, pipe, run, window};
 use thalweg_catalog::DISCIPLINES;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, QuenchSpec};
 use thalweg_queue::{DisciplineSpec, FairQueueingConfig, Limit};
 use thalweg_sim::RunResult;

@@ -4,10 +4,10 @@ use crate::net::{direction, group, pipe, run, window};
 use std::sync::Arc;
 use thalweg_catalog::{DISCIPLINES, EndpointConfigs};
 use thalweg_proto::congestion::{
-    ControllerConfig, CubicConfig, DctcpConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
+    CubicConfig, DctcpConfig, DecBitConfig, NewRenoConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::{
     CoDelConfig, DisciplineSpec, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, PieConfig,
     RedConfig, StepConfig, Threshold,

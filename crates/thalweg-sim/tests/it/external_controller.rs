@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, Controller, ControllerConfig, Cubic, CubicConfig, Decision, Fixed,
-    FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, Path, SentSample,
+    AckSample, ConfigureController, Controller, Cubic, CubicConfig, Decision, Fixed, FixedConfig, LossSample,
+    LostSample, NewReno, NewRenoConfig, Path, SentSample,
 };
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{ExternalController, RelativeDelay};
+use thalweg_proto::window::{ControllerConfig, ExternalController, RelativeDelay};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;

@@ -2,8 +2,9 @@
 //! discipline.
 
 use crate::net::{direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{
     Configure, Discipline, DisciplineSpec, Dropped, Entry, Fcfs, Limit, Pie, PieConfig, Streams, Traits,
 };

@@ -1,8 +1,9 @@
 //! Routers' feedback to sources, end to end, with the verifier.
 
 use crate::net::{bytes, chain, direction, group, millis, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };

@@ -1,12 +1,12 @@
 //! Gates in a network: sending order, cost, and the verifier's check that paused flows send nothing.
 
 use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::PauseConfig;
+use thalweg_proto::window::{ControllerConfig, PauseConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

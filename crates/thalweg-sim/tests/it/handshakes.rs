@@ -4,16 +4,17 @@ use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
 use std::cell::RefCell;
 use std::rc::Rc;
 use thalweg_catalog::EndpointConfigs;
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
-use thalweg_proto::handshake::{Config, Kind, Step};
+use thalweg_proto::congestion::NewRenoConfig;
+use thalweg_proto::handshake::{Config, HandshakeKind, HandshakeStep};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{Record, Step as Event, Tracer};
 use thalweg_sim::{Pdu, Simulation, Status};
 
 /// Segments of 960 bytes with headers of 40.
-fn opening(kind: Kind) -> TransportSpec {
+fn opening(kind: HandshakeKind) -> TransportSpec {
     let mut transport = window(ControllerConfig::NewReno(NewRenoConfig {
         initial_window: 10.0,
         initial_ssthresh: 1e9,
@@ -32,14 +33,14 @@ fn link_direction() -> DirectionSpec {
 }
 
 /// Connections that each carry `size` bytes.
-fn many(kind: Kind, size: u64, gap: Duration) -> GroupSpec {
+fn many(kind: HandshakeKind, size: u64, gap: Duration) -> GroupSpec {
     let workload = WorkloadSpec::Poisson { gap, size: SizeSpec::Fixed(bytes(size)) };
     group("many", 1, opening(kind), workload)
 }
 
 /// The packets of handshakes, and their sizes on the wire.
 #[derive(Clone, Debug, Default)]
-struct Sizes(Rc<RefCell<Vec<(Step, u32)>>>);
+struct Sizes(Rc<RefCell<Vec<(HandshakeStep, u32)>>>);
 
 impl Tracer for Sizes {
     fn record(&mut self, record: &Record<'_>) {
@@ -54,10 +55,10 @@ impl Tracer for Sizes {
 fn a_handshake_takes_a_round_trip_and_its_bytes() {
     for (kind, micros) in [
         // SYN and SYN-ACK with 8 bytes of options beyond the 40 of an acknowledgement; ACK before the data.
-        (Kind::Tcp, 48 + 48 + 40 + 1_000 + 150_000),
+        (HandshakeKind::Tcp, 48 + 48 + 40 + 1_000 + 150_000),
         // 1200 bytes after the header each way; Finished before the data.
-        (Kind::Quic, 1_240 + 1_240 + 104 + 1_000 + 150_000),
-        (Kind::QuicZeroRtt, 1_240 + 1_000 + 50_000),
+        (HandshakeKind::Quic, 1_240 + 1_240 + 104 + 1_000 + 150_000),
+        (HandshakeKind::QuicZeroRtt, 1_240 + 1_000 + 50_000),
     ] {
         let mut spec = pipe(link_direction());
         spec.groups = vec![group("one", 1, opening(kind), WorkloadSpec::Transfer(bytes(960)))];
@@ -74,17 +75,17 @@ fn a_handshake_takes_a_round_trip_and_its_bytes() {
 #[test]
 fn sizes_on_the_wire_are_those_of_the_protocol() {
     let mut spec = pipe(link_direction());
-    spec.groups = vec![group("one", 1, opening(Kind::Tcp), WorkloadSpec::Transfer(bytes(960)))];
+    spec.groups = vec![group("one", 1, opening(HandshakeKind::Tcp), WorkloadSpec::Transfer(bytes(960)))];
     let sizes = Sizes::default();
     let mut simulation = Simulation::new(&spec, sizes.clone()).expect("it is valid");
     while simulation.advance(1 << 20) == Status::Running {}
     let expected = [
-        (Step::Open, 48),
-        (Step::Answer, 48),
-        (Step::Confirm, 40),
-        (Step::Fin(960), 40),
-        (Step::FinAnswer(960), 40),
-        (Step::FinConfirm(960), 40),
+        (HandshakeStep::Open, 48),
+        (HandshakeStep::Answer, 48),
+        (HandshakeStep::Confirm, 40),
+        (HandshakeStep::Fin(960), 40),
+        (HandshakeStep::FinAnswer(960), 40),
+        (HandshakeStep::FinConfirm(960), 40),
     ];
     assert_eq!(*sizes.0.borrow(), expected);
 }
@@ -92,7 +93,7 @@ fn sizes_on_the_wire_are_those_of_the_protocol() {
 /// Half of the packets are lost in both directions; every started transfer ends, or is reported as unfinished, once.
 #[test]
 fn no_transfer_is_forgotten_or_counted_twice() {
-    for kind in [Kind::Tcp, Kind::Quic, Kind::QuicZeroRtt] {
+    for kind in [HandshakeKind::Tcp, HandshakeKind::Quic, HandshakeKind::QuicZeroRtt] {
         let mut spec = pipe(lossy(link_direction(), 0.3));
         spec.duration = Duration::from_secs(300);
         spec.groups = vec![many(kind, 3_000, millis(500))];
@@ -120,7 +121,7 @@ fn only_the_first_request_waits() {
         response: SizeSpec::Fixed(bytes(960)),
         think: millis(50),
     };
-    spec.groups = vec![group("web", 1, opening(Kind::Tcp), workload)];
+    spec.groups = vec![group("web", 1, opening(HandshakeKind::Tcp), workload)];
     let result = run(&spec);
     let took: Vec<Duration> = result
         .transfer_list
@@ -144,7 +145,7 @@ fn closed_connections_are_reused() {
         }
     }
     // Six packets open and close, five in QUIC; two segments are acknowledged.
-    for (kind, each) in [(Kind::Tcp, 10.0), (Kind::Quic, 9.0)] {
+    for (kind, each) in [(HandshakeKind::Tcp, 10.0), (HandshakeKind::Quic, 9.0)] {
         let mut spec = pipe(direction(Rate::from_mbits_per_sec(1000), millis(5), Limit::Unlimited));
         spec.duration = Duration::from_secs(10);
         spec.groups = vec![many(kind, 1_000, millis(1))];

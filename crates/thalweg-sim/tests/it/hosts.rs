@@ -1,9 +1,10 @@
 //! Hosts whose thread is late, coarse, busy or preempted: effects on packets and transports.
 
 use crate::net::{bytes, direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};

@@ -3,9 +3,9 @@
 use crate::net::{direction, group, millis, pipe, run, window};
 use std::sync::Arc;
 use thalweg_catalog::EndpointConfigs;
-use thalweg_proto::congestion::{ControllerConfig, CubicConfig, PragueConfig};
+use thalweg_proto::congestion::{CubicConfig, PragueConfig};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_queue::{DisciplineSpec, DualPi2Config, Limit};
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

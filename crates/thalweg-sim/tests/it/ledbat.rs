@@ -1,8 +1,9 @@
 //! LEDBAT++ on simulated paths: its target, yielding, and latecomers (draft-irtf-iccrg-ledbat-plus-plus).
 
 use crate::net::{direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, CubicConfig, LedbatPlusPlusConfig};
+use thalweg_proto::congestion::{CubicConfig, LedbatPlusPlusConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

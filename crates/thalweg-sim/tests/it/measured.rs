@@ -1,8 +1,9 @@
 //! Round-trip times, arrival rates and slow-start thresholds compared with values derived from the path.
 
 use crate::net::{chain, direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{ImpairmentSpec, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{FlowResult, Quantity, RunResult, SHARES, Summary};

@@ -2,9 +2,10 @@
 //! published figures.
 
 use crate::net::{direction, group, pipe, run};
-use thalweg_proto::congestion::{ControllerConfig, CubicConfig};
+use thalweg_proto::congestion::CubicConfig;
 use thalweg_proto::media::{Config, EncoderConfig, Response};
 use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::{DisciplineSpec, DualPi2Config, FqCoDelConfig, Limit};
 use thalweg_sim::spec::*;
 use thalweg_sim::{MediaResult, RunResult};

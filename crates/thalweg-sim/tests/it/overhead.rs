@@ -1,9 +1,9 @@
 //! Random delays of hosts and links: distribution, order and purpose.
 
 use crate::net::{bytes, direction, group, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, NewRenoConfig};
+use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::{EndsConfig, ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::{NoTrace, Record, Step, Tracer};

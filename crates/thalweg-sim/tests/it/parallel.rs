@@ -1,10 +1,10 @@
 //! Runs on several threads give byte-identical results to runs on one.
 
 use crate::net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
-use thalweg_proto::congestion::{BbrConfig, ControllerConfig, NewRenoConfig, ThalwegConfig};
+use thalweg_proto::congestion::{BbrConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::PauseConfig;
+use thalweg_proto::window::{ControllerConfig, PauseConfig};
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,

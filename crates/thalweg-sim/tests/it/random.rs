@@ -5,14 +5,14 @@ use crate::net::{Listing, bytes, chain, group, millis, run};
 use proptest::prelude::*;
 use std::sync::Arc;
 use thalweg_proto::congestion::{
-    ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, LedbatPlusPlusConfig,
-    NewRenoConfig, PragueConfig, SlowStartConfig, VegasConfig,
+    CopaConfig, CubicConfig, DctcpConfig, FixedConfig, Growth, LedbatPlusPlusConfig, NewRenoConfig,
+    PragueConfig, SlowStartConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::{Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
+use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::window::{EndsConfig, PauseConfig};
 use thalweg_proto::{aack, media, sstp};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};

@@ -3,12 +3,12 @@
 
 use crate::net::{bytes, direction, group, millis, pipe, run};
 use std::sync::Arc;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::sscop;
 use thalweg_proto::sstp;
 use thalweg_proto::transport::Limit as Held;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{Limit, LossSpec};
 use thalweg_sim::spec::*;

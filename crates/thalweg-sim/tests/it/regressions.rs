@@ -2,9 +2,9 @@
 
 use crate::net::{bytes, datagrams, direction, group, millis, pipe, run, window};
 use std::sync::Arc;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
+use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, RackConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, Limit, ReorderSpec};
 use thalweg_sim::spec::*;
 

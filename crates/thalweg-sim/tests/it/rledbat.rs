@@ -1,9 +1,9 @@
 //! Background transfers controlled by the receiver (RFC 9840), with unmodified senders.
 
 use crate::net::{direction, group, millis, pipe, run};
-use thalweg_proto::congestion::{ControllerConfig, LedbatPlusPlusConfig, NewRenoConfig};
+use thalweg_proto::congestion::{LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::units::Rate;
-use thalweg_proto::window::{EndsConfig, ReceiverConfig, SenderConfig};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
 use thalweg_queue::Limit;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::*;

@@ -1,9 +1,10 @@
 //! Transfers: completion times, ideal completion times, and complete counts.
 
 use crate::net::{bytes, chain, datagrams, direction, group, lossy, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig, NewRenoConfig};
+use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;
 

@@ -1,10 +1,10 @@
 //! Transports compared with the theory of their steady state.
 
 use crate::net::{bytes, direction, group, lossy, millis, pipe, run, window};
-use thalweg_proto::congestion::{ControllerConfig, CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
+use thalweg_proto::congestion::{CubicConfig, FixedConfig, NewRenoConfig, VegasConfig};
 use thalweg_proto::transport::Limit as HeldBy;
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, Recovery, SenderConfig};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;

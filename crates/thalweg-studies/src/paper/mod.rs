@@ -37,10 +37,10 @@ mod yang01;
 
 pub use claim::{Claim, Tally, Verdict};
 pub use page::paper_report;
-pub use prepare::{Case, Choice, PaperError, Prepared, distinct, prepare};
+pub use prepare::{Choice, PaperError, Prepared, distinct, prepare};
 pub use published::{Cell, Experiment, Published};
 pub use results::{ExperimentResults, Results, Row};
-pub use runs::{CaseRuns, Runs};
+pub use runs::{Case, CaseRuns, Runs};
 pub use tables::tables;
 pub(crate) use tables::{HIDDEN_KEYS, metric_words, number};
 

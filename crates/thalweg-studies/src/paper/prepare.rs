@@ -4,16 +4,14 @@ use super::Paper;
 use super::plan::Plan;
 use super::published::{Experiment, Published};
 use super::results::{ExperimentResults, Results, Row};
-use super::runs::{CaseRuns, Runs};
+use super::runs::{Case, CaseRuns, Runs};
 use core::fmt;
-use core::ops::Range;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_report::batch::Job;
-use thalweg_scenario::{Diagnostic, Scenario, is_random, nearest};
+use thalweg_scenario::{Diagnostic, is_random, nearest};
 use thalweg_sim::RunResult;
-use thalweg_sim::spec::Spec;
 
 /// Selection of a paper's experiments, and run options.
 #[derive(Clone, Debug, Default)]
@@ -78,28 +76,6 @@ impl fmt::Display for PaperError {
 }
 
 impl core::error::Error for PaperError {}
-
-/// One scenario of an experiment, run with one or more seeds.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// Index of its experiment in [`Prepared::experiments`].
-    pub experiment: usize,
-    /// Unique name, suitable for a folder.
-    pub name: String,
-    /// Identifying keys: the scheme and the other varied keys.
-    pub keys: Map<String, Value>,
-    /// Scenario.
-    pub scenario: Scenario,
-    /// Network and traffic to simulate.
-    pub spec: Arc<Spec>,
-    /// Seeds.
-    pub seeds: Vec<u64>,
-    /// Indices of its simulations in [`Prepared::jobs`], one per seed. Cases of different experiments with the same
-    /// simulation share them.
-    pub jobs: Range<usize>,
-    /// True if the output folder keeps its series.
-    pub series: bool,
-}
 
 /// A paper that is ready to run.
 pub struct Prepared {

@@ -1,9 +1,34 @@
 //! Runs of an experiment, with their measurements.
 
-use super::prepare::Case;
 use super::published::Cell;
+use core::ops::Range;
 use serde_json::{Map, Value};
+use std::sync::Arc;
+use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
+
+/// One scenario of an experiment, run with one or more seeds.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Index of its experiment in [`Prepared::experiments`](super::Prepared::experiments).
+    pub experiment: usize,
+    /// Unique name, suitable for a folder.
+    pub name: String,
+    /// Identifying keys: the scheme and the other varied keys.
+    pub keys: Map<String, Value>,
+    /// Scenario.
+    pub scenario: Scenario,
+    /// Network and traffic to simulate.
+    pub spec: Arc<Spec>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Indices of its simulations in [`Prepared::jobs`](super::Prepared::jobs), one per seed. Cases of different experiments with the same
+    /// simulation share them.
+    pub jobs: Range<usize>,
+    /// True if the output folder keeps its series.
+    pub series: bool,
+}
 
 /// The runs of an experiment.
 #[derive(Debug)]

@@ -11,9 +11,7 @@ use crate::console::{Console, Done, Error};
 use crate::values::resolve;
 use arguments::{Bench, End};
 use client::{Peer, client};
-pub use endpoints::SERVICE;
 use server::{LoopbackServer, server};
-pub use stream::write_for;
 
 /// Runs a benchmark endpoint, or both.
 pub fn bench(what: &Bench, console: &Console) -> Done {

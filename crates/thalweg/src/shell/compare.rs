@@ -22,7 +22,7 @@ use thalweg_sim::{Quantity, RunResult, Simulation};
 
 /// Results of a scheme, either live or simulated.
 #[derive(Clone, Debug)]
-struct Outcome {
+struct SchemeOutcome {
     scheme: String,
     place: &'static str,
     flows: Vec<FlowOutcome>,
@@ -92,7 +92,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     Ok(())
 }
 
-fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<Outcome, Error> {
+fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<SchemeOutcome, Error> {
     let spec = Spec { seed: seed.unwrap_or(spec.seed), ..spec.clone() };
     let mut simulation = Simulation::new(&spec, NoTrace).map_err(|error| Error::Failed(error.to_string()))?;
     simulation.advance(u64::MAX);
@@ -107,7 +107,7 @@ fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<Outcome, Erro
         delay: Some((flow.delay.mean.as_secs_f64(), flow.delay.count as f64)),
         window: mean_window(&result, number),
     });
-    Ok(Outcome { scheme: name.to_owned(), place: "simulated", flows: flows.collect(), fidelity: None })
+    Ok(SchemeOutcome { scheme: name.to_owned(), place: "simulated", flows: flows.collect(), fidelity: None })
 }
 
 fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
@@ -157,7 +157,7 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
     })
 }
 
-fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Result<Outcome, Error> {
+fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Result<SchemeOutcome, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::Failed(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(program);
@@ -199,10 +199,15 @@ fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Re
     });
     let why = fidelity["why_not"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let fidelity = (fidelity["valid"] == true, why.collect::<Vec<_>>().join("; "));
-    Ok(Outcome { scheme: name.to_owned(), place: "live", flows: flows.collect(), fidelity: Some(fidelity) })
+    Ok(SchemeOutcome {
+        scheme: name.to_owned(),
+        place: "live",
+        flows: flows.collect(),
+        fidelity: Some(fidelity),
+    })
 }
 
-impl Outcome {
+impl SchemeOutcome {
     fn goodput(&self) -> f64 {
         self.flows.iter().map(|flow| flow.goodput).sum()
     }
@@ -233,7 +238,7 @@ impl Outcome {
     }
 }
 
-fn table(outcomes: &[Outcome]) -> Table {
+fn table(outcomes: &[SchemeOutcome]) -> Table {
     let [goodput, jain, delay, resent, window] =
         ["Goodput", "Jain", "Delay", "Retransmitted", "Window"].map(|head| (head, Align::Right));
     let left = |head| (head, Align::Left);
@@ -259,8 +264,8 @@ fn table(outcomes: &[Outcome]) -> Table {
     table
 }
 
-fn document(outcomes: &[Outcome]) -> Value {
-    let of = |outcome: &Outcome| {
+fn document(outcomes: &[SchemeOutcome]) -> Value {
+    let of = |outcome: &SchemeOutcome| {
         let flows: Vec<Value> = outcome
             .flows
             .iter()

@@ -2,7 +2,7 @@
 //! command ends.
 
 use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
-use super::results::Outcome;
+use super::results::ShellOutcome;
 use super::threads::Threads;
 use super::view::{self, LiveView};
 use super::{INSIDE, Network, ShellArguments, results};
@@ -99,7 +99,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     if let Some(error) = broken {
         return Err(Error::Failed(format!("the network failed: {error}")));
     }
-    let outcome = Outcome { result, counts, fidelity, carried };
+    let outcome = ShellOutcome { result, counts, fidelity, carried };
     let is_valid = results::show(&outcome, arguments, network, console)?;
     if let Some(carried) = outcome.carried.as_ref().filter(|carried| !carried.failures.is_empty()) {
         return Err(Error::Failed(carried.failures.join("; ")));

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use thalweg_live::plan::{Plan, PlanOptions, plan};
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_scenario::Loaded;
-use traffic::Traffic;
+use traffic::TrafficOption;
 
 /// `thalweg shell`.
 #[derive(Debug, Args)]
@@ -152,7 +152,7 @@ struct Network {
     /// Node that runs the command.
     at: usize,
     /// The scenario's own flows, if they are carried.
-    traffic: Option<Traffic>,
+    traffic: Option<TrafficOption>,
     /// Always report a host that falls behind.
     is_measured: bool,
 }
@@ -182,7 +182,7 @@ impl Network {
         let at = at.or_else(|| plan.hosts().next().map(|(number, _)| number)).unwrap_or(0);
         let traffic = match (&arguments.traffic, length) {
             (Some(text), Some(length)) => {
-                Some(Traffic::new(text, &mut plan, &spec, length, &console.registry)?)
+                Some(TrafficOption::new(text, &mut plan, &spec, length, &console.registry)?)
             }
             _ => None,
         };

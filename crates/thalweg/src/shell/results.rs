@@ -4,7 +4,7 @@ use super::traffic::Carried;
 use super::{Network, ShellArguments};
 use crate::console::{Console, Error};
 use crate::execute::TableFiles;
-use crate::report::Place;
+use crate::report::ReportTarget;
 use crate::version::version;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_sim::RunResult;
 
 /// Outcome of a run.
-pub struct Outcome {
+pub struct ShellOutcome {
     /// Measurements of the network.
     pub result: RunResult,
     /// Counts of packets that were not forwarded from host to host.
@@ -28,15 +28,16 @@ pub struct Outcome {
 
 /// Writes and prints the results; returns true if the host kept up.
 pub fn show(
-    outcome: &Outcome,
+    outcome: &ShellOutcome,
     arguments: &ShellArguments,
     network: &Network,
     console: &Console,
 ) -> Result<bool, Error> {
-    let Outcome { result, counts, fidelity, carried } = outcome;
+    let ShellOutcome { result, counts, fidelity, carried } = outcome;
     let document = document(result, network);
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
-    let place = Place::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
+    let place =
+        ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
     let certificate = certificate(fidelity, counts);
     if let Some(place) = place {
         let mut series = AllSeries::default();
@@ -131,7 +132,7 @@ fn certificate(fidelity: &Fidelity, counts: &Counts) -> String {
 }
 
 /// Returns the complete outcome as JSON.
-fn all(outcome: &Outcome, document: &Document) -> Result<Value, Error> {
+fn all(outcome: &ShellOutcome, document: &Document) -> Result<Value, Error> {
     let mut text = Vec::new();
     document.write_json(&mut text).map_err(Error::Output)?;
     let results: Value = serde_json::from_slice(&text).map_err(|error| Error::Failed(error.to_string()))?;

@@ -1,90 +1,24 @@
-//! Live traffic for the flows of a scenario: data over the kernel's TCP or this project's transport, between hosts of a
-//! live network, each flow from its start to its end.
+//! `--traffic`: the flows of a scenario, carried over a live network; their results as a document and a table.
 
-use crate::bench::{SERVICE, write_for};
 use crate::console::Error;
 use crate::values::KERNEL;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thalweg_catalog::Registry;
-use thalweg_live::host::{Host, Sockets};
-use thalweg_live::plan::{Plan, Rule};
-use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
+use thalweg_live::host::Host;
+use thalweg_live::plan::Plan;
+use thalweg_live::traffic::{
+    CarriedFlow, Carrier, MAX_FLOWS, Sample, Traffic, TrafficError, kernel_controls,
+};
 use thalweg_net::flow::Scheme;
-use thalweg_net::identity::{Identity, SystemEntropy};
-use thalweg_net::live::{Connection, Socket, SocketConfig};
-use thalweg_proto::units::Time;
 use thalweg_report::output::{Align, Table, rate, seconds};
-use thalweg_sim::spec::{GroupSpec, Match, Protocol, Spec, WorkloadSpec};
+use thalweg_sim::spec::Spec;
 
-/// First port of the flows.
-const FIRST_PORT: u16 = 20_000;
-/// Maximum number of flows.
-const MAX_FLOWS: usize = 256;
-/// Sampling interval.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// Timeout of blocking calls, after which they check for the end of the run.
-const CALL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Read size in bytes below which a receiver pauses for [`READ_PAUSE`]: a wake-up per packet would take time from the
-/// forwarding thread.
-const MIN_READ: usize = 1 << 14;
-const READ_PAUSE: Duration = Duration::from_millis(1);
-
-/// Transport of the flows.
+/// The flows of a scenario, and the option's text.
 #[derive(Clone, Debug)]
-pub enum Carrier {
-    /// The kernel's TCP, with the congestion control of this name.
-    Kernel(String),
-    /// A scheme of this project.
-    Ours(Box<Scheme>),
-}
-
-/// A flow to carry.
-#[derive(Clone, Debug)]
-struct Flow {
-    name: String,
-    ends: [usize; 2],
-    sink: IpAddr,
-    port: u16,
-    /// Start time, from the beginning of the run.
-    start: Duration,
-    stop: Duration,
-}
-
-/// The flows of a scenario, and their transport.
-#[derive(Clone, Debug)]
-pub struct Traffic {
+pub struct TrafficOption {
     text: String,
-    carrier: Carrier,
-    flows: Vec<Flow>,
-}
-
-/// A sample of a flow.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sample {
-    delivered: u64,
-    window: Option<f64>,
-    rtt: Option<f64>,
-    retransmissions: u64,
-}
-
-/// Measurements of a flow, from the applications and the transport.
-#[derive(Debug)]
-struct GoodputSeries {
-    /// Samples, with their times.
-    samples: Vec<(Duration, Sample)>,
-    failure: Mutex<Option<String>>,
-    delivered: AtomicU64,
-    /// Both endpoints of a connection of this project's transport.
-    connections: Mutex<Vec<Connection>>,
+    traffic: Traffic,
 }
 
 /// Outcome of all flows.
@@ -96,13 +30,9 @@ pub struct Carried {
     pub failures: Vec<String>,
 }
 
-fn nanos(span: thalweg_proto::units::Duration) -> Duration {
-    Duration::from_nanos(span.as_picos() / 1000)
-}
-
-impl Traffic {
+impl TrafficOption {
     /// Returns the traffic of a scenario, over this scheme or `kernel:` and a congestion control. Adds the flows' ports
-    /// to the plan, to attribute packets to flows.
+    /// to the plan.
     pub fn new(
         text: &str,
         plan: &mut Plan,
@@ -123,214 +53,33 @@ impl Traffic {
                 Carrier::Ours(Box::new(scheme))
             }
         };
-        let protocol = if matches!(carrier, Carrier::Kernel(_)) { Protocol::Tcp } else { Protocol::Udp };
-        let mut flows = Vec::new();
-        let mut rules = Vec::new();
-        for group in &spec.groups {
-            for number in 0..group.count {
-                if flows.len() >= MAX_FLOWS {
-                    return Err(Error::Usage(format!(
-                        "--traffic carries at most {MAX_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
-                    )));
-                }
-                let flow = flow(group, number, plan, flows.len(), length)?;
-                rules.push(Rule {
-                    name: flow.name.clone(),
-                    ends: flow.ends,
-                    packets: Match {
-                        protocol: Some(protocol),
-                        ports: Some((flow.port, flow.port)),
-                        dscp: None,
-                    },
-                    priority: group.priority,
-                });
-                flows.push(flow);
-            }
-        }
-        plan.rules = rules;
-        Ok(Self { text: text.to_owned(), carrier, flows })
+        let traffic = Traffic::new(carrier, text, plan, spec, length).map_err(usage)?;
+        Ok(Self { text: text.to_owned(), traffic })
     }
 
     /// Carries all flows until the last has ended or the run is over.
     pub fn run(&self, hosts: &[Host], is_over: impl Fn() -> bool) -> Result<Carried, Error> {
-        let host = |node: usize| {
-            let found = hosts.iter().find(|host| host.node == node);
-            found.ok_or_else(|| Error::Failed("a flow ends at a node that is no host".to_owned()))
-        };
-        let tcp_statistics = match self.carrier {
-            Carrier::Kernel(_) => {
-                self.flows.iter().map(|flow| tcp_statistics(host(flow.ends[0])?).map(Some)).collect()
-            }
-            Carrier::Ours(_) => Ok(self.flows.iter().map(|_| None).collect()),
-        };
-        let tcp_statistics: Vec<Option<Sockets>> = tcp_statistics?;
-        let mut goodput_series: Vec<GoodputSeries> =
-            self.flows.iter().map(|_| GoodputSeries::new()).collect();
-        let over = AtomicBool::new(false);
-        let ready = Barrier::new(self.flows.len() + 1);
-        let ends: Vec<[&Host; 2]> = self
-            .flows
+        let flows = self.traffic.run(hosts, is_over).map_err(usage)?;
+        let failures = flows
             .iter()
-            .map(|flow| Ok([host(flow.ends[0])?, host(flow.ends[1])?]))
-            .collect::<Result<_, Error>>()?;
-        let began = &std::sync::OnceLock::new();
-        std::thread::scope(|scope| {
-            for ((flow, series), [source, sink]) in self.flows.iter().zip(&goodput_series).zip(&ends) {
-                let (over, ready) = (&over, &ready);
-                scope.spawn(move || series.note(self.receive(flow, series, sink, ready, over)));
-                scope.spawn(move || {
-                    while began.get().is_none() && !over.load(Ordering::Relaxed) {
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    let began: Instant = began.get().copied().unwrap_or_else(Instant::now);
-                    series.note(self.send(flow, series, source, began, over));
-                });
-            }
-            ready.wait();
-            let began = *began.get_or_init(Instant::now);
-            let last = self.flows.iter().map(|flow| flow.stop).max().unwrap_or_default();
-            let mut samples: Vec<Vec<(Duration, Sample)>> = vec![Vec::new(); self.flows.len()];
-            let mut next = Duration::ZERO;
-            while next <= last && !is_over() {
-                std::thread::sleep(next.saturating_sub(began.elapsed()));
-                for (((flow, series), statistics), samples) in
-                    self.flows.iter().zip(&goodput_series).zip(&tcp_statistics).zip(&mut samples)
-                {
-                    let at = began.elapsed();
-                    if at >= flow.start && at <= flow.stop + SAMPLE_INTERVAL {
-                        samples.push((at, series.statistics(statistics.as_ref(), flow.port)));
-                    }
-                }
-                next += SAMPLE_INTERVAL;
-            }
-            over.store(true, Ordering::Relaxed);
-            goodput_series.iter().for_each(GoodputSeries::close);
-            samples
-        })
-        .into_iter()
-        .zip(&mut goodput_series)
-        .for_each(|(samples, series)| series.samples = samples);
-        Ok(self.outcome(&goodput_series))
-    }
-
-    fn receive(
-        &self,
-        flow: &Flow,
-        series: &GoodputSeries,
-        host: &Host,
-        ready: &Barrier,
-        over: &AtomicBool,
-    ) -> Result<(), String> {
-        let place = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), flow.port);
-        let entered = host.enter().map_err(|error| error.to_string());
-        match &self.carrier {
-            Carrier::Kernel(_) => {
-                let listener =
-                    entered.and_then(|()| TcpListener::bind(place).map_err(|error| error.to_string()));
-                ready.wait();
-                let listener = listener?;
-                listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-                while !over.load(Ordering::Relaxed) {
-                    match listener.accept() {
-                        Ok((stream, _)) => return series.count(stream, over),
-                        Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                            std::thread::sleep(Duration::from_millis(5));
-                        }
-                        Err(error) => return Err(error.to_string()),
-                    }
-                }
-                Ok(())
-            }
-            Carrier::Ours(_) => {
-                let listen = Listen::new(Trust::Anyone, [SERVICE]);
-                let socket = entered.and_then(|()| bound(place, Some(listen)));
-                ready.wait();
-                let socket = socket?;
-                while !over.load(Ordering::Relaxed) {
-                    if let Some(connection) =
-                        socket.accept_within(CALL_TIMEOUT).map_err(|error| error.to_string())?
-                    {
-                        series.keep(connection.another());
-                        let (_send, mut receive) = connection.split();
-                        let mut buffer = vec![0; 1 << 18];
-                        while let Ok(count @ 1..) = receive.read(&mut buffer) {
-                            series.delivered.fetch_add(count as u64, Ordering::Relaxed);
-                        }
-                        return Ok(());
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn send(
-        &self,
-        flow: &Flow,
-        series: &GoodputSeries,
-        host: &Host,
-        began: Instant,
-        over: &AtomicBool,
-    ) -> Result<(), String> {
-        host.enter().map_err(|error| error.to_string())?;
-        while began.elapsed() < flow.start && !over.load(Ordering::Relaxed) {
-            std::thread::sleep((flow.start - began.elapsed().min(flow.start)).min(CALL_TIMEOUT));
-        }
-        let to = SocketAddr::new(flow.sink, flow.port);
-        let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
-        match &self.carrier {
-            Carrier::Kernel(name) => {
-                let stream = tcp(to, name, is_over).map_err(|error| format!("{KERNEL}{name}: {error}"))?;
-                let Some(mut stream) = stream else { return Ok(()) };
-                let piece = vec![7; 1 << 16];
-                while !is_over() {
-                    match stream.write(&piece) {
-                        Ok(_) => {}
-                        Err(error) if is_timeout(&error) => {}
-                        // At the end of the run the peer may be gone.
-                        Err(_) if is_over() => {}
-                        Err(error) => return Err(error.to_string()),
-                    }
-                }
-                Ok(())
-            }
-            Carrier::Ours(scheme) => {
-                let socket = bound(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0), None)?;
-                let connect = Connect {
-                    remote: to,
-                    trust: Trust::Anyone,
-                    service: SERVICE.to_owned(),
-                    scheme: (**scheme).clone(),
-                    recorder: None,
-                };
-                let connection = socket.connect(connect).map_err(|error| error.to_string())?;
-                series.keep(connection.another());
-                let (mut send, _receive) = connection.split();
-                let left = flow.stop.saturating_sub(began.elapsed());
-                match write_for(&mut send, left, &AtomicU64::new(0), over) {
-                    // The connection was closed at the end of the run.
-                    Err(_) if is_over() => Ok(()),
-                    Err(error) => Err(error.to_string()),
-                    Ok(_) => Ok(()),
-                }
-            }
-        }
-    }
-
-    fn outcome(&self, goodput_series: &[GoodputSeries]) -> Carried {
-        let mut failures = Vec::new();
-        let flows: Vec<Value> = self
-            .flows
-            .iter()
-            .zip(goodput_series)
-            .map(|(flow, series)| {
-                if let Some(failure) = &*series.failure.lock().unwrap_or_else(PoisonError::into_inner) {
-                    failures.push(format!("{}: {failure}", flow.name));
-                }
-                series.document(flow)
-            })
+            .filter_map(|flow| Some(format!("{}: {}", flow.name, flow.failure.as_ref()?)))
             .collect();
-        Carried { document: json!({ "traffic": self.text, "flows": flows }), failures }
+        let documents: Vec<Value> = flows.iter().map(document).collect();
+        Ok(Carried { document: json!({ "traffic": self.text, "flows": documents }), failures })
+    }
+}
+
+/// Converts an error, with the option that remedies it.
+fn usage(error: TrafficError) -> Error {
+    match error {
+        TrafficError::TooManyFlows => Error::Usage(format!(
+            "--traffic carries at most {MAX_FLOWS} flows: make it fewer (`--set flow.1.count=...`)"
+        )),
+        TrafficError::NotBulk(name) => Error::Usage(format!(
+            "--traffic carries bulk flows alone, and `{name}` is none: `--set flow.N.workload=bulk`, or a command of your own"
+        )),
+        error @ TrafficError::StartsLate { .. } => Error::Usage(error.to_string()),
+        error => Error::Failed(error.to_string()),
     }
 }
 
@@ -357,201 +106,34 @@ impl Carried {
     }
 }
 
-impl GoodputSeries {
-    fn new() -> Self {
-        Self {
-            samples: Vec::new(),
-            failure: Mutex::new(None),
-            delivered: AtomicU64::new(0),
-            connections: Mutex::new(Vec::new()),
-        }
-    }
-
-    fn note(&self, result: Result<(), String>) {
-        if let Err(failure) = result {
-            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-        }
-    }
-
-    fn keep(&self, connection: Connection) {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-    }
-
-    fn close(&self) {
-        for connection in &*self.connections.lock().unwrap_or_else(PoisonError::into_inner) {
-            connection.close(0, "");
-        }
-    }
-
-    /// Reads a TCP stream to its end, and counts the bytes.
-    fn count(&self, mut stream: TcpStream, over: &AtomicBool) -> Result<(), String> {
-        stream
-            .set_nonblocking(false)
-            .and_then(|()| stream.set_read_timeout(Some(CALL_TIMEOUT)))
-            .map_err(|error| error.to_string())?;
-        let mut buffer = vec![0; 1 << 18];
-        while !over.load(Ordering::Relaxed) {
-            match stream.read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(count) => {
-                    self.delivered.fetch_add(count as u64, Ordering::Relaxed);
-                    if count < MIN_READ {
-                        std::thread::sleep(READ_PAUSE);
-                    }
-                }
-                Err(error) if is_timeout(&error) || over.load(Ordering::Relaxed) => {}
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        Ok(())
-    }
-
-    fn statistics(&self, sockets: Option<&Sockets>, port: u16) -> Sample {
-        let delivered = self.delivered.load(Ordering::Relaxed);
-        let sample = Sample { delivered, ..Sample::default() };
-        if let Some(sockets) = sockets {
-            let senders = sockets.senders().unwrap_or_default();
-            return senders.iter().find(|sender| sender.to == port).map_or(sample, |sender| Sample {
-                window: Some(sender.window.into()),
-                rtt: Some(f64::from(sender.rtt_micros) / 1e6),
-                retransmissions: sender.retransmissions.into(),
-                ..sample
-            });
-        }
-        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let stats = connections.iter().map(|connection| connection.stats().sending.sender);
-        // Select the sending endpoint: the other one sends no data.
-        stats.max_by_key(|stats| stats.sent).map_or(sample, |stats| Sample {
-            window: stats.window,
-            rtt: stats.smoothed_rtt.map(thalweg_proto::units::Duration::as_secs_f64),
-            retransmissions: stats.retransmissions,
-            ..sample
-        })
-    }
-
-    fn document(&self, flow: &Flow) -> Value {
-        let in_time = || self.samples.iter().filter(|(at, _)| *at <= flow.stop + SAMPLE_INTERVAL / 2);
-        let mean = |of: fn(&Sample) -> Option<f64>| {
-            let values: Vec<f64> = in_time().filter_map(|(_, sample)| of(sample)).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        let last = in_time().next_back().copied().unwrap_or_default();
-        let seconds = last.0.saturating_sub(flow.start).as_secs_f64();
-        let goodput = if seconds > 0.0 { last.1.delivered as f64 * 8.0 / seconds } else { 0.0 };
-        let series = |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> {
-            self.samples.iter().map(of).collect()
-        };
-        json!({
-            "name": flow.name,
-            "goodput_bps": goodput,
-            "retransmissions": self.samples.iter().map(|(_, sample)| sample.retransmissions).max(),
-            "mean_window_packets": mean(|sample| sample.window),
-            "mean_smoothed_rtt_s": mean(|sample| sample.rtt),
-            "series": {
-                "time_s": series(&|(at, _)| json!(at.as_secs_f64())),
-                "delivered_bytes": series(&|(_, sample)| json!(sample.delivered)),
-                "window_packets": series(&|(_, sample)| json!(sample.window)),
-                "smoothed_rtt_s": series(&|(_, sample)| json!(sample.rtt)),
-                "retransmissions": series(&|(_, sample)| json!(sample.retransmissions)),
-            },
-        })
-    }
-}
-
-/// Returns flow `number` of a group, at index `place` of all flows.
-fn flow(
-    group: &GroupSpec,
-    number: u32,
-    plan: &Plan,
-    place: usize,
-    length: thalweg_proto::units::Duration,
-) -> Result<Flow, Error> {
-    let name = if group.count == 1 { group.name.clone() } else { format!("{}.{}", group.name, number + 1) };
-    if !matches!(group.workload, WorkloadSpec::Bulk) {
-        return Err(Error::Usage(format!(
-            "--traffic carries bulk flows alone, and `{name}` is none: `--set flow.N.workload=bulk`, or a command of your own"
-        )));
-    }
-    let ends = match &group.access {
-        None => [group.from, group.to].map(|node| Some(node.0 as usize)),
-        Some(_) => ["source", "sink"].map(|end| plan.node(&format!("{name}.{end}"))),
-    };
-    let [Some(source), Some(sink)] = ends else {
-        return Err(Error::Failed(format!("the flow `{name}` has no hosts")));
-    };
-    // Instead of a random time in the span, use the middle of an equal share of it.
-    let spread = nanos(group.spread).mul_f64((f64::from(number) + 0.5) / f64::from(group.count));
-    let start = nanos(group.start.since(Time::ZERO)) + nanos(group.stagger) * number + spread;
-    let end = nanos(length);
-    let stop = group.stop.map_or(end, |stop| nanos(stop.since(Time::ZERO)).min(end));
-    if start >= stop {
-        return Err(Error::Usage(format!(
-            "the flow `{name}` starts after {} s, the end of the run",
-            end.as_secs_f64()
-        )));
-    }
-    // There are fewer flows than ports.
-    let port = FIRST_PORT + place as u16;
-    Ok(Flow { name, ends: [source, sink], sink: plan.nodes[sink].addresses[0], port, start, stop })
+fn document(flow: &CarriedFlow) -> Value {
+    let series =
+        |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> { flow.samples.iter().map(of).collect() };
+    json!({
+        "name": flow.name,
+        "goodput_bps": flow.goodput_bps(),
+        "retransmissions": flow.retransmissions(),
+        "mean_window_packets": flow.mean(|sample| sample.window),
+        "mean_smoothed_rtt_s": flow.mean(|sample| sample.rtt),
+        "series": {
+            "time_s": series(&|(at, _)| json!(at.as_secs_f64())),
+            "delivered_bytes": series(&|(_, sample)| json!(sample.delivered)),
+            "window_packets": series(&|(_, sample)| json!(sample.window)),
+            "smoothed_rtt_s": series(&|(_, sample)| json!(sample.rtt)),
+            "retransmissions": series(&|(_, sample)| json!(sample.retransmissions)),
+        },
+    })
 }
 
 /// Checks that the kernel has this congestion control, and returns its name.
 pub(super) fn known(name: &str) -> Result<String, Error> {
-    const LIST: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let names = std::fs::read_to_string(LIST).unwrap_or_default();
-    if names.split_whitespace().any(|known| known == name) {
+    let names = kernel_controls();
+    if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let names: Vec<String> = names.split_whitespace().map(|name| format!("`{KERNEL}{name}`")).collect();
+    let names: Vec<String> = names.iter().map(|name| format!("`{KERNEL}{name}`")).collect();
     Err(Error::Usage(format!(
         "this kernel has no congestion control `{name}`; it has {}. Others may be modules: `sudo modprobe tcp_{name}`",
         names.join(", ")
     )))
-}
-
-/// Opens the kernel's TCP statistics of a host.
-fn tcp_statistics(host: &Host) -> Result<Sockets, Error> {
-    host.enter().and_then(|()| Sockets::new()).map_err(|error| Error::Failed(error.to_string()))
-}
-
-/// Opens a TCP connection that uses this congestion control from its first segment. Returns none if the run ends before
-/// the handshake, as on a congested path.
-fn tcp(to: SocketAddr, control: &str, is_over: impl Fn() -> bool) -> std::io::Result<Option<TcpStream>> {
-    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-    sockopt::set_tcp_congestion(&socket, control)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(CALL_TIMEOUT))?;
-    match connect(&socket, &to) {
-        // The kernel retries in the background.
-        Err(Errno::INPROGRESS | Errno::AGAIN) => {
-            while !is_answered(&socket)? {
-                if is_over() {
-                    return Ok(None);
-                }
-            }
-        }
-        connected => connected?,
-    }
-    Ok(Some(TcpStream::from(socket)))
-}
-
-/// Waits for the handshake, up to a timeout; returns true if the connection is established.
-fn is_answered(socket: &OwnedFd) -> std::io::Result<bool> {
-    let timeout = Timespec { tv_sec: 0, tv_nsec: CALL_TIMEOUT.subsec_nanos().into() };
-    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
-    match poll(&mut polled, Some(&timeout)) {
-        Ok(0) | Err(Errno::INTR) => Ok(false),
-        Ok(_) => Ok(sockopt::socket_error(socket)?.map(|()| true)?),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn bound(place: SocketAddr, listen: Option<Listen>) -> Result<Socket, String> {
-    let identity = Identity::generate(&mut SystemEntropy::new());
-    let config = EndpointConfig { listen, ..EndpointConfig::client(identity) };
-    Socket::bind(SocketConfig::new(place, config)).map_err(|error| error.to_string())
-}
-
-/// Returns true for the timeout of a blocking call, after which it checks for the end of the run.
-fn is_timeout(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

@@ -213,6 +213,13 @@ pub enum Trusted {
     New,
 }
 
+impl Trusted {
+    /// Returns the key, if one is trusted.
+    pub const fn key(&self) -> Option<PublicKey> {
+        if let Self::Key(key) = self { Some(*key) } else { None }
+    }
+}
+
 impl FromStr for Trusted {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {

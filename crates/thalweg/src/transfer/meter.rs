@@ -1,9 +1,7 @@
 //! Progress display of a transfer on a terminal, and Ctrl-C.
 
-use super::ENDED;
 use super::metrics::Counted;
 use super::summary::rate;
-use super::throttle::Pace;
 use crate::advice;
 use crate::console::{Console, one_line};
 use indicatif::{DecimalBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,11 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use thalweg_net::admission::ENDED;
 use thalweg_net::advice::Advisor;
 use thalweg_net::flow::Scheme;
 use thalweg_net::live::{Clock, Connection};
 use thalweg_net::session::SessionStats;
-use thalweg_net::transfer::{Progress, Total};
+use thalweg_net::transfer::{Pace, Progress, Total};
 use thalweg_proto::transport::Limit;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thalweg_net::endpoint::EndpointStats;
 use thalweg_net::session::{COUNTERS, EcnState, SessionStats};
-use thalweg_net::transfer::{FaultKind, Outcome, Progress};
+use thalweg_net::transfer::{FaultKind, Progress, TransferOutcome};
 
 /// Parses the listening address: a port of the loopback address, or an address with a port.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
@@ -82,7 +82,7 @@ impl Metrics {
     }
 
     /// Counts an ended transfer.
-    pub fn end(&self, outcome: &Outcome) {
+    pub fn end(&self, outcome: &TransferOutcome) {
         let mut state = self.lock();
         *state.results.entry(super::summary::result(outcome)).or_default() += 1;
         for failure in &outcome.report.failures {

@@ -1,28 +1,21 @@
 //! `thalweg send`, `thalweg recv` and `thalweg serve`: files over the deployed engines.
 
-mod admitted_sender;
-mod approval_queue;
+mod approval_prompt;
 pub mod arguments;
 mod confine;
 pub mod connect;
-mod denials;
-mod duplicate_sender;
+mod denial_line;
 mod early_failure;
 mod failure_log;
-mod fair_queue;
 pub(crate) mod http;
 mod meter;
 mod metrics;
 mod pairing;
 pub(crate) mod peers;
-mod quotas;
 mod receive;
 mod send;
 mod sender_listener;
 mod summary;
-mod throttle;
-mod transfer_slots;
-mod unknown_senders;
 
 use crate::console::{Console, Done, Error};
 use peers::Keys;
@@ -30,18 +23,11 @@ pub use receive::{recv, serve};
 pub use send::send;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use thalweg_net::endpoint::EndpointConfig;
-use thalweg_net::live::{Connection, Socket, SocketConfig};
-use thalweg_net::session::code;
+use thalweg_net::live::{Socket, SocketConfig};
 
-/// The service that a sender asks a receiver for.
-const SERVICE: &str = "transfer";
-
-/// Close code for a transfer that one side's user or program ended; the close reason has the cause.
-const ENDED: u16 = code::APPLICATION;
-
-/// Timeout for closing a connection.
+/// Timeout for the release of a stream.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
@@ -53,20 +39,6 @@ pub fn key(console: &Console) -> Done {
 fn bind(address: SocketAddr, endpoint: EndpointConfig, threads: usize) -> Result<Socket, Error> {
     Socket::bind(SocketConfig { threads, ..SocketConfig::new(address, endpoint) })
         .map_err(|error| Error::Failed(format!("cannot use {address}: {error}")))
-}
-
-/// Closes a connection with finished streams, and waits until the socket's thread has processed it.
-pub fn close(connection: &Connection, code: u16, reason: &str) {
-    connection.close(code, reason);
-    await_close(connection);
-}
-
-/// Waits until the peer closes a connection, for a second at most.
-pub fn await_close(connection: &Connection) {
-    let begun = Instant::now();
-    while connection.closed().is_none() && begun.elapsed() < CLOSE_TIMEOUT {
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// A stream on loan to another owner; its release can be awaited.

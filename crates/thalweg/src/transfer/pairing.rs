@@ -1,131 +1,14 @@
-//! `--pair`: a sender and a receiver exchange their keys, authenticated by a code.
+//! `--pair`: the sender's side, and the code from the user.
 
-use super::{close, peers};
+use super::peers;
 use crate::console::{Error, prompt};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
-use std::time::{Duration, Instant};
-use thalweg_net::identity::{PublicKey, SystemEntropy};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use thalweg_net::admission::{PAIRING_TIMEOUT, close};
+use thalweg_net::identity::PublicKey;
 use thalweg_net::live::{Connection, NetError, RecvStream, SendStream};
-use thalweg_net::pairing::{self, Code, Ends, Guesses, PairingError, Verdict};
+use thalweg_net::pairing::{self, Code, Ends, PairingError};
 use thalweg_net::session::{Closed, code};
-
-/// Service requested by a sender with a code.
-pub const PAIRING: &str = "pair";
-
-/// Lifetime of a code.
-const LIFE: Duration = Duration::from_secs(600);
-
-/// Timeout of one attempt, which needs two round trips.
-const ATTEMPT: Duration = Duration::from_secs(15);
-
-/// A code that awaits a sender.
-pub struct PairingOffer {
-    code: Code,
-    own_key: PublicKey,
-    guesses: Guesses,
-    until: Instant,
-    attempt: Option<Attempt>,
-}
-
-struct Attempt {
-    connection: Connection,
-    result: Receiver<Result<(), PairingError>>,
-    until: Instant,
-}
-
-/// An event of an invitation.
-pub enum PairingEvent {
-    /// No event.
-    None,
-    /// A wrong guess, with the number of guesses left.
-    Wrong(String, u32),
-    /// This peer proved the code, which is thereby used up.
-    Paired(PublicKey, String),
-    /// The code has expired.
-    Over(&'static str),
-}
-
-impl PairingOffer {
-    /// Creates a new code for the endpoint with this key.
-    pub fn new(now: Instant, own_key: PublicKey) -> Self {
-        let code = Code::generate(&mut SystemEntropy::new());
-        Self { code, own_key, guesses: Guesses::default(), until: now + LIFE, attempt: None }
-    }
-
-    /// Returns the code.
-    pub fn code(&self) -> &Code {
-        &self.code
-    }
-
-    /// Starts an attempt of a peer to prove the code. There is one attempt at a time.
-    pub fn meet(&mut self, now: Instant, connection: Connection) {
-        if self.attempt.is_some() {
-            connection.close(code::BUSY, "another sender is being paired");
-            return;
-        }
-        let ends = Ends { client: connection.peer(), server: self.own_key, binding: *connection.binding() };
-        let (result_sender, result) = channel();
-        let (watch, code) = (connection.another(), self.code.clone());
-        let pair = move || {
-            let (mut to, mut from) = connection.split_untrusted();
-            let paired = pairing::serve(&code, &ends, &mut from, &mut to);
-            if paired.is_ok() {
-                // The proof has to arrive before the close. Otherwise the peer retries although it is paired.
-                let _ = to.finish();
-            }
-            let _ = result_sender.send(paired);
-        };
-        // If the thread cannot start, its end of the channel is dropped, which counts as no event.
-        let _ = std::thread::Builder::new().name("pairing".to_owned()).spawn(pair);
-        self.attempt = Some(Attempt { connection: watch, result, until: now + ATTEMPT });
-    }
-
-    /// Returns true during an attempt of this peer.
-    pub fn meets(&self, key: &PublicKey) -> bool {
-        self.attempt.as_ref().is_some_and(|attempt| attempt.connection.peer() == *key)
-    }
-
-    /// Returns the event since the last call.
-    pub fn poll(&mut self, now: Instant) -> PairingEvent {
-        let Some(attempt) = &self.attempt else {
-            let is_late = now >= self.until;
-            return if is_late {
-                PairingEvent::Over("the code expired unused after ten minutes")
-            } else {
-                PairingEvent::None
-            };
-        };
-        let result = match attempt.result.try_recv() {
-            Err(TryRecvError::Empty) => {
-                if now >= attempt.until {
-                    attempt.connection.close(code::UNAUTHORIZED, "pairing takes too long");
-                }
-                return PairingEvent::None;
-            }
-            Err(TryRecvError::Disconnected) => None,
-            Ok(result) => Some(result),
-        };
-        let Some(Attempt { connection, .. }) = self.attempt.take() else { return PairingEvent::None };
-        let remote = connection.remote().to_string();
-        let verdict = result.map_or(Verdict::Nothing, |result| self.guesses.after(&result));
-        match verdict {
-            Verdict::Paired => {
-                close(&connection, code::DONE, "");
-                PairingEvent::Paired(connection.peer(), remote)
-            }
-            Verdict::Nothing => PairingEvent::None,
-            Verdict::Wrong(left) => {
-                close(&connection, code::UNAUTHORIZED, "the code is wrong");
-                PairingEvent::Wrong(remote, left)
-            }
-            Verdict::Over => {
-                close(&connection, code::UNAUTHORIZED, "the code is wrong");
-                PairingEvent::Over("the code was guessed wrong three times")
-            }
-        }
-    }
-}
 
 /// Environment variable for the code.
 const VARIABLE: &str = "THALWEG_PAIR";
@@ -160,7 +43,7 @@ pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection
     let guard = watch.another();
     let result = std::thread::scope(|scope| {
         scope.spawn(move || {
-            if is_done.recv_timeout(ATTEMPT) == Err(RecvTimeoutError::Timeout) {
+            if is_done.recv_timeout(PAIRING_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
                 guard.close(code::DONE, "");
             }
         });
@@ -186,57 +69,5 @@ pub fn prove(name: &str, own_key: PublicKey, code: &Code, connection: Connection
                 .map_or_else(|| error.to_string(), |why| io::Error::from(NetError::Closed(why)).to_string());
             Err(Error::Lost(format!("{name}: {why}")))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
-    use thalweg_net::identity::Identity;
-    use thalweg_net::live::{Socket, SocketConfig};
-
-    #[test]
-    fn a_code_is_good_for_ten_minutes() {
-        let begun = Instant::now();
-        let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
-        for seconds in [0, 599] {
-            assert!(matches!(invitation.poll(begun + Duration::from_secs(seconds)), PairingEvent::None));
-        }
-        let PairingEvent::Over(why) = invitation.poll(begun + Duration::from_secs(600)) else {
-            panic!("it is good")
-        };
-        assert!(why.contains("ten minutes"), "{why}");
-    }
-
-    /// A silent peer that connected in time does not extend the code's lifetime.
-    #[test]
-    fn an_attempt_outlives_the_code_by_seconds_at_most() {
-        let bind = |secret, listen| {
-            let endpoint =
-                EndpointConfig { listen, ..EndpointConfig::client(Identity::from_secret([secret; 32])) };
-            Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), endpoint)).unwrap()
-        };
-        let server = bind(1, Some(Listen::new(Trust::Anyone, [PAIRING])));
-        let client = bind(2, None);
-        let request = Connect {
-            remote: server.local(),
-            trust: Trust::Anyone,
-            service: PAIRING.into(),
-            scheme: "cubic".parse().unwrap(),
-            recorder: None,
-        };
-        let silent_peer = client.connect(request).unwrap();
-        let begun = Instant::now();
-        let mut invitation = PairingOffer::new(begun, Identity::from_secret([1; 32]).public());
-        let last = begun + LIFE - Duration::from_secs(1);
-        invitation.meet(last, server.accept().unwrap());
-        assert!(matches!(invitation.poll(begun + LIFE), PairingEvent::None), "the attempt may go on");
-        // The attempt times out and is closed. After that the code is invalid.
-        let late = last + ATTEMPT;
-        while !matches!(invitation.poll(late), PairingEvent::Over(_)) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        drop(silent_peer);
     }
 }

@@ -9,6 +9,7 @@ use std::fs::{self, DirBuilder};
 use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use thalweg_net::admission::{KnownSenders, name_for};
 use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
 use thalweg_scenario::Reader;
 
@@ -263,15 +264,38 @@ impl Peers {
     }
 }
 
-/// Returns the name of an unnamed sender: 128 bits of its key, to rule out collisions by forged keys.
-pub fn name_for(key: &PublicKey) -> String {
-    format!("{UNNAMED}{}", &key.to_string()[..32])
+impl KnownSenders for Peers {
+    fn name_of(&self, key: &PublicKey) -> Option<&str> {
+        Self::name_of(self, key)
+    }
+
+    fn is_chosen(&self, key: &PublicKey) -> bool {
+        Self::is_chosen(self, key)
+    }
+
+    fn unnamed(&self) -> usize {
+        Self::unnamed(self)
+    }
+
+    fn keys(&self) -> Vec<PublicKey> {
+        Self::keys(self).collect()
+    }
+
+    fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), String> {
+        Self::remember(self, name, key).map_err(|error| error.to_string())
+    }
+
+    fn remember_unconfirmed(&mut self, key: PublicKey) -> Result<(), String> {
+        Self::remember_unconfirmed(self, key).map_err(|error| error.to_string())
+    }
+
+    fn reload(&mut self, is_wanted: bool) -> Result<bool, String> {
+        Self::reload(self, is_wanted).map_err(|error| error.to_string())
+    }
 }
 
-const UNNAMED: &str = "sender-";
-
 fn is_unnamed(name: &str, key: &PublicKey) -> bool {
-    name.starts_with(UNNAMED) && name == name_for(key)
+    name == name_for(key)
 }
 
 /// Returns true if there is a terminal to prompt at.
@@ -294,19 +318,6 @@ pub fn confirm(question: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_made_of_a_key_has_128_bits_of_it() {
-        let names: std::collections::HashSet<_> = (0..128)
-            .map(|bit| {
-                let mut key = [0; 32];
-                key[bit / 8] = 1 << (bit % 8);
-                name_for(&PublicKey(key))
-            })
-            .collect();
-        assert_eq!(names.len(), 128);
-        assert!(!names.contains(&name_for(&PublicKey([0; 32]))));
-    }
 
     #[test]
     fn peers_are_remembered_and_the_last_word_counts() {

@@ -1,17 +1,12 @@
 //! `thalweg recv` and `thalweg serve`: admission, one thread for each transfer, and reports of outcomes.
 
-use super::admitted_sender::AdmittedSender;
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
-use super::duplicate_sender::{DuplicateSender, Turn};
 use super::early_failure::Stopped;
 use super::failure_log::FailureLog;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
-use super::quotas::{Quotas, Total};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
-use super::transfer_slots::{REMOVED, TransferSlots};
-use super::{ENDED, await_close, close};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
 use crate::values::is_pairing_code;
@@ -20,14 +15,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{self, Sender, channel};
 use std::time::Instant;
+use thalweg_net::admission::{
+    AdmittedSender, DuplicateSender, ENDED, Quotas, REMOVED, TotalQuota, TransferSlots, Turn, await_close,
+    close,
+};
 use thalweg_net::identity::PublicKey;
 use thalweg_net::live::Connection;
 use thalweg_net::session::{Closed, code};
 use thalweg_net::transfer::{
-    self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Outcome, Progress, Quota,
-    Report, Target, TransferScheduler,
+    self, Claims, Destination, Error as TransferError, Fault, FaultKind, Limits, Progress, Quota, Report,
+    Target, TransferOutcome, TransferScheduler,
 };
 
 /// Receives from one sender.
@@ -40,105 +39,163 @@ pub fn recv(arguments: &RecvArguments, console: &Console) -> Done {
 
 /// Waits for one sender, and returns the outcome of its transfer.
 fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs, Stopped> {
-    let is_output = arguments.folder.as_os_str() == "-";
-    if !is_output {
-        make_folder(&arguments.folder)?;
-        warn_of_home(&arguments.folder, console);
-    }
-    let folder = (!is_output).then_some(&*arguments.folder);
-    let mut listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
-    let (claims, scheduler) = (Claims::default(), TransferScheduler::default());
-    let mut open: Option<OpenTransfer> = None;
-    let mut lost = None;
-    let mut duplicate: Option<DuplicateSender> = None;
+    let mut receiver = Receiver::open(arguments, console)?;
     loop {
-        let mut arrived = listener.next()?;
-        if let Some(sender) = arrived.take_if(|_| open.is_some() || duplicate.is_some()) {
-            let connection = &sender.connection;
-            match &open {
-                // A stream to standard output cannot be restarted.
-                Some(_) if is_output => connection.close(code::BUSY, "another transfer is being received"),
-                Some(open) if duplicate.is_none() => {
-                    let earlier = open.connection.another();
-                    duplicate = Some(DuplicateSender::new(Instant::now(), sender, earlier));
-                }
-                _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
+        let arrived = receiver.listener.next()?.and_then(|sender| receiver.queue(sender));
+        receiver.end_if_removed();
+        if let Some(sender) = receiver.poll_duplicate().or(arrived) {
+            receiver.begin(sender)?;
+        }
+        if let Some(end) = receiver.poll_end() {
+            return Ok(end);
+        }
+        if let Some(why) = receiver.listener.close_reason().filter(|_| receiver.open.is_none()) {
+            return Err(Error::Failed(format!("{why}; nothing was received")).into());
+        }
+        if receiver.listener.is_stopped() {
+            receiver.scheduler.end();
+            if receiver.open.is_none() {
+                let why = "interrupted before anything was received";
+                return receiver.lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
             }
         }
-        if let Some(open) = open.as_ref().filter(|_| listener.has_changed())
-            && !listener.is_admitted(&open.connection.peer())
+    }
+}
+
+/// `recv`: one transfer, which its sender may interrupt and resume.
+struct Receiver<'a> {
+    arguments: &'a RecvArguments,
+    console: &'a Console,
+    /// Contents go to standard output.
+    is_output: bool,
+    listener: SenderListener<'a>,
+    claims: Claims,
+    scheduler: TransferScheduler,
+    open: Option<OpenTransfer>,
+    /// Outcome of the last interrupted transfer.
+    lost: Option<SummaryInputs>,
+    /// A sender that arrived during the transfer.
+    duplicate: Option<DuplicateSender>,
+}
+
+impl<'a> Receiver<'a> {
+    /// Creates the folder and listens.
+    fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, Stopped> {
+        let is_output = arguments.folder.as_os_str() == "-";
+        if !is_output {
+            make_folder(&arguments.folder)?;
+            warn_of_home(&arguments.folder, console);
+        }
+        let folder = (!is_output).then_some(&*arguments.folder);
+        let listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
+        Ok(Self {
+            arguments,
+            console,
+            is_output,
+            listener,
+            claims: Claims::default(),
+            scheduler: TransferScheduler::default(),
+            open: None,
+            lost: None,
+            duplicate: None,
+        })
+    }
+
+    /// Returns the sender if it can begin; otherwise lets it wait for the transfer in progress, or turns it away.
+    fn queue(&mut self, sender: AdmittedSender) -> Option<AdmittedSender> {
+        if self.open.is_none() && self.duplicate.is_none() {
+            return Some(sender);
+        }
+        let connection = &sender.connection;
+        match &self.open {
+            // A stream to standard output cannot be restarted.
+            Some(_) if self.is_output => connection.close(code::BUSY, "another transfer is being received"),
+            Some(open) if self.duplicate.is_none() => {
+                let earlier = open.connection.another();
+                self.duplicate = Some(DuplicateSender::new(Instant::now(), sender, earlier));
+            }
+            _ => connection.close(code::BUSY, "another transfer of the same sender waits already"),
+        }
+        None
+    }
+
+    /// Closes the connection of a sender that was removed from the list.
+    fn end_if_removed(&mut self) {
+        if let Some(open) = self.open.as_ref().filter(|_| self.listener.has_changed())
+            && !self.listener.is_admitted(&open.connection.peer())
         {
             open.connection.close(code::UNAUTHORIZED, REMOVED);
         }
+    }
+
+    /// Returns the waiting sender once it takes over from the earlier one.
+    fn poll_duplicate(&mut self) -> Option<AdmittedSender> {
         // An earlier connection has closed: its outcome follows shortly, and may complete the transfer.
-        let is_ending = open.as_ref().is_some_and(|open| open.connection.closed().is_some());
-        match duplicate.as_mut().filter(|_| !is_ending).map(|duplicate| duplicate.poll(Instant::now())) {
-            Some(Turn::Enter(sender)) => {
-                (duplicate, open) = (None, None);
-                arrived = Some(sender);
+        let is_ending = self.open.as_ref().is_some_and(|open| open.connection.closed().is_some());
+        match self.duplicate.as_mut().filter(|_| !is_ending)?.poll(Instant::now()) {
+            Turn::Enter(sender) => {
+                (self.duplicate, self.open) = (None, None);
+                return Some(sender);
             }
-            Some(Turn::Gone) => duplicate = None,
-            Some(Turn::Wait) | None => {}
+            Turn::Gone => self.duplicate = None,
+            Turn::Wait => {}
         }
-        if let Some(sender) = arrived {
-            let key = sender.key;
-            if !listener.begin(&sender) {
-                continue;
-            }
-            listener.set_owner(Some(key));
-            let target = if is_output {
-                Target::Output(Box::new(io::stdout()))
-            } else {
-                let open_error = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-                let folder = &arguments.folder;
-                let target = destination(folder, &arguments.common, &claims, &key).map_err(open_error)?;
-                Target::Folder(if arguments.hidden { target.with_hidden() } else { target })
-            };
-            let (ended, ends) = channel();
-            open = Some(OpenTransfer { connection: sender.connection.another(), ends });
-            let peer = listener.name(&key, &sender.connection);
-            let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
-            let scheduler = scheduler.clone();
-            let session = Session { sender, target, scheduler, peer, command: "recv", counted, stop };
-            session.begin(console, &ended, true);
+        None
+    }
+
+    /// Begins a transfer, unless its sender was rejected meanwhile.
+    fn begin(&mut self, sender: AdmittedSender) -> Done {
+        let key = sender.key;
+        if !self.listener.begin(&sender) {
+            return Ok(());
         }
-        if let Some((end, closed)) = open.as_ref().and_then(OpenTransfer::end) {
-            open = None;
-            let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
-            let report = &end.outcome.report;
-            let has_begun = *report != Report::default();
-            if let Some(key) = end.key {
-                listener.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
-            }
-            // A peer that closes the connection has given up and does not reconnect.
-            let has_given_up =
-                matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
-            let goes_on = !is_output && report.cut.is_none() && !has_given_up;
-            if is_lost && goes_on && !listener.is_stopped() {
-                let who = if has_begun { "it to come back" } else { "a sender" };
-                console.inform(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
-                if has_begun {
-                    lost = Some(end);
-                } else if lost.is_none() {
-                    listener.set_owner(None);
-                }
-                continue;
-            }
-            if let Some(metrics) = &listener.metrics {
-                metrics.end(&end.outcome);
-            }
-            return Ok(end);
+        self.listener.set_owner(Some(key));
+        let target = if self.is_output {
+            Target::Output(Box::new(io::stdout()))
+        } else {
+            let folder = &self.arguments.folder;
+            let open_error = |error| Error::Failed(format!("{}: {error}", folder.display()));
+            let target =
+                destination(folder, &self.arguments.common, &self.claims, &key).map_err(open_error)?;
+            Target::Folder(if self.arguments.hidden { target.with_hidden() } else { target })
+        };
+        let (ended, ends) = channel();
+        self.open = Some(OpenTransfer { connection: sender.connection.another(), ends });
+        let peer = self.listener.name(&key, &sender.connection);
+        let counted = self.listener.metrics.as_ref().map(Metrics::count);
+        let (scheduler, stop) = (self.scheduler.clone(), Arc::clone(&self.listener.stop));
+        let session = Session { sender, target, scheduler, peer, command: "recv", counted, stop };
+        session.begin(self.console, &ended, true);
+        Ok(())
+    }
+
+    /// Returns the outcome if the transfer has ended for good.
+    fn poll_end(&mut self) -> Option<SummaryInputs> {
+        let (end, closed) = self.open.as_ref().and_then(OpenTransfer::end)?;
+        self.open = None;
+        let is_lost = matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+        let report = &end.outcome.report;
+        let has_begun = *report != Report::default();
+        if let Some(key) = end.key {
+            self.listener.end(&key, !is_lost, || has_begun || end.outcome.result.is_ok());
         }
-        if let Some(why) = listener.close_reason.filter(|_| open.is_none()) {
-            return Err(Error::Failed(format!("{why}; nothing was received")).into());
-        }
-        if listener.is_stopped() {
-            scheduler.end();
-            if open.is_none() {
-                let why = "interrupted before anything was received";
-                return lost.ok_or_else(|| Error::Lost(why.to_owned()).into());
+        // A peer that closes the connection has given up and does not reconnect.
+        let has_given_up = matches!(closed, Some(Closed::Peer { code, .. }) if code == ENDED || has_begun);
+        let goes_on = !self.is_output && report.cut.is_none() && !has_given_up;
+        if is_lost && goes_on && !self.listener.is_stopped() {
+            let who = if has_begun { "it to come back" } else { "a sender" };
+            self.console.inform(&format!("{}: {}; waiting for {who}", end.peer, reason(&end.outcome)));
+            if has_begun {
+                self.lost = Some(end);
+            } else if self.lost.is_none() {
+                self.listener.set_owner(None);
             }
+            return None;
         }
+        if let Some(metrics) = &self.listener.metrics {
+            metrics.end(&end.outcome);
+        }
+        Some(end)
     }
 }
 
@@ -146,7 +203,7 @@ fn receive(arguments: &RecvArguments, console: &Console) -> Result<SummaryInputs
 struct OpenTransfer {
     connection: Connection,
     /// Receives the outcome.
-    ends: Receiver<SummaryInputs>,
+    ends: mpsc::Receiver<SummaryInputs>,
 }
 
 impl OpenTransfer {
@@ -160,85 +217,16 @@ impl OpenTransfer {
 pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     // The process is long-lived; its messages form a log.
     let console = &console.with_times();
-    make_folder(&arguments.folder)?;
-    let mut listener = SenderListener::open(
-        &arguments.common,
-        arguments.threads,
-        Some(&arguments.folder),
-        console,
-        reloadable()?,
-    )?;
-    let (claims, scheduler) = (Claims::default(), TransferScheduler::default());
-    let (ended, ends): (Sender<SummaryInputs>, Receiver<SummaryInputs>) = channel();
-    let limits = Limits { bytes: arguments.quota, entries: arguments.files.get() };
-    let mut quotas = Quotas::default();
-    let mut total = total_quota(arguments)?;
-    let mut slots = TransferSlots::new(arguments);
-    let mut failure_lines = FailureLog::new(Instant::now());
+    let mut server = Server::open(arguments, console)?;
     loop {
-        if let Some(sender) = listener.next()? {
-            let is_wanted = listener.wants(&sender.key);
-            slots.meet(Instant::now(), sender, is_wanted);
+        server.admit()?;
+        if let Some(sender) = server.slots.next(Instant::now()) {
+            server.begin(sender);
         }
-        if listener.has_changed() {
-            slots.end_those(|key| !listener.is_admitted(key));
-        }
-        for denial in listener.denied() {
-            if arguments.json_lines {
-                console.print(&denial.line())?;
-            }
-        }
-        if let Some(sender) = slots.next(Instant::now()) {
-            let key = sender.key;
-            if !listener.begin(&sender) {
-                continue;
-            }
-            let folder = arguments.folder.join(listener.folder_name(&key));
-            let target = sender_folder(&folder, limits, &mut quotas, total.as_mut(), || {
-                destination(&folder, &arguments.common, &claims, &key)
-            });
-            let (target, quota) = match target {
-                Ok(target) => target,
-                Err(error) => {
-                    console.complain(&format!("{}: {error}", folder.display()));
-                    sender.connection.close(ENDED, "the receiver cannot store anything");
-                    listener.end(&key, false, || has_stored_data(&folder));
-                    continue;
-                }
-            };
-            let peer = listener.name(&key, &sender.connection);
-            console.inform(&format!("{peer} sends; it has {} of {}", quota.used(), limits.bytes));
-            let (counted, stop) = (listener.metrics.as_ref().map(Metrics::count), Arc::clone(&listener.stop));
-            let is_wanted = listener.wants(&key);
-            let scheduler = if is_wanted { scheduler.clone() } else { scheduler.with_equal_priorities() };
-            let watch = sender.connection.another();
-            let session = Session { sender, target, scheduler, peer, command: "serve", counted, stop };
-            let progress = session.begin(console, &ended, false);
-            slots.enter(Instant::now(), watch, (key, is_wanted), &progress);
-        }
-        let is_empty = slots.is_empty();
-        for end in ends.try_iter() {
-            let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
-            let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
-            if let Some(key) = end.key {
-                let folder = arguments.folder.join(listener.folder_name(&key));
-                listener.end(&key, is_final, || has_stored_data(&folder));
-            }
-            if let Some(metrics) = &listener.metrics {
-                metrics.end(&end.outcome);
-            }
-            let summary = Summary::new(end, false);
-            if arguments.json_lines {
-                console.print(&summary.line())?;
-            }
-            for line in failure_lines.lines(Instant::now(), &peer, &summary.failure_lines()) {
-                console.complain(&line);
-            }
-            let why = why.map_or_else(String::new, |why| format!("; then {why}"));
-            console.inform(&format!("{peer}: {}{why}", summary.sentence()));
-        }
-        if listener.is_stopped() {
-            scheduler.end();
+        let is_empty = server.slots.is_empty();
+        server.report()?;
+        if server.listener.is_stopped() {
+            server.scheduler.end();
             if is_empty {
                 return Ok(());
             }
@@ -246,12 +234,134 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Done {
     }
 }
 
+/// `serve`: transfers of many senders, each with a folder.
+struct Server<'a> {
+    arguments: &'a ServeArguments,
+    console: &'a Console,
+    listener: SenderListener<'a>,
+    claims: Claims,
+    scheduler: TransferScheduler,
+    slots: TransferSlots,
+    /// Limits of a sender's folder.
+    limits: Limits,
+    quotas: Quotas,
+    total: Option<TotalQuota>,
+    /// Outcomes of transfers.
+    ended: Sender<SummaryInputs>,
+    ends: mpsc::Receiver<SummaryInputs>,
+    failures: FailureLog,
+}
+
+impl<'a> Server<'a> {
+    /// Creates the folder and listens.
+    fn open(arguments: &'a ServeArguments, console: &'a Console) -> Result<Self, Error> {
+        make_folder(&arguments.folder)?;
+        let listener = SenderListener::open(
+            &arguments.common,
+            arguments.threads,
+            Some(&arguments.folder),
+            console,
+            reloadable()?,
+        )?;
+        let (ended, ends) = channel();
+        let slots = usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX);
+        Ok(Self {
+            arguments,
+            console,
+            listener,
+            claims: Claims::default(),
+            scheduler: TransferScheduler::default(),
+            slots: TransferSlots::new(slots, arguments.idle),
+            limits: Limits { bytes: arguments.quota, entries: arguments.files.get() },
+            quotas: Quotas::default(),
+            total: total_quota(arguments)?,
+            ended,
+            ends,
+            failures: FailureLog::new(Instant::now()),
+        })
+    }
+
+    /// Queues the next admitted sender, ends transfers of removed ones and lists rejected ones.
+    fn admit(&mut self) -> Done {
+        if let Some(sender) = self.listener.next()? {
+            let is_wanted = self.listener.wants(&sender.key);
+            self.slots.meet(Instant::now(), sender, is_wanted);
+        }
+        if self.listener.has_changed() {
+            self.slots.end_those(|key| !self.listener.is_admitted(key));
+        }
+        for denial in self.listener.denied() {
+            if self.arguments.json_lines {
+                self.console.print(&denial.line())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a transfer, unless its sender was rejected meanwhile or its folder cannot be used.
+    fn begin(&mut self, sender: AdmittedSender) {
+        let key = sender.key;
+        if !self.listener.begin(&sender) {
+            return;
+        }
+        let folder = self.arguments.folder.join(self.listener.folder_name(&key));
+        let target = sender_folder(&folder, self.limits, &mut self.quotas, self.total.as_mut(), || {
+            destination(&folder, &self.arguments.common, &self.claims, &key)
+        });
+        let (target, quota) = match target {
+            Ok(target) => target,
+            Err(error) => {
+                self.console.complain(&format!("{}: {error}", folder.display()));
+                sender.connection.close(ENDED, "the receiver cannot store anything");
+                self.listener.end(&key, false, || has_stored_data(&folder));
+                return;
+            }
+        };
+        let peer = self.listener.name(&key, &sender.connection);
+        self.console.inform(&format!("{peer} sends; it has {} of {}", quota.used(), self.limits.bytes));
+        let counted = self.listener.metrics.as_ref().map(Metrics::count);
+        let stop = Arc::clone(&self.listener.stop);
+        let is_wanted = self.listener.wants(&key);
+        let scheduler =
+            if is_wanted { self.scheduler.clone() } else { self.scheduler.with_equal_priorities() };
+        let watch = sender.connection.another();
+        let session = Session { sender, target, scheduler, peer, command: "serve", counted, stop };
+        let progress = session.begin(self.console, &self.ended, false);
+        self.slots.enter(Instant::now(), watch, (key, is_wanted), &progress);
+    }
+
+    /// Reports the transfers that have ended.
+    fn report(&mut self) -> Done {
+        for end in self.ends.try_iter() {
+            let (peer, why) = (end.peer.clone(), end.outcome.result.as_ref().err().map(ToString::to_string));
+            let is_final = !matches!(end.outcome.result, Err(TransferError::Interrupted(_)));
+            if let Some(key) = end.key {
+                let folder = self.arguments.folder.join(self.listener.folder_name(&key));
+                self.listener.end(&key, is_final, || has_stored_data(&folder));
+            }
+            if let Some(metrics) = &self.listener.metrics {
+                metrics.end(&end.outcome);
+            }
+            let summary = Summary::new(end, false);
+            if self.arguments.json_lines {
+                self.console.print(&summary.line())?;
+            }
+            for line in self.failures.lines(Instant::now(), &peer, &summary.failure_lines()) {
+                self.console.complain(&line);
+            }
+            let why = why.map_or_else(String::new, |why| format!("; then {why}"));
+            self.console.inform(&format!("{peer}: {}{why}", summary.sentence()));
+        }
+        Ok(())
+    }
+}
+
 /// Returns the quota shared by all senders, if configured.
-fn total_quota(arguments: &ServeArguments) -> Result<Option<Total>, Error> {
+fn total_quota(arguments: &ServeArguments) -> Result<Option<TotalQuota>, Error> {
     let Some(bytes) = arguments.total else { return Ok(None) };
     let limits = Limits { bytes, entries: u64::MAX };
     let open_error = |error| Error::Failed(format!("{}: {error}", arguments.folder.display()));
-    Total::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(open_error)
+    TotalQuota::of(Instant::now(), &arguments.folder, limits).map(Some).map_err(open_error)
 }
 
 /// Returns a sender's folder with its quota.
@@ -259,7 +369,7 @@ fn sender_folder(
     folder: &Path,
     limits: Limits,
     quotas: &mut Quotas,
-    total: Option<&mut Total>,
+    total: Option<&mut TotalQuota>,
     destination: impl FnOnce() -> io::Result<Destination>,
 ) -> io::Result<(Target, Arc<Quota>)> {
     match fs::symlink_metadata(folder) {
@@ -324,7 +434,7 @@ fn make_folder(folder: &Path) -> Done {
     })
 }
 
-fn reason(outcome: &Outcome) -> String {
+fn reason(outcome: &TransferOutcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
 
@@ -394,7 +504,8 @@ impl Session {
         let spawned = std::thread::Builder::new().name("transfer".to_owned()).spawn(receive);
         if let Err(error) = spawned {
             let fault = Fault::new(FaultKind::Storage, error.to_string());
-            let outcome = Outcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
+            let outcome =
+                TransferOutcome { report: Report::default(), result: Err(TransferError::Here(fault)) };
             let span = begun.elapsed();
             let inputs = SummaryInputs {
                 command,

@@ -5,11 +5,10 @@ use super::connect::{ConnectFailure, reach};
 use super::early_failure::Stopped;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::Metrics;
-use super::pairing::{self, PAIRING};
+use super::pairing;
 use super::peers::{self, Keys, Peers};
 use super::summary::{self, Summary, SummaryInputs, add};
-use super::throttle::{Pace, Throttle};
-use super::{SERVICE, bind, close, lend};
+use super::{bind, lend};
 use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
@@ -21,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use thalweg_net::admission::{PAIRING, SERVICE, close};
 use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
@@ -28,7 +28,9 @@ use thalweg_net::identity::Identity;
 use thalweg_net::live::{Connection, NetError, Socket};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
-use thalweg_net::transfer::{self, Options, Outcome, Progress, Report, Roots, Source};
+use thalweg_net::transfer::{
+    self, Options, Pace, Progress, Report, Roots, Source, Throttle, TransferOutcome,
+};
 
 /// Initial and maximum delay before a reconnect.
 const PAUSE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
@@ -213,7 +215,7 @@ struct Sender<'a> {
 
 impl Sender<'_> {
     /// Connects and sends once; returns the outcome, the connection's statistics, and the time.
-    fn attempt(&mut self, what: &What) -> Result<(Outcome, SessionStats, Instant), Stopped> {
+    fn attempt(&mut self, what: &What) -> Result<(TransferOutcome, SessionStats, Instant), Stopped> {
         let source = match what {
             What::Paths(roots) => Source::Paths(roots.clone()),
             What::Input(name) => Source::Stream { name: name.clone(), bytes: Box::new(io::stdin()) },

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thalweg_net::identity::PublicKey;
 use thalweg_net::session::SessionStats;
-use thalweg_net::transfer::{self, Outcome, Report};
+use thalweg_net::transfer::{self, Report, TransferOutcome};
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Rate};
 use thalweg_report::output::{self, counted};
@@ -118,7 +118,7 @@ pub struct SummaryInputs {
     /// Its key, at a receiver.
     pub key: Option<PublicKey>,
     /// The outcome of the transfer.
-    pub outcome: Outcome,
+    pub outcome: TransferOutcome,
     /// Duration of the transfer.
     pub span: Duration,
     /// Number of connections made.
@@ -142,7 +142,7 @@ pub fn add(report: &mut Report, earlier: &Report) {
 }
 
 /// Corrects the outcome: a connection that ended because a user requested a `stop` was not lost.
-pub fn mark_user_stop(outcome: &mut Outcome, stop: &AtomicBool) {
+pub fn mark_user_stop(outcome: &mut TransferOutcome, stop: &AtomicBool) {
     if stop.load(Ordering::Relaxed)
         && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
     {
@@ -155,7 +155,7 @@ impl Summary {
     /// permissions is not a failure.
     pub fn new(facts: SummaryInputs, accepts_loss: bool) -> Self {
         let SummaryInputs { command, peer, key, outcome, span, connections, stats, scheme, advice } = facts;
-        let Outcome { report, result } = outcome;
+        let TransferOutcome { report, result } = outcome;
         let accepted = accepts_loss && report.failed + report.omitted == 0;
         let (result, reason) = match result {
             Ok(()) => (if report.is_complete() || accepted { COMPLETE } else { FAILURES }, None),
@@ -389,7 +389,7 @@ const FAILURES: &str = "failures";
 pub const RESULTS: [&str; 5] = [COMPLETE, FAILURES, "interrupted", "refused", "broken"];
 
 /// Returns the result of a transfer without accepted losses.
-pub fn result(outcome: &Outcome) -> &'static str {
+pub fn result(outcome: &TransferOutcome) -> &'static str {
     match &outcome.result {
         Ok(()) if outcome.report.is_complete() => COMPLETE,
         Ok(()) => FAILURES,
@@ -425,7 +425,7 @@ mod tests {
                 command,
                 peer: "192.0.2.1:9".to_owned(),
                 key: None,
-                outcome: Outcome { result, report },
+                outcome: TransferOutcome { result, report },
                 span: Duration::from_secs(2),
                 connections: 1,
                 stats: None,

@@ -36,6 +36,9 @@ pub fn circles<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Circl
     for (name, content) in files {
         let Some((source, file)) = name.split_once("/src/") else { continue };
         let Some(path) = file.strip_suffix(".rs") else { continue };
+        if path.split('/').any(|module| module == "tests") {
+            continue;
+        }
         let mut module: Module = path.split('/').map(str::to_owned).collect();
         module.pop_if(|last| ["lib", "main", "mod"].contains(&last.as_str()));
         let modules = &mut crates.entry(source).or_default().modules;
@@ -228,6 +231,8 @@ fn circles_are_found() {
     // Only one imports the other; comments and tests do not count.
     let b = "/// [`A`](crate::a::A)\npub struct B;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
     assert_eq!(found(&[a, ("crates/x/src/b.rs", b)]), none);
+    let b = [("crates/x/src/b.rs", "mod tests;\n"), ("crates/x/src/b/tests/c.rs", "use crate::a::A;\n")];
+    assert_eq!(found(&[a, b[0], b[1]]), none);
     // Both import each other, one with an inline path.
     let b = ("crates/x/src/b.rs", "fn f() -> u32 {\n    crate::a::g()\n}\n");
     assert_eq!(found(&[a, b]), circle("crates/x/src", "a b"));

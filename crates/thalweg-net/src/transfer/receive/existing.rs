@@ -4,7 +4,7 @@
 //! receiver thereby knows without an index of its own which files a sender may replace: those it delivered, unmodified
 //! since.
 
-use super::folder::{Place, obstructed};
+use super::folder::{EntryTarget, obstructed};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk::MARK;
 use crate::transfer::fault::{Fault, FaultKind};
@@ -41,7 +41,7 @@ impl Existing {
     pub fn may_replace(
         self,
         dir: &Dir,
-        place: &Place,
+        place: &EntryTarget,
         here: &Entry,
         new: EntryKind,
         tag: &str,
@@ -77,7 +77,7 @@ impl Existing {
     pub fn replace(
         self,
         dir: &Dir,
-        place: &Place,
+        place: &EntryTarget,
         here: Option<&Entry>,
         new: EntryKind,
         to: (&str, Option<&Quota>),
@@ -117,7 +117,7 @@ impl Existing {
     fn set_aside(
         self,
         dir: &Dir,
-        place: &Place,
+        place: &EntryTarget,
         here: &Entry,
         new: EntryKind,
         tag: &str,

@@ -1,7 +1,8 @@
 //! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
-use super::links::Shared;
+use super::links::{Made, OnLink, Shared};
 use super::part::Part;
+use crate::transfer::fault::Fault;
 use crate::transfer::messages::{Modified, ToSender};
 use crate::transfer::progress::{Progress, Report};
 use std::io;
@@ -75,6 +76,28 @@ impl Results {
                 self.progress.file_done();
                 self.reply(ToSender::Failed { id, fault });
                 self.shared.settle(id, None, self);
+            }
+        }
+    }
+}
+
+impl OnLink for Results {
+    fn link(&self, id: u64, name: &str, made: Result<Made, Fault>) {
+        match made {
+            Ok(Made::Same) => {
+                self.note(|report| report.unchanged += 1);
+                self.reply(ToSender::Skip { id });
+            }
+            Ok(Made::New { is_replaced }) => {
+                self.note(|report| {
+                    report.links += 1;
+                    report.replaced += u64::from(is_replaced);
+                });
+                self.reply(ToSender::Stored { id });
+            }
+            Err(fault) => {
+                self.note(|report| report.fail(name, fault.clone()));
+                self.reply(ToSender::Failed { id, fault });
             }
         }
     }

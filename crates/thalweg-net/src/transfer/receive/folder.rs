@@ -35,9 +35,20 @@ struct FolderMetadata {
     modified: Modified,
 }
 
+/// First name of a file.
+#[derive(Clone, Debug)]
+pub struct First {
+    /// Enclosing folder.
+    pub folder: Arc<Folder>,
+    /// Name in that folder.
+    pub name: OsString,
+    /// Device and inode number of the file.
+    pub id: (u64, u64),
+}
+
 /// Target of one entry.
 #[derive(Debug)]
-pub struct Place {
+pub struct EntryTarget {
     /// Final name.
     pub name: OsString,
     /// Name while unfinished.
@@ -108,12 +119,17 @@ impl Folder {
     ///
     /// # Errors
     /// The name is invalid, or the receiver rejects it here.
-    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<Place, Fault> {
+    pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<EntryTarget, Fault> {
         let checked = names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
             return Err(FaultKind::Hidden.into());
         }
-        Ok(Place { name: checked, part: names::of_part(name, &to.tag), alike, folder: Arc::clone(self) })
+        Ok(EntryTarget {
+            name: checked,
+            part: names::of_part(name, &to.tag),
+            alike,
+            folder: Arc::clone(self),
+        })
     }
 }
 
@@ -134,7 +150,7 @@ impl Drop for Folder {
     }
 }
 
-impl Place {
+impl EntryTarget {
     /// Returns the existing entry under the final name, if any. Does not follow links.
     ///
     /// # Errors

@@ -4,16 +4,15 @@
 //! a symbolic link must stay inside the receiver's folder lexically: relative, with all `..` components first, and not
 //! above that folder. (A `..` after a name could escape if that name is itself a link.)
 
-use super::finish::Results;
-use super::folder::{Folder, Place};
+use super::folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::fault::{Fault, FaultKind};
-use crate::transfer::messages::{Modified, ToSender};
+use crate::transfer::messages::Modified;
 use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +27,12 @@ pub enum Made {
         /// True if it replaced another entry.
         is_replaced: bool,
     },
+}
+
+/// Recipient of the outcomes of links.
+pub trait OnLink {
+    /// Reports and counts the outcome of the link offered as `id`.
+    fn link(&self, id: u64, name: &str, made: Result<Made, Fault>);
 }
 
 /// Files of a transfer that may have further hard links, by offer number.
@@ -52,17 +57,6 @@ enum State {
     Gone,
 }
 
-/// First name of a file.
-#[derive(Clone, Debug)]
-pub struct First {
-    /// Enclosing folder.
-    pub folder: Arc<Folder>,
-    /// Name in that folder.
-    pub name: OsString,
-    /// Device and inode number of the file.
-    pub id: (u64, u64),
-}
-
 /// A further hard link to a file.
 #[derive(Debug)]
 pub struct HardLink {
@@ -73,7 +67,7 @@ pub struct HardLink {
     /// [Weight](crate::transfer::messages::Offer::weight) of the offer.
     pub weight: usize,
     /// Target place.
-    pub place: Place,
+    pub place: EntryTarget,
     /// Destination, with the receiver's policies.
     pub to: Destination,
 }
@@ -101,7 +95,7 @@ impl Shared {
 
     /// Handles the end of a file: creates its waiting hard links, or gives them up if the file failed. Ignores
     /// unregistered files.
-    pub fn settle(&self, id: u64, first: Option<&First>, results: &Results) {
+    pub fn settle(&self, id: u64, first: Option<&First>, results: &impl OnLink) {
         let waiting = {
             let mut files = self.lock();
             let Some(state) = files.states.get_mut(&id) else { return };
@@ -118,7 +112,7 @@ impl Shared {
 
     /// Creates a further hard link to the file offered as `first`, now or once that file is stored. Returns false if no
     /// such file was offered.
-    pub fn name(&self, first: u64, further: HardLink, results: &Results) -> bool {
+    pub fn name(&self, first: u64, further: HardLink, results: &impl OnLink) -> bool {
         let here = {
             let mut files = self.lock();
             match files.states.get_mut(&first) {
@@ -140,7 +134,7 @@ impl Shared {
 }
 
 impl HardLink {
-    fn settle(self, first: Option<&First>, results: &Results) {
+    fn settle(self, first: Option<&First>, results: &impl OnLink) {
         let gone = || Fault::new(FaultKind::Stopped, "the file that it links to was not received");
         let made = first.ok_or_else(gone).and_then(|first| self.make(first));
         results.link(self.id, &self.name, made);
@@ -162,7 +156,7 @@ impl HardLink {
 /// # Errors
 /// It points outside the receiver's folder, or another entry is in the way.
 pub fn make(
-    place: &Place,
+    place: &EntryTarget,
     target: &[u8],
     modified: Modified,
     depth: usize,
@@ -182,7 +176,7 @@ pub fn make(
 /// Places an entry with the type and size of `new` at `place`, through a temporary name. Tolerates concurrent
 /// transfers: verifies that the temporary and then the final name refer to the new entry.
 fn put(
-    place: &Place,
+    place: &EntryTarget,
     to: &Destination,
     new: &Entry,
     is_it: impl Fn(&Dir, &OsStr, &Entry) -> bool,
@@ -198,7 +192,7 @@ fn put(
 }
 
 fn make_and_rename(
-    place: &Place,
+    place: &EntryTarget,
     to: &Destination,
     dir: &Dir,
     new: &Entry,
@@ -258,27 +252,4 @@ fn give_back(quota: Option<&Quota>, entry: &Entry) {
         quota.give_back(entry.bytes());
         quota.give_back_entry();
     });
-}
-
-impl Results {
-    /// Reports and counts the outcome of a link.
-    pub fn link(&self, id: u64, name: &str, made: Result<Made, Fault>) {
-        match made {
-            Ok(Made::Same) => {
-                self.note(|report| report.unchanged += 1);
-                self.reply(ToSender::Skip { id });
-            }
-            Ok(Made::New { is_replaced }) => {
-                self.note(|report| {
-                    report.links += 1;
-                    report.replaced += u64::from(is_replaced);
-                });
-                self.reply(ToSender::Stored { id });
-            }
-            Err(fault) => {
-                self.note(|report| report.fail(name, fault.clone()));
-                self.reply(ToSender::Failed { id, fault });
-            }
-        }
-    }
 }

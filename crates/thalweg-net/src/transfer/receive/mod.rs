@@ -15,7 +15,7 @@ mod replies;
 mod scheduler;
 mod store;
 
-use super::Outcome;
+use super::TransferOutcome;
 use super::dir::{self, Dir};
 use super::fault::{Error, Fault, FaultKind};
 use super::frames::FrameReader;
@@ -146,7 +146,7 @@ pub fn receive<R, W>(
     from_peer: &mut R,
     to_peer: W,
     progress: &Arc<Progress>,
-) -> Outcome
+) -> TransferOutcome
 where
     R: Read,
     W: Write + Send + 'static,
@@ -155,7 +155,7 @@ where
     let result = run(target, scheduler, from_peer, to_peer, progress, &report);
     let mut report = std::mem::take(&mut *report.lock().unwrap_or_else(PoisonError::into_inner));
     (report.moved, report.held) = (progress.moved(), progress.held());
-    Outcome { report, result }
+    TransferOutcome { report, result }
 }
 
 fn run<R, W>(

@@ -2,8 +2,7 @@
 
 use super::claims::Claim;
 use super::existing::{self, Existing};
-use super::folder::{Place, obstructed};
-use super::links::First;
+use super::folder::{EntryTarget, First, obstructed};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
 use crate::transfer::disk;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 /// An unfinished file, locked against other writers.
 #[derive(Debug)]
 pub struct Part {
-    place: Place,
+    place: EntryTarget,
     /// Folder that contains the file.
     dir: Arc<Dir>,
     claim: Claim,
@@ -42,7 +41,7 @@ impl Part {
     ///
     /// # Errors
     /// Another process is writing it, something else has its name, or it cannot be opened.
-    pub fn open(place: Place, to: &Destination) -> Result<Self, Fault> {
+    pub fn open(place: EntryTarget, to: &Destination) -> Result<Self, Fault> {
         let (mut length, mut id) = (0, (0, 0));
         let dir = place.folder.dir()?;
         let quota = to.quota.clone();

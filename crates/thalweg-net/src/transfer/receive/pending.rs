@@ -1,6 +1,6 @@
 //! Answered offers whose contents have not started, and their weight.
 
-use super::folder::Place;
+use super::folder::EntryTarget;
 use crate::transfer::messages::Modified;
 use crate::transfer::tree::Pieces;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ pub struct Pending {
     /// Printable name.
     pub name: String,
     /// Target; `None` if the contents go to an output.
-    pub place: Option<Place>,
+    pub place: Option<EntryTarget>,
     /// Size and time; `None` for streams.
     pub file: Option<(u64, Modified)>,
     /// Permission bits.

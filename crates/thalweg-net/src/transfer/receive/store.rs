@@ -3,8 +3,8 @@
 use super::current::{Current, Sink, fail, protocol};
 use super::existing;
 use super::finish::{Finished, Finishers, Results};
-use super::folder::{Folder, Place, obstructed};
-use super::links::{self, First, HardLink};
+use super::folder::{EntryTarget, First, Folder, obstructed};
+use super::links::{self, HardLink, OnLink as _};
 use super::part::{self, Part};
 use super::pending::{AllPending, Pending};
 use super::{Destination, Target};
@@ -310,7 +310,7 @@ impl Store {
         id: u64,
         offer: &Offer,
         (name, weight): (&str, usize),
-        place: Option<Place>,
+        place: Option<EntryTarget>,
         length: u64,
     ) -> ToSender {
         let file = match offer.kind {
@@ -340,7 +340,12 @@ impl Store {
 
     /// Sets permissions and time of a file whose contents match the sender's, if this sender may change it. Returns its
     /// device and inode number.
-    fn update_metadata(&self, place: &Place, mode: u32, modified: Modified) -> Result<(u64, u64), Fault> {
+    fn update_metadata(
+        &self,
+        place: &EntryTarget,
+        mode: u32,
+        modified: Modified,
+    ) -> Result<(u64, u64), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
         let failed = |error: io::Error| Fault::of(&error);
         let dir = place.folder.dir()?;
@@ -402,7 +407,7 @@ impl Store {
     }
 
     /// Returns the printable path of the unfinished file of `place`.
-    fn left(&self, place: &Place) -> Option<PathBuf> {
+    fn left(&self, place: &EntryTarget) -> Option<PathBuf> {
         self.destination.as_ref().map(|destination| destination.path.join(place.part_path()))
     }
 

@@ -3,7 +3,7 @@
 mod contents;
 mod inbox;
 
-use super::Outcome;
+use super::TransferOutcome;
 use super::fault::{Error, Fault, FaultKind, printable};
 use super::frames::FrameWriter;
 use super::messages::{
@@ -37,7 +37,7 @@ pub fn send<R, W>(
     from_peer: R,
     to_peer: &mut W,
     progress: &Arc<Progress>,
-) -> Outcome
+) -> TransferOutcome
 where
     R: Read + Send + 'static,
     W: Write,
@@ -45,7 +45,10 @@ where
     let (inbox, waker) = match Inbox::new(from_peer, Arc::clone(progress)) {
         Ok(begun) => begun,
         Err(error) => {
-            return Outcome { report: Report::default(), result: Err(Error::Here(Fault::of(&error))) };
+            return TransferOutcome {
+                report: Report::default(),
+                result: Err(Error::Here(Fault::of(&error))),
+            };
         }
     };
     let mut sending = Sending {
@@ -77,7 +80,7 @@ where
     };
     (sending.report.moved, sending.report.held) = (progress.moved(), progress.held());
     sending.report.approval_time = progress.approval_time();
-    Outcome { report: sending.report, result }
+    TransferOutcome { report: sending.report, result }
 }
 
 /// Source of the items to offer: a walk over files, or the name of a stream until it is offered.

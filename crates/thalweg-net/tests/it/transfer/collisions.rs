@@ -316,7 +316,7 @@ fn a_file_does_not_become_the_link_that_is_made_beside_it() {
     ends.complete();
 }
 
-/// Environment variable of the killed process: its destination folder and its sender's socket.
+/// Place variable of the killed process: its destination folder and its sender's socket.
 const CHILD: &str = "THALWEG_TEST_RECEIVE";
 
 /// Body of the killed process, not a test: it receives over a socket.

@@ -10,8 +10,8 @@ use thalweg_net::transfer::Frame;
 use thalweg_net::transfer::messages::{Modified, Offer, OfferKind, ToReceiver, ToSender, VERSION};
 use thalweg_net::transfer::tree::BLOCK;
 use thalweg_net::transfer::{
-    Claims, Destination, Error, Fault, FaultKind, Options, Outcome, Priority, Progress, Report, Roots,
-    Source, Target, TransferScheduler, receive, send, unfinished_name,
+    Claims, Destination, Error, Fault, FaultKind, Options, Priority, Progress, Report, Roots, Source, Target,
+    TransferOutcome, TransferScheduler, receive, send, unfinished_name,
 };
 
 fn bytes(frames: &[ToReceiver]) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn missing(depth: u64, name: &str) -> ToReceiver {
 }
 
 /// Returns the outcome of a receiver with this input.
-fn receives(to: &Place, bytes: Vec<u8>) -> Outcome {
+fn receives(to: &Place, bytes: Vec<u8>) -> TransferOutcome {
     let destination = Destination::new(to.path(), Claims::default(), "mallory").unwrap();
     let target = Target::Folder(destination);
     receive(
@@ -242,7 +242,7 @@ fn encoded(replies: &[ToSender]) -> Vec<u8> {
 }
 
 /// Returns the outcome of a sender whose receiver sends these replies.
-fn sends_to(replies: &[ToSender], is_open: bool) -> Outcome {
+fn sends_to(replies: &[ToSender], is_open: bool) -> TransferOutcome {
     let from = Place::new("from");
     from.write("set/a", b"12345");
     let (mut to_receiver, mut from_sender, mut to_sender, from_receiver) = pipes(Break::never());

@@ -17,8 +17,8 @@ use places::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_net::transfer::{
-    Claims, Destination, Existing, Options, Outcome, Progress, Roots, Source, Target, TransferScheduler,
-    receive, send,
+    Claims, Destination, Existing, Options, Progress, Roots, Source, Target, TransferOutcome,
+    TransferScheduler, receive, send,
 };
 
 /// Transfer between threads.
@@ -49,8 +49,8 @@ fn part(name: &str) -> String {
 
 /// Both ends of a transfer.
 struct Ends {
-    sender: Outcome,
-    receiver: Outcome,
+    sender: TransferOutcome,
+    receiver: TransferOutcome,
     progress: [Arc<Progress>; 2],
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use thalweg_net::transfer::{
-    Claims, Destination, Options, Outcome, Priority, Progress, Source, Target, TransferScheduler, receive,
-    send,
+    Claims, Destination, Options, Priority, Progress, Source, Target, TransferOutcome, TransferScheduler,
+    receive, send,
 };
 use thalweg_proto::units;
 
@@ -31,7 +31,7 @@ impl Read for Slow {
 /// Transfer of a number of pieces in separate threads.
 struct Running {
     progress: [Arc<Progress>; 2],
-    ends: [JoinHandle<(Outcome, Instant)>; 2],
+    ends: [JoinHandle<(TransferOutcome, Instant)>; 2],
 }
 
 impl Running {

@@ -52,10 +52,10 @@ pub use state::BbrState;
 
 use super::delivery::{self, RateSample, Sampler, Stamp};
 use super::{
-    AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
+    AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, MAX_WINDOW, Path,
+    SentSample,
 };
 use crate::units::{Duration, Rate, Time};
-use crate::window::MAX_WINDOW;
 
 /// BBR controller. Volumes are in bytes, rates in bytes per second, as in the draft.
 #[derive(Clone, Debug)]

@@ -86,7 +86,7 @@ fn every_user_field_is_padded_to_words() {
         for pdu in pdus {
             let frame = encoded(&pdu);
             let octets = frame.as_bytes();
-            let control = if matches!(pdu.kind(), Kind::Sd | Kind::Ud | Kind::Md) { 4 } else { 8 };
+            let control = if matches!(pdu.kind(), PduKind::Sd | PduKind::Ud | PduKind::Md) { 4 } else { 8 };
             assert_eq!(octets.len(), text.len() + pad + control);
             assert_eq!(octets[octets.len() - 4] >> 6, pad as u8, "{pdu:?}");
             assert_eq!(Pdu::decode(&frame).map(|pdu| show_pdu(&pdu)), Ok(show_pdu(&pdu)));

@@ -16,7 +16,7 @@
 use super::Sender;
 use crate::congestion::Controller;
 use crate::digest::feed;
-use crate::payload::{Payload, Queue};
+use crate::payload::Payload;
 use core::hash::Hasher;
 
 /// Acknowledgements per round trip: by default, and while the window doubles.
@@ -151,7 +151,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             segments: self.scoreboard.in_flight(),
             is_paced: self.controller.decision().pacing_rate.is_some(),
             is_repairing: !self.is_open() && self.controller.needs_each_ack_in_repair(),
-            is_last: self.queue.is_empty(),
+            is_last: self.application.is_drained(),
         };
         let ack_requests =
             self.extensions.as_deref_mut().and_then(|extensions| extensions.ack_requests.as_mut());
@@ -164,7 +164,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.extensions.as_deref_mut().and_then(|extensions| extensions.ack_requests.as_mut());
         // Early return: the controller's decision is costly to compute, and most senders do not need it.
         let Some(ack_requests) = ack_requests else { return };
-        let (cumulative, next) = (self.unacknowledged, self.scoreboard.next());
+        let (cumulative, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         ack_requests.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
     }
 }

@@ -19,37 +19,19 @@ where
             config,
             controller,
             rtt,
-            queue,
+            application,
             scoreboard,
-            unacknowledged,
-            peer_limit,
+            peer,
             phase,
-            duplicates,
-            limited,
-            dupack_credit,
-            checks,
-            repair_now,
-            unpaced,
-            probe_now,
+            dupacks,
+            exemption,
+            pacer,
             timer,
-            silent,
-            next_send,
-            last_sent,
-            last_received: _,
             limits,
-            signal,
             is_interrupted,
-            writable,
-            finishing,
-            finished,
-            abort,
             pause_and_marks,
             extensions,
-            sent: _,
-            retransmissions: _,
-            timeouts: _,
-            recoveries: _,
-            invalid_acks: _,
+            counters: _,
         } = self;
         controller.digest(now, into);
         let max_retransmissions = config.max_retransmissions;
@@ -57,12 +39,13 @@ where
         let pause_and_marks =
             pause_and_marks.as_deref().cloned().unwrap_or_else(|| PauseAndMarks::new(config.pause));
         pause_and_marks.pause.digest(now, into);
-        feed(into, (rtt, queue, unacknowledged, scoreboard.next(), peer_limit, phase));
-        feed(into, (duplicates, limited, dupack_credit, checks, repair_now, probe_now, unpaced));
+        feed(into, (rtt, peer, scoreboard.next(), phase, dupacks, exemption));
+        application.digest(into);
         // Expiries count only for a sender that gives up.
-        feed(into, (until(*timer, now), silent.min(&max_retransmissions.unwrap_or(0))));
+        feed(into, (until(timer.at(), now), timer.silent().min(max_retransmissions.unwrap_or(0))));
         // A time in the past is due, regardless of its age.
-        feed(into, (until(*next_send, now), now.since(*last_sent)));
+        let (unpaced, next_send) = pacer.state();
+        feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
         feed(into, pause_and_marks.marks.state());
         if let Some(extensions) = extensions {
             // Only outstanding data can predate the path change.
@@ -70,7 +53,6 @@ where
             feed(into, renewed.since(scoreboard.oldest().unwrap_or(renewed)));
             extensions.digest(now, into);
         }
-        feed(into, (limits.underlying(), signal, is_interrupted, writable, finishing));
-        feed(into, (finished, abort));
+        feed(into, (limits.underlying(), is_interrupted));
     }
 }

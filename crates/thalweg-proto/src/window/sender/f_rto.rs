@@ -27,7 +27,7 @@
 use super::{AckOutcome, Phase, Sender};
 use crate::congestion::Controller;
 use crate::digest::{Digest, feed};
-use crate::payload::{Payload, Queue};
+use crate::payload::Payload;
 use crate::units::Time;
 use crate::window::{Ack, Arrival};
 use core::hash::Hasher;
@@ -147,7 +147,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // Step 3: the next acknowledgement decides. A retransmission would make it ambiguous.
             return Some(Turn::Wait);
         }
-        let new = if self.queue.is_empty() { None } else { self.new_length() };
+        let new = if self.application.is_drained() { None } else { self.new_length() };
         if new.is_some_and(|length| !self.is_too_small(length)) {
             return Some(Turn::New);
         }
@@ -169,7 +169,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         advanced: bool,
         duplicate: bool,
     ) {
-        let (phase, unacknowledged, next) = (self.phase, self.unacknowledged, self.scoreboard.next());
+        let (phase, unacknowledged, next) = (self.phase, self.peer.unacknowledged(), self.scoreboard.next());
         let Some(f_rto) = self.f_rto() else { return };
         let Some(pending) = &mut f_rto.pending else { return };
         let Phase::Loss { until } = phase else { return f_rto.give_up() };
@@ -215,6 +215,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             controller.on_undo(before, &path);
         }
         self.phase = Phase::Open;
-        self.duplicates = 0;
+        self.dupacks.forget_count();
     }
 }

@@ -10,7 +10,7 @@ use crate::units::Time;
 impl<P: Payload, C: Controller> Sender<P, C> {
     /// Handles feedback of a router about this flow.
     pub(super) fn on_feedback(&mut self, now: Time, feedback: Feedback) {
-        self.signal = Some(Signal::Feedback);
+        self.application.report(Signal::Feedback);
         let path = self.path(now);
         let mut known = false;
         // An immediate retransmission would hide the loss from a controller without support for feedback.
@@ -20,7 +20,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let lost = |record: &_| notify_dropped(&mut self.controller, &path, renewed, record);
             known = !self.scoreboard.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
-                self.timer = now + self.rtt.timeout();
+                self.timer.set(now + self.rtt.timeout());
             }
         }
         self.controller.on_feedback(&FeedbackSample { path, feedback, known });

@@ -93,14 +93,14 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Records a mark; returns true if it belongs to a new window of data.
     fn begins_mark(&mut self) -> bool {
-        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         self.pause_and_marks().marks.begin_mark(unacknowledged, next)
     }
 
     /// Records a loss; returns true if the controller must reduce the window.
     #[inline(never)]
     pub(super) fn cuts_for_loss(&mut self) -> bool {
-        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         !self.config.ecn || self.pause_and_marks().marks.begin_loss(unacknowledged, next)
     }
 

@@ -1,12 +1,18 @@
 //! The sender of the window transport.
 
 mod ack_requests;
+mod application;
+mod counters;
 mod digest;
+mod dupacks;
+mod exemption;
 mod f_rto;
 mod feedback;
 mod losses;
 mod marks;
+mod pacer;
 mod pause_and_marks;
+mod peer_window;
 mod probe;
 mod prr;
 mod rack;
@@ -14,13 +20,21 @@ mod renewal;
 mod repair;
 mod shortest;
 mod timed;
+mod timer;
 mod undo;
 mod validation;
 mod verify;
 
+use application::Application;
+use counters::Counters;
+use dupacks::Dupacks;
+use exemption::Exemption;
 use f_rto::Turn;
+use pacer::Pacer;
 use pause_and_marks::PauseAndMarks;
+use peer_window::{PeerWindow, WindowChange};
 use timed::Extensions;
+use timer::RetransmissionTimer;
 
 use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
@@ -29,9 +43,9 @@ use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, T
 use crate::Ecn;
 use crate::congestion::{AckSample, CongestionState, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
-use crate::payload::{Payload, Queue};
-use crate::transport::{Event, Failure, Input, Limit, LimitClock, SenderStats, Signal};
-use crate::units::{Bytes, Duration, Time};
+use crate::payload::Payload;
+use crate::transport::{Event, Input, Limit, LimitClock, SenderStats, Signal};
+use crate::units::{Duration, Time};
 use std::sync::Arc;
 
 /// The timer that expires next, or its cause.
@@ -47,10 +61,6 @@ pub enum SenderReason {
     /// Tail loss probe.
     TailProbe,
 }
-
-/// Segments sent without pacing when an application resumes after all written data was acknowledged (RFC 9002, section
-/// 7.7: a burst of an initial window). Pacing would spread the data of an application-limited flow over a round trip.
-const UNPACED_BURST: u8 = 10;
 
 /// Counters and estimates of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,14 +90,6 @@ enum Phase {
     Loss { until: u64 },
 }
 
-/// The state of a failed sender, which sends nothing more. The failure is reported once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Abort {
-    None,
-    Due(Failure),
-    Reported,
-}
-
 /// The sender's next action.
 enum Action {
     Resend,
@@ -101,49 +103,20 @@ pub struct Sender<P: Payload, C: Controller> {
     config: Arc<SenderConfig>,
     controller: C,
     rtt: RttEstimator,
-    queue: P::Queue,
+    application: Application<P, P::Queue>,
     scoreboard: Scoreboard<P, C::PacketInfo>,
-    /// First byte not cumulatively acknowledged.
-    unacknowledged: u64,
-    /// First byte beyond the peer's window.
-    peer_limit: u64,
+    peer: PeerWindow,
     phase: Phase,
-    duplicates: u32,
-    /// New segments sent since the first duplicate acknowledgement: limited transmit (RFC 3042).
-    limited: u32,
-    /// Dupack credit: segments that have left the network by duplicate acknowledgements, where the peer does not name
-    /// them (the window inflation of RFC 5681, as a reduction of the pipe estimate). With fast retransmit alone the
-    /// credit allows retransmissions, not new segments.
-    dupack_credit: u32,
-    /// Remaining acknowledgements of new data at which the age of the oldest segment is checked.
-    checks: u8,
-    /// The first lost segment is sent regardless of the window (RFC 5681, section 3.2; RFC 6675, section 5, step 4.3).
-    repair_now: bool,
-    probe_now: bool,
-    /// Segments that may leave without pacing.
-    unpaced: u8,
-    timer: Time,
-    /// Timer expiries since the last acknowledgement.
-    silent: u32,
-    /// Earliest time of the next transmission under pacing, without a burst.
-    next_send: Time,
-    last_sent: Time,
-    last_received: Time,
+    dupacks: Dupacks,
+    exemption: Exemption,
+    pacer: Pacer,
+    timer: RetransmissionTimer,
     limits: LimitClock,
-    signal: Option<Signal>,
     /// The driver stopped polling after a transmission: the host lacks time or buffer space for more.
     is_interrupted: bool,
-    writable: bool,
-    finishing: bool,
-    finished: bool,
-    abort: Abort,
     pause_and_marks: Option<Box<PauseAndMarks>>,
     extensions: Option<Box<Extensions<C>>>,
-    sent: u64,
-    retransmissions: u64,
-    timeouts: u32,
-    recoveries: u32,
-    invalid_acks: u32,
+    counters: Counters,
 }
 
 impl<P: Payload, C: Controller> Sender<P, C> {
@@ -154,36 +127,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             extensions: Extensions::new(&config, controller.decision().window),
             config,
             controller,
-            queue: P::Queue::default(),
+            application: Application::new(),
             scoreboard: Scoreboard::new(),
-            unacknowledged: 0,
-            peer_limit: u64::MAX,
+            peer: PeerWindow::new(),
             phase: Phase::Open,
-            duplicates: 0,
-            limited: 0,
-            dupack_credit: 0,
-            checks: 0,
-            repair_now: false,
-            probe_now: false,
-            unpaced: 0,
-            timer: Time::MAX,
-            silent: 0,
-            next_send: Time::ZERO,
-            last_sent: Time::ZERO,
-            last_received: Time::ZERO,
+            dupacks: Dupacks::default(),
+            exemption: Exemption::default(),
+            pacer: Pacer::new(),
+            timer: RetransmissionTimer::new(),
             limits: LimitClock::default(),
-            signal: None,
             is_interrupted: false,
-            writable: false,
-            finishing: false,
-            finished: false,
-            abort: Abort::None,
             pause_and_marks: None,
-            sent: 0,
-            retransmissions: 0,
-            timeouts: 0,
-            recoveries: 0,
-            invalid_acks: 0,
+            counters: Counters::default(),
         }
     }
 
@@ -199,19 +154,19 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 ssthresh: self.controller.ssthresh().filter(|threshold| threshold.is_finite()),
                 smoothed_rtt,
                 min_rtt,
-                sent: self.sent,
-                retransmissions: self.retransmissions,
-                timeouts: u64::from(self.timeouts),
+                sent: self.counters.sent(),
+                retransmissions: self.counters.retransmissions(),
+                timeouts: self.counters.timeouts(),
                 limits: self.limits.held(now),
             },
             timeout: self.rtt.timeout(),
-            recoveries: u64::from(self.recoveries),
+            recoveries: self.counters.recoveries(),
             undone: self.extensions.as_ref().map_or(0, |extensions| extensions.undone()),
             mark_cuts: self
                 .pause_and_marks
                 .as_ref()
                 .map_or(0, |pause_and_marks| u64::from(pause_and_marks.marks.cuts())),
-            invalid_acks: u64::from(self.invalid_acks),
+            invalid_acks: self.counters.invalid_acks(),
         }
     }
 
@@ -231,7 +186,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Returns the number of bytes written and not yet sent.
     pub fn backlog(&self) -> u64 {
-        self.queue.len()
+        self.application.backlog()
     }
 
     /// Returns the limit that has held the sender back since the last poll; `None` before the first, and when all is
@@ -289,25 +244,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
         // RFC 9293, section 3.10.7.4: an acknowledgement of unsent data is dropped.
         if is_refused || ack.cumulative > self.scoreboard.next() {
-            self.invalid_acks = self.invalid_acks.saturating_add(1);
+            self.counters.add_invalid_ack();
             return;
         }
-        self.silent = 0;
-        self.last_received = now;
+        self.timer.note_received(now);
         self.limits.on_answer(now);
         self.end_wait();
         let path = self.path(now);
-        let limit = ack.cumulative.saturating_add(ack.window);
         let was_refused = self.is_refused();
-        let window_update = limit > self.peer_limit;
-        if ack.cumulative >= self.unacknowledged {
-            self.peer_limit = limit;
-        }
+        let WindowChange { advanced, opened: window_update } = self.peer.on_ack(ack.cumulative, ack.window);
         let mut outcome = AckOutcome::new();
-        let advanced = ack.cumulative > self.unacknowledged;
-        if advanced {
-            self.unacknowledged = ack.cumulative;
-        }
         let by_time = self.finds_by_time();
         // The acknowledgement covers only part of the first segment.
         let is_cut = if by_time {
@@ -320,7 +266,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 let next = self.scoreboard.next();
                 let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(next);
                 self.scoreboard.sack(
-                    at(block.start).max(self.unacknowledged),
+                    at(block.start).max(self.peer.unacknowledged()),
                     at(block.end),
                     &mut outcome,
                     |_| (),
@@ -336,7 +282,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let ce = u32::from(ack.newly_ce(self.reported())) + u32::from(ecn.is_ce());
         let marked = ce > 0;
         if marked {
-            self.signal = Some(Signal::Mark);
+            self.application.report(Signal::Mark);
             // A controller that counts receives it with the next acknowledgement of new data.
             if outcome.newest.is_some() || self.config.ecn {
                 self.pause_and_marks().marks.report(ack);
@@ -348,7 +294,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 acked: outcome.segments,
                 acked_bytes: outcome.bytes,
                 counted: outcome.segments.min(self.config.byte_counting),
-                cumulative: self.unacknowledged,
+                cumulative: self.peer.unacknowledged(),
                 sent_at,
                 in_flight_bytes: self.scoreboard.in_flight_bytes(),
                 rtt,
@@ -367,7 +313,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if marked && self.config.ecn && is_of_path {
             self.on_mark(now, &outcome);
         }
-        let duplicate = !advanced && !window_update && ack.cumulative == self.unacknowledged;
+        let duplicate = !advanced && !window_update && ack.cumulative == self.peer.unacknowledged();
         if self.extensions.is_some() {
             self.resolve_timeout(now, ack, &outcome, advanced, duplicate);
         }
@@ -383,13 +329,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         // The peer reopens its window after it refused the first segment, or part of it.
         if (window_update && was_refused || advanced && is_cut) && !self.is_refused() {
-            self.repair_now |= self.scoreboard.mark_first_lost().is_some();
+            if self.scoreboard.mark_first_lost().is_some() {
+                self.exemption.exempt_repair();
+            }
         }
         if self.scoreboard.is_empty() {
-            self.timer = Time::MAX;
+            self.timer.stop();
         } else if advanced {
             // RFC 6298, section 5.3.
-            self.timer = now + self.rtt.timeout();
+            self.timer.set(now + self.rtt.timeout());
             self.restart(now);
         }
     }
@@ -404,7 +352,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// a refusal carries no information about the network (RFC 9293, section 3.8.6.1).
     fn is_refused(&self) -> bool {
         // The first outstanding segment starts at, or contains, the first unacknowledged byte.
-        !self.scoreboard.is_empty() && self.unacknowledged >= self.peer_limit
+        !self.scoreboard.is_empty() && self.peer.is_closed()
     }
 
     /// Returns true if the segment that starts at or holds byte `sequence` is the oldest outstanding.
@@ -423,7 +371,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // At least one segment: a controller's window is at least 1.
         let window = (window as u32).max(1);
         let counted = again || self.config.recovery == Recovery::NewReno;
-        let dupack_credit = if counted { self.dupack_credit } else { 0 };
+        let dupack_credit = if counted { self.dupacks.credit() } else { 0 };
         match self.config.counting {
             Counting::Packets => self.scoreboard.in_flight().saturating_sub(dupack_credit) < window,
             Counting::Bytes => {
@@ -438,11 +386,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Returns the length of new data that the peer's window allows.
     #[inline(always)]
     fn new_length(&self) -> Option<u32> {
-        let length = self.queue.len().min(u64::from(self.config.segment));
-        let peer_window = self.peer_limit.saturating_sub(self.scoreboard.next());
+        let length = self.application.backlog().min(u64::from(self.config.segment));
+        let peer_window = self.peer.room(self.scoreboard.next());
         let length = if length <= peer_window {
             length
-        } else if self.probe_now {
+        } else if self.exemption.is_probing() {
             1
         } else if self.scoreboard.is_empty() {
             // Less than a segment only when nothing else will open the window (RFC 9293, section 3.8.6.2.1).
@@ -455,7 +403,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Returns true if Nagle's algorithm holds the segment back (RFC 9293, section 3.7.4).
     fn is_too_small(&self, length: u32) -> bool {
-        self.config.nagle && length < self.config.segment && !self.scoreboard.is_empty() && !self.probe_now
+        self.config.nagle
+            && length < self.config.segment
+            && !self.scoreboard.is_empty()
+            && !self.exemption.is_probing()
     }
 
     #[inline(always)]
@@ -478,7 +429,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         let (action, length) = match lost {
             Some(length) => (Action::Resend, length.min(self.config.segment)),
-            None if self.queue.is_empty() => return wait(Limit::Application),
+            None if self.application.is_drained() => return wait(Limit::Application),
             None => match self.new_length() {
                 // RFC 896: the next write or the next acknowledgement releases it.
                 Some(length) if self.is_too_small(length) => return wait(Limit::Application),
@@ -487,40 +438,25 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             },
         };
         let decision = self.controller.decision();
-        let forced = self.repair_now && lost.is_some() || self.probe_now;
+        let forced = self.exemption.covers(lost.is_some());
         if !forced && !self.window_allows(decision.window, length, lost.is_some()) {
             let open = self.phase == Phase::Open;
             return wait(if open { Limit::CongestionWindow } else { Limit::Network });
         }
         if self.is_resuming() {
-            self.unpaced = UNPACED_BURST;
+            self.pacer.resume();
         }
-        if let Some(rate) = decision.pacing_rate.filter(|_| !self.take_unpaced()) {
-            let segment_time = rate.transmission_time(Bytes::new(u64::from(length)));
-            let burst = u64::from(decision.burst.max(1));
-            // The pacing debt of earlier segments is at most a burst at the current rate, however low the rate was
-            // before.
-            let full = rate.transmission_time(Bytes::new(u64::from(self.config.segment)));
-            self.next_send = self.next_send.min(self.last_sent + full * burst);
-            let at = self.next_send - segment_time * (burst - 1);
-            if at > now {
-                return Action::Wait { limit: Limit::Pacing, until: at };
-            }
-            self.next_send = self.next_send.max(now) + segment_time;
+        if let Some(until) = self.pacer.departure(now, &decision, length, self.config.segment) {
+            return Action::Wait { limit: Limit::Pacing, until };
         }
         action
     }
 
     /// Returns true if the application has written again with no earlier data outstanding.
     fn is_resuming(&self) -> bool {
-        self.scoreboard.is_empty() && self.sent > 0 && self.limits.underlying() == Some(Limit::Application)
-    }
-
-    /// Consumes one of the segments exempt from pacing.
-    fn take_unpaced(&mut self) -> bool {
-        let is_free = self.unpaced > 0;
-        self.unpaced = self.unpaced.saturating_sub(1);
-        is_free
+        self.scoreboard.is_empty()
+            && self.counters.sent() > 0
+            && self.limits.underlying() == Some(Limit::Application)
     }
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
@@ -528,17 +464,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let controller = &mut self.controller;
         let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend(now, self.config.segment, info)?;
-        let named = record.repair == Repair::Explicit && record.start <= self.unacknowledged;
-        let is_first = record.start <= self.unacknowledged && self.config.rack.is_some();
-        if core::mem::take(&mut self.repair_now) || named || is_first {
+        let named = record.repair == Repair::Explicit && record.start <= self.peer.unacknowledged();
+        let is_first = record.start <= self.peer.unacknowledged() && self.config.rack.is_some();
+        if self.exemption.take_repair() || named || is_first {
             // RFC 6675, section 6: without this restart the timer, started by the last acknowledgement of new data,
             // expires on a long path before the retransmission can be answered. After router feedback a time-out of the
             // first transmission would signal the same drop twice. With time-based loss detection the first segment may
             // be retransmitted more than once.
-            self.timer = now + self.rtt.timeout();
+            self.timer.set(now + self.rtt.timeout());
         }
-        self.retransmissions += u64::from(!self.leaves_for_the_first_time(record.start));
-        self.checks = 2;
+        let again = u64::from(!self.leaves_for_the_first_time(record.start));
+        self.counters.add_retransmissions(again);
+        self.dupacks.note_resent();
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
@@ -548,7 +485,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let controller = &mut self.controller;
         let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
-        self.retransmissions += 1;
+        self.counters.add_retransmissions(1);
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
     }
 
@@ -558,23 +495,28 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.extensions.is_some() {
             self.keep_back(now, length);
         }
-        if self.scoreboard.is_empty() && self.sent > 0 && now.since(self.last_sent) > self.rtt.timeout() {
+        if self.scoreboard.is_empty()
+            && self.counters.sent() > 0
+            && now.since(self.pacer.last_sent()) > self.rtt.timeout()
+        {
             self.end_idleness(now);
         }
         let path = self.path(now);
-        let payload = self.queue.fill(length)?;
+        let payload = self.application.fill(length)?;
         let bytes = payload.len();
         let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
         let start = self.scoreboard.next();
         self.scoreboard.push(now, &payload, info);
         // Also here: the answer may arrive before the next poll.
-        if self.queue.len() < u64::from(self.config.segment) {
+        if self.application.backlog() < u64::from(self.config.segment) {
             let path = self.path(now);
             self.controller.on_app_limited(&path);
         }
-        self.probe_now = false;
-        self.limited += u32::from(self.phase == Phase::Open && self.duplicates > 0);
-        self.writable |= self.queue.is_empty() && !self.finishing;
+        self.exemption.end_probe();
+        if self.phase == Phase::Open {
+            self.dupacks.note_sent();
+        }
+        self.application.note_sent();
         Some(Segment { sequence: start, payload, retransmission: false, sent_at: None, ack_now: false })
     }
 
@@ -586,33 +528,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.config.ack_requests.is_some() && !segment.retransmission {
             segment.ack_now = self.requests_ack();
         }
-        self.sent += 1;
-        self.last_sent = now;
+        self.counters.add_sent();
+        self.pacer.note_sent(now);
         self.is_interrupted = true;
-        if self.timer == Time::MAX {
+        if !self.timer.is_set() {
             // RFC 6298, section 5.1.
-            self.timer = now + self.rtt.timeout();
+            self.timer.set(now + self.rtt.timeout());
         }
         self.note_sent(now, segment.sequence, segment.payload.len());
         Pdu::Segment(segment)
-    }
-
-    fn next_event(&mut self) -> Option<Event<P>> {
-        if let Some(signal) = self.signal.take() {
-            return Some(Event::Congestion(signal));
-        }
-        if core::mem::take(&mut self.writable) {
-            return Some(Event::Writable);
-        }
-        if self.finishing && !self.finished && self.queue.is_empty() && self.scoreboard.is_empty() {
-            self.finished = true;
-            return Some(Event::Finished);
-        }
-        if let Abort::Due(failure) = self.abort {
-            self.abort = Abort::Reported;
-            return Some(Event::Failed(failure));
-        }
-        None
     }
 }
 
@@ -627,21 +551,15 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
     fn handle(&mut self, now: Time, input: Self::Input) {
         match input {
             Input::Pdu { pdu: Pdu::Ack(ack), ecn } => self.on_ack(now, &ack, ecn),
-            Input::Write(data) => {
-                if !self.finishing {
-                    self.queue.push(data);
-                }
-            }
-            Input::Finish => self.finishing = true,
-            Input::Stop => {
-                self.queue = P::Queue::default();
-                self.finishing = true;
-            }
+            Input::Write(data) => self.application.write(data),
+            Input::Finish => self.application.finish(),
+            Input::Stop => self.application.stop(),
             Input::Feedback(feedback) => self.on_feedback(now, feedback),
             Input::Pause => self.pause_and_marks().pause.begin(now),
             Input::Resume => {
-                let (timer, is_outstanding) = (self.timer, !self.scoreboard.is_empty());
-                self.timer = self.pause_and_marks().pause.end(now, timer, is_outstanding);
+                let (timer, is_outstanding) = (self.timer.at(), !self.scoreboard.is_empty());
+                let timer = self.pause_and_marks().pause.end(now, timer, is_outstanding);
+                self.timer.set(timer);
             }
             // A sender receives no data.
             Input::Pdu { pdu: Pdu::Segment(_), .. } | Input::Consumed(_) => {}
@@ -655,13 +573,13 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         {
             return Output::Transmit(pdu);
         }
-        if now >= self.timer && self.timer_runs() {
+        if now >= self.timer.at() && self.timer_runs() {
             self.on_timer(now);
         }
-        if let Some(event) = self.next_event() {
+        if let Some(event) = self.application.next_event(self.scoreboard.is_empty()) {
             return Output::Event(event);
         }
-        if self.abort != Abort::None || self.finished {
+        if self.application.is_over() {
             self.limits.change(now, None);
             return Output::Idle;
         }
@@ -682,17 +600,17 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
             let path = self.path(now);
             self.controller.on_app_limited(&path);
         }
-        if limit == Limit::ReceiverWindow && self.scoreboard.is_empty() && self.timer == Time::MAX {
-            self.timer = now + self.rtt.timeout();
+        if limit == Limit::ReceiverWindow && self.scoreboard.is_empty() && !self.timer.is_set() {
+            self.timer.set(now + self.rtt.timeout());
         }
         self.schedule_probe(now);
         let due = self.due();
-        if due < until.min(self.timer) {
+        if due < until.min(self.timer.at()) {
             Output::Timeout { at: due, reason: self.due_reason() }
-        } else if until < self.timer {
+        } else if until < self.timer.at() {
             Output::Timeout { at: until, reason: SenderReason::Pacing }
-        } else if self.timer < Time::MAX && self.timer_runs() {
-            Output::Timeout { at: self.timer, reason: SenderReason::Retransmission }
+        } else if self.timer.is_set() && self.timer_runs() {
+            Output::Timeout { at: self.timer.at(), reason: SenderReason::Retransmission }
         } else {
             Output::Idle
         }

@@ -16,7 +16,7 @@
 use super::Sender;
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::{feed, until};
-use crate::payload::{Payload, Queue};
+use crate::payload::Payload;
 use crate::transport::Signal;
 use crate::units::{Duration, Time};
 use crate::window::{Ack, Arrival, Segment};
@@ -92,7 +92,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             && !self.scoreboard.is_empty()
             && self.scoreboard.sacked() == 0
             && !self.is_refused();
-        let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer);
+        let (flight, smoothed, timer) = (self.scoreboard.len(), self.rtt.smoothed(), self.timer.at());
         let Some(rack) = self.rack().filter(|rack| rack.probe.is_postponed) else { return };
         rack.probe.is_postponed = false;
         // Section 7.3: one at a time, and none before another round-trip measurement; otherwise timers could be
@@ -115,7 +115,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.is_held() {
             return None;
         }
-        let new = (!self.queue.is_empty()).then(|| self.new_length()).flatten();
+        let new = (!self.application.is_drained()).then(|| self.new_length()).flatten();
         // Section 7.3: new data if possible; it brings the same answer and needs no retransmission.
         let segment = match new {
             Some(length) => self.send_new(now, length)?,
@@ -124,7 +124,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let flight =
             Flight { start: segment.sequence, end: self.scoreboard.next(), again: segment.retransmission };
         // Section 7.3: the retransmission timer restarts. It could otherwise expire before the answer.
-        self.timer = now + self.rtt.timeout();
+        self.timer.set(now + self.rtt.timeout());
         if let Some(rack) = self.rack() {
             rack.probe = TailProbe { flight: Some(flight), ..TailProbe::new() };
         }
@@ -150,8 +150,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.
-        self.signal = Some(Signal::Duplicates);
-        self.recoveries = self.recoveries.saturating_add(1);
+        self.application.report(Signal::Duplicates);
+        self.counters.add_recovery();
         let mut path = self.path(now);
         path.outstanding = path.outstanding.max(1);
         let kind = LossKind::Duplicates;

@@ -104,8 +104,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let is_on = self.config.prr && self.config.recovery == Recovery::Sack;
         if is_on && self.controller.ssthresh().is_some() {
             // RFC 9937: RecoverFS excludes data that was selectively acknowledged before.
-            let in_network =
-                (self.scoreboard.next() - self.unacknowledged).saturating_sub(self.scoreboard.sacked_bytes());
+            let in_network = (self.scoreboard.next() - self.peer.unacknowledged())
+                .saturating_sub(self.scoreboard.sacked_bytes());
             if let Some(extensions) = self.extensions.as_deref_mut() {
                 extensions.prr = Some(Prr::new(now, in_network));
             }

@@ -54,7 +54,7 @@ pub(super) struct Rack {
     round: Option<u64>,
     /// Transmissions in order: time, and start of the segment. Decided ones are dropped when they reach the front.
     sent: VecDeque<(Time, u64)>,
-    /// Time at which the oldest undecided transmission will count as lost.
+    /// Loss deadline of the oldest undecided transmission.
     due: Time,
     /// Time of the last window reduction.
     cut_at: Time,

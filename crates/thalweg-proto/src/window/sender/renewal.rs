@@ -17,8 +17,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             Some(extensions) => extensions.renew(now),
             None => self.extensions = Some(Extensions::renewed(now)),
         }
-        if self.timer < Time::MAX {
-            self.timer = self.timer.min(now + self.rtt.timeout());
+        if self.timer.is_set() {
+            self.timer.set(self.timer.at().min(now + self.rtt.timeout()));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Loss detection, and the phases of recovery.
 
-use super::{Abort, Path, Phase, Recovery, SegmentState, Sender};
+use super::{Path, Phase, Recovery, SegmentState, Sender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
 use crate::transport::{Failure, Signal};
@@ -16,17 +16,17 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         match self.phase {
             // RFC 6675, section 5, step A; RFC 6582, section 3.2, step 3: a full acknowledgement.
             Phase::Recovery { until } | Phase::Loss { until }
-                if self.unacknowledged >= until + u64::from(is_echoed) =>
+                if self.peer.unacknowledged() >= until + u64::from(is_echoed) =>
             {
                 self.end_repair(now);
-                self.duplicates = 0;
-                self.limited = 0;
-                self.dupack_credit = 0;
+                self.dupacks.reset();
             }
             Phase::Recovery { .. } => match self.config.recovery {
                 // A retransmission may be lost too, which selective acknowledgements do not show.
-                _ if advanced && self.checks > 0 && self.is_overdue(now) => {
-                    self.repair_now |= self.mark_first_lost(now).is_some();
+                _ if advanced && self.dupacks.checks_age() && self.is_overdue(now) => {
+                    if self.mark_first_lost(now).is_some() {
+                        self.exemption.exempt_repair();
+                    }
                 }
                 Recovery::Sack => {
                     let edge =
@@ -36,40 +36,42 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 _ if advanced => {
                     // RFC 6582, section 3.2, step 3: a partial acknowledgement indicates the next hole. All but one of
                     // the segments that it covers are already in the dupack credit.
-                    self.dupack_credit = self.dupack_credit.saturating_sub(acked.saturating_sub(1));
-                    self.repair_now |= self.mark_first_missing(now).is_some();
+                    self.dupacks.take_credit(acked.saturating_sub(1));
+                    if self.mark_first_missing(now).is_some() {
+                        self.exemption.exempt_repair();
+                    }
                 }
                 // RFC 5681, section 3.2, step 4: a further duplicate is a segment that left the network.
-                _ => self.dupack_credit += u32::from(duplicate),
+                _ => self.dupacks.add_credit(u32::from(duplicate)),
             },
             Phase::Loss { .. } => {}
             Phase::Open if advanced => {
-                self.duplicates = 0;
-                self.limited = 0;
+                self.dupacks.forget_count();
+                self.dupacks.forget_limited();
                 // Further holes may be in retransmission: segments buffered above the first leave the credit with it.
-                self.dupack_credit = if self.config.recovery == Recovery::FastRetransmit {
-                    self.dupack_credit.saturating_sub(acked.saturating_sub(1)).min(self.scoreboard.len())
-                } else {
-                    0
-                };
+                self.dupacks.take_credit(acked.saturating_sub(1));
+                let fast_retransmit = self.config.recovery == Recovery::FastRetransmit;
+                self.dupacks.bound_credit(if fast_retransmit { self.scoreboard.len() } else { 0 });
             }
             Phase::Open => {
                 // RFC 5681, section 2: with outstanding data only; the answer to a window probe is none.
                 let counts = duplicate && !self.scoreboard.is_empty() && !self.is_refused();
-                self.duplicates += u32::from(counts);
+                self.dupacks.add(u32::from(counts));
                 if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
-                    self.dupack_credit += u32::from(counts);
+                    self.dupacks.add_credit(u32::from(counts));
                 }
             }
         }
         if self.phase == Phase::Open && !self.scoreboard.is_empty() {
-            let overdue = (duplicate || advanced && self.checks > 0) && self.is_overdue(now);
+            let overdue = (duplicate || advanced && self.dupacks.checks_age()) && self.is_overdue(now);
             // Nothing to check is the common case; this saves a call.
-            if overdue || self.duplicates > 0 || self.scoreboard.has_sacked() {
+            if overdue || self.dupacks.count() > 0 || self.scoreboard.has_sacked() {
                 self.detect_loss(now, overdue);
             }
         }
-        self.checks = self.checks.saturating_sub(u8::from(advanced));
+        if advanced {
+            self.dupacks.end_check();
+        }
     }
 
     /// Ends recovery: all data outstanding at its start is acknowledged.
@@ -101,23 +103,23 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         // Segments sent by limited transmit are not part of FlightSize (RFC 5681, section 3.2; RFC 6675, section 5,
         // step 4.2).
-        let extra = self.limited.min(self.duplicates);
+        let extra = self.dupacks.sent_by_limited_transmit();
         // RFC 5681, section 3.2, step 2; RFC 6675, section 5, step 2: DupThresh duplicates.
-        if lost_sent_at.is_none() && (self.duplicates >= threshold || overdue) {
+        if lost_sent_at.is_none() && (self.dupacks.count() >= threshold || overdue) {
             lost_sent_at = self.mark_first_missing(now);
-            self.duplicates = 0;
+            self.dupacks.forget_count();
         }
         let Some(sent_at) = lost_sent_at else { return };
-        self.limited = 0;
-        self.recoveries = self.recoveries.saturating_add(1);
-        self.signal = Some(Signal::Duplicates);
+        self.dupacks.forget_limited();
+        self.counters.add_recovery();
+        self.application.report(Signal::Duplicates);
         let path = self.path(now);
         let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
             let (path, kind) = (self.cut_to_use(path), LossKind::Duplicates);
             self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
         }
-        self.repair_now = true;
+        self.exemption.exempt_repair();
         // RFC 6675, section 5, step 4.1; RFC 6582, section 3.2, step 2: `until` is the recovery point.
         self.phase = match self.config.recovery {
             Recovery::GoBackN => {
@@ -133,9 +135,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Sets the retransmission timer, unless another event is due before it; see
     /// [`End::await_timer`](crate::end::End::await_timer).
     pub fn await_timer(&mut self, now: Time) {
-        let is_next = self.timer < Time::MAX && self.due() >= self.timer && self.timer_runs();
+        let is_next = self.timer.is_set() && self.due() >= self.timer.at() && self.timer_runs();
         if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
-            self.limits.expire(now, self.last_sent.max(self.last_received));
+            self.limits.expire(now, self.pacer.last_sent().max(self.timer.last_received()));
         }
     }
 
@@ -143,35 +145,37 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.end_wait();
         // RFC 6298, section 5.5.
         self.rtt.back_off(&self.config.rtt);
-        self.silent = self.silent.saturating_add(1);
+        self.timer.note_expired();
         let Some(first) = self.scoreboard.first() else {
             // Window probe: the peer's window is closed, and its window update may be lost (RFC 9293, section 3.8.6.1).
-            self.probe_now = true;
-            self.timer = Time::MAX;
+            self.exemption.request_probe();
+            self.timer.stop();
             return;
         };
         let (sent_at, again, state) = (first.sent_at, first.retransmissions, first.state);
         let refused = self.is_refused();
         // A peer that answers probes is alive, however long its window stays closed (RFC 9293, section 3.8.6.1).
-        let tries = if refused { self.silent } else { u32::from(again) };
+        let tries = if refused { self.timer.silent() } else { u32::from(again) };
         if self.config.max_retransmissions.is_some_and(|max| tries >= max && u32::from(again) >= max) {
-            self.abort = Abort::Due(Failure::TooManyRetransmissions);
-            self.timer = Time::MAX;
+            self.application.abort(Failure::TooManyRetransmissions);
+            self.timer.stop();
             return;
         }
         // RFC 6298, section 5.6: with the time-out after the back-off.
-        self.timer = now + self.rtt.timeout();
+        self.timer.set(now + self.rtt.timeout());
         if refused {
-            self.repair_now |= self.scoreboard.mark_first_lost().is_some();
+            if self.scoreboard.mark_first_lost().is_some() {
+                self.exemption.exempt_repair();
+            }
             return;
         }
         if self.is_paused() && state == SegmentState::Lost {
             // The wait since the last expiry makes this one carry no new information.
             return;
         }
-        self.timeouts = self.timeouts.saturating_add(1);
-        self.limits.expire(now, self.last_sent.max(self.last_received));
-        self.signal = Some(Signal::Timeout);
+        self.counters.add_timeout();
+        self.limits.expire(now, self.pacer.last_sent().max(self.timer.last_received()));
+        self.application.report(Signal::Timeout);
         // Reneging: a receiver may discard selectively acknowledged data. SACK of the first segment proves it (RFC
         // 2018, section 8; RFC 6675, section 5.1).
         let reneged = state == SegmentState::Sacked;
@@ -189,8 +193,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.mark_all_lost(now, self.config.recovery == Recovery::Sack && !reneged);
         }
         self.phase = Phase::Loss { until: self.scoreboard.next() };
-        self.duplicates = 0;
-        self.dupack_credit = 0;
-        self.repair_now = true;
+        self.dupacks.forget_count();
+        self.dupacks.bound_credit(0);
+        self.exemption.exempt_repair();
     }
 }

@@ -8,7 +8,7 @@ use super::rack::{Found, Rack, RecoveryState};
 use super::undo::Undo;
 use super::validation::Use;
 use super::verify::Verify;
-use super::{Abort, AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
+use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::digest::Digest;
 use crate::payload::Payload;
@@ -166,7 +166,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn on_due(&mut self, now: Time) -> Option<Pdu<P>> {
-        if self.abort != Abort::None {
+        if self.application.has_failed() {
             return None;
         }
         self.find_lost(now);
@@ -243,12 +243,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 undo.clear(record.start);
             }
         };
-        let is_cut = self.scoreboard.acknowledge(self.unacknowledged, outcome, &mut delivered);
+        let is_cut = self.scoreboard.acknowledge(self.peer.unacknowledged(), outcome, &mut delivered);
         let mut blocks: [SackBlock; 3] = ack.sack;
         blocks.sort_unstable_by_key(|block| block.start);
         for block in blocks.iter().filter(|block| !block.is_empty()) {
             let at = |offset: u32| (ack.cumulative + u64::from(offset)).min(self.scoreboard.next());
-            let (start, end) = (at(block.start).max(self.unacknowledged), at(block.end));
+            let (start, end) = (at(block.start).max(self.peer.unacknowledged()), at(block.end));
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
         if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= renewed) {
@@ -274,13 +274,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         self.undo_spurious_loss(now);
         let recovered = match self.phase {
-            Phase::Recovery { until } | Phase::Loss { until } if self.unacknowledged >= until => {
+            Phase::Recovery { until } | Phase::Loss { until } if self.peer.unacknowledged() >= until => {
                 self.end_repair(now);
                 true
             }
             _ => false,
         };
-        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         if let Some(rack) = self.rack() {
             rack.adapt(was_needless || was_late, recovered, unacknowledged, next);
         }
@@ -334,8 +334,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Begins recovery: reduces the window for the detected losses and retransmits them.
     fn begin_recovery(&mut self, now: Time, sent_at: Time) {
-        self.recoveries = self.recoveries.saturating_add(1);
-        self.signal = Some(Signal::Duplicates);
+        self.counters.add_recovery();
+        self.application.report(Signal::Duplicates);
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
             let path = self.cut_to_use(self.path(now));
             let kind = LossKind::Duplicates;
@@ -345,7 +345,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.note_cut(now);
         }
         // RFC 6675, section 5, steps 4.1 and 4.3: recovery point, and a retransmission at any window.
-        self.repair_now = true;
+        self.exemption.exempt_repair();
         self.phase = Phase::Recovery { until: self.scoreboard.next() };
         self.begin_prr(now);
     }

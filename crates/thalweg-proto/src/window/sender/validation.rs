@@ -18,7 +18,7 @@
 use super::Sender;
 use crate::congestion::{Controller, Path};
 use crate::digest::feed;
-use crate::payload::{Payload, Queue};
+use crate::payload::Payload;
 use crate::units::{Duration, Time};
 use crate::window::Validation;
 use core::hash::Hasher;
@@ -47,7 +47,7 @@ enum Rule {
 /// State of RFC 2861, section 3.
 #[derive(Clone, Copy, Debug)]
 struct Decay {
-    /// Time at which the window was last full or reduced (`T_prev`).
+    /// Last time of a full or reduced window (`T_prev`).
     since: Time,
     /// Maximum flight since then, in segments (`W_used`).
     used: u32,
@@ -168,7 +168,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn end_idleness(&mut self, now: Time) {
-        let (path, idle) = (self.path(now), now.since(self.last_sent));
+        let (path, idle) = (self.path(now), now.since(self.pacer.last_sent()));
         let (window, timeout) = (self.controller.decision().window, self.rtt.timeout());
         let restarts = self.config.idle_restart;
         match self.rule() {
@@ -188,7 +188,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(never)]
     pub(super) fn note_sending(&mut self, now: Time) {
         let (outstanding, window) = (self.scoreboard.len(), self.controller.decision().window);
-        let (timeout, is_last) = (self.rtt.timeout(), self.queue.is_empty());
+        let (timeout, is_last) = (self.rtt.timeout(), self.application.is_drained());
         let Some(Rule::Decay(decay)) = self.rule() else { return };
         // RFC 2861, section 3: a full window is validated, and the measurement of its use restarts.
         if f64::from(outstanding) >= window.floor() {
@@ -208,7 +208,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Records an acknowledgement of `bytes` bytes, after the controller.
     #[inline(never)]
     pub(super) fn note_delivered(&mut self, now: Time, bytes: u64) {
-        let (unacknowledged, next) = (self.unacknowledged, self.scoreboard.next());
+        let (unacknowledged, next) = (self.peer.unacknowledged(), self.scoreboard.next());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
         pipe.on_ack(bytes, unacknowledged, next);
         self.validate(now);
@@ -241,7 +241,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// used part (RFC 7661, section 4.4.1). Returns the path state for the controller.
     #[inline(never)]
     pub(super) fn cut_to_use(&mut self, path: Path) -> Path {
-        let (segment, retransmissions) = (u64::from(self.config.segment), self.retransmissions);
+        let (segment, retransmissions) = (u64::from(self.config.segment), self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return path };
         if pipe.unused_since.is_none() {
             pipe.cut = None;
@@ -269,7 +269,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// is measured anew (RFC 7661, section 4.4.1).
     #[inline(never)]
     pub(super) fn note_repaired(&mut self, now: Time) {
-        let (window, retransmissions) = (self.controller.decision().window, self.retransmissions);
+        let (window, retransmissions) = (self.controller.decision().window, self.counters.retransmissions());
         let Some(Rule::PipeAck(pipe)) = self.rule() else { return };
         let cut = pipe.cut;
         pipe.reset();

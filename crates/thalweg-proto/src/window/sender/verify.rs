@@ -13,10 +13,10 @@
 //! that begins to misbehave just after a check is thus detected within 64 windows of that size. The position depends on
 //! the arrival times of acknowledgements, which the receiver cannot predict to the clock's resolution.
 
-use super::{Abort, Sender};
+use super::Sender;
 use crate::congestion::Controller;
 use crate::digest::feed;
-use crate::payload::{Payload, Queue};
+use crate::payload::Payload;
 use crate::transport::Failure;
 use crate::units::Time;
 use crate::window::Ack;
@@ -141,10 +141,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let behind = self.reported().wrapping_sub(ack.ce);
         // Counts are compared only between increasing cumulative acknowledgements, as others may be reordered.
         let shrinks =
-            ack.cumulative > self.unacknowledged && is_counted && (1..=MAX_SHRINK).contains(&behind);
+            ack.cumulative > self.peer.unacknowledged() && is_counted && (1..=MAX_SHRINK).contains(&behind);
         let Some(verify) = self.verify_mut() else { return true };
         if verify.is_false(ack, next) || shrinks {
-            self.abort = Abort::Due(Failure::FalseAcknowledgement);
+            self.application.abort(Failure::FalseAcknowledgement);
             return false;
         }
         verify.note_arrival(now);
@@ -190,13 +190,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let backlog = window.min(MAX_BACKLOG * min_window) + 1;
         let segment = u64::from(self.config.segment);
         let start = self.scoreboard.next();
-        let waits = self.queue.len() >= backlog * segment;
-        let fits = start.saturating_add(2 * segment) <= self.peer_limit
-            && self.scoreboard.len() + 2 <= self.config.max_window;
+        let waits = self.application.backlog() >= backlog * segment;
+        let fits =
+            2 * segment <= self.peer.room(start) && self.scoreboard.len() + 2 <= self.config.max_window;
         if u64::from(length) < segment || !waits || !fits {
             return;
         }
-        let Some(payload) = self.queue.fill(length) else { return };
+        let Some(payload) = self.application.fill(length) else { return };
         self.scoreboard.push_unsent(now, &payload);
         let end = self.scoreboard.next();
         if let Some(verify) = self.verify_mut() {

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use std::fmt::Debug;
-use thalweg_proto::handshake::{self, Control, Kind, Protocol, Step};
+use thalweg_proto::handshake::{self, Control, HandshakeKind, HandshakeStep, Protocol};
 use thalweg_proto::units::Duration;
 
 pub fn config() -> impl Strategy<Value = handshake::Config> {
     let time = || (0u64..3000).prop_map(Duration::from_millis);
-    let kind = prop::sample::select(vec![Kind::Tcp, Kind::Quic, Kind::QuicZeroRtt]);
+    let kind =
+        prop::sample::select(vec![HandshakeKind::Tcp, HandshakeKind::Quic, HandshakeKind::QuicZeroRtt]);
     (kind, time(), time(), time(), prop::option::of(0u32..4)).prop_map(
         |(kind, initial, floor, ceiling, retries)| handshake::Config {
             kind,
@@ -23,14 +24,14 @@ pub fn config() -> impl Strategy<Value = handshake::Config> {
 pub fn pdu<U: Clone + Debug>(engine: impl Strategy<Value = U>) -> impl Strategy<Value = handshake::Pdu<U>> {
     let length = prop_oneof![3 => Just(0u64), 2 => 0u64..9000, 1 => any::<u64>()];
     let step = (0u8..8, length).prop_map(|(kind, length)| match kind {
-        0 => Step::Open,
-        1 => Step::Answer,
-        2 => Step::Confirm,
-        3 => Step::Done,
-        4 => Step::Close,
-        5 => Step::Fin(length),
-        6 => Step::FinAnswer(length),
-        _ => Step::FinConfirm(length),
+        0 => HandshakeStep::Open,
+        1 => HandshakeStep::Answer,
+        2 => HandshakeStep::Confirm,
+        3 => HandshakeStep::Done,
+        4 => HandshakeStep::Close,
+        5 => HandshakeStep::Fin(length),
+        6 => HandshakeStep::FinAnswer(length),
+        _ => HandshakeStep::FinConfirm(length),
     });
     let protocol = prop::sample::select(vec![Protocol::Tcp, Protocol::Quic]);
     let control =

@@ -4,12 +4,14 @@ use crate::steered::Steered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
+use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Feedback, Input};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{Pdu, Receiver, ReceiverConfig, Sender, SenderConfig, WindowStats};
+use thalweg_proto::window::{
+    ControllerConfig, Pdu, Receiver, ReceiverConfig, Sender, SenderConfig, WindowStats,
+};
 use thalweg_proto::{Engine, Output};
 
 /// Start of the final phase: the channel is perfect, and no engine is paused.

@@ -3,11 +3,12 @@
 use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
-    BbnConfig, BbrConfig, ControllerConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig,
-    FilterAdvance, FixedConfig, Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig,
-    ProbeRttBasis, SeifConfig, SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, VegasConfig,
+    BbnConfig, BbrConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FilterAdvance, FixedConfig,
+    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, SeifConfig,
+    SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 
 /// Returns any controller, in some cases with a pacing rate in this range of Mbit/s, and a burst in segments.
 pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig, Option<(Rate, u32)>)> {

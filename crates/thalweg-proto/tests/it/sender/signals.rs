@@ -2,9 +2,9 @@
 
 use super::config;
 use crate::trace::Trace;
-use thalweg_proto::congestion::{ControllerConfig, Follow, SeifConfig, SourceQuenchConfig};
+use thalweg_proto::congestion::{Follow, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
-use thalweg_proto::window::Recovery;
+use thalweg_proto::window::{ControllerConfig, Recovery};
 
 /// SEIF in the stable state with this window.
 fn seif(initial_window: f64) -> ControllerConfig {

@@ -2,10 +2,11 @@
 
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::{
-    AckSample, Any, Bbr, BbrConfig, ConfigureController, Controller, ControllerConfig, Decision,
-    FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
+    AckSample, Any, Bbr, BbrConfig, ConfigureController, Controller, Decision, FeedbackSample, LossKind,
+    LossSample, LostSample, Path, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
 };
 use thalweg_proto::units::Rate;
+use thalweg_proto::window::ControllerConfig;
 
 /// A controller with the shared sender type, or one with its own.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl Steered {
         } else if let Some(config) = spec.config::<ThalwegConfig>() {
             Inner::Thalweg(Box::new(config.make()))
         } else {
-            Inner::Shared(Any::new(spec).expect("one of the list"))
+            Inner::Shared(spec.shared().expect("one of the list"))
         };
         Self { inner, pacing }
     }

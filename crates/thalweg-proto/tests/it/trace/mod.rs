@@ -4,11 +4,12 @@ use crate::steered::Steered;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Feedback, Input, Signal};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{Ack, Arrival, Pdu, SackBlock, Sender, SenderConfig, WindowStats};
+use thalweg_proto::window::{
+    Ack, Arrival, ControllerConfig, Pdu, SackBlock, Sender, SenderConfig, WindowStats,
+};
 use thalweg_proto::{Engine, Output};
 
 const SEGMENT: u64 = 1000;

@@ -242,7 +242,7 @@ fn scheme_body() -> impl Strategy<Value = Vec<String>> {
         "base = \"tri-s\"\nntg-d = 0.4\nntg-i = 0.6",
         "base = \"source-quench\"\nwindow = \"15 pkt\"\nresume-after = 5",
         "base = \"bbn\"\nlifetime = \"3 s\"",
-        "base = \"vanilla\"",
+        "base = \"fixed\"\nwindow = \"9 pkt\"",
     ]);
     let window = (own, common()).prop_map(|(own, mut more)| {
         more.insert(0, own);

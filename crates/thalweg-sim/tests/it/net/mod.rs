@@ -1,9 +1,8 @@
 //! Helpers that build a test's network and traffic, and a runner that verifies every run.
 
-use thalweg_proto::congestion::ControllerConfig;
 use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_proto::window::EndsConfig;
+use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{ReceiverConfig, SenderConfig};
 use thalweg_queue::{DisciplineSpec, ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::spec::*;

@@ -1,10 +1,10 @@
-//! Senders admitted by `--trust new`. Keys cost nothing, therefore a key becomes known, with a folder, only when data
-//! of its sender is stored, and the number of unnamed senders is limited.
+//! Unknown senders admitted without approval. Keys cost nothing, therefore a key becomes known only when data of its
+//! sender is stored, and the number of unnamed senders is limited.
 
+use crate::identity::PublicKey;
 use std::collections::HashMap;
-use thalweg_net::identity::PublicKey;
 
-/// Senders admitted by `--trust new` without stored data.
+/// Unknown senders with transfers and without stored data.
 #[derive(Debug)]
 pub struct UnknownSenders {
     most: usize,

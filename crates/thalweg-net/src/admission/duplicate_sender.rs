@@ -4,11 +4,12 @@
 //! the old transfer's slot. The old connection shows which: a live peer acknowledges the receiver's messages at least
 //! twice a second.
 
+use super::ENDED;
 use super::admitted_sender::AdmittedSender;
+use crate::identity::PublicKey;
+use crate::live::Connection;
+use crate::session::code;
 use std::time::{Duration, Instant};
-use thalweg_net::identity::PublicKey;
-use thalweg_net::live::Connection;
-use thalweg_net::session::code;
 
 /// Time after which packets in flight from a dead sender have arrived, on most paths.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
@@ -16,6 +17,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(1);
 const IDLE_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// A sender that waits for a transfer slot.
+#[derive(Debug)]
 pub struct DuplicateSender {
     sender: Option<AdmittedSender>,
     key: PublicKey,
@@ -26,6 +28,7 @@ pub struct DuplicateSender {
 }
 
 /// Decision about a waiting sender.
+#[derive(Debug)]
 pub enum Turn {
     /// Keep waiting.
     Wait,
@@ -65,7 +68,7 @@ impl DuplicateSender {
             if now.saturating_duration_since(self.since) < IDLE_TIMEOUT {
                 return Turn::Wait;
             }
-            self.earlier.close(super::ENDED, "the same sender has begun another transfer");
+            self.earlier.close(ENDED, "the same sender has begun another transfer");
         }
         self.sender.take().map_or(Turn::Gone, Turn::Enter)
     }

@@ -1,26 +1,25 @@
-//! Transfer slots of `serve`: a limited number per key, and none for an idle transfer while others wait. When all slots
-//! are taken, transfers admitted only by `--trust new` are ended in favour of the senders that the user wants, the
+//! Transfer slots: a limited number per key, and none for an idle transfer while others wait. When all slots are taken,
+//! transfers of senders that nobody chose are ended in favour of the senders that the user wants, the
 //! slowest first. A finished transfer frees its slot even if its connection stays open.
 
 use super::admitted_sender::AdmittedSender;
-use super::arguments::ServeArguments;
 use super::duplicate_sender::{DuplicateSender, Turn};
+use crate::identity::PublicKey;
+use crate::live::Connection;
+use crate::session::code;
+use crate::transfer::Progress;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use thalweg_net::identity::PublicKey;
-use thalweg_net::live::Connection;
-use thalweg_net::session::code;
-use thalweg_net::transfer::Progress;
 
 /// Close reason for a sender that was removed from the list.
-pub(super) const REMOVED: &str = "the receiver no longer accepts files from this key";
+pub const REMOVED: &str = "the receiver no longer accepts files from this key";
 
 /// Maximum number of concurrent transfers per key.
 const MAX_OF_ONE: usize = 2;
 /// Maximum number of senders that wait until a duplicate of their key is resolved.
 const MAX_WAITING: usize = 16;
-/// Minimum average rate over the idle timeout, in bytes per second. A transfer below it counts as idle if only `--trust
-/// new` admitted it.
+/// Minimum average rate over the idle timeout, in bytes per second. A transfer below it counts as idle if
+/// nobody chose its sender.
 const MIN_RATE: f64 = 1024.0;
 /// Measurement period of a transfer's rate.
 const RATE_PERIOD: Duration = Duration::from_secs(5);
@@ -28,6 +27,7 @@ const RATE_PERIOD: Duration = Duration::from_secs(5);
 const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All transfer slots.
+#[derive(Debug)]
 pub struct TransferSlots {
     most: usize,
     idle: Duration,
@@ -39,6 +39,7 @@ pub struct TransferSlots {
     free: Option<AdmittedSender>,
 }
 
+#[derive(Debug)]
 struct Transfer {
     connection: Connection,
     key: PublicKey,
@@ -52,6 +53,7 @@ struct Transfer {
 }
 
 /// A finished transfer, and the time of its end.
+#[derive(Debug)]
 struct Lingering {
     connection: Connection,
     progress: Weak<Progress>,
@@ -107,20 +109,12 @@ impl Pace {
 }
 
 impl TransferSlots {
-    /// Creates the configured number of slots.
-    pub fn new(arguments: &ServeArguments) -> Self {
-        Self {
-            most: usize::try_from(arguments.transfers.get()).unwrap_or(usize::MAX),
-            idle: arguments.idle,
-            transfers: Vec::new(),
-            lingering: Vec::new(),
-            waiting: Vec::new(),
-            free: None,
-        }
+    /// Creates at most `most` slots; a transfer that is idle for `idle` loses its slot while others wait.
+    pub fn new(most: usize, idle: Duration) -> Self {
+        Self { most, idle, transfers: Vec::new(), lingering: Vec::new(), waiting: Vec::new(), free: None }
     }
 
-    /// Admits or queues an incoming sender. Senders that the user wants have precedence over those admitted only by
-    /// `--trust new`.
+    /// Admits or queues an incoming sender. [Wanted](super::Admission::wants) senders have precedence over others.
     pub fn meet(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
         let key = sender.key;
         self.poll(now);
@@ -251,7 +245,7 @@ impl TransferSlots {
             rate: transfer
                 .pace
                 .rate(now, transfer.progress.upgrade().map_or(0, |it| it.moved_or_kept().get())),
-            // Messages without contents are no progress for senders that only `--trust new` admitted.
+            // Messages without contents are no progress for senders that nobody chose.
             idle_since: if transfer.is_wanted { transfer.since } else { transfer.pace.progress.0 },
         });
         let candidates: Vec<_> = candidates.collect();

@@ -1,9 +1,9 @@
-//! Configurations of controllers, and the selection of a sender's controller.
+//! Selection of a sender's controller.
 
-use super::*;
+use super::{AnySender, Carried, ExternalController, Sender, SenderConfig};
+use crate::congestion::*;
 use crate::payload::Payload;
 use crate::random::Stream;
-use crate::window::{AnySender, Carried, ExternalController, Sender, SenderConfig};
 use std::sync::Arc;
 
 /// Window sender with the configured controller.
@@ -21,7 +21,7 @@ macro_rules! configurations {
         #[derive(Clone, Debug, PartialEq)]
         pub enum ControllerConfig {
             $(
-                #[doc = concat!("The controller [`", stringify!($Name), "`](super::", stringify!($Name), ").")]
+                #[doc = concat!("The controller [`", stringify!($Name), "`](crate::congestion::", stringify!($Name), ").")]
                 $Name($Config),
             )+
             /// Controller with its own sender type, of this crate or another.
@@ -29,6 +29,18 @@ macro_rules! configurations {
         }
 
         impl ControllerConfig {
+            /// Creates the controller of a new connection, if it shares the common sender type.
+            ///
+            /// # Errors
+            ///
+            /// The controller has its own sender type.
+            pub fn shared(&self) -> Result<Any, &ExternalController> {
+                Ok(match self {
+                    $(Self::$Name(config) => Any::$Name(config.make().into()),)+
+                    Self::Dedicated(dedicated) => return Err(dedicated),
+                })
+            }
+
             /// Returns the configuration, if it is of type `C`.
             pub fn config<C: ConfigureController>(&self) -> Option<&C> {
                 let config: &dyn core::any::Any = match self {
@@ -69,13 +81,13 @@ macro_rules! configurations {
         }
     };
 }
-controllers!(configurations);
+crate::controllers!(configurations);
 
 impl ControllerConfig {
     /// Creates the sender of a new connection, with a shared or its own sender type. The controller draws from `stream`
     /// if it [draws](Self::draws).
     pub fn sender<P: Carried>(&self, config: Arc<SenderConfig>, stream: Option<Stream>) -> MadeSender<P> {
-        match Any::new(self) {
+        match self.shared() {
             Ok(controller) => MadeSender::Listed(Box::new(Sender::new(config, controller))),
             Err(dedicated) => MadeSender::Dedicated(dedicated.sender(config, stream)),
         }

@@ -1,17 +1,18 @@
 //! Quotas of senders' folders. Measuring a folder takes time in proportion to its files, and meanwhile no other sender
 //! is admitted. Therefore a recent measurement is reused, however often its sender reconnects.
 
+use crate::transfer::{Limits, Quota};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thalweg_net::transfer::{Limits, Quota};
 
 /// Lifetime of a measurement of an idle folder; its owner may have freed space since.
 const LATELY: Duration = Duration::from_secs(60);
 
-#[derive(Default)]
+/// Quotas of folders, by path.
+#[derive(Debug, Default)]
 pub struct Quotas(HashMap<PathBuf, (Arc<Quota>, Instant)>);
 
 impl Quotas {
@@ -35,7 +36,8 @@ impl Quotas {
 }
 
 /// Quota shared by all senders.
-pub struct Total {
+#[derive(Debug)]
+pub struct TotalQuota {
     folder: PathBuf,
     quota: Arc<Quota>,
     /// Earliest time of the next measurement.
@@ -45,7 +47,7 @@ pub struct Total {
 /// Inverse of the maximum share of time spent on measuring the shared folder.
 const PARTS: u32 = 100;
 
-impl Total {
+impl TotalQuota {
     /// Measures this folder.
     pub fn of(now: Instant, folder: &Path, limits: Limits) -> io::Result<Self> {
         let begun = Instant::now();
@@ -104,7 +106,7 @@ mod tests {
         std::fs::write(folder.join("file"), [0; 700]).unwrap();
         let limits = Limits { bytes: "1 kB".parse().unwrap(), entries: u64::MAX };
         let begun = Instant::now();
-        let mut total = Total::of(begun, &folder, limits).unwrap();
+        let mut total = TotalQuota::of(begun, &folder, limits).unwrap();
         // Some sender is always active.
         let held = total.quota(begun).unwrap();
         std::fs::remove_file(folder.join("file")).unwrap();

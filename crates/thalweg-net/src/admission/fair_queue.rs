@@ -1,8 +1,8 @@
 //! Fair queue of items that wait for service one at a time. Places and turns are shared by address.
 
+use crate::endpoint::Host;
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
-use thalweg_net::endpoint::Host;
 
 /// Maximum number of waiting items.
 const MAX_ITEMS: usize = 4;
@@ -10,6 +10,7 @@ const MAX_ITEMS: usize = 4;
 const MAX_REMEMBERED: usize = 1024;
 
 /// Waiting items in order of arrival, except that the item in service comes first.
+#[derive(Debug)]
 pub struct FairQueue<T> {
     waiting: VecDeque<(Host, T)>,
     shown: Option<Instant>,

@@ -11,7 +11,7 @@ use thalweg_proto::units::{Bytes, Rate};
 pub struct Throttle<W> {
     stream: W,
     rate: Option<Rate>,
-    /// Time at which the bytes written so far conform to the rate.
+    /// End of the time that the bytes written so far take at the rate.
     paid: Instant,
     pace: Pace,
 }

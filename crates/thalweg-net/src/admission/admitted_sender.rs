@@ -1,10 +1,11 @@
 //! An accepted sender, with the bytes already read from its stream.
 
+use crate::identity::PublicKey;
+use crate::live::{Connection, RecvStream, SendStream};
 use std::io::{Chain, Cursor, Read as _};
-use thalweg_net::identity::PublicKey;
-use thalweg_net::live::{Connection, RecvStream, SendStream};
 
 /// An admitted sender.
+#[derive(Debug)]
 pub struct AdmittedSender {
     /// Its connection.
     pub connection: Connection,
@@ -22,7 +23,7 @@ impl AdmittedSender {
         Self { key: connection.peer(), connection, begun: None }
     }
 
-    /// Creates a sender that was approved at the terminal.
+    /// Creates a sender that awaited approval.
     pub fn approved(connection: Connection, begun: OpenedStreams) -> Self {
         Self { key: connection.peer(), connection, begun: Some(begun) }
     }

@@ -1,0 +1,356 @@
+//! Definitions of metrics: the rows of their table.
+
+use thalweg_proto::units::Rate;
+use thalweg_sim::{FlowResult, GroupResult, LinkResult, RunResult, Transfers};
+
+/// Kind of subject of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// A flow.
+    Flow,
+    /// A group of flows.
+    Group,
+    /// The whole network of a run.
+    Network,
+    /// A direction of a link.
+    Link,
+    /// Transfers of one size class.
+    SizeClass,
+}
+
+/// Number of kinds of subjects.
+pub(super) const SUBJECTS: usize = 5;
+
+/// Unit of a metric's values; it decides their formatting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bits per second.
+    Rate,
+    /// Seconds.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Packets.
+    Packets,
+    /// Segments of two-level flow control.
+    Segments,
+    /// Events or objects named in the metric's description.
+    Count,
+    /// Fraction from 0 to 1, shown in percent.
+    Share,
+    /// Dimensionless number, such as an index or a ratio.
+    Number,
+    /// (kbit/s)².
+    RateSquared,
+}
+
+impl Unit {
+    /// Returns the unit as the reference documentation writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "bit/s",
+            Self::Time => "s",
+            Self::Bytes => "B",
+            Self::Packets => "pkt",
+            Self::Segments => "seg",
+            Self::Count => "",
+            Self::Share => "0 to 1",
+            Self::Number => "",
+            Self::RateSquared => "(kbit/s)²",
+        }
+    }
+}
+
+/// Aggregation of a metric over several subjects. `M` identifies metrics.
+#[derive(Debug)]
+pub enum Joined<T, M> {
+    /// No aggregate.
+    Not,
+    /// Sum of the existing values.
+    Sum,
+    /// Maximum of the existing values.
+    Most,
+    /// Mean weighted by another metric.
+    MeanBy(M),
+    /// Measured by the simulator.
+    Measured(fn(&T) -> Option<f64>),
+}
+
+impl<T, M: Copy> Clone for Joined<T, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, M: Copy> Copy for Joined<T, M> {}
+
+/// Input of the metrics table for one flow.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowView<'a> {
+    /// The simulator's measurements of the flow.
+    pub flow: &'a FlowResult,
+    /// Total goodput of all flows of the run.
+    pub goodput_of_all: Rate,
+}
+
+/// Set of tables with a column for a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tables(u16);
+
+impl Tables {
+    /// No table.
+    pub const NONE: Self = Self(0);
+    /// Flows of a single run.
+    pub const FLOWS: Self = Self(1);
+    /// Groups of a single run.
+    pub const GROUPS: Self = Self(1 << 1);
+    /// Groups or schemes over several runs.
+    pub const MEANS: Self = Self(1 << 2);
+    /// Links of a single run.
+    pub const LINKS: Self = Self(1 << 3);
+    /// Links over several runs.
+    pub const LINK_MEANS: Self = Self(1 << 4);
+    /// Segments and readers of flows of a single run.
+    pub const SINKS: Self = Self(1 << 5);
+    /// Segments and readers of groups over several runs.
+    pub const SINK_MEANS: Self = Self(1 << 6);
+    /// Holes in segments and overflows at the receiver, of flows of a single run.
+    pub const TWO_LEVEL: Self = Self(1 << 7);
+    /// Flows in a report.
+    pub const PAGE: Self = Self(1 << 8);
+    /// Segments and readers in a report.
+    pub const PAGE_SINKS: Self = Self(1 << 9);
+    /// Links in a report.
+    pub const PAGE_LINKS: Self = Self(1 << 10);
+    /// Completion times of groups or schemes.
+    pub const TRANSFERS: Self = Self(1 << 12);
+    /// Completion times by transfer size.
+    pub const SIZES: Self = Self(1 << 13);
+    /// Live media frames of flows of a single run.
+    pub const MEDIA: Self = Self(1 << 14);
+    /// Live media frames of groups over several runs.
+    pub const MEDIA_MEANS: Self = Self(1 << 15);
+    /// Bars of schemes in reports and pictures.
+    pub const BARS: Self = Self(1 << 11);
+
+    /// Returns the union of both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns true if the sets intersect.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Definition of a metric: a row of the table in `metrics.rs`. `M` identifies metrics.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<M: Copy> {
+    /// Name in documents; it ends in the unit.
+    pub name: &'static str,
+    /// Name for the whole network, if different.
+    pub network_name: Option<&'static str>,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Description, in sentences.
+    pub about: &'static str,
+    /// Column heading: the part that adjacent columns may share, and the rest.
+    pub head: (&'static str, &'static str),
+    /// Tables with a column of this metric.
+    pub tables: Tables,
+    /// Object in a flow's JSON that holds the metric; none for the flow itself.
+    pub within: Option<&'static str>,
+    /// True if values are integers.
+    pub is_integer: bool,
+    /// True if the column appears only when some row is above zero.
+    pub is_rare: bool,
+    /// True if the value comes from a histogram; bucket widths limit its precision.
+    pub is_percentile: bool,
+    pub(super) flow: Option<fn(&FlowView<'_>) -> Option<f64>>,
+    pub(super) group: Joined<GroupResult, M>,
+    pub(super) network: Joined<RunResult, M>,
+    pub(super) link: Option<fn(&LinkResult) -> Option<f64>>,
+    pub(super) transfers: Option<fn(&Transfers) -> Option<f64>>,
+}
+
+impl<M: Copy> Line<M> {
+    pub(super) const fn new(name: &'static str, unit: Unit) -> Self {
+        Self {
+            name,
+            network_name: None,
+            unit,
+            about: "",
+            head: ("", ""),
+            tables: Tables::NONE,
+            within: None,
+            is_integer: matches!(
+                unit,
+                Unit::Rate | Unit::Bytes | Unit::Packets | Unit::Segments | Unit::Count
+            ),
+            is_rare: false,
+            is_percentile: false,
+            flow: None,
+            group: Joined::Not,
+            network: Joined::Not,
+            link: None,
+            transfers: None,
+        }
+    }
+
+    pub(super) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// Adds a column under this heading to these tables.
+    pub(super) const fn shown(mut self, family: &'static str, rest: &'static str, tables: Tables) -> Self {
+        (self.head, self.tables) = ((family, rest), tables);
+        self
+    }
+
+    pub(super) const fn within(mut self, object: &'static str) -> Self {
+        self.within = Some(object);
+        self
+    }
+
+    /// Marks values as fractional, although other metrics of this unit are integers.
+    pub(super) const fn fractional(mut self) -> Self {
+        self.is_integer = false;
+        self
+    }
+
+    pub(super) const fn rare(mut self) -> Self {
+        self.is_rare = true;
+        self
+    }
+
+    pub(super) const fn percentile(mut self) -> Self {
+        self.is_percentile = true;
+        self
+    }
+
+    pub(super) const fn of_flow(mut self, value: fn(&FlowView<'_>) -> Option<f64>) -> Self {
+        self.flow = Some(value);
+        self
+    }
+
+    pub(super) const fn of_group(mut self, value: fn(&GroupResult) -> Option<f64>) -> Self {
+        self.group = Joined::Measured(value);
+        self
+    }
+
+    pub(super) const fn of_network(mut self, value: fn(&RunResult) -> Option<f64>) -> Self {
+        self.network = Joined::Measured(value);
+        self
+    }
+
+    pub(super) const fn of_link(mut self, value: fn(&LinkResult) -> Option<f64>) -> Self {
+        self.link = Some(value);
+        self
+    }
+
+    /// Defines the metric over the transfers of groups, the network and size classes.
+    pub(super) const fn of_transfers(mut self, value: fn(&Transfers) -> Option<f64>) -> Self {
+        self.transfers = Some(value);
+        self
+    }
+
+    /// Aggregates by sum: groups over their flows, the network over its groups.
+    pub(super) const fn summed(mut self) -> Self {
+        (self.group, self.network) = (Joined::Sum, Joined::Sum);
+        self
+    }
+
+    /// Aggregates by maximum: groups over their flows, the network over its groups.
+    pub(super) const fn most(mut self) -> Self {
+        (self.group, self.network) = (Joined::Most, Joined::Most);
+        self
+    }
+
+    /// Aggregates by weighted mean: groups over their flows, the network over its groups.
+    pub(super) const fn weighted_mean_by(mut self, weight: M) -> Self {
+        (self.group, self.network) = (Joined::MeanBy(weight), Joined::MeanBy(weight));
+        self
+    }
+
+    /// Sets the aggregation of the groups' values into the network's.
+    pub(super) const fn aggregate_network_by(mut self, joined: Joined<RunResult, M>) -> Self {
+        self.network = joined;
+        self
+    }
+
+    pub(super) const fn called_in_network(mut self, name: &'static str) -> Self {
+        self.network_name = Some(name);
+        self
+    }
+
+    /// Returns true if the values are counts: bytes, packets, events.
+    pub const fn counts(&self) -> bool {
+        self.is_integer && !matches!(self.unit, Unit::Rate)
+    }
+
+    /// Returns true if the metric applies to this kind of subject.
+    pub const fn is_of(&self, of: Of) -> bool {
+        match of {
+            Of::Flow => self.flow.is_some(),
+            Of::Group => self.transfers.is_some() || !matches!(self.group, Joined::Not),
+            Of::Network => self.transfers.is_some() || !matches!(self.network, Joined::Not),
+            Of::Link => self.link.is_some(),
+            Of::SizeClass => self.transfers.is_some(),
+        }
+    }
+}
+
+/// Marker of a metric without a column.
+pub(super) const ABSENT: u8 = u8::MAX;
+
+/// Kinds of subjects, by index.
+const KINDS: [Of; SUBJECTS] = [Of::Flow, Of::Group, Of::Network, Of::Link, Of::SizeClass];
+
+/// Indices of metrics: the first `count` of `numbers`.
+#[derive(Clone, Copy)]
+pub(super) struct MetricIndices<const N: usize> {
+    pub(super) numbers: [u8; N],
+    pub(super) count: usize,
+}
+
+/// Returns the metrics of each kind of subject.
+pub(super) const fn metric_indices<M: Copy, const N: usize>(
+    lines: &[Line<M>; N],
+) -> [MetricIndices<N>; SUBJECTS] {
+    let mut metric_indices = [MetricIndices { numbers: [0; N], count: 0 }; SUBJECTS];
+    let mut of = 0;
+    while of < SUBJECTS {
+        let mut number = 0;
+        while number < N {
+            if lines[number].is_of(KINDS[of]) {
+                metric_indices[of].numbers[metric_indices[of].count] = number as u8;
+                metric_indices[of].count += 1;
+            }
+            number += 1;
+        }
+        of += 1;
+    }
+    metric_indices
+}
+
+/// Returns the position of each metric within each kind of subject.
+pub(super) const fn columns<M: Copy, const N: usize>(lines: &[Line<M>; N]) -> [[u8; SUBJECTS]; N] {
+    let mut columns = [[ABSENT; SUBJECTS]; N];
+    let mut next = [0; SUBJECTS];
+    let mut number = 0;
+    while number < N {
+        let mut of = 0;
+        while of < SUBJECTS {
+            if lines[number].is_of(KINDS[of]) {
+                columns[number][of] = next[of];
+                next[of] += 1;
+            }
+            of += 1;
+        }
+        number += 1;
+    }
+    columns
+}
