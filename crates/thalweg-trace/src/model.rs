@@ -336,7 +336,7 @@ impl Direction {
     pub fn rtt_samples(&self) -> &[(Time, Duration)] {
         match self.view {
             View::Receiver => &self.echoed,
-            View::Sender | View::Between if self.round_trips.is_empty() => &self.echoed,
+            View::Between if self.round_trips.is_empty() => &self.echoed,
             View::Sender | View::Between => &self.round_trips,
         }
     }

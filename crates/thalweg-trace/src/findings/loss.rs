@@ -1,9 +1,9 @@
 //! Findings about losses and their repair.
 
 use super::{Finding, Kind, Viewed, ms, percent};
-use crate::model::{Packet, View};
+use crate::model::{Direction, Packet, View};
 use crate::quantile;
-use thalweg_units::{Duration, Time};
+use thalweg_units::{Bytes, Duration, Rate, Time};
 
 /// Minimum number of packets in flight of a busy flow: with fewer, no acknowledgement reports a loss in time.
 const BUSY: usize = 4;
@@ -140,11 +140,11 @@ pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
 }
 
 /// Token bucket that explains losses.
-pub(crate) struct Policed {
+struct Policed {
     /// Rate, in bytes per second.
-    pub(crate) rate: f64,
+    rate: f64,
     /// Depth, in bytes.
-    pub(crate) burst: f64,
+    burst: f64,
     first: Time,
     last: Time,
     count: u64,
@@ -168,10 +168,12 @@ fn policed(view: &Viewed<'_>) -> Option<Policed> {
     let size = |packet: &Packet| f64::from(packet.size);
     let passed: f64 = within.iter().filter(|packet| !is_lost(packet)).map(size).sum();
     let rate = passed / span;
-    // What passed before the first loss at a higher rate came out of the bucket.
-    let before: f64 = packets[..first].iter().map(size).sum();
-    let start = packets[first].time.since(packets[0].time).as_secs_f64();
-    let burst = before - rate * start;
+    // The tokens missing at the first loss are the depth of the bucket; a full bucket takes no more.
+    let mut burst = 0.0;
+    for pair in packets[..=first].windows(2) {
+        let refilled = rate * pair[1].time.since(pair[0].time).as_secs_f64();
+        burst = f64::max(burst + size(&pair[0]) - refilled, 0.0);
+    }
     let (mut used, mut tokens_lost, mut tokens_passed) = (0.0, Vec::new(), Vec::new());
     let begin = packets[first].time;
     for packet in within {
@@ -237,7 +239,8 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
     })
 }
 
-/// Token bucket that explains the losses of a direction: rate in bytes per second, and depth in bytes.
-pub(crate) fn bucket(direction: &crate::model::Direction) -> Option<(f64, f64)> {
-    policed(&Viewed::of(direction)).map(|found| (found.rate, found.burst))
+/// Returns the token bucket that explains the losses of a direction, if one does.
+pub fn token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
+    let found = policed(&Viewed::of(direction))?;
+    Some((Rate::from_bits_per_sec((found.rate * 8.0) as u64), Bytes::new(found.burst as u64)))
 }

@@ -6,6 +6,8 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
+pub use loss::token_bucket;
+
 use crate::model::{Connection, Direction};
 use thalweg_units::{Duration, Time};
 

@@ -43,6 +43,8 @@ struct Open {
     times: Vec<f64>,
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
+    /// Time of the event before, if that was a loss.
+    loss: Option<f64>,
 }
 
 /// A connection being read.
@@ -71,7 +73,7 @@ struct End {
     fresh: u64,
     /// Flow-control limit of the connection, in stream bytes.
     max_data: Option<u64>,
-    /// Index of the first packet neither acknowledged nor lost.
+    /// Place among the numbers of 0-RTT and 1-RTT packets of the first one neither acknowledged nor lost.
     unacked: usize,
     /// Time of the frame that reported a full window, while it lasts.
     blocked: Option<Time>,
@@ -152,6 +154,10 @@ impl Builder {
         self.current.times.push(event.time);
         let name = event.name.rsplit(':').next().unwrap_or_default();
         let Some(kind) = Kind::of(name) else { return Ok(()) };
+        // This project's senders repeat data at the instant of its loss; messages have no offsets to compare.
+        let loss = self.current.loss.take();
+        let is_repeat = self.is_ours && loss == Some(event.time);
+        self.current.loss = (kind == Kind::Lost).then_some(event.time);
         let connections = self.done.len() + self.current.groups.len();
         let open = &mut self.current;
         let group = match open.by_name.get(&*event.group) {
@@ -170,7 +176,7 @@ impl Builder {
         let group = &mut open.groups[group];
         group.last = index;
         let is_full = self.kept >= self.limits.packets;
-        self.kept += group.event(kind, Time::from_picos(index as u64), &event.data, is_full);
+        self.kept += group.event(kind, Time::from_picos(index as u64), &event.data, is_repeat, is_full);
         Ok(())
     }
 
@@ -252,14 +258,14 @@ fn space_of(data: &Data<'_>) -> usize {
 
 impl Group {
     /// Processes an event; returns the number of records that were kept.
-    fn event(&mut self, kind: Kind, time: Time, data: &Data<'_>, is_full: bool) -> usize {
+    fn event(&mut self, kind: Kind, time: Time, data: &Data<'_>, is_repeat: bool, is_full: bool) -> usize {
         let space = space_of(data);
         match kind {
             Kind::Sent | Kind::Received => {
                 let sender = usize::from(kind == Kind::Received);
                 let [own, other] = &mut self.ends;
                 let (of, to) = if sender == 0 { (own, other) } else { (other, own) };
-                let kept = of.packet(time, space, data, is_full);
+                let kept = of.packet(time, space, data, is_repeat, is_full);
                 // Its frames control what the other end sends.
                 let Frames { acked, is_ack, max_data, max_stream_data, .. } = &data.frames;
                 to.allow(time, *max_data, *max_stream_data);
@@ -388,7 +394,7 @@ impl Group {
 
 impl End {
     /// Adds a packet; returns the number of records kept.
-    fn packet(&mut self, time: Time, space: usize, data: &Data<'_>, is_full: bool) -> usize {
+    fn packet(&mut self, time: Time, space: usize, data: &Data<'_>, is_repeat: bool, is_full: bool) -> usize {
         let Data { frames, has_frames, .. } = data;
         let whole = |number: Option<f64>| number.filter(|of| (0.0..1e9).contains(of)).map(|of| of as u32);
         let (mut length, mut again) = (frames.datagrams, 0u64);
@@ -406,6 +412,9 @@ impl End {
         }
         if !has_frames {
             length = u64::from(whole(data.payload).or(whole(data.size)).unwrap_or(0));
+        }
+        if is_repeat {
+            again = length;
         }
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let size = whole(data.size).unwrap_or(length).max(length);
@@ -479,7 +488,7 @@ impl End {
 
     /// Processes an acknowledgement; returns the number of records kept.
     fn ack(&mut self, time: Time, space: usize, ranges: &[(u64, u64)], is_full: bool) -> usize {
-        let Self { direction, spaces, unacked, .. } = self;
+        let Self { direction, spaces, .. } = self;
         direction.counts.acks += 1;
         let space = &mut spaces[space];
         let mut newest: Option<u32> = None;
@@ -503,17 +512,13 @@ impl End {
             }
         }
         let Some(newest) = newest else { return 0 };
-        while let Some(packet) = direction.packets.get(*unacked)
-            && (packet.is_acked() || packet.is_lost())
-        {
-            *unacked += 1;
-        }
+        let position = self.advance();
+        let direction = &mut self.direction;
         // The duration is resolved from the packet's index.
         direction.round_trips.push((time, Duration::from_picos(u64::from(newest))));
         if is_full {
             return 0;
         }
-        let position = direction.packets.get(*unacked).map_or(self.position, |packet| packet.position);
         let edge = self.max_data.map(|limit| self.position.saturating_add(limit.saturating_sub(self.fresh)));
         direction.has_window |= edge.is_some();
         direction.acks.push(Ack { time, position, edge: edge.unwrap_or(u64::MAX) });
@@ -521,6 +526,20 @@ impl End {
         let before = direction.sacks.len();
         direction.sacks.extend(above.map(|&(start, end)| Sack { time, start, end, is_duplicate: false }));
         1 + direction.sacks.len() - before
+    }
+
+    /// Returns the position before which all packets are acknowledged, lost, or too old to matter.
+    fn advance(&mut self) -> u64 {
+        let packets = &self.spaces[2].packets;
+        let oldest = packets.len().saturating_sub(FORGOTTEN);
+        while let Some(&(_, index)) = packets.get(self.unacked) {
+            let packet = &self.direction.packets[index as usize];
+            if !packet.is_acked() && !packet.is_lost() && self.unacked >= oldest {
+                return packet.position;
+            }
+            self.unacked += 1;
+        }
+        self.position
     }
 
     fn metrics(&mut self, time: Time, data: &Data<'_>, is_full: bool) -> usize {
@@ -653,6 +672,8 @@ impl Direction {
     }
 }
 
+/// Number of packets after which one without an outcome is no longer waited for.
+const FORGOTTEN: usize = 65_536;
 /// Maximum value of a time as written.
 const MAX_TIME: f64 = 1e20;
 /// Largest value of an estimate; larger ones mean "none".
