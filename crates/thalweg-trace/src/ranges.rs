@@ -61,11 +61,9 @@ impl Ranges {
     /// Removes `start..end`; returns the number of positions that were in the set.
     pub(crate) fn take(&mut self, start: u64, end: u64) -> u64 {
         let mut taken = 0;
-        while start < end {
-            let Some((&first, &last)) = self.0.range(..end).next_back() else { break };
-            if last <= start {
-                break;
-            }
+        // An empty range holds nothing.
+        let overlap = |&(_, &last): &(&u64, &u64)| last > start && start < end;
+        while let Some((&first, &last)) = self.0.range(..end).next_back().filter(overlap) {
             self.0.remove(&first);
             if last > end {
                 self.0.insert(end, last);

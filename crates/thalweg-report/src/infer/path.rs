@@ -145,6 +145,7 @@ impl Path {
         });
         // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
+        let longest = plateau(recording, &trips).map_or(longest, |full| longest.min(full - shortest));
         let is_long = longest > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
         let (random, overflows, loss) =
             losses(recording, &trips, |trip| was_filled && is_long && trip - shortest > FULL * longest);
@@ -221,6 +222,32 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
 
 /// Maximum number of opportunities: an hour at 100 Mbit/s.
 const MAX_OPPORTUNITIES: usize = 30_000_000;
+
+/// Minimum number of losses, and maximum spread of the middle half of their round trips relative to the median queueing delay, of a
+/// plateau.
+const PLATEAU: (usize, f64) = (10, 0.2);
+
+/// Returns the round trip at losses, if most losses have the same: the queue was full then. Stalls of a host make longer ones.
+fn plateau(recording: &Recording, trips: &[(f64, f64)]) -> Option<f64> {
+    let mut at_losses = Vec::new();
+    let mut trip = None;
+    for packet in &recording.packets {
+        match packet.acknowledged {
+            Some(at) => {
+                trip = trips.get(trips.partition_point(|trip| trip.0 < at)).map(|trip| trip.1).or(trip)
+            }
+            None if packet.lost => at_losses.extend(trip),
+            None => {}
+        }
+    }
+    at_losses.sort_by(f64::total_cmp);
+    let shortest = trips.iter().map(|trip| trip.1).fold(f64::INFINITY, f64::min);
+    let at = |share: f64| at_losses.get((at_losses.len() as f64 * share) as usize).copied();
+    let [low, middle, high] = [at(0.25)?, at(0.5)?, at(0.75)?];
+    let delay = middle - shortest;
+    let is_queue = delay > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+    (at_losses.len() >= PLATEAU.0 && is_queue && high - low <= PLATEAU.1 * delay).then_some(high)
+}
 
 /// Returns the losses of the link, the number of losses at round trips with `is_full`, attributed to the queue, and the interval
 /// of the link's share.

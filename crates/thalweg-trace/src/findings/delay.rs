@@ -68,7 +68,7 @@ pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Op
     Some(Finding {
         kind: Kind::ReceiverLimited,
         from: full().next()?.0,
-        until: full().last()?.1,
+        until: full().next_back()?.1,
         count: full().count() as u64,
         figures: format!(
             "the receive window was full for {} ({}){window}{zero}",
@@ -116,7 +116,7 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
     Some(Finding {
         kind: Kind::StretchAcks,
         from: long().next()?.0,
-        until: long().last()?.0,
+        until: long().next_back()?.0,
         count: count as u64,
         figures: format!(
             "{} of acknowledgements cover more than two segments; {:.1} in the median, {:.0} at most",

@@ -206,7 +206,7 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
         return Some(Finding {
             kind: Kind::Reordering,
             from: late().next().map_or(Time::ZERO, |packet| packet.time),
-            until: late().last().map_or(Time::ZERO, |packet| packet.time),
+            until: late().next_back().map_or(Time::ZERO, |packet| packet.time),
             count,
             figures: format!(
                 "{count} packets ({}) came after packets that were sent later",
@@ -233,7 +233,7 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
     Some(Finding {
         kind: Kind::Reordering,
         from: undone().next()?.time,
-        until: undone().last()?.time,
+        until: undone().next_back()?.time,
         count,
         figures: format!("{count} packets were taken for lost and acknowledged up to {} later", ms(longest)),
     })

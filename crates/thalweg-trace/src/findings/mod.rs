@@ -147,11 +147,14 @@ impl Kind {
 pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
     let data = &connection.directions[direction & 1];
     let view = Viewed::of(data);
+    let policer = loss::policer(&view);
+    // What a policer explains is not reported twice.
+    let persistent = if policer.is_some() { None } else { loss::persistent(&view) };
     let found = [
         loss::timeouts(&view),
         loss::spurious(&view),
-        loss::persistent(&view),
-        loss::policer(&view),
+        persistent,
+        policer,
         loss::reordering(&view),
         delay::bufferbloat(&view),
         delay::receiver_limited(&view, connection),

@@ -208,7 +208,7 @@ fn acknowledgements_of_more_than_two_segments_are_stretched() {
     // After selective acknowledgements the repair acknowledges much.
     let mut repaired = every(5);
     repaired.directions[0].sacks = (0..500)
-        .map(|number| Sack { time: at(number as f64 * 2.0), start: 0, end: 1, is_duplicate: false })
+        .map(|number| Sack { time: at(f64::from(number) * 2.0), start: 0, end: 1, is_duplicate: false })
         .collect();
     assert_eq!(found(&repaired, Kind::StretchAcks), None);
 }

@@ -448,12 +448,15 @@ impl Half {
             self.take_acked(time, position, segment.stamps.map(|stamps| stamps.1));
             self.sacked.remove_below(position);
             self.gaps.remove_below(position);
-        } else if position == self.acked && segment.length == 0 && same_window && !self.outstanding.is_empty()
+        } else if position == self.acked
+            && segment.length == 0
+            && same_window
+            && !self.outstanding.is_empty()
+            && !is_syn
+            && !segment.is(Segment::FIN)
         {
-            if !is_syn && !segment.is(Segment::FIN) {
-                self.duplicate_acks += 1;
-                self.direction.counts.duplicate_acks += 1;
-            }
+            self.duplicate_acks += 1;
+            self.direction.counts.duplicate_acks += 1;
         }
         self.window = segment.window;
         let is_moved = edge > self.edge;

@@ -48,7 +48,7 @@ fn tcp(&Sent(_, is_server, sequence, ack, flags, _, window, options): &Sent<'_>)
     bytes.extend(ack.to_be_bytes());
     let mut options = options.to_vec();
     options.resize(options.len().next_multiple_of(4), 1);
-    bytes.push(((20 + options.len()) / 4 << 4) as u8);
+    bytes.push((((20 + options.len()) / 4) << 4) as u8);
     bytes.push(flags);
     bytes.extend(window.to_be_bytes());
     bytes.extend([0; 4]);
@@ -109,8 +109,8 @@ fn ack(number: u32, millis: f64) -> Sent<'static> {
     Sent(millis, true, 5000, 1000 + number * 1000, ACK, 0, 1000, &[])
 }
 
-fn client(segments: Vec<Sent<'_>>) -> Direction {
-    of(&segments).connections.remove(0).directions[0].clone()
+fn client(segments: &[Sent<'_>]) -> Direction {
+    of(segments).connections.remove(0).directions[0].clone()
 }
 
 fn ms(millis: f64) -> Duration {
@@ -214,7 +214,7 @@ fn a_fast_retransmission_is_a_loss_and_no_timeout() {
     );
     segments.push(data(0, 85.0));
     segments.push(ack(6, 125.0));
-    let direction = client(segments);
+    let direction = client(&segments);
     let counts = direction.counts;
     assert_eq!((counts.again, counts.again_bytes, counts.lost, counts.spurious), (1, 1000, 1, 0));
     assert!(direction.timeouts.is_empty());
@@ -241,7 +241,7 @@ fn silence_before_a_retransmission_is_a_timeout() {
         data(1, 400.0),
         ack(3, 440.0),
     ]);
-    let direction = client(segments);
+    let direction = client(&segments);
     assert_eq!(direction.timeouts.len(), 1);
     assert!((direction.timeouts[0].silence.as_millis_f64() - 317.9).abs() < 0.01);
     assert!(direction.packets[3].is(Packet::TIMEOUT | Packet::AGAIN));
@@ -254,7 +254,7 @@ fn retransmissions_that_were_not_necessary_are_found() {
     segments.extend([data(0, 41.0), data(1, 42.0), ack(2, 82.0), data(0, 83.0)]);
     let report = [&[1, 1, 5, 10], [1000u32, 2000].map(u32::to_be_bytes).concat().as_slice()].concat();
     segments.push(Sent(123.0, true, 5000, 3000, ACK, 0, 1000, &report));
-    let direction = client(segments);
+    let direction = client(&segments);
     assert_eq!((direction.counts.spurious, direction.counts.duplicate_reports), (1, 1));
     assert!(direction.sacks[0].is_duplicate);
     // By the echo of the original's timestamp (RFC 3522).
@@ -270,7 +270,7 @@ fn retransmissions_that_were_not_necessary_are_found() {
         segments.push(with(data(0, 41.0), &options[0]));
         segments.push(with(data(0, 441.0), &options[1]));
         segments.push(with(ack(1, 445.0), &options[echo]));
-        assert_eq!(client(segments).counts.spurious, spurious, "{echo}");
+        assert_eq!(client(&segments).counts.spurious, spurious, "{echo}");
     }
 }
 
@@ -279,7 +279,7 @@ fn late_packets_fill_a_gap_soon_and_repairs_later() {
     for (millis, late, again) in [(42.5, 1, 0), (120.0, 0, 1)] {
         let mut segments = handshake();
         segments.extend([data(0, 41.0), data(2, 42.0), data(1, millis), ack(3, 160.0)]);
-        let counts = client(segments).counts;
+        let counts = client(&segments).counts;
         assert_eq!((counts.late, counts.again, counts.delivered), (late, again, 3000), "{millis}");
     }
 }
@@ -290,7 +290,7 @@ fn a_full_window_limits_the_sender() {
     // 1280 B of window, of which a packet leaves 280.
     segments[2] = Sent(40.1, false, 1000, 5000, ACK, 0, 1000, &[]);
     segments.push(Sent(40.5, true, 5000, 1000, ACK, 0, 10, &[]));
-    let mut direction = client(segments);
+    let mut direction = client(&segments);
     assert!(direction.limits.is_empty());
     let narrow = |millis: f64, number: u32, window: u16| {
         Sent(millis, true, 5000, 1000 + number * 1000, ACK, 0, window, &[])
@@ -307,7 +307,7 @@ fn a_full_window_limits_the_sender() {
         data(3, 82.0),
         narrow(122.0, 4, 0),
     ]);
-    direction = client(segments);
+    direction = client(&segments);
     assert_eq!(direction.counts.zero_windows, 1);
     let spans: Vec<_> =
         direction.limits.iter().map(|(from, until, limit)| (until.since(*from), *limit)).collect();
@@ -426,8 +426,8 @@ fn packets_that_are_not_used_are_counted() {
         let file = pcap(false, false, link, packets);
         crate::read(&mut file.as_slice(), &Limits::default()).unwrap_err().to_string()
     };
-    assert!(refused(1, &[arp.clone()]).contains("1 packets are not IP"));
-    assert!(refused(105, &[arp.clone()]).contains("link type 105"));
+    assert!(refused(1, std::slice::from_ref(&arp)).contains("1 packets are not IP"));
+    assert!(refused(105, std::slice::from_ref(&arp)).contains("link type 105"));
     assert!(refused(1, &[]).contains("no packets"));
     let (mut bytes, length) = ipv4(&data(0, 0.0));
     bytes.truncate(30);

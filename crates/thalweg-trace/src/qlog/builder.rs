@@ -603,7 +603,7 @@ impl Connection {
     fn shift(&mut self, shift: Duration) {
         let moved = |time: &mut Time| {
             if *time != Time::MAX {
-                *time = *time + shift;
+                *time += shift;
             }
         };
         moved(&mut self.start);

@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
                 Element::Data(data) => event.data = *data,
                 // Numbers may be texts.
                 Element::Number(number) if event.time.is_nan() && !column.contains("id") => {
-                    event.time = number
+                    event.time = number;
                 }
                 Element::Text(text) if event.time.is_nan() && text.parse::<f64>().is_ok() => {
                     event.time = text.parse().unwrap_or(f64::NAN);
@@ -352,7 +352,7 @@ impl<'de> Take<'de> for Data<'de> {
                 "timer_type" => self.timer = text(map)?,
                 "event_type" => self.timer_event = text(map)?,
                 "congestion_control" | "cc_algorithm" | "congestion_control_algorithm" => {
-                    self.scheme = text(map)?
+                    self.scheme = text(map)?;
                 }
                 "owner" | "initiator" => self.owner = text(map)?,
                 "initial_max_data" => self.initial_max_data = number(map)?,

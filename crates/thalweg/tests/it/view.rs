@@ -47,7 +47,7 @@ fn stored(name: &str) -> String {
 fn simulated(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4]) -> Value {
     let text = format!(
         "duration = \"20 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = {queue}\n{more}\n\
-         [[flow]]\nname = \"transfer\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\nhandshake = \"tcp\"\n"
+         [[flow]]\nname = \"transfer\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n[scheme.{scheme}]\nhandshake = \"tcp\"\n"
     );
     fs::write(folder.join("path.toml"), text).unwrap();
     document(folder, &["run", "path.toml", "--json", "--quiet", "--pcap=run.pcap", "--qlog=run.qlog"])
@@ -70,7 +70,10 @@ fn a_simulation_s_own_traces_have_its_figures() {
         let again = flow["retransmissions"].as_f64().unwrap();
         assert!((number("retransmitted_packets") - again).abs() <= 2.0, "{file}: {direction:#} {flow:#}");
         let min = direction["rtt"]["min_s"].as_f64().unwrap();
-        assert!((min / flow["min_rtt_s"].as_f64().unwrap() - 1.0).abs() < 0.02, "{file}: {direction:#} {flow:#}");
+        assert!(
+            (min / flow["min_rtt_s"].as_f64().unwrap() - 1.0).abs() < 0.02,
+            "{file}: {direction:#} {flow:#}"
+        );
     }
     let text = prints(&place, &["view", "run.pcap"]);
     assert!(text.contains("TCP") && text.contains("Bufferbloat") && text.contains("RFC 7567"), "{text}");
@@ -80,12 +83,15 @@ fn a_simulation_s_own_traces_have_its_figures() {
 #[test]
 fn the_path_of_a_capture_is_inferred() {
     let place = place("view-infer");
-    for (scheme, rate, millis, queue) in [("cubic", 20.0, 20, 100), ("newreno", 5.0, 40, 80), ("bbr", 50.0, 10, 150)] {
+    for (scheme, rate, millis, queue) in
+        [("cubic", 20.0, 20, 100), ("newreno", 5.0, 40, 80), ("bbr", 50.0, 10, 150)]
+    {
         let [rate_text, delay, queue_text] =
             [format!("{rate} Mbit/s"), format!("{millis} ms"), format!("\"{queue} kB\"")];
         simulated(&place, scheme, [&rate_text, &delay, &queue_text, ""]);
         for file in ["run.pcap", "run.qlog"] {
-            let found = document(&place, &["infer", file, "--json", "--quiet", "--scheme", scheme, "--out", "out"]);
+            let found =
+                document(&place, &["infer", file, "--json", "--quiet", "--scheme", scheme, "--out", "out"]);
             let path = &found["path"];
             let number = |name: &str| path[name].as_f64().unwrap();
             let error = |found: f64, truth: f64| (found / truth - 1.0).abs();
@@ -94,7 +100,10 @@ fn the_path_of_a_capture_is_inferred() {
             let trip = 2.0 * f64::from(millis) / 1e3 + 12e3 / (rate * 1e6);
             assert!(error(number("round_trip_s"), trip) < 0.02, "{scheme}, {file}: {path:#}");
             let size = f64::from(queue) * 1e3;
-            assert!(!path["queue_was_full"].as_bool().unwrap() || error(number("queue_bytes"), size) < 0.15, "{scheme}, {file}: {path:#}");
+            assert!(
+                !path["queue_was_full"].as_bool().unwrap() || error(number("queue_bytes"), size) < 0.15,
+                "{scheme}, {file}: {path:#}"
+            );
             let [low, high] = [0, 1].map(|end| path["intervals"]["rate_bps"][end].as_f64().unwrap());
             assert!(low <= number("rate_bps") && number("rate_bps") <= high, "{path:#}");
         }
@@ -104,7 +113,8 @@ fn the_path_of_a_capture_is_inferred() {
 #[test]
 fn a_policer_and_other_schemes() {
     let place = place("view-policer");
-    let queue = "{ discipline = \"policer\", capacity = \"500 kB\", rate = \"8 Mbit/s\", burst = \"100 kB\" }";
+    let queue =
+        "{ discipline = \"policer\", capacity = \"500 kB\", rate = \"8 Mbit/s\", burst = \"100 kB\" }";
     simulated(&place, "cubic", ["40 Mbit/s", "15 ms", queue, "reverse = { queue = \"500 kB\" }"]);
     let view = document(&place, &["view", "run.pcap", "--json"]);
     let found = view["files"][0]["connections"][0]["directions"][0]["findings"].as_array().unwrap();
@@ -112,21 +122,29 @@ fn a_policer_and_other_schemes() {
     let inferred = document(&place, &["infer", "run.pcap", "--json", "--quiet", "--schemes", "bbr,newreno"]);
     let policer = &inferred["path"]["policer"];
     let of = |name: &str| policer[name].as_f64().unwrap();
-    assert!((of("rate_bps") / 8e6 - 1.0).abs() < 0.03 && (of("burst_bytes") / 1e5 - 1.0).abs() < 0.3, "{policer:#}");
-    let others: Vec<_> = inferred["others"].as_array().unwrap().iter().map(|other| other["scheme"].clone()).collect();
+    assert!(
+        (of("rate_bps") / 8e6 - 1.0).abs() < 0.03 && (of("burst_bytes") / 1e5 - 1.0).abs() < 0.3,
+        "{policer:#}"
+    );
+    let others: Vec<_> =
+        inferred["others"].as_array().unwrap().iter().map(|other| other["scheme"].clone()).collect();
     assert_eq!(others, ["bbr", "newreno"]);
     assert_eq!(inferred["scheme"], "cubic");
     let scenario = fs::read_to_string(place.join("run/scenario.toml")).unwrap();
     assert!(scenario.contains("discipline = \"policer\""), "{scenario}");
     let text = prints(&place, &["infer", "run.pcap", "--quiet", "--schemes", "bbr"]);
-    assert!(text.contains("Policer     ") && text.contains("Simulated with") && text.contains("bbr"), "{text}");
+    assert!(
+        text.contains("Policer     ") && text.contains("Simulated with") && text.contains("bbr"),
+        "{text}"
+    );
 }
 
 #[test]
 fn traces_of_other_programs_become_pages() {
     let place = place("view-pages");
     let [client, server, capture, log] =
-        ["quic-go-client.sqlog.gz", "quic-go-server.sqlog.gz", "kernel-cubic.pcap.gz", "kernel-cubic.ss"].map(stored);
+        ["quic-go-client.sqlog.gz", "quic-go-server.sqlog.gz", "kernel-cubic.pcap.gz", "kernel-cubic.ss"]
+            .map(stored);
     prints(&place, &["view", &client, &server, "--report=both.html", "--quiet"]);
     prints(&place, &["view", &capture, &log, "--report=kernel.html", "--quiet"]);
     for name in ["both.html", "kernel.html"] {
@@ -151,7 +169,8 @@ fn traces_of_other_programs_become_pages() {
 #[test]
 fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     let place = place("view-bad");
-    let garbage: Vec<u8> = (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let garbage: Vec<u8> =
+        (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let deep = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", "[".repeat(1_000_000));
     let files: [(&str, &[u8], &str); 6] = [
         ("empty", b"", "the file is empty; expected qlog"),
@@ -171,8 +190,12 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     assert!(fails(&place, &["view", "."], 2).contains("a folder"));
     assert!(fails(&place, &["view", "missing.pcap"], 2).contains("missing.pcap"));
     // Two files, of which one is none.
-    assert!(fails(&place, &["view", &stored("kernel-cubic.ss"), "text"], 1).contains("text: this is no trace"));
-    assert!(fails(&place, &["infer", &stored("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2).contains("qubic"));
+    assert!(
+        fails(&place, &["view", &stored("kernel-cubic.ss"), "text"], 1).contains("text: this is no trace")
+    );
+    assert!(
+        fails(&place, &["infer", &stored("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2).contains("qubic")
+    );
 }
 
 /// Cut files show what comes before, and say so.

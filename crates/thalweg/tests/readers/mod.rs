@@ -18,8 +18,8 @@ use thalweg_report::report::{AllSeries, Shown, View, figure, report, trace_page}
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
-use thalweg_trace::Limits;
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
+use thalweg_trace::Limits;
 
 pub use packets::packets;
 
