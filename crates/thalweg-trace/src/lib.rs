@@ -12,19 +12,22 @@
 //! Readers take a stream, need time linear in its length, and memory linear in the number of packets, which [`Limits`] bounds.
 //! A trace that ends early or is damaged gives what was read before, with a note.
 
+mod dates;
 pub mod findings;
+mod format;
 mod input;
 mod model;
 pub mod pcap;
 pub mod qlog;
 mod ranges;
-mod read;
+mod recognition;
 pub mod ss;
 mod summary;
 
 pub use findings::{Finding, findings};
+pub use format::{EXPECTED, Format, Limits, ReadError};
 pub use model::{
     Ack, Connection, Counts, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
-pub use read::{EXPECTED, Format, Limits, ReadError, read};
+pub use recognition::read;
 pub use summary::{RttSummary, Summary, quantile};

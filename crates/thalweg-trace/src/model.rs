@@ -1,6 +1,6 @@
 //! The common model of traces: connections, their two directions, and what is known of each.
 
-use crate::read::Format;
+use crate::format::Format;
 use std::collections::BTreeMap;
 use thalweg_units::{Duration, Time};
 
@@ -13,7 +13,7 @@ pub struct Trace {
     pub connections: Vec<Connection>,
     /// Wall-clock time of [`Time::ZERO`], in seconds since 1970, if known.
     pub epoch: Option<f64>,
-    /// What was not read, and why: one sentence each.
+    /// Parts that were not read, each with the reason, in one sentence.
     pub notes: Vec<String>,
     /// True if the file ends within a packet or an event, or is damaged.
     pub is_cut: bool,
@@ -40,7 +40,7 @@ pub struct Connection {
     pub end: Time,
     /// Data of the client, and data of the server.
     pub directions: [Direction; 2],
-    /// What limits the reading of this connection: one sentence each.
+    /// Limits of reading this connection, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ impl Point {
     }
 }
 
-/// What a trace shows of a direction.
+/// Scope of a trace in a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// Packets as the sender sent them.
@@ -272,7 +272,7 @@ impl Metric {
     }
 }
 
-/// What held a sender back.
+/// Limit of a sender other than its congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// The receive window was full.

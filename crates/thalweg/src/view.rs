@@ -43,7 +43,9 @@ pub struct ViewArguments {
 pub fn read(path: &Path) -> Result<Trace, Error> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     if path.is_dir() {
-        return Err(Error::Usage(named(&format!("this is a folder; expected {EXPECTED}"))));
+        return Err(Error::Usage(named(&format!(
+            "this is a folder (`thalweg report` draws those of results); expected {EXPECTED}"
+        ))));
     }
     let mut file = File::open(path).map_err(|error| Error::Usage(named(&error)))?;
     thalweg_trace::read(&mut file, &Limits::default()).map_err(|error| Error::Failed(named(&error)))
@@ -62,7 +64,9 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
         choose(&mut traces, number)?;
     }
     if let Some(place) = &place {
-        let shown: Vec<Shown<'_>> = traces.iter().map(|(name, trace)| Shown { name, trace }).collect();
+        let names = short_names(&traces);
+        let pairs = names.iter().zip(&traces);
+        let shown: Vec<Shown<'_>> = pairs.map(|(name, (_, trace))| Shown { name, trace }).collect();
         place.write(trace_page(&shown, version()), None, console)?;
     }
     if arguments.json {
@@ -72,6 +76,17 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
         return Ok(());
     }
     console.print(&text(&traces, console))
+}
+
+/// Returns the names of files without their folders, unless two are the same.
+fn short_names(traces: &[(String, Trace)]) -> Vec<String> {
+    let short = |path: &str| {
+        Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    let names: Vec<String> = traces.iter().map(|(path, _)| short(path)).collect();
+    let is_unique = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let pairs = names.iter().zip(traces);
+    pairs.map(|(name, (path, _))| if is_unique(name) { name.clone() } else { path.clone() }).collect()
 }
 
 /// Keeps one connection, by its number over all files.

@@ -274,7 +274,7 @@ function resizePlots() {
 function plotNotes() {
   const notes = [];
   const absent = PANELS.filter((panel) => panel.counts && !isPresent(panel)).map((panel) => panel.id);
-  if (absent.length) notes.push(`Links with series had no ${absent.join(", no ").replace("feedback", "messages")}.`);
+  if (absent.length && !model.bars) notes.push(`Links with series had no ${absent.join(", no ").replace("feedback", "messages")}.`);
   const flows = Math.max(...model.runs.map((run) => run.flow_count));
   if (flows > flowSubjects.length) notes.push(`Series of ${flowSubjects.length} of ${flows} flows were recorded (measure.flows).`);
   if (allSeries.some((of) => of.points)) notes.push("Long series are thinned here to the smallest and largest of neighbouring points; series.csv has every point.");

@@ -1,4 +1,4 @@
-//! What looks wrong in a connection: findings with their place, figures, and the rule that they break.
+//! Findings about a connection, with their place, figures, and the rule that is broken.
 
 mod delay;
 mod loss;
@@ -107,7 +107,7 @@ impl Kind {
     pub const fn rule(self) -> &'static str {
         match self {
             Self::Timeout => {
-                "RFC 8985, section 7: a tail loss probe repairs what duplicate acknowledgements cannot; RFC 6298, section 5: a timeout reduces the window to one segment"
+                "RFC 8985, section 7: a tail loss probe repairs what duplicate acknowledgements cannot; RFC 5681, section 3.1: a timeout reduces the window to one segment"
             }
             Self::SpuriousRetransmissions => {
                 "RFC 4015: a sender that detects a spurious retransmission undoes the reduction of its window"
@@ -116,13 +116,13 @@ impl Kind {
                 "RFC 5681, section 3.1: each loss counts as congestion and halves the window, whatever its cause"
             }
             Self::Policer => {
-                "RFC 7567, section 4.1 has queues absorb bursts; a policer drops them instead (Flach et al. 2016)"
+                "RFC 7567, section 2: buffers are there to absorb bursts; a policer drops them instead (Flach et al. 2016)"
             }
             Self::Reordering => {
                 "RFC 8985, section 6.2: the reordering window adapts, where three duplicate acknowledgements (RFC 5681, section 3.2) do not"
             }
             Self::Bufferbloat => {
-                "RFC 7567, section 4.2: routers should manage queues to keep delay low; RFC 8289 and RFC 8290 do so by time in the queue"
+                "RFC 7567, section 4.1: networks should manage their queues actively; RFC 8289 and RFC 8290 keep the time in the queue short"
             }
             Self::ReceiverLimited => {
                 "RFC 7323, section 2: the window has to exceed the bandwidth-delay product; RFC 9293, section 3.8.6: a sender must not exceed it"

@@ -3,10 +3,9 @@
 use super::link::{Address, Datagram, Segment, Skipped, datagram};
 use super::tcp::Tcp;
 use super::udp::Udp;
+use crate::format::Limits;
 use crate::model::Connection;
-use crate::read::Limits;
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv6Addr;
 use thalweg_units::Time;
 
 /// Both ends in a fixed order, and the protocol.
@@ -134,14 +133,5 @@ impl Connections {
             notes.push(format!("{not_kept} packets beyond the limit are counted, and not shown one by one."));
         }
         (connections, notes)
-    }
-}
-
-/// Formats an address with its port.
-pub(super) fn name((address, port): (Address, u16)) -> String {
-    let address = Ipv6Addr::from(address);
-    match address.to_ipv4_mapped() {
-        Some(address) => format!("{address}:{port}"),
-        None => format!("[{address}]:{port}"),
     }
 }

@@ -1,5 +1,7 @@
 //! Headers of packets: link layer, IP, and what follows.
 
+use std::net::Ipv6Addr;
+
 /// A packet of IP with TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
@@ -20,7 +22,7 @@ pub(super) struct Datagram<'a> {
 /// An address of IPv4 or IPv6. IPv4 is mapped (RFC 4291, section 2.5.5.2).
 pub(super) type Address = u128;
 
-/// Why a packet is not used.
+/// Reason for skipping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Skipped {
     /// Link type that is not read.
@@ -246,5 +248,14 @@ impl Segment {
             }
             rest = &rest[usize::from(length)..];
         }
+    }
+}
+
+/// Formats an address with its port.
+pub(super) fn name((address, port): (Address, u16)) -> String {
+    let address = Ipv6Addr::from(address);
+    match address.to_ipv4_mapped() {
+        Some(address) => format!("{address}:{port}"),
+        None => format!("[{address}]:{port}"),
     }
 }

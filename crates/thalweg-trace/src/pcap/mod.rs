@@ -14,9 +14,9 @@ mod tcp;
 mod tests;
 mod udp;
 
+use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
-use crate::read::{Format, Limits, ReadError};
 use connections::Connections;
 use thalweg_units::Time;
 

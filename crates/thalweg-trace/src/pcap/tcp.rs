@@ -17,8 +17,7 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::connections::name;
-use super::link::{Address, Segment};
+use super::link::{Address, Segment, name};
 use crate::model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout, View};
 use crate::ranges::Ranges;
 use std::collections::VecDeque;
@@ -69,12 +68,11 @@ struct Half {
     outstanding: VecDeque<Outstanding>,
     /// Data that was not seen although later data was.
     gaps: Ranges,
-    /// When the last gap began.
+    /// Start of the last gap.
     gap_since: Time,
     sacked: Ranges,
     /// Recent retransmissions: positions, the packet, and the one that it repeats.
     repeats: VecDeque<(u64, u64, u32, Option<u32>)>,
-    duplicate_acks: u32,
     window: u16,
     last_sent: Time,
     last_acked: Time,
@@ -287,7 +285,7 @@ impl Half {
                     counts.spurious += 1;
                 }
                 let patience = self.smoothed.map_or(MIN_SILENCE, |rtt| (rtt * 3 / 2).max(MIN_SILENCE));
-                if start <= self.acked && !needless && silence >= patience && self.duplicate_acks < 3 {
+                if start <= self.acked && !needless && silence >= patience {
                     flags |= Packet::TIMEOUT;
                     self.direction.timeouts.push(Timeout { time, silence });
                 }
@@ -441,7 +439,6 @@ impl Half {
         let is_new = position > self.acked;
         let same_window = self.window == segment.window;
         if is_new {
-            self.duplicate_acks = 0;
             let before = self.acked;
             self.acked = position;
             self.direction.counts.delivered += position - before;
@@ -455,7 +452,6 @@ impl Half {
             && !is_syn
             && !segment.is(Segment::FIN)
         {
-            self.duplicate_acks += 1;
             self.direction.counts.duplicate_acks += 1;
         }
         self.window = segment.window;

@@ -1,7 +1,6 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC.
 
-use super::connections::name;
-use super::link::{Address, Datagram};
+use super::link::{Address, Datagram, name};
 use crate::model::{Connection, Direction, Packet, Point, Protocol};
 use thalweg_units::Time;
 

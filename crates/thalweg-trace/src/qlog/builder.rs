@@ -3,11 +3,11 @@
 use super::Head;
 use super::clock::{Clock, MAX_SECONDS};
 use super::event::{CRYPTO, Data, Event, Frames};
+use crate::format::{Format, Limits};
 use crate::model::{
     Ack, Connection, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
 use crate::ranges::Ranges;
-use crate::read::{Format, Limits};
 use serde_json::Value;
 use std::collections::HashMap;
 use thalweg_units::{Duration, Time};
@@ -54,7 +54,7 @@ struct Group {
     local: String,
     remote: String,
     scheme: String,
-    /// What this end sends, and what it receives.
+    /// Data of this end, and of the other one.
     ends: [End; 2],
     first: usize,
     last: usize,

@@ -23,9 +23,9 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
-use crate::read::{Format, Limits, ReadError};
 use builder::Builder;
 use event::{Columns, Event};
 use scan::{Damage, Scanner};

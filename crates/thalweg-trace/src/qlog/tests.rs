@@ -78,7 +78,7 @@ fn modern(prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn json_of_0_3_and_sequences_tell_the_same() {
+fn json_of_0_3_and_sequences_agree() {
     let events = modern("transport:");
     let document = format!(
         "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"traces\":[{{\"vantage_point\":{{\"type\":\"client\"}},\"events\":[{}]}}]}}",

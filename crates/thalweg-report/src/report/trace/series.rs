@@ -105,11 +105,29 @@ impl Subject {
                     .collect()
             }
         };
+        if data.packets.is_empty() {
+            // A counter, read at intervals.
+            let pairs = data.acks.windows(2).filter(|pair| pair[1].time > pair[0].time);
+            let rates: Vec<(f64, f64)> = pairs
+                .map(|pair| {
+                    let bytes = pair[1].position.saturating_sub(pair[0].position) as f64;
+                    let span = pair[1].time.since(pair[0].time).as_secs_f64();
+                    (pair[1].time.as_secs_f64() + offset, bytes * 8.0 / span)
+                })
+                .collect();
+            self.add("goodput", "bit/s", rates.into_iter());
+            return self.estimates(data, offset);
+        }
         self.add(
             "goodput",
             "bit/s",
             rates(arrived.into_iter(), start, whole, step).map(|(time, rate)| (time + offset, rate)),
         );
+        self.estimates(data, offset);
+    }
+
+    /// Adds the sender's estimates, and round-trip times.
+    fn estimates(&mut self, data: &Direction, offset: f64) {
         let metrics = [
             (Metric::Window, "window", "B"),
             (Metric::Ssthresh, "ssthresh", "B"),
