@@ -23,6 +23,7 @@ use crate::shell::{self, ShellArguments};
 use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
+use crate::view::{self, ViewArguments};
 use crate::{catalog, input, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -71,6 +72,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Export a link's transmission opportunities as a trace for mahimahi's mm-link
     Mahimahi(MahimahiArguments),
+    /// Show traces of any program: qlog, packet captures, `ss -tin`
+    View(ViewArguments),
     /// Infer the path from a recording of a transfer, and simulate the transfer on it
     Infer(InferArguments),
     /// Run an experiment in another simulator's format, and compare with its bound
@@ -211,6 +214,7 @@ impl Arguments {
             Command::Shell(shell) => shell.quiet,
             Command::Gate(gate) => gate.quiet,
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
+            Command::View(view) => view.quiet,
             Command::Infer(infer) => infer.quiet,
             Command::Import(import) => import.is_quiet(),
             Command::Send(send) => send.quiet,
@@ -247,6 +251,7 @@ impl Command {
             Self::Model(arguments) => model::model(arguments.model.as_ref(), console),
             Self::Report(arguments) => report::report(&arguments, console),
             Self::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, console),
+            Self::View(arguments) => view::view(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
             Self::Validate(arguments) => input::validate(&arguments, console),

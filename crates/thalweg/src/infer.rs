@@ -1,27 +1,37 @@
-//! `thalweg infer`: infers the path of a recording, and repeats the run in the simulator.
+//! `thalweg infer`: infers the path of a recorded transfer, and repeats the transfer in the simulator, also with other schemes.
 
 use crate::console::{Console, Done, Error};
 use crate::doctor::this_host;
+use crate::view::read;
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_catalog::Registry;
+use thalweg_catalog::{Place, Registry};
 use thalweg_report::batch::{self, Job, Progress};
-use thalweg_report::infer::{Losses, Path, Recording, scenario};
-use thalweg_report::output::{Align, Table};
-use thalweg_scenario::{Reader, check_host, load_with};
+use thalweg_report::infer::{Interval, Losses, Path, Recording, caution, scenario};
+use thalweg_report::output::{Align, Table, counted};
+use thalweg_scenario::{Loaded, check_host, load_text_with, load_with};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult};
 
 /// `thalweg infer`.
 #[derive(Debug, Args)]
 pub struct InferArguments {
-    /// Recording written by --record of `send` or `bench client`
+    /// Recording by --record of `send` or `bench client`, or a qlog, pcap or pcapng of any sender
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
+    /// Connection by its number in `thalweg view`; default: the one with most data
+    #[arg(long, value_name = "N")]
+    pub connection: Option<usize>,
+    /// Scheme to simulate, with options; default: that of the recording, or cubic if it does not name one
+    #[arg(long, value_name = "SCHEME")]
+    pub scheme: Option<String>,
+    /// Also simulate the transfer with these schemes
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    pub schemes: Vec<String>,
     /// Output folder of the scenario; default: named after the recording
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -40,9 +50,6 @@ pub struct InferArguments {
     pub quiet: bool,
 }
 
-/// Maximum size of a recording: about two million packets.
-const MAX_RECORDING: u64 = 512 << 20;
-
 /// The outcome of a run, recorded or simulated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outcome {
@@ -54,24 +61,73 @@ struct Outcome {
 
 /// Infers the path, writes the scenario, simulates it, and shows both runs.
 pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
-    let InferArguments { recording: file, out, host, seed, json, .. } = arguments;
+    let InferArguments { recording: file, out, host, seed, json, connection, .. } = arguments;
     let host = host.as_deref().map(host_of).transpose()?;
-    let bytes = Reader::new(MAX_RECORDING)
-        .bytes(file)
-        .map_err(|error| Error::Usage(format!("{}: {error}", file.display())))?;
+    let registry = &console.registry;
+    for scheme in arguments.scheme.iter().chain(&arguments.schemes) {
+        registry
+            .read_scheme(scheme, Place::Live)
+            .map_err(|error| Error::Usage(format!("scheme `{scheme}`: {error}")))?;
+    }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let recording = Recording::read(&bytes).map_err(|error| unusable(&error))?;
+    let trace = read(file)?;
+    trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));
+    let (mut recording, from, _) =
+        Recording::of_trace(&trace, *connection).map_err(|error| unusable(&error))?;
+    if trace.connections.len() > 1 {
+        let count = counted(trace.connections.len() as u64, "connection");
+        console.inform(&format!("note: of {count}, {} (--connection N)", from.name));
+    }
+    from.notes.iter().map(String::as_str).chain(caution(from)).for_each(|note| {
+        console.inform(&format!("note: {note}"));
+    });
+    recording.scheme = scheme_of(arguments.scheme.as_deref(), &recording, console);
     let path = Path::infer(&recording).map_err(|error| unusable(&error))?;
     let folder = out.clone().unwrap_or_else(|| file.with_extension(""));
-    let scenario = write(&folder, &recording, &path, host.as_deref(), &console.registry)?;
+    let scenario = write(&folder, &recording, &path, host.as_deref(), registry)?;
     console.inform(&format!("Written: {}", scenario.display()));
     let live = recorded(&recording);
-    let again = simulate(&scenario, *seed, &console.registry)?;
+    let again = simulate(&load_with(&scenario, &[], registry).map_err(Error::Scenario)?, *seed)?;
+    let mut others = Vec::new();
+    for scheme in &arguments.schemes {
+        let instead = Recording { scheme: scheme.clone(), ..recording.clone() };
+        let text = text_of(&instead, &path, host.as_deref(), registry)?;
+        let loaded =
+            load_text_with("scenario.toml", &text, &folder, &[], registry).map_err(Error::Scenario)?;
+        others.push((scheme.as_str(), simulate(&loaded, *seed)?));
+    }
     if *json {
-        return console.print(&format!("{}\n", document(&path, &live, &again)));
+        return console.print(&format!("{}\n", document(&recording.scheme, &path, &live, &again, &others)));
     }
     let words = console.style.folded(&describe(&path));
-    console.print(&format!("{words}\n\n{}", table(&live, &again).render(console.style)))
+    let mut text = format!("{words}\n\n{}", table(&live, &again).render(console.style));
+    if !others.is_empty() {
+        let own = recording.scheme.as_str();
+        let all = std::iter::once((own, again)).chain(others.iter().copied());
+        text.push_str(&format!("\n{}", instead(all).render(console.style)));
+    }
+    console.print(&text)
+}
+
+/// Returns the scheme to simulate: the one requested, that of the recording, or CUBIC.
+fn scheme_of(requested: Option<&str>, recording: &Recording, console: &Console) -> String {
+    // Names of the kernel.
+    let known = match recording.scheme.as_str() {
+        "reno" => "newreno",
+        name => name,
+    };
+    if let Some(scheme) = requested {
+        return scheme.to_owned();
+    }
+    if !known.is_empty() && console.registry.read_scheme(known, Place::Live).is_ok() {
+        return known.to_owned();
+    }
+    let why = match known {
+        "" => "the trace does not name its congestion control".to_owned(),
+        name => format!("there is no scheme `{name}`"),
+    };
+    console.inform(&format!("note: {why}; the transfer is simulated with cubic (--scheme names another)"));
+    "cubic".to_owned()
 }
 
 /// Converts a host option into a scenario value.
@@ -92,7 +148,6 @@ fn write(
     host: Option<&str>,
     registry: &Registry,
 ) -> Result<PathBuf, Error> {
-    const TRACE: &str = "path.trace";
     let failed = |error: &dyn std::fmt::Display| {
         Error::Failed(format!("cannot write to `{}`: {error}", folder.display()))
     };
@@ -102,14 +157,25 @@ fn write(
         trace.write(std::io::BufWriter::new(file)).map_err(|error| failed(&error))?;
     }
     let place = folder.join("scenario.toml");
-    let text = scenario::scenario(recording, path, TRACE, host, registry)
-        .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))?;
+    let text = text_of(recording, path, host, registry)?;
     fs::write(&place, text).map_err(|error| failed(&error))?;
     Ok(place)
 }
 
-fn simulate(scenario: &FilePath, seed: u64, registry: &Arc<Registry>) -> Result<Outcome, Error> {
-    let loaded = load_with(scenario, &[], registry).map_err(Error::Scenario)?;
+/// Name of the file with the capacity over time.
+const TRACE: &str = "path.trace";
+
+fn text_of(
+    recording: &Recording,
+    path: &Path,
+    host: Option<&str>,
+    registry: &Registry,
+) -> Result<String, Error> {
+    scenario::scenario(recording, path, TRACE, host, registry)
+        .map_err(|error| Error::Failed(format!("the scheme of the recording: {error}")))
+}
+
+fn simulate(loaded: &Loaded, seed: u64) -> Result<Outcome, Error> {
     let job = Job { spec: Arc::new(loaded.spec().clone()), seed, events: None, threads: 1 };
     let jobs = [job];
     let progress = Progress::new(&jobs, Arc::new(AtomicBool::new(false)));
@@ -125,7 +191,7 @@ fn recorded(recording: &Recording) -> Outcome {
     Outcome {
         goodput: recording.delivered() as f64 * 8.0 / recording.seconds.max(1e-9),
         shortest,
-        smoothed: mean(recording.smoothed.iter().map(|(_, rtt)| *rtt)),
+        smoothed: recording.mean_smoothed(),
         retransmitted: recording.retransmitted(),
     }
 }
@@ -154,16 +220,29 @@ fn per_second(rate: f64, digits: usize) -> String {
     format!("{:.digits$} {name}", rate / unit)
 }
 
+/// Formats an interval, scaled by `unit`, with this number of decimals.
+fn within((low, high): Interval, unit: f64, digits: usize) -> String {
+    match high.is_finite() {
+        true => format!(" ({:.digits$} to {:.digits$})", low / unit, high / unit),
+        false => String::new(),
+    }
+}
+
 /// Describes the path as text.
 fn describe(path: &Path) -> String {
-    let rate = per_second(path.rate.as_f64(), 4);
+    let intervals = &path.intervals;
+    let rate = path.rate.as_f64();
+    let unit = if rate < 1e9 { 1e6 } else { 1e9 };
+    let rate = format!("{}{}", per_second(rate, 4), within(intervals.rate, unit, 3));
     let rate = match (path.was_filled, &path.trace) {
         (true, None) => rate,
         (true, Some(_)) => format!("{rate} in the middle, and varies (path.trace)"),
         (false, _) => format!("{rate} or more (it was never filled)"),
     };
     let losses = match path.losses {
-        Losses::Independent(share) => format!("{:.3} %, each by itself", share * 100.0),
+        Losses::Independent(share) => {
+            format!("{:.3} %{}, each by itself", share * 100.0, within(intervals.loss, 0.01, 3))
+        }
         Losses::Gilbert { good_to_bad, bad_to_good } => format!(
             "{:.3} % in runs of {:.1}",
             100.0 * good_to_bad / (good_to_bad + bad_to_good),
@@ -175,10 +254,15 @@ fn describe(path: &Path) -> String {
         (true, false) => "never full, so maybe longer",
         (false, _) => "or more (it was never filled)",
     };
+    let policer = path.policer.map_or(String::new(), |(rate, burst)| {
+        format!("\nPolicer     {}, bucket of {burst}: it explains the losses", per_second(rate.as_f64(), 4))
+    });
     format!(
-        "Rate        {rate}\nRound trip  {:.3} ms\nQueue       {}, {queue}\nLosses      {losses}; {} more by the full queue",
+        "Rate        {rate}\nRound trip  {:.3} ms{}\nQueue       {}{}, {queue}\nLosses      {losses}; {} more by the full queue{policer}",
         path.round_trip.as_millis_f64(),
+        within(intervals.round_trip, 1e-3, 3),
         path.queue,
+        within(intervals.queue, 1e3, 1),
         path.overflows
     )
 }
@@ -206,6 +290,23 @@ fn table(live: &Outcome, again: &Outcome) -> Table {
     table
 }
 
+/// Returns the table of the transfer with each scheme.
+fn instead<'a>(outcomes: impl Iterator<Item = (&'a str, Outcome)>) -> Table {
+    let right = |name| (name, Align::Right);
+    let mut table = Table::new([
+        ("Simulated with", Align::Left),
+        right("Goodput"),
+        right("RTT min"),
+        right("RTT mean"),
+        right("Retransmitted"),
+    ]);
+    for (scheme, outcome) in outcomes {
+        let [goodput, shortest, smoothed, retransmitted] = rows(&outcome);
+        table.row([scheme.to_owned(), goodput, shortest, smoothed, retransmitted]);
+    }
+    table
+}
+
 /// Returns the errors of the simulated run, relative to the recorded values; for the retransmitted share, the
 /// difference in points.
 fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
@@ -218,7 +319,22 @@ fn errors(live: &Outcome, again: &Outcome) -> [Option<f64>; 4] {
     ]
 }
 
-fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
+fn document(scheme: &str, path: &Path, live: &Outcome, again: &Outcome, others: &[(&str, Outcome)]) -> Value {
+    // Without an upper end there is no number.
+    let interval = |(low, high): Interval| json!([low, high.is_finite().then_some(high)]);
+    let intervals = &path.intervals;
+    let others: Vec<Value> = others
+        .iter()
+        .map(|(scheme, outcome)| {
+            json!({
+                "scheme": scheme,
+                "goodput_bps": outcome.goodput,
+                "min_rtt_s": outcome.shortest,
+                "mean_smoothed_rtt_s": outcome.smoothed,
+                "retransmitted_share": outcome.retransmitted,
+            })
+        })
+        .collect();
     let of = |outcome: &Outcome| {
         json!({
             "goodput_bps": outcome.goodput,
@@ -244,7 +360,18 @@ fn document(path: &Path, live: &Outcome, again: &Outcome) -> Value {
             "queue_was_full": path.queue_was_full,
             "losses": losses,
             "overflows": path.overflows,
+            "policer": path.policer.map(|(rate, burst)| {
+                json!({ "rate_bps": rate.as_bits_per_sec(), "burst_bytes": burst.get() })
+            }),
+            "intervals": {
+                "rate_bps": interval(intervals.rate),
+                "round_trip_s": interval(intervals.round_trip),
+                "queue_bytes": interval(intervals.queue),
+                "loss": interval(intervals.loss),
+            },
         },
+        "scheme": scheme,
+        "others": others,
         "recorded": of(live),
         "simulated": of(again),
         "error": {

@@ -61,6 +61,7 @@ mod sweep;
 mod transfer;
 mod values;
 mod version;
+mod view;
 mod wall_clock;
 
 use commands::Arguments;

@@ -5,12 +5,13 @@ const choice = {
   flows: new Set(firstFlows()),
   links: new Set(firstLinks()),
   seed: model.seeds.length > 1 ? "mean" : String(model.seeds[0]),
-  panels: new Set(PANELS.filter((panel) => !panel.extra).map((panel) => panel.id)),
+  panels: new Set(PANELS.filter((panel) => !panel.extra || model.bars).map((panel) => panel.id)),
 };
 
 // A few flows are chosen one by one; many flows, or flows under comparison, all together.
 function firstFlows() {
   const keys = flowSubjects.map((of) => of.key);
+  if (model.chosen) return model.chosen;
   if (keys.length === 1) return keys;
   return isCompared || keys.length > 10 ? [TOGETHER] : keys;
 }
@@ -66,7 +67,7 @@ function choiceControls(changed) {
   if (isCompared) {
     rows.push(chipRow("Schemes", model.schemes.map((name, i) => chip(choice.schemes, name, name, swatch(i % 8, 0), changed, "scheme"))));
   }
-  const together = flowSubjects.length > 1 ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed, "subject")] : [];
+  const together = flowSubjects.length > 1 && !model.bars ? [chip(choice.flows, TOGETHER, TOGETHER, isCompared ? null : swatch(8, 0), changed, "subject")] : [];
   const flowMark = (i) => (isCompared ? null : swatch(i % 8, Math.floor(i / 8) % DASHES.length));
   if (flowSubjects.length) {
     rows.push(chipRow("Flows", [...together, ...flowSubjects.map((of, i) => chip(choice.flows, of.key, of.label, flowMark(i), changed, "subject"))]));

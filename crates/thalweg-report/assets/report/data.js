@@ -83,7 +83,8 @@ function subjects(isFlow) {
   return [...found.values()];
 }
 
-const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread", "ssthresh"]);
+const FLOW_QUANTITIES = new Set(["window", "in-flight", "rtt", "pacing-rate", "goodput", "unread", "ssthresh",
+  "acked", "window-edge", "throughput", "delivery-rate", "rtt-sample", "unsent"]);
 
 // Returns the increments between points of a counter that restarts once, at the end of the warm-up.
 function increments(values) {

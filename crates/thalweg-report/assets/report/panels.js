@@ -2,9 +2,13 @@
 
 // `together` is the aggregate over all flows: sum or mean. Panels of counts show the increments between samples.
 // `extra` panels are shown on request.
+// The first panel is that of traces, which have packets; `also` is a second quantity, drawn in dots.
 const PANELS = [
+  { id: "sequence", title: "Time and sequence", quantity: "acked", also: "window-edge", sequence: true },
   { id: "goodput", title: "Goodput", quantity: "goodput", together: "sum" },
+  { id: "throughput", title: "Throughput", quantity: "throughput", together: "sum" },
   { id: "queue", title: "Queue", quantity: "queue-packets" },
+  { id: "rtt-sample", title: "Round-trip times of packets", quantity: "rtt-sample", dots: true },
   { id: "rtt", title: "Round-trip time, smoothed", quantity: "rtt", together: "mean" },
   { id: "window", title: "Window", quantity: "window", together: "mean" },
   { id: "unread", title: "Delivered and not yet read", quantity: "unread", together: "sum" },
@@ -15,6 +19,8 @@ const PANELS = [
   { id: "ssthresh", title: "Slow-start threshold (ssthresh)", quantity: "ssthresh", together: "mean", extra: true },
   { id: "in-flight", title: "In the network", quantity: "in-flight", together: "sum", extra: true },
   { id: "pacing", title: "Pacing rate", quantity: "pacing-rate", together: "sum", extra: true },
+  { id: "delivery", title: "Delivery rate", quantity: "delivery-rate", together: "sum", extra: true },
+  { id: "unsent", title: "Written and not yet sent", quantity: "unsent", together: "sum", extra: true },
   { id: "link-rate", title: "Load of links", quantity: "link-rate", extra: true },
   { id: "queue-bytes", title: "Queue in bytes", quantity: "queue-bytes", extra: true },
 ];
@@ -41,7 +47,7 @@ function baseLine(panel, scheme, seed, subject) {
   if (!panel.counts) {
     // There is no round-trip time before the first sample; the simulator writes zero.
     const first = panel.quantity === "rtt" ? Math.max(0, series.values.findIndex((value) => value > 0)) : 0;
-    return { times: first ? series.times.subarray(first) : series.times, values: series.values.subarray(first), half: null };
+    return { times: first ? series.times.subarray(first) : series.times, values: series.values.subarray(first), half: null, detail: series.detail };
   }
   if (!baseCache.has(series)) baseCache.set(series, { times: series.times, values: increments(series.values), half: null });
   return baseCache.get(series);
@@ -49,7 +55,7 @@ function baseLine(panel, scheme, seed, subject) {
 
 // Returns true if the panel's quantity was recorded; for counts, if any is above zero.
 function isPresent(panel) {
-  if (panel.fairness && flowSubjects.length < 2) return false;
+  if (panel.fairness && (flowSubjects.length < 2 || model.bars)) return false;
   const series = allSeries.filter((of) => of.quantity === panel.quantity);
   return panel.counts ? series.some((of) => of.values.some((value) => value > 0)) : series.length > 0;
 }
@@ -107,7 +113,9 @@ function linesOf(panel, choice) {
       });
     }
   }
-  return lines;
+  if (!panel.also) return lines;
+  const also = linesOf({ ...panel, quantity: panel.also, also: null }, choice);
+  return [...lines, ...also.map((line) => ({ ...line, label: `${line.label}, window`, dash: 2 }))];
 }
 
 function unitOf(panel) {

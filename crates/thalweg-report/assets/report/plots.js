@@ -28,6 +28,8 @@ function seriesOptions(line, panel) {
     points: { show: false },
     value: (_, value) => shown(value, line.unit),
   };
+  if (panel.sequence) main.paths = uPlot.paths.stepped({ align: 1 });
+  if (panel.dots) Object.assign(main, { paths: () => null, points: { show: true, size: 3, fill: stroke, width: 0 } });
   if (panel.counts) Object.assign(main, { paths: uPlot.paths.bars({ size: [0.9, 6, 1] }), fill: stroke, width: 0 });
   if (!line.half) return [main];
   const end = { label: "", class: "interval", stroke: "transparent", width: 0, spanGaps: true, points: { show: false } };
@@ -83,7 +85,7 @@ function makePlot(panel, lines, holder) {
   const font = "12px system-ui, sans-serif";
   const options = {
     width,
-    height: panel.counts ? BARS_HEIGHT : PLOT_HEIGHT,
+    height: panel.counts ? BARS_HEIGHT : panel.sequence ? 2 * PLOT_HEIGHT : PLOT_HEIGHT,
     // Half of the last label of the time axis extends beyond its tick.
     padding: [8, 26, 0, 0],
     cursor: {
@@ -95,7 +97,7 @@ function makePlot(panel, lines, holder) {
     },
     scales: {
       x: { time: false, auto: false, range: () => [range.from, range.to] },
-      y: { range: (u, low, high) => (panel.fairness ? [0, 1.02] : [0, high > 0 ? topOf(u, high) * 1.06 : 1]) },
+      y: { range: (u, low, high) => (panel.sequence ? sequenceRange(u, lines) : panel.fairness ? [0, 1.02] : [0, high > 0 ? topOf(u, high) * 1.06 : 1]) },
     },
     axes: [
       { stroke: dim, grid, ticks: grid, font, size: 34, values: (_, splits) => splits.map((time) => `${Number(time.toPrecision(12))} s`) },
@@ -113,6 +115,7 @@ function makePlot(panel, lines, holder) {
     series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
+      draw: panel.sequence ? [(u) => drawSequence(u, lines)] : [],
       setCursor: [(u) => {
         if (u === plots[0]?.plot) onPlotCursor(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"));
       }],
@@ -271,17 +274,17 @@ function resizePlots() {
 function plotNotes() {
   const notes = [];
   const absent = PANELS.filter((panel) => panel.counts && !isPresent(panel)).map((panel) => panel.id);
-  if (absent.length) notes.push(`Links with series had no ${absent.join(", no ").replace("feedback", "messages")}.`);
+  if (absent.length && !model.bars) notes.push(`Links with series had no ${absent.join(", no ").replace("feedback", "messages")}.`);
   const flows = Math.max(...model.runs.map((run) => run.flow_count));
   if (flows > flowSubjects.length) notes.push(`Series of ${flowSubjects.length} of ${flows} flows were recorded (measure.flows).`);
   if (allSeries.some((of) => of.points)) notes.push("Long series are thinned here to the smallest and largest of neighbouring points; series.csv has every point.");
   const fastest = Math.max(0, ...model.runs.flatMap((run) => run.links.map((row) => row[linkColumn("rate_bps")] ?? Infinity)));
   const goodputs = allSeries.filter((of) => of.quantity === "goodput");
-  if (goodputs.some((of) => of.values.some((value) => value > fastest))) notes.push("Goodput counts what can be read, in order: after a repaired loss much comes at once, faster than the links.");
+  if (fastest > 0 && goodputs.some((of) => of.values.some((value) => value > fastest))) notes.push("Goodput counts what can be read, in order: after a repaired loss much comes at once, faster than the links.");
   if (model.warmup_s > 0) notes.push("The shaded warm-up is not counted in tables, and axes end at the most of the time after it.");
   if (model.seeds.length > 1) notes.push("Bands are 95 % intervals of means; they end at zero and at the most that any run reached.");
   if (PANELS.some((panel) => panel.fairness && isPresent(panel))) notes.push(`Fairness is that of goodput over the last ${shown(fairnessSpan(), "s")}.`);
-  return notes.join(" ");
+  return [...notes, ...(model.plot_notes ?? [])].join(" ");
 }
 
 function startPlots() {

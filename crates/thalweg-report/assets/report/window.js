@@ -22,7 +22,8 @@ function visible(line, from, to) {
 
 // Returns the data of a plot of `lines` between two times: [times, values of line 0, ...]; a line with an interval has
 // three arrays: its values, the upper and the lower bound.
-function windowed(lines, from, to, columns) {
+function windowed(all, from, to, columns) {
+  const lines = all.map((line) => (line.detail ? { ...line, ...line.detail(from, to) } : line));
   const spans = lines.map((line) => visible(line, from, to));
   const few = spans.every(([first, end]) => end - first <= 2 * columns);
   return few ? exact(lines, spans) : thinned(lines, spans, from, to, columns);

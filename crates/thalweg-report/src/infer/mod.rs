@@ -1,6 +1,6 @@
 //! Inference of the path from a sender's recording, as a scenario.
 //!
-//! [`Recording`] is a sender's log as written by `--record`, [`Path`] the path inferred from it, and [`scenario`] the
+//! [`Recording`] is a sender's log, from a trace by any program or by `--record`, [`Path`] the path inferred from it, and [`scenario`] the
 //! file that simulates the same scheme on that path.
 //!
 //! # Inferred properties
@@ -10,6 +10,7 @@
 //! | base delay | the shortest round trip of a packet whose data was sent once | too high if the queue was never empty |
 //! | rate | acknowledged data in spans with round trips longer than the shortest: there was a queue, and the bottleneck was busy | if the sender never filled the path, the highest observed rate is a lower bound, and [`Path::was_filled`] is false |
 //! | queue | the longest round trips; packets lost at them mean that the queue was full | without such losses, a lower bound |
+//! | policer | losses that a token bucket explains ([`thalweg_trace::findings::token_bucket`]) | the queue is then unknown |
 //! | losses | packets lost at short round trips, and whether they come in bursts | a spurious retransmission counts as a loss |
 //!
 //! Both directions get half of the delay; the reverse path is assumed lossless, as lost acknowledgements are not
@@ -21,5 +22,5 @@ pub mod scenario;
 #[cfg(test)]
 mod tests;
 
-pub use path::{Losses, NoPath, Path};
-pub use recording::{Packet, Recording, RecordingError};
+pub use path::{Interval, Intervals, Losses, NoPath, Path};
+pub use recording::{Packet, Recording, RecordingError, caution};

@@ -25,6 +25,26 @@ pub struct Path {
     pub losses: Losses,
     /// Packets dropped by the queue.
     pub overflows: u64,
+    /// Token bucket that drops, if one explains the losses: rate and depth.
+    pub policer: Option<(Rate, Bytes)>,
+    /// Intervals of the estimates.
+    pub intervals: Intervals,
+}
+
+/// Lower and upper end of an interval.
+pub type Interval = (f64, f64);
+
+/// Intervals that contain the true values with 95 % confidence, if the model of the path is right.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Intervals {
+    /// Rate, in bit/s: of the median of busy spans, by order statistics; without busy spans from the estimate to infinity.
+    pub rate: Interval,
+    /// Shortest round trip, in seconds: of the lower end of a distribution (Robson and Whitlock 1964).
+    pub round_trip: Interval,
+    /// Queue, in bytes: from the 98 % quantile of queueing delays to the longest, at the ends of the rate's interval.
+    pub queue: Interval,
+    /// Share of lost packets: Wilson's interval.
+    pub loss: Interval,
 }
 
 /// Loss pattern.
@@ -125,10 +145,23 @@ impl Path {
         });
         // Late answers of hosts are no queueing delay: the longest hundredth of round trips is ignored.
         let longest = sorted[(sorted.len() - 1) * 99 / 100] - shortest;
+        let longest = plateau(recording, &trips).map_or(longest, |full| longest.min(full - shortest));
         let is_long = longest > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
-        let (random, overflows) =
+        let (random, overflows, loss) =
             losses(recording, &trips, |trip| was_filled && is_long && trip - shortest > FULL * longest);
         let waiting = rate / 8.0 * longest;
+        // What a bucket drops is neither the queue's loss nor the link's.
+        let policer = recording.policer.filter(|_| overflows == 0);
+        let rate_interval = match was_filled {
+            true => median_interval(&busy),
+            false => (rate, f64::INFINITY),
+        };
+        let intervals = Intervals {
+            rate: rate_interval,
+            round_trip: lower_end(&sorted),
+            queue: queue_interval(&sorted, rate_interval, overflows > 0),
+            loss: if policer.is_some() { (0.0, 0.0) } else { loss },
+        };
         let product = rate / 8.0 * shortest;
         let queue = if overflows > 0 { waiting } else { waiting.max(product) };
         Ok(Self {
@@ -138,8 +171,10 @@ impl Path {
             round_trip: Duration::from_secs_f64(shortest),
             queue: Bytes::new((queue as u64).max(3000)),
             queue_was_full: overflows > 0,
-            losses: random,
+            losses: if policer.is_some() { Losses::Independent(0.0) } else { random },
             overflows,
+            policer,
+            intervals,
         })
     }
 }
@@ -188,9 +223,41 @@ fn trace(rates: impl Iterator<Item = f64>, length: f64) -> Option<CapacityTrace>
 /// Maximum number of opportunities: an hour at 100 Mbit/s.
 const MAX_OPPORTUNITIES: usize = 30_000_000;
 
-/// Returns the losses of the link, and the number of losses at round trips with `is_full`, attributed to the queue.
-fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> bool) -> (Losses, u64) {
-    let (mut overflows, mut lost, mut sent, mut runs) = (0u64, 0u64, 0u64, 0usize);
+/// Minimum number of losses, and maximum spread of the middle half of their round trips relative to the median queueing delay, of a
+/// plateau.
+const PLATEAU: (usize, f64) = (10, 0.2);
+
+/// Returns the round trip at losses, if most losses have the same: the queue was full then. Stalls of a host make longer ones.
+fn plateau(recording: &Recording, trips: &[(f64, f64)]) -> Option<f64> {
+    let mut at_losses = Vec::new();
+    let mut trip = None;
+    for packet in &recording.packets {
+        match packet.acknowledged {
+            Some(at) => {
+                trip = trips.get(trips.partition_point(|trip| trip.0 < at)).map(|trip| trip.1).or(trip)
+            }
+            None if packet.lost => at_losses.extend(trip),
+            None => {}
+        }
+    }
+    at_losses.sort_by(f64::total_cmp);
+    let shortest = trips.iter().map(|trip| trip.1).fold(f64::INFINITY, f64::min);
+    let at = |share: f64| at_losses.get((at_losses.len() as f64 * share) as usize).copied();
+    let [low, middle, high] = [at(0.25)?, at(0.5)?, at(0.75)?];
+    let delay = middle - shortest;
+    let is_queue = delay > shortest * QUEUE_MARGINS.0 + QUEUE_MARGINS.1;
+    (at_losses.len() >= PLATEAU.0 && is_queue && high - low <= PLATEAU.1 * delay).then_some(high)
+}
+
+/// Returns the losses of the link, the number of losses at round trips with `is_full`, attributed to the queue, and the interval
+/// of the link's share.
+fn losses(
+    recording: &Recording,
+    trips: &[(f64, f64)],
+    is_full: impl Fn(f64) -> bool,
+) -> (Losses, u64, Interval) {
+    // Losses and packets while the queue was full, and otherwise.
+    let (mut full_lost, mut full_sent, mut lost, mut sent, mut runs) = (0u64, 0u64, 0u64, 0u64, 0usize);
     let mut trip = 0.0;
     let mut in_run = false;
     for &Packet { lost: is_lost, acknowledged, .. } in &recording.packets {
@@ -199,22 +266,24 @@ fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> 
             // The best estimate of a lost packet's round trip is that of the preceding acknowledged packet.
             trip = found.1;
         }
-        let is_random = is_lost && !is_full(trip);
-        if is_lost && !is_random {
-            overflows += 1;
-            in_run = false;
-            continue;
-        }
         // Packets in flight carry no information yet.
         if !is_lost && acknowledged.is_none() {
             continue;
         }
+        if is_full(trip) {
+            full_sent += 1;
+            full_lost += u64::from(is_lost);
+            in_run = false;
+            continue;
+        }
         sent += 1;
-        lost += u64::from(is_random);
-        runs += usize::from(is_random && !in_run);
-        in_run = is_random;
+        lost += u64::from(is_lost);
+        runs += usize::from(is_lost && !in_run);
+        in_run = is_lost;
     }
     let share = lost as f64 / (sent.max(1)) as f64;
+    // The link also loses packets while the queue is full.
+    let overflows = full_lost.saturating_sub((share * full_sent as f64) as u64);
     let run = lost as f64 / (runs.max(1)) as f64;
     let by_chance = 1.0 / (1.0 - share).max(1e-9);
     let losses = if runs >= RUNS.1 && run > RUNS.0 * by_chance && share < 1.0 {
@@ -222,5 +291,42 @@ fn losses(recording: &Recording, trips: &[(f64, f64)], is_full: impl Fn(f64) -> 
     } else {
         Losses::Independent(share)
     };
-    (losses, overflows)
+    (losses, overflows, wilson(lost, sent))
+}
+
+/// Normal quantile of a two-sided interval of 95 %.
+const Z: f64 = 1.96;
+
+/// Returns the interval of the median of sorted values: the order statistics at its rank and the binomial deviation.
+fn median_interval(sorted: &[f64]) -> Interval {
+    let count = sorted.len() as f64;
+    let (middle, half) = (count / 2.0, Z * count.sqrt() / 2.0);
+    let at = |rank: f64| sorted[(rank.max(0.0) as usize).min(sorted.len() - 1)];
+    (at((middle - half).floor()), at((middle + half).ceil()))
+}
+
+/// Returns the interval of the lower end of a distribution, from its sorted sample: it is at most 19 times the first gap below the
+/// smallest value (Robson and Whitlock 1964).
+fn lower_end(sorted: &[f64]) -> Interval {
+    let (first, second) = (sorted[0], sorted.get(1).copied().unwrap_or(sorted[0]));
+    ((first - 19.0 * (second - first)).max(first / 2.0), first)
+}
+
+/// Returns the interval of the queue from sorted round trips and the interval of the rate.
+fn queue_interval(sorted: &[f64], rate: Interval, was_full: bool) -> Interval {
+    let at = |share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize] - sorted[0];
+    let high = rate.1 / 8.0 * at(1.0);
+    (rate.0 / 8.0 * at(0.98), if was_full { high } else { f64::INFINITY })
+}
+
+/// Returns Wilson's interval of a share.
+fn wilson(count: u64, of: u64) -> Interval {
+    if of == 0 {
+        return (0.0, 1.0);
+    }
+    let (total, share) = (of as f64, count as f64 / of as f64);
+    let spread = Z * Z / total;
+    let middle = (share + spread / 2.0) / (1.0 + spread);
+    let half = Z / (1.0 + spread) * (share * (1.0 - share) / total + spread / (4.0 * total)).sqrt();
+    ((middle - half).max(0.0), (middle + half).min(1.0))
 }

@@ -1,13 +1,14 @@
-//! A sender's log, read from qlog.
+//! A sender's log, taken from a trace.
 
 use core::fmt;
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use thalweg_proto::units::{Bytes, Rate, Time};
+use thalweg_trace::findings::token_bucket;
+use thalweg_trace::{Connection, Limits, Metric, Point, Protocol, ReadError, Trace, View};
 
 /// Sender's log: its packets with their outcome, and its round-trip times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// Scheme with its options.
+    /// Scheme with its options; empty if the trace does not name it.
     pub scheme: String,
     /// Packets in transmission order.
     pub packets: Vec<Packet>,
@@ -15,6 +16,11 @@ pub struct Recording {
     pub smoothed: Vec<(f64, f64)>,
     /// Time from the first event to the last, in seconds.
     pub seconds: f64,
+    /// Round-trip times of a capture: time of the acknowledgement, and value, in seconds. Empty for logs of the sender, whose
+    /// packets have numbers of their own: there they follow from the packets.
+    pub trips: Vec<(f64, f64)>,
+    /// Token bucket that explains the losses, if one does.
+    pub policer: Option<(Rate, Bytes)>,
 }
 
 /// A data packet. Times are in seconds since the first event.
@@ -34,67 +40,149 @@ pub struct Packet {
     pub again: bool,
 }
 
-/// Error of reading a recording.
+/// Error of taking a recording from a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingError {
-    /// Packet capture instead of a recording.
-    Capture,
-    /// Invalid JSON.
-    Json(String),
-    /// No trace of a sender.
-    NoTrace,
-    /// Event in another format than that of `--record`.
-    Event(usize),
+    /// No trace.
+    Trace(ReadError),
+    /// No such connection: the requested number, and the number of connections.
+    NoConnection(usize, usize),
+    /// Trace recorded at the receiver of the data.
+    Receiver(Protocol),
+    /// No packet with data, such as in a log of estimates.
+    NoPackets,
+    /// Packets without acknowledgements.
+    NoAcknowledgements(Protocol),
 }
 
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Capture => {
-                write!(f, "it is a packet capture, which lacks the sender's loss detection; {WANTED}")
+            Self::Trace(error) => write!(f, "{error}"),
+            Self::NoConnection(number, count) => {
+                write!(
+                    f,
+                    "there is no connection {number}; there are {count}, numbered from 1 (`thalweg view`)"
+                )
             }
-            Self::Json(error) => write!(f, "it is no recording ({error}); {WANTED}"),
-            Self::NoTrace => write!(f, "it has no trace of a sender; {WANTED}"),
-            Self::Event(number) => write!(
+            Self::Receiver(Protocol::Tcp) => write!(
                 f,
-                "event {number} is not as --record writes it: packets are numbered from 0 and acknowledged after they were sent, within seven days"
+                "it was captured at the receiver of the data, where round trips and losses are not visible; capture at the sender"
             ),
+            Self::Receiver(_) => write!(
+                f,
+                "it was recorded at the receiver of the data, where round trips and losses are not visible; give the log of the sender"
+            ),
+            Self::NoPackets => {
+                write!(
+                    f,
+                    "it has no packets with data; expected a packet capture, a qlog, or a recording by --record"
+                )
+            }
+            Self::NoAcknowledgements(Protocol::EncryptedQuic) => {
+                write!(
+                    f,
+                    "QUIC is encrypted in a capture, and its acknowledgements are not visible; give a qlog of the sender"
+                )
+            }
+            Self::NoAcknowledgements(_) => {
+                write!(
+                    f,
+                    "no packet is acknowledged; expected a transfer over TCP or QUIC, or a recording by --record"
+                )
+            }
         }
     }
 }
 
 impl core::error::Error for RecordingError {}
 
-/// Accepted files, and how to create them.
-const WANTED: &str = "expected a recording: run `thalweg send` or `thalweg bench client` with --record FILE over the path, and give that file";
-
-/// Magic numbers of packet captures: pcap in both byte orders, with micro- or nanoseconds, and pcapng.
-const CAPTURES: [[u8; 4]; 5] = [
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    [0x0a, 0x0d, 0x0d, 0x0a],
-];
+/// Size of the headers of IPv4 and UDP, in bytes, which QUIC's logs leave out.
+const UDP_HEADERS: u32 = 28;
+/// Size of the headers of IPv6 and UDP, in bytes.
+const UDP6_HEADERS: u32 = 48;
 
 impl Recording {
-    /// Reads a qlog file of one sender, as `LiveLog` of `thalweg-capture` writes it.
+    /// Reads a trace, and takes the direction with most data.
     ///
     /// # Errors
     ///
     /// [`RecordingError`]
-    pub fn read(bytes: &[u8]) -> Result<Self, RecordingError> {
-        if CAPTURES.iter().any(|start| bytes.starts_with(start)) {
-            return Err(RecordingError::Capture);
+    pub fn read(mut bytes: &[u8]) -> Result<Self, RecordingError> {
+        let trace = thalweg_trace::read(&mut bytes, &Limits::default()).map_err(RecordingError::Trace)?;
+        Self::of_trace(&trace, None).map(|found| found.0)
+    }
+
+    /// Takes the direction with most data of a connection: that of this number from 1, or of all the one with most data.
+    /// Returns the connection and the direction as well.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError`]
+    pub fn of_trace(
+        trace: &Trace,
+        number: Option<usize>,
+    ) -> Result<(Self, &Connection, usize), RecordingError> {
+        let count = trace.connections.len();
+        let volume = |connection: &&Connection| {
+            let direction = &connection.directions[connection.main_direction()];
+            (direction.packets.iter().any(thalweg_trace::Packet::is_acked), direction.counts.payload)
+        };
+        let connection = match number {
+            Some(number) => number.checked_sub(1).and_then(|index| trace.connections.get(index)),
+            None => trace.connections.iter().rev().max_by_key(volume),
+        };
+        let connection = connection.ok_or(RecordingError::NoConnection(number.unwrap_or(1), count))?;
+        let direction = connection.main_direction();
+        Ok((Self::of(connection, direction)?, connection, direction))
+    }
+
+    /// Takes the log of a direction (0: data of the client, 1: of the server).
+    ///
+    /// # Errors
+    ///
+    /// [`RecordingError`]
+    pub fn of(connection: &Connection, direction: usize) -> Result<Self, RecordingError> {
+        let data = &connection.directions[direction & 1];
+        if data.packets.is_empty() {
+            return Err(RecordingError::NoPackets);
         }
-        let file: File =
-            serde_json::from_slice(bytes).map_err(|error| RecordingError::Json(error.to_string()))?;
-        let Trace { description, events } = file.traces.into_iter().next().ok_or(RecordingError::NoTrace)?;
-        let read = events.ok_or(RecordingError::NoTrace)?.0?;
-        if read.packets.is_empty() {
-            return Err(RecordingError::NoTrace);
+        if data.view == View::Receiver {
+            return Err(RecordingError::Receiver(connection.protocol));
         }
-        Ok(Self { scheme: description.unwrap_or_default(), ..read })
+        if !data.packets.iter().any(thalweg_trace::Packet::is_acked) {
+            return Err(RecordingError::NoAcknowledgements(connection.protocol));
+        }
+        // Recordings of this project have sizes on the wire.
+        let is_ours = connection.writer.as_deref().is_some_and(|writer| writer.starts_with("sender"));
+        let headers = match connection.protocol {
+            Protocol::Quic if !is_ours && data.from.contains('[') => UDP6_HEADERS,
+            Protocol::Quic if !is_ours => UDP_HEADERS,
+            _ => 0,
+        };
+        let at = |time: Time| time.since(connection.start).as_secs_f64();
+        let packets = data.packets.iter().map(|packet| Packet {
+            sent: at(packet.time),
+            size: packet.size.saturating_add(headers),
+            length: packet.length,
+            acknowledged: packet.is_acked().then(|| at(packet.acked)),
+            lost: packet.is_lost() && !packet.is(thalweg_trace::Packet::SPURIOUS),
+            again: packet.is(thalweg_trace::Packet::AGAIN),
+        });
+        let smoothed = data.metrics.get(&Metric::SmoothedRtt).into_iter().flatten();
+        Ok(Self {
+            scheme: connection.scheme.clone().unwrap_or_default(),
+            packets: packets.collect(),
+            smoothed: smoothed.map(|(time, value)| (at(*time), *value)).collect(),
+            seconds: connection.duration().as_secs_f64(),
+            trips: match connection.protocol {
+                Protocol::Tcp => {
+                    data.round_trips.iter().map(|(time, trip)| (at(*time), trip.as_secs_f64())).collect()
+                }
+                _ => Vec::new(),
+            },
+            policer: token_bucket(data),
+        })
     }
 
     /// Returns the acknowledged payload, each byte once, in bytes.
@@ -113,6 +201,9 @@ impl Recording {
     /// that one acknowledgement covers, the last one counts, as receivers may delay acknowledgements. Retransmitted
     /// data does not count.
     pub fn round_trips(&self) -> Vec<(f64, f64)> {
+        if !self.trips.is_empty() {
+            return self.trips.clone();
+        }
         let once = self.packets.iter().filter(|packet| !packet.again);
         let trips = once.filter_map(|packet| packet.acknowledged.map(|at| (at, at - packet.sent)));
         let mut trips: Vec<(f64, f64)> = trips.collect();
@@ -120,195 +211,30 @@ impl Recording {
         trips.dedup_by_key(|trip| trip.0);
         trips
     }
-}
 
-/// qlog file; fields not needed are not stored.
-#[derive(Deserialize)]
-struct File {
-    #[serde(default)]
-    traces: Vec<Trace>,
-}
-
-#[derive(Deserialize)]
-struct Trace {
-    description: Option<String>,
-    events: Option<Events>,
-}
-
-#[derive(Deserialize)]
-struct Event {
-    /// Time in milliseconds.
-    time: f64,
-    name: String,
-    #[serde(default)]
-    data: Data,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Data {
-    header: Header,
-    raw: Raw,
-    frames: First,
-    smoothed_rtt: Option<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Header {
-    packet_number: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Raw {
-    length: Option<u32>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Frame {
-    length: Option<u32>,
-    acked_ranges: Option<Vec<(u64, u64)>>,
-}
-
-/// First of a list of frames; the others are skipped.
-#[derive(Default)]
-struct First(Option<Frame>);
-
-impl<'de> Deserialize<'de> for First {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Frames;
-        impl<'de> Visitor<'de> for Frames {
-            type Value = First;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of frames")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First, A::Error> {
-                let first = list.next_element()?;
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
+    /// Returns the mean smoothed round-trip time, in seconds: of the sender's own, or else computed from its round trips by
+    /// RFC 6298.
+    pub fn mean_smoothed(&self) -> f64 {
+        let mean = |values: &mut dyn Iterator<Item = f64>| {
+            let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+            sum / f64::from(count.max(1))
+        };
+        if !self.smoothed.is_empty() {
+            return mean(&mut self.smoothed.iter().map(|(_, rtt)| *rtt));
         }
-        from.deserialize_seq(Frames)
+        let mut smoothed: Option<f64> = None;
+        mean(&mut self.round_trips().iter().map(|(_, trip)| {
+            let next = smoothed.map_or(*trip, |before| before + (trip - before) / 8.0);
+            smoothed = Some(next);
+            next
+        }))
     }
 }
 
-/// Events of a trace, processed one by one.
-struct Events(Result<Recording, RecordingError>);
-
-impl<'de> Deserialize<'de> for Events {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Events;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of events")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events, A::Error> {
-                let mut taker = EventReader::default();
-                let mut number = 0;
-                while let Some(event) = list.next_element::<Event>()? {
-                    if taker.take(&event).is_none() {
-                        while list.next_element::<IgnoredAny>()?.is_some() {}
-                        return Ok(Events(Err(RecordingError::Event(number))));
-                    }
-                    number += 1;
-                }
-                Ok(Events(Ok(taker.recording)))
-            }
-        }
-        from.deserialize_seq(List)
-    }
+/// Returns how a capture between the ends limits the estimates, if it was made there.
+pub fn caution(connection: &Connection) -> Option<&'static str> {
+    let is_between = connection.point == Point::Between;
+    is_between.then_some(
+        "it was recorded between the ends, or at an unknown place: the delay from the sender to there is not included",
+    )
 }
-
-/// State of the event reader.
-#[derive(Default)]
-struct EventReader {
-    recording: Recording,
-    /// Time of the first event, in milliseconds.
-    first: Option<f64>,
-    /// Time of the previous event, if that was a loss.
-    loss: Option<f64>,
-    /// Forest for finding unacknowledged packets: an unacknowledged packet points to itself, others to a later packet
-    /// to continue at.
-    open: Vec<usize>,
-}
-
-impl EventReader {
-    /// Processes an event; `None` if it is invalid.
-    fn take(&mut self, event: &Event) -> Option<()> {
-        let time = (event.time - *self.first.get_or_insert(event.time)) / 1e3;
-        if !(0.0..=MAX_SECONDS).contains(&time) {
-            return None;
-        }
-        // A packet sent at the moment of a loss is its retransmission.
-        let again = self.loss.take() == Some(event.time);
-        let recording = &mut self.recording;
-        recording.seconds = recording.seconds.max(time);
-        let Data { header, raw, frames, smoothed_rtt } = &event.data;
-        let frame = frames.0.as_ref();
-        let number = header.packet_number.map(usize::try_from);
-        match event.name.as_str() {
-            "transport:packet_sent" => {
-                if number?.ok()? != recording.packets.len() {
-                    return None;
-                }
-                self.open.push(recording.packets.len());
-                let (size, length) = (raw.length?, frame?.length?);
-                recording.packets.push(Packet { sent: time, size, length, again, ..Packet::default() });
-            }
-            "recovery:packet_lost" => {
-                recording.packets.get_mut(number?.ok()?)?.lost = true;
-                self.loss = Some(event.time);
-            }
-            "transport:packet_received" => {
-                for &(from, to) in frame?.acked_ranges.as_ref()? {
-                    self.acknowledge(usize::try_from(from).ok()?, usize::try_from(to).ok()?, time)?;
-                }
-            }
-            "recovery:metrics_updated" => {
-                if let Some(millis) = *smoothed_rtt {
-                    let smoothed = Some(millis / 1e3).filter(|rtt| (0.0..=MAX_SECONDS).contains(rtt))?;
-                    recording.smoothed.push((time, smoothed));
-                }
-            }
-            _ => {}
-        }
-        Some(())
-    }
-
-    /// Acknowledges a range of packets, each only once. Packets acknowledged before are skipped, however often a range
-    /// covers them.
-    fn acknowledge(&mut self, from: usize, to: usize, time: f64) -> Option<()> {
-        if from > to || to >= self.open.len() {
-            return None;
-        }
-        let mut at = self.next_unacknowledged(from);
-        while at <= to {
-            let packet = &mut self.recording.packets[at];
-            if time < packet.sent {
-                return None;
-            }
-            packet.acknowledged = Some(time);
-            self.open[at] = at + 1;
-            at = self.next_unacknowledged(at + 1);
-        }
-        Some(())
-    }
-
-    /// Returns the first unacknowledged packet at or after `from`.
-    fn next_unacknowledged(&mut self, from: usize) -> usize {
-        let mut at = from;
-        while at < self.open.len() && self.open[at] != at {
-            // Path halving: the next search skips half of the way.
-            let next = self.open[at];
-            self.open[at] = self.open.get(next).copied().unwrap_or(next);
-            at = next;
-        }
-        at
-    }
-}
-
-/// Maximum duration of a recording, in seconds: seven days.
-const MAX_SECONDS: f64 = 7.0 * 86_400.0;

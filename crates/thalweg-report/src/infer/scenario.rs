@@ -41,7 +41,19 @@ pub fn scenario(
     let size = data + header.unwrap_or(0);
     let serialization = path.rate.transmission_time(thalweg_proto::units::Bytes::new(u64::from(size)));
     let _ = writeln!(text, "delay = \"{}\"", micros(path.round_trip.saturating_sub(serialization) / 2));
-    let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), more(""));
+    match path.policer {
+        Some((rate, burst)) => {
+            let _ = writeln!(
+                text,
+                "queue = {{ discipline = \"policer\", capacity = \"{} B\", rate = \"{rate}\", burst = \"{} B\" }}",
+                path.queue.get(),
+                burst.get().max(3000)
+            );
+        }
+        None => {
+            let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), more(""));
+        }
+    }
     match path.losses {
         Losses::Independent(share) => {
             let _ = writeln!(text, "loss = {share:.6}");

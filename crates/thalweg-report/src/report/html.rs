@@ -38,6 +38,11 @@ pub struct Page<'a> {
 impl Page<'_> {
     /// Renders the page as one file. Its content security policy forbids loading anything.
     pub fn render(&self) -> String {
+        self.render_with(RUN_SCRIPTS)
+    }
+
+    /// Renders a page with these scripts for its data.
+    pub(super) fn render_with(&self, scripts: &[&str]) -> String {
         let (title, subtitle) = (escape(self.title), escape(self.subtitle));
         let mut page = String::with_capacity(SCRIPTS_BYTES + self.body.len() + self.data.map_or(0, str::len));
         page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -73,7 +78,7 @@ impl Page<'_> {
         page.push_str("<script>(() => {\n\"use strict\";\n");
         COMMON_SCRIPTS.iter().for_each(|script| page.push_str(script));
         if self.data.is_some() {
-            RUN_SCRIPTS.iter().for_each(|script| page.push_str(script));
+            scripts.iter().for_each(|script| page.push_str(script));
         }
         page.push_str("})();</script>\n</body>\n</html>\n");
         page
@@ -107,6 +112,20 @@ const RUN_SCRIPTS: &[&str] = &[
     asset!("replay.js"),
     asset!("clock.js"),
     asset!("main.js"),
+];
+
+/// Scripts in pages of traces: the same plots, with packets and levels of detail.
+pub(super) const TRACE_SCRIPTS: &[&str] = &[
+    asset!("units.js"),
+    asset!("data.js"),
+    asset!("levels.js"),
+    asset!("lines.js"),
+    asset!("window.js"),
+    asset!("panels.js"),
+    asset!("sequence.js"),
+    asset!("choice.js"),
+    asset!("plots.js"),
+    asset!("trace.js"),
 ];
 
 /// Approximate size of the parts common to all pages, in bytes.

@@ -17,11 +17,13 @@ mod replay;
 mod series;
 mod thin;
 mod topology;
+mod trace;
 mod why;
 
 pub use figure::{Plot, View, figure};
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
+pub use trace::{Shown, trace_page};
 
 use crate::results::{Document, Tool};
 use html::Page;

@@ -11,7 +11,7 @@ mod readers;
 use kept::{Target, play};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 10] = [
     ("batches", readers::batches, 20_000),
     ("keys", readers::keys, 200_000),
     ("metrics_http", readers::metrics_http, 200_000),
@@ -20,6 +20,7 @@ const TARGETS: [Target; 9] = [
     ("recordings", readers::recordings, 100_000),
     ("results", readers::results, 20_000),
     ("scenarios", readers::scenarios, 10_000),
+    ("traces", readers::traces, 20_000),
     ("transfers", readers::transfers, 20_000),
 ];
 

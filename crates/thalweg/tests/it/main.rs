@@ -11,3 +11,4 @@ mod outside;
 mod paper;
 mod report;
 mod sweep;
+mod view;

@@ -14,11 +14,12 @@ use thalweg_net::pairing::Code;
 use thalweg_queue::CapacityTrace;
 use thalweg_report::infer;
 use thalweg_report::output::{Style, summary};
-use thalweg_report::report::{AllSeries, View, figure, report};
+use thalweg_report::report::{AllSeries, Shown, View, figure, report, trace_page};
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
+use thalweg_trace::Limits;
 
 pub use packets::packets;
 
@@ -90,6 +91,26 @@ fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
             }
         }
     }
+}
+
+/// Fuzzes traces of any program (qlog, captures, `ss`): summaries, findings and the page.
+pub fn traces(mut octets: &[u8]) {
+    let limits = Limits { packets: 20_000, connections: 100, bytes: 1 << 20 };
+    let Ok(trace) = thalweg_trace::read(&mut octets, &limits) else { return };
+    assert!(!trace.connections.is_empty() && trace.connections.len() <= limits.connections);
+    for connection in &trace.connections {
+        assert!(connection.start <= connection.end, "{connection:?}");
+        for direction in 0..2 {
+            let summary = thalweg_trace::Summary::of(connection, direction);
+            assert!(summary.retransmitted.is_finite());
+            thalweg_trace::findings(connection, direction);
+            let data = &connection.directions[direction];
+            assert!(data.packets.is_sorted_by_key(|packet| packet.time));
+            assert!(data.packets.iter().all(|packet| packet.acked >= packet.time));
+        }
+    }
+    let page = trace_page(&[Shown { name: "file", trace: &trace }], "1");
+    assert!(page.ends_with("</html>\n"));
 }
 
 /// Fuzzes recordings for `infer`, and the scenarios inferred from them.

@@ -1,0 +1,178 @@
+//! Findings about delays and acknowledgements.
+
+use super::{Finding, Kind, Viewed, ms, percent};
+use crate::model::{Ack, Connection, Limit, View};
+use crate::quantile;
+use thalweg_units::{Duration, Time};
+
+/// Minimum number of round-trip times.
+const SAMPLES: usize = 50;
+/// Minimum queueing delay.
+const QUEUE: Duration = Duration::from_millis(30);
+
+/// Finds round trips whose median is twice the shortest, by at least [`QUEUE`].
+pub(super) fn bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
+    let (shortest, median) = (view.shortest?, view.median?);
+    if view.trips.len() < SAMPLES || median < shortest * 2 || median < shortest + QUEUE {
+        return None;
+    }
+    let mut sorted: Vec<Duration> = view.trips.iter().map(|trip| trip.1).collect();
+    sorted.sort_unstable();
+    let p99 = quantile(&sorted, 0.99)?;
+    let limit = shortest * 2;
+    let mut long = view.trips.iter().filter(|trip| trip.1 >= limit);
+    let (first, last) = (long.next()?.0, long.next_back()?.0);
+    let count = view.trips.iter().filter(|trip| trip.1 >= limit).count();
+    Some(Finding {
+        kind: Kind::Bufferbloat,
+        from: first,
+        until: last,
+        count: count as u64,
+        figures: format!(
+            "round trips of {} at least, {} in the median and {} at 99 %: {} of queueing in the median",
+            ms(shortest),
+            ms(median),
+            ms(p99),
+            ms(median.saturating_sub(shortest))
+        ),
+    })
+}
+
+/// Minimum share of the time limited by the receive window.
+const LIMITED: f64 = 0.1;
+
+/// Finds a receive window that is full for a tenth of the time.
+pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Option<Finding> {
+    let full = || view.direction.limits.iter().filter(|limit| limit.2 == Limit::Receiver);
+    let total: f64 = full().map(|(from, until, _)| until.since(*from).as_secs_f64()).sum();
+    let packets = &view.direction.packets;
+    let first = packets.first().map_or(connection.start, |packet| packet.time);
+    let last = packets.last().map_or(connection.end, |packet| packet.time);
+    let whole = last.since(first).as_secs_f64();
+    if whole <= 0.0 || total < LIMITED * whole {
+        return None;
+    }
+    let window = view
+        .direction
+        .acks
+        .iter()
+        .filter(|ack| ack.edge != u64::MAX)
+        .map(|ack| ack.edge.saturating_sub(ack.position))
+        .max();
+    let window = window
+        .map_or(String::new(), |window| format!("; the largest window was {:.1} kB", window as f64 / 1e3));
+    let zero = match view.direction.counts.zero_windows {
+        0 => String::new(),
+        count => format!(", {count} acknowledgements had an empty one"),
+    };
+    Some(Finding {
+        kind: Kind::ReceiverLimited,
+        from: full().next()?.0,
+        until: full().next_back()?.1,
+        count: full().count() as u64,
+        figures: format!(
+            "the receive window was full for {} ({}){window}{zero}",
+            ms(Duration::from_secs_f64(total)),
+            percent(total.min(whole), whole)
+        ),
+    })
+}
+
+/// Acknowledgements with new data: time, bytes, and the time since the one before.
+fn progress(view: &Viewed<'_>) -> Vec<(Time, u64, Duration)> {
+    // Without packets, these are samples of a counter.
+    let acks: &[Ack] = if view.direction.packets.is_empty() { &[] } else { &view.direction.acks };
+    let pairs = acks.windows(2).filter(|pair| pair[1].position > pair[0].position);
+    pairs
+        .map(|pair| (pair[1].time, pair[1].position - pair[0].position, pair[1].time.since(pair[0].time)))
+        .collect()
+}
+
+/// Returns true if data was selectively acknowledged or retransmitted within a round trip before `time`: a repair moves the
+/// acknowledgement by much.
+fn is_repair(view: &Viewed<'_>, time: Time) -> bool {
+    let trip = view.median.unwrap_or(Duration::ZERO);
+    let sacks = &view.direction.sacks;
+    let last = sacks.partition_point(|sack| sack.time <= time);
+    last.checked_sub(1).is_some_and(|at| time.since(sacks[at].time) <= trip)
+}
+
+/// Minimum number of acknowledgements, and minimum share of stretched ones.
+const STRETCHED: (usize, f64) = (20, 0.3);
+
+/// Finds acknowledgements of more than two full segments each.
+pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
+    let acks: Vec<_> = progress(view).into_iter().filter(|ack| !is_repair(view, ack.0)).collect();
+    // A half more allows for segments that are not full.
+    let limit = view.segment * 5 / 2;
+    let long = || acks.iter().filter(|ack| ack.1 > limit);
+    let count = long().count();
+    if acks.len() < STRETCHED.0 || (count as f64) < STRETCHED.1 * acks.len() as f64 {
+        return None;
+    }
+    let mut sizes: Vec<u64> = acks.iter().map(|ack| ack.1).collect();
+    sizes.sort_unstable();
+    let segments = |bytes: u64| bytes as f64 / view.segment as f64;
+    Some(Finding {
+        kind: Kind::StretchAcks,
+        from: long().next()?.0,
+        until: long().next_back()?.0,
+        count: count as u64,
+        figures: format!(
+            "{} of acknowledgements cover more than two segments; {:.1} in the median, {:.0} at most",
+            percent(count as f64, acks.len() as f64),
+            segments(quantile(&sizes, 0.5)?),
+            segments(*sizes.last()?)
+        ),
+    })
+}
+
+/// Minimum gap, and minimum number of segments acknowledged after it.
+const GAP: (Duration, u64) = (Duration::from_millis(20), 8);
+
+/// Finds silences of the receiver between acknowledgements that come at a steady pace, without a loss.
+pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
+    if view.direction.view == View::Receiver {
+        return None;
+    }
+    let acks = progress(view);
+    let mut gaps: Vec<Duration> = acks.iter().map(|ack| ack.2).collect();
+    gaps.sort_unstable();
+    let (usual, trip) = (quantile(&gaps, 0.5)?, view.median?);
+    let limit = GAP.0.max(usual * 4).max(trip / 2);
+    let packets = &view.direction.packets;
+    // In flight before the gap, and sent while the receiver would have answered.
+    let was_fed = |time: Time, gap: Duration| {
+        let begin = time
+            .since(Time::ZERO)
+            .saturating_sub(gap)
+            .saturating_sub(view.shortest.unwrap_or(Duration::ZERO));
+        let begin = Time::ZERO + begin;
+        let middle = begin + gap / 2;
+        let sent = packets.partition_point(|packet| packet.time <= middle);
+        let before = packets.partition_point(|packet| packet.time <= begin);
+        sent > before + 2
+    };
+    let found: Vec<_> = acks
+        .iter()
+        .filter(|(time, bytes, gap)| {
+            *gap > limit && *bytes >= GAP.1 * view.segment && !is_repair(view, *time) && was_fed(*time, *gap)
+        })
+        .collect();
+    let (first, last) = (found.first()?, found.last()?);
+    let longest = found.iter().map(|ack| ack.2).max()?;
+    let most = found.iter().map(|ack| ack.1).max()?;
+    Some(Finding {
+        kind: Kind::AckGaps,
+        from: first.0,
+        until: last.0,
+        count: found.len() as u64,
+        figures: format!(
+            "{} gaps of up to {}, where {} is usual; up to {} segments acknowledged at once",
+            found.len(),
+            ms(longest),
+            ms(usual),
+            most / view.segment
+        ),
+    })
+}

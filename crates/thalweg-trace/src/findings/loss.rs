@@ -1,0 +1,246 @@
+//! Findings about losses and their repair.
+
+use super::{Finding, Kind, Viewed, ms, percent};
+use crate::model::{Direction, Packet, View};
+use crate::quantile;
+use thalweg_units::{Bytes, Duration, Rate, Time};
+
+/// Minimum number of packets in flight of a busy flow: with fewer, no acknowledgement reports a loss in time.
+const BUSY: usize = 4;
+
+/// Finds timers that expired while at least [`BUSY`] packets were in flight.
+pub(super) fn timeouts(view: &Viewed<'_>) -> Option<Finding> {
+    let packets = &view.direction.packets;
+    let flight = |time: Time| {
+        let end = packets.partition_point(|packet| packet.time < time);
+        // Farther back all is acknowledged, or lost for long.
+        let recent = packets[..end].iter().rev().take(64);
+        recent.filter(|packet| packet.acked >= time).count()
+    };
+    let has_packets = !packets.is_empty();
+    let busy: Vec<_> = view
+        .direction
+        .timeouts
+        .iter()
+        .map(|timeout| (timeout, flight(timeout.time)))
+        .filter(|(_, flight)| !has_packets || *flight >= BUSY)
+        .collect();
+    let (first, last) = (busy.first()?.0, busy.last()?.0);
+    let longest = busy.iter().map(|(timeout, _)| timeout.silence).max()?;
+    let total: f64 = busy.iter().map(|(timeout, _)| timeout.silence.as_secs_f64()).sum();
+    let most = busy.iter().map(|(_, flight)| *flight).max().unwrap_or(0);
+    let flight = if has_packets {
+        format!(", with up to {} packets in flight", at_least(most))
+    } else {
+        String::new()
+    };
+    Some(Finding {
+        kind: Kind::Timeout,
+        from: first.time,
+        until: last.time,
+        count: busy.len() as u64,
+        figures: format!(
+            "{} timeouts{flight}; silence of {} at most, {} in all",
+            busy.len(),
+            ms(longest),
+            ms(Duration::from_secs_f64(total))
+        ),
+    })
+}
+
+fn at_least(count: usize) -> String {
+    if count >= 64 { "more than 64".to_owned() } else { count.to_string() }
+}
+
+/// Finds retransmissions of data that had arrived.
+pub(super) fn spurious(view: &Viewed<'_>) -> Option<Finding> {
+    let counts = view.direction.counts;
+    let mut places =
+        view.direction.packets.iter().filter(|packet| packet.is(Packet::SPURIOUS)).map(|packet| packet.time);
+    let first = places.next();
+    let last = places.next_back().or(first);
+    let reported = view.direction.sacks.iter().filter(|sack| sack.is_duplicate).map(|sack| sack.time).next();
+    let count = counts.spurious;
+    if count == 0 {
+        return None;
+    }
+    let again = counts.again.max(counts.lost).max(count);
+    Some(Finding {
+        kind: Kind::SpuriousRetransmissions,
+        from: first.or(reported).unwrap_or(Time::ZERO),
+        until: last.or(reported).unwrap_or(Time::ZERO),
+        count,
+        figures: format!(
+            "{count} of {again} retransmissions ({}) repeated data that had arrived",
+            percent(count as f64, again as f64)
+        ),
+    })
+}
+
+/// Number of intervals that losses are counted in.
+const INTERVALS: usize = 10;
+/// Minimum share of lost packets, and minimum number of intervals with losses.
+const PERSISTENT: (f64, usize) = (0.005, 6);
+
+/// Returns the packets lost on the path, not by mistake of the sender.
+fn lost<'a>(view: &Viewed<'a>) -> impl Iterator<Item = &'a Packet> {
+    view.direction.packets.iter().filter(|packet| packet.is_lost() && !packet.is(Packet::SPURIOUS))
+}
+
+/// Finds losses in most parts of the connection while there was no queue.
+pub(super) fn persistent(view: &Viewed<'_>) -> Option<Finding> {
+    let packets = &view.direction.packets;
+    let (first, last) = (packets.first()?.time, packets.last()?.time);
+    let whole = last.since(first).as_secs_f64();
+    let mut by_interval = [0u64; INTERVALS];
+    let (mut count, mut idle) = (0u64, 0u64);
+    for packet in lost(view) {
+        count += 1;
+        idle += u64::from(view.is_idle_at(packet.time));
+        let place = packet.time.since(first).as_secs_f64() / whole.max(1e-12) * INTERVALS as f64;
+        by_interval[(place as usize).min(INTERVALS - 1)] += 1;
+    }
+    let share = count as f64 / packets.len() as f64;
+    let intervals = by_interval.iter().filter(|count| **count > 0).count();
+    if share < PERSISTENT.0 || intervals < PERSISTENT.1 || idle * 10 < count * 7 {
+        return None;
+    }
+    Some(Finding {
+        kind: Kind::PersistentLoss,
+        from: lost(view).next()?.time,
+        until: lost(view).last()?.time,
+        count,
+        figures: format!(
+            "{count} of {} packets lost ({}), in {intervals} of {INTERVALS} parts of the time; {} of them while the round trip was near its minimum",
+            packets.len(),
+            percent(count as f64, packets.len() as f64),
+            percent(idle as f64, count as f64)
+        ),
+    })
+}
+
+/// Minimum number of losses for a policer.
+const POLICED: usize = 15;
+
+/// Finds losses that a token bucket explains: after the first loss, packets are lost where the bucket is empty, and pass where it is
+/// not (Flach et al. 2016, section 3), without a queue.
+pub(super) fn policer(view: &Viewed<'_>) -> Option<Finding> {
+    let Policed { rate, burst, first, last, count } = policed(view)?;
+    Some(Finding {
+        kind: Kind::Policer,
+        from: first,
+        until: last,
+        count,
+        figures: format!(
+            "{count} losses without a queue, as of a token bucket of {:.2} Mbit/s and about {:.0} kB",
+            rate * 8.0 / 1e6,
+            burst / 1e3
+        ),
+    })
+}
+
+/// Token bucket that explains losses.
+struct Policed {
+    /// Rate, in bytes per second.
+    rate: f64,
+    /// Depth, in bytes.
+    burst: f64,
+    first: Time,
+    last: Time,
+    count: u64,
+}
+
+fn policed(view: &Viewed<'_>) -> Option<Policed> {
+    let packets = &view.direction.packets;
+    let is_lost = |packet: &Packet| packet.is_lost() && !packet.is(Packet::SPURIOUS);
+    let first = packets.iter().position(is_lost)?;
+    let last = packets.iter().rposition(is_lost)?;
+    let span = packets[last].time.since(packets[first].time).as_secs_f64();
+    let within = &packets[first..=last];
+    let count = within.iter().filter(|packet| is_lost(packet)).count();
+    if count < POLICED || span <= 0.0 || within.len() == count {
+        return None;
+    }
+    let idle = within.iter().filter(|packet| is_lost(packet) && view.is_idle_at(packet.time)).count();
+    if idle * 10 < count * 8 {
+        return None;
+    }
+    let size = |packet: &Packet| f64::from(packet.size);
+    let passed: f64 = within.iter().filter(|packet| !is_lost(packet)).map(size).sum();
+    let rate = passed / span;
+    // The tokens missing at the first loss are the depth of the bucket; a full bucket takes no more.
+    let mut burst = 0.0;
+    for pair in packets[..=first].windows(2) {
+        let refilled = rate * pair[1].time.since(pair[0].time).as_secs_f64();
+        burst = f64::max(burst + size(&pair[0]) - refilled, 0.0);
+    }
+    let (mut used, mut tokens_lost, mut tokens_passed) = (0.0, Vec::new(), Vec::new());
+    let begin = packets[first].time;
+    for packet in within {
+        let tokens = rate * packet.time.since(begin).as_secs_f64() - used;
+        if is_lost(packet) {
+            tokens_lost.push(tokens);
+        } else {
+            tokens_passed.push(tokens);
+            used += size(packet);
+        }
+    }
+    tokens_lost.sort_unstable_by(f64::total_cmp);
+    tokens_passed.sort_unstable_by(f64::total_cmp);
+    let (lost, passed) = (quantile(&tokens_lost, 0.5)?, quantile(&tokens_passed, 0.5)?);
+    let segment = view.segment as f64;
+    let empty = tokens_lost.iter().filter(|tokens| **tokens <= lost.max(0.0) + 3.0 * segment).count();
+    let is_explained = empty * 10 >= count * 8 && passed - lost > 2.0 * segment && burst > 3.0 * segment;
+    is_explained.then(|| Policed { rate, burst, first: begin, last: packets[last].time, count: count as u64 })
+}
+
+/// Minimum number of late packets or of losses undone.
+const REORDERED: u64 = 3;
+
+/// Finds packets that overtook others.
+pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
+    let packets = &view.direction.packets;
+    let late = || packets.iter().filter(|packet| packet.is(Packet::LATE));
+    let count = view.direction.counts.late;
+    if count >= REORDERED {
+        return Some(Finding {
+            kind: Kind::Reordering,
+            from: late().next().map_or(Time::ZERO, |packet| packet.time),
+            until: late().next_back().map_or(Time::ZERO, |packet| packet.time),
+            count,
+            figures: format!(
+                "{count} packets ({}) came after packets that were sent later",
+                percent(count as f64, packets.len().max(1) as f64)
+            ),
+        });
+    }
+    // At the sender: packets taken for lost, and acknowledged within a round trip.
+    if view.direction.view == View::Receiver {
+        return None;
+    }
+    let limit = view.median.unwrap_or(Duration::from_secs(1));
+    let undone = || {
+        packets.iter().filter(move |packet| {
+            let is_late = packet.is_lost() && packet.is_acked() && packet.acked >= packet.lost;
+            is_late && packet.acked.since(packet.lost) <= limit && !packet.is(Packet::AGAIN)
+        })
+    };
+    let count = undone().count() as u64;
+    if count < REORDERED {
+        return None;
+    }
+    let longest = undone().map(|packet| packet.acked.since(packet.lost)).max()?;
+    Some(Finding {
+        kind: Kind::Reordering,
+        from: undone().next()?.time,
+        until: undone().next_back()?.time,
+        count,
+        figures: format!("{count} packets were taken for lost and acknowledged up to {} later", ms(longest)),
+    })
+}
+
+/// Returns the token bucket that explains the losses of a direction, if one does.
+pub fn token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
+    let found = policed(&Viewed::of(direction))?;
+    Some((Rate::from_bits_per_sec((found.rate * 8.0) as u64), Bytes::new(found.burst as u64)))
+}

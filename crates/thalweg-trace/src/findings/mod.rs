@@ -1,0 +1,227 @@
+//! Findings about a connection, with their place, figures, and the rule that is broken.
+
+mod delay;
+mod loss;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+pub use loss::token_bucket;
+
+use crate::model::{Connection, Direction};
+use thalweg_units::{Duration, Time};
+
+/// Finding in a direction of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Kind of the finding.
+    pub kind: Kind,
+    /// First place.
+    pub from: Time,
+    /// Last place.
+    pub until: Time,
+    /// Number of places.
+    pub count: u64,
+    /// Figures: one sentence.
+    pub figures: String,
+}
+
+/// Kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Retransmission timer that expired while packets were in flight.
+    Timeout,
+    /// Retransmissions of data that had arrived.
+    SpuriousRetransmissions,
+    /// Losses spread over the whole connection, without a queue.
+    PersistentLoss,
+    /// Losses like those of a token bucket that drops.
+    Policer,
+    /// Packets that arrive out of order.
+    Reordering,
+    /// Round-trip times that grow under load.
+    Bufferbloat,
+    /// Receive window that holds the sender back.
+    ReceiverLimited,
+    /// Acknowledgements of many segments each.
+    StretchAcks,
+    /// Silence of the receiver while packets arrive, then many acknowledged at once.
+    AckGaps,
+    /// Many packets sent at once.
+    Bursts,
+    /// Full window sent at once after a pause.
+    IdleRestart,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 11] = [
+        Self::Timeout,
+        Self::SpuriousRetransmissions,
+        Self::PersistentLoss,
+        Self::Policer,
+        Self::Reordering,
+        Self::Bufferbloat,
+        Self::ReceiverLimited,
+        Self::StretchAcks,
+        Self::AckGaps,
+        Self::Bursts,
+        Self::IdleRestart,
+    ];
+
+    /// Returns the name of the kind in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::SpuriousRetransmissions => "spurious-retransmissions",
+            Self::PersistentLoss => "persistent-loss",
+            Self::Policer => "policer",
+            Self::Reordering => "reordering",
+            Self::Bufferbloat => "bufferbloat",
+            Self::ReceiverLimited => "receiver-limited",
+            Self::StretchAcks => "stretch-acks",
+            Self::AckGaps => "ack-gaps",
+            Self::Bursts => "bursts",
+            Self::IdleRestart => "idle-restart",
+        }
+    }
+
+    /// Returns the title of the kind.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Timeout => "Timeouts of a busy flow",
+            Self::SpuriousRetransmissions => "Spurious retransmissions",
+            Self::PersistentLoss => "Persistent loss",
+            Self::Policer => "Losses like those of a policer",
+            Self::Reordering => "Reordering",
+            Self::Bufferbloat => "Bufferbloat",
+            Self::ReceiverLimited => "Limited by the receiver",
+            Self::StretchAcks => "Stretch acknowledgements",
+            Self::AckGaps => "Gaps between acknowledgements",
+            Self::Bursts => "Bursts",
+            Self::IdleRestart => "Burst after a pause",
+        }
+    }
+
+    /// Returns the rule, with its source.
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Self::Timeout => {
+                "RFC 8985, section 7: a tail loss probe repairs what duplicate acknowledgements cannot; RFC 5681, section 3.1: a timeout reduces the window to one segment"
+            }
+            Self::SpuriousRetransmissions => {
+                "RFC 4015: a sender that detects a spurious retransmission undoes the reduction of its window"
+            }
+            Self::PersistentLoss => {
+                "RFC 5681, section 3.1: each loss counts as congestion and halves the window, whatever its cause"
+            }
+            Self::Policer => {
+                "RFC 7567, section 2: buffers are there to absorb bursts; a policer drops them instead (Flach et al. 2016)"
+            }
+            Self::Reordering => {
+                "RFC 8985, section 6.2: the reordering window adapts, where three duplicate acknowledgements (RFC 5681, section 3.2) do not"
+            }
+            Self::Bufferbloat => {
+                "RFC 7567, section 4.1: networks should manage their queues actively; RFC 8289 and RFC 8290 keep the time in the queue short"
+            }
+            Self::ReceiverLimited => {
+                "RFC 7323, section 2: the window has to exceed the bandwidth-delay product; RFC 9293, section 3.8.6: a sender must not exceed it"
+            }
+            Self::StretchAcks => {
+                "RFC 5681, section 4.2: an acknowledgement should be sent for at least every second full-sized segment"
+            }
+            Self::AckGaps => {
+                "RFC 5681, section 4.2: an acknowledgement must not be delayed by more than 500 ms"
+            }
+            Self::Bursts => {
+                "RFC 9002, section 7.7: a sender should pace its packets, or limit bursts to the initial window (ten packets, RFC 6928)"
+            }
+            Self::IdleRestart => {
+                "RFC 5681, section 4.1: after a pause longer than the retransmission timeout the window restarts at its initial size"
+            }
+        }
+    }
+}
+
+/// Returns what looks wrong in a direction (0: of the client, 1: of the server), by kind.
+pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
+    let data = &connection.directions[direction & 1];
+    let view = Viewed::of(data);
+    let policer = loss::policer(&view);
+    // What a policer explains is not reported twice.
+    let persistent = if policer.is_some() { None } else { loss::persistent(&view) };
+    let found = [
+        loss::timeouts(&view),
+        loss::spurious(&view),
+        persistent,
+        policer,
+        loss::reordering(&view),
+        delay::bufferbloat(&view),
+        delay::receiver_limited(&view, connection),
+        delay::stretch_acks(&view),
+        delay::ack_gaps(&view),
+        sending::bursts(&view),
+        sending::idle_restarts(&view),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Direction with the figures that several rules need.
+struct Viewed<'a> {
+    direction: &'a Direction,
+    /// Round-trip times in the order of time.
+    trips: &'a [(Time, Duration)],
+    shortest: Option<Duration>,
+    median: Option<Duration>,
+    /// Payload of a full packet, in bytes.
+    segment: u64,
+}
+
+impl<'a> Viewed<'a> {
+    fn of(direction: &'a Direction) -> Self {
+        let trips = direction.rtt_samples();
+        let mut sorted: Vec<Duration> = trips.iter().map(|trip| trip.1).collect();
+        sorted.sort_unstable();
+        let largest = direction.packets.iter().map(|packet| packet.length).max().unwrap_or(0);
+        Self {
+            direction,
+            trips,
+            shortest: sorted.first().copied(),
+            median: crate::quantile(&sorted, 0.5),
+            segment: u64::from(direction.segment.unwrap_or(largest).min(largest)).max(1),
+        }
+    }
+
+    /// Returns the round-trip time measured last before `time`, or else the first one.
+    fn trip_at(&self, time: Time) -> Option<Duration> {
+        let at = self.trips.partition_point(|trip| trip.0 <= time);
+        self.trips.get(at.saturating_sub(1)).map(|trip| trip.1)
+    }
+
+    /// Returns true if there was no queue at `time`: the round trip was near the shortest.
+    fn is_idle_at(&self, time: Time) -> bool {
+        self.trip_at(time)
+            .zip(self.shortest)
+            .is_none_or(|(trip, shortest)| trip <= shortest + margin(shortest))
+    }
+}
+
+/// Excess over the shortest round trip that is no queue: a quarter, and 5 ms of late hosts.
+fn margin(shortest: Duration) -> Duration {
+    shortest / 4 + Duration::from_millis(5)
+}
+
+/// Formats a duration in milliseconds.
+fn ms(duration: Duration) -> String {
+    let millis = duration.as_millis_f64();
+    match millis {
+        ..10.0 => format!("{millis:.2} ms"),
+        ..10_000.0 => format!("{millis:.0} ms"),
+        _ => format!("{:.1} s", millis / 1e3),
+    }
+}
+
+/// Formats a share as a percentage.
+fn percent(part: f64, whole: f64) -> String {
+    format!("{:.2} %", 100.0 * part / whole.max(f64::MIN_POSITIVE))
+}

@@ -1,0 +1,98 @@
+//! Findings about how packets are sent.
+
+use super::{Finding, Kind, Viewed, ms};
+use crate::model::View;
+use thalweg_units::{Duration, Time};
+
+/// Largest burst that is allowed: the initial window (RFC 6928), in packets.
+const ALLOWED: usize = 10;
+/// Largest time between packets of a burst.
+const CLOSE: Duration = Duration::from_micros(100);
+/// Minimum number of bursts, or of packets in one of them.
+const BURSTS: (usize, usize) = (3, 40);
+
+/// Finds more than ten packets sent at once, several times or very many.
+pub(super) fn bursts(view: &Viewed<'_>) -> Option<Finding> {
+    if view.direction.view == View::Receiver {
+        return None;
+    }
+    let packets = &view.direction.packets;
+    let shortest = view.shortest.unwrap_or(Duration::from_millis(10));
+    // On paths of less than some milliseconds, packets are always close.
+    let close = CLOSE.min(shortest / 100);
+    let mut found: Vec<(Time, usize)> = Vec::new();
+    let (mut begin, mut count) = (Time::ZERO, 0);
+    let mut before: Option<Time> = None;
+    for packet in packets {
+        if before.is_some_and(|before| packet.time.since(before) <= close) {
+            count += 1;
+        } else {
+            if count > ALLOWED {
+                found.push((begin, count));
+            }
+            (begin, count) = (packet.time, 1);
+        }
+        before = Some(packet.time);
+    }
+    if count > ALLOWED {
+        found.push((begin, count));
+    }
+    let most = found.iter().map(|burst| burst.1).max()?;
+    if found.len() < BURSTS.0 && most < BURSTS.1 {
+        return None;
+    }
+    Some(Finding {
+        kind: Kind::Bursts,
+        from: found.first()?.0,
+        until: found.last()?.0,
+        count: found.len() as u64,
+        figures: format!(
+            "{} bursts of more than {ALLOWED} packets, of up to {most} packets ({:.0} kB)",
+            found.len(),
+            most as f64 * view.segment as f64 / 1e3
+        ),
+    })
+}
+
+/// Finds pauses of the sender, with nothing in flight, after which it sends more than the initial window within a quarter of a
+/// round trip.
+pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
+    if view.direction.view == View::Receiver {
+        return None;
+    }
+    let packets = &view.direction.packets;
+    let trip = view.median?;
+    // RFC 6298 with the kernel's minimum.
+    let timeout = (trip * 2).max(Duration::from_millis(200));
+    let mut found: Vec<(Time, Duration, usize)> = Vec::new();
+    for (at, pair) in packets.windows(2).enumerate() {
+        let [before, next] = [pair[0], pair[1]];
+        let pause = next.time.since(before.time);
+        // All was acknowledged: the end of the pause is not that of a repair.
+        if pause < timeout || before.acked > next.time || next.is(crate::model::Packet::AGAIN) {
+            continue;
+        }
+        let burst = packets[at + 1..]
+            .iter()
+            .take(1000)
+            .take_while(|packet| packet.time.since(next.time) <= trip / 4)
+            .count();
+        if burst > ALLOWED {
+            found.push((next.time, pause, burst));
+        }
+    }
+    let most = found.iter().map(|restart| restart.2).max()?;
+    let longest = found.iter().map(|restart| restart.1).max()?;
+    Some(Finding {
+        kind: Kind::IdleRestart,
+        from: found.first()?.0,
+        until: found.last()?.0,
+        count: found.len() as u64,
+        figures: format!(
+            "{} pauses of up to {} were followed by bursts of up to {most} packets within a quarter of a round trip ({})",
+            found.len(),
+            ms(longest),
+            ms(trip / 4)
+        ),
+    })
+}

@@ -1,0 +1,83 @@
+//! Formats, limits and errors of reading.
+
+use core::fmt;
+
+/// Format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// qlog: one JSON document.
+    Qlog,
+    /// qlog: a sequence of JSON texts (RFC 7464), or one JSON text on each line.
+    QlogSequence,
+    /// Packet capture of libpcap.
+    Pcap,
+    /// Packet capture of Wireshark.
+    PcapNg,
+    /// Output of `ss -tin`.
+    Ss,
+}
+
+impl Format {
+    /// Returns the name of the format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Qlog => "qlog",
+            Self::QlogSequence => "qlog (JSON-SEQ)",
+            Self::Pcap => "pcap",
+            Self::PcapNg => "pcapng",
+            Self::Ss => "ss -tin",
+        }
+    }
+}
+
+/// Bounds of what is kept of a trace. What exceeds them is skipped or counted, with a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of packets and acknowledgements together; each takes at most 48 bytes.
+    pub packets: usize,
+    /// Maximum number of connections.
+    pub connections: usize,
+    /// Maximum length of a file after decompression, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { packets: 32 << 20, connections: 1 << 16, bytes: 16 << 30 }
+    }
+}
+
+/// Error of a file that is no trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The file has no bytes.
+    Empty,
+    /// The format is none of those expected.
+    Unknown,
+    /// The file cannot be read or decompressed.
+    Io(String),
+    /// The format is known, and nothing in the file can be used.
+    Unusable {
+        /// Format of the file.
+        format: Format,
+        /// Problem, with its place.
+        problem: String,
+    },
+}
+
+/// Formats that are read, for messages.
+pub const EXPECTED: &str =
+    "qlog (JSON or JSON-SEQ), pcap, pcapng or the output of `ss -tin`, each also compressed by gzip";
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "the file is empty; expected {EXPECTED}"),
+            Self::Unknown => write!(f, "this is no trace; expected {EXPECTED}"),
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::Unusable { format, problem } => write!(f, "{}: {problem}", format.name()),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}

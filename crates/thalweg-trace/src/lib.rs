@@ -1,0 +1,33 @@
+//! Traces of transport connections by any program: read, measured and diagnosed.
+//!
+//! | format | written by | module |
+//! | --- | --- | --- |
+//! | qlog, drafts 00 to 02, 0.3, 0.4 and its JSON text sequences | QUIC stacks, and this project's `--qlog` and `--record` | [`qlog`] |
+//! | pcap and pcapng | tcpdump, Wireshark, and this project's `--pcap` | [`pcap`] |
+//! | repeated output of `ss -tin` | Linux | [`ss`] |
+//!
+//! [`read`] recognises the format, compressed or not, and returns a [`Trace`]: its connections, in both directions, with packets,
+//! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`findings()`] what looks wrong in it.
+//!
+//! Readers take a stream, need time linear in its length, and memory linear in the number of packets, which [`Limits`] bounds.
+//! A trace that ends early or is damaged gives what was read before, with a note.
+
+mod dates;
+pub mod findings;
+mod format;
+mod input;
+mod model;
+pub mod pcap;
+pub mod qlog;
+mod ranges;
+mod recognition;
+pub mod ss;
+mod summary;
+
+pub use findings::{Finding, findings};
+pub use format::{EXPECTED, Format, Limits, ReadError};
+pub use model::{
+    Ack, Connection, Counts, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
+};
+pub use recognition::read;
+pub use summary::{RttSummary, Summary, quantile};

@@ -1,0 +1,137 @@
+//! The connections of a capture, by addresses and ports.
+
+use super::link::{Address, Datagram, Segment, Skipped, datagram};
+use super::tcp::Tcp;
+use super::udp::Udp;
+use crate::format::Limits;
+use crate::model::Connection;
+use std::collections::{BTreeMap, HashMap};
+use thalweg_units::Time;
+
+/// Both ends in a fixed order, and the protocol.
+type Key = (bool, (Address, u16), (Address, u16));
+
+/// Connection being read.
+enum Open {
+    Tcp(Box<Tcp>),
+    Udp(Box<Udp>),
+}
+
+/// Table of connections.
+pub(super) struct Connections {
+    limits: Limits,
+    /// Packets and acknowledgements kept.
+    kept: usize,
+    all: Vec<Open>,
+    by_key: HashMap<Key, usize>,
+    /// Key and index of the packet before.
+    last: Option<(Key, usize)>,
+    skipped: BTreeMap<Skipped, u64>,
+    /// Packets of connections beyond the limit.
+    beyond: u64,
+}
+
+impl Connections {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            limits: *limits,
+            kept: 0,
+            all: Vec::new(),
+            by_key: HashMap::new(),
+            last: None,
+            skipped: BTreeMap::new(),
+            beyond: 0,
+        }
+    }
+
+    /// Adds a packet of `length` bytes, of which `bytes` were captured.
+    pub(super) fn packet(&mut self, link: u32, time: Time, bytes: &[u8], length: u32) {
+        if let Err(reason) = self.try_packet(link, time, bytes, length) {
+            *self.skipped.entry(reason).or_default() += 1;
+        }
+    }
+
+    fn try_packet(&mut self, link: u32, time: Time, bytes: &[u8], length: u32) -> Result<(), Skipped> {
+        let datagram = datagram(link, bytes, length)?;
+        let ports = datagram.bytes.first_chunk().ok_or(Skipped::Short)?;
+        let [a, b, c, d] = *ports;
+        let from = (datagram.source, u16::from_be_bytes([a, b]));
+        let to = (datagram.sink, u16::from_be_bytes([c, d]));
+        let key = (datagram.is_tcp, from.min(to), from.max(to));
+        let segment = match datagram.is_tcp {
+            true => Some(Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?),
+            false => None,
+        };
+        let found = match self.last {
+            Some((last, index)) if last == key => Some(index),
+            _ => self.by_key.get(&key).copied(),
+        };
+        // A SYN with another number begins a new connection between the same ports.
+        let is_new = |index: usize| match (&self.all[index], &segment) {
+            (Open::Tcp(tcp), Some(segment)) => tcp.is_over_for(from, segment),
+            _ => false,
+        };
+        let index = match found {
+            Some(index) if !is_new(index) => index,
+            _ if self.all.len() >= self.limits.connections => {
+                self.beyond += 1;
+                return Ok(());
+            }
+            _ => {
+                let open = match &segment {
+                    Some(segment) => Open::Tcp(Box::new(Tcp::new(from, to, time, segment))),
+                    None => Open::Udp(Box::new(Udp::new(from, to, time, &datagram))),
+                };
+                self.all.push(open);
+                self.by_key.insert(key, self.all.len() - 1);
+                self.all.len() - 1
+            }
+        };
+        self.last = Some((key, index));
+        let is_full = self.kept >= self.limits.packets;
+        let Datagram { size, is_ce, .. } = datagram;
+        self.kept += match (&mut self.all[index], &segment) {
+            (Open::Tcp(tcp), Some(segment)) => tcp.segment(from, time, segment, size, is_ce, is_full),
+            (Open::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full),
+            _ => 0,
+        };
+        Ok(())
+    }
+
+    /// Ends the capture; returns its connections, and notes on packets that were not used.
+    pub(super) fn finish(self) -> (Vec<Connection>, Vec<String>) {
+        let connections: Vec<Connection> = self
+            .all
+            .into_iter()
+            .map(|open| match open {
+                Open::Tcp(tcp) => tcp.finish(),
+                Open::Udp(udp) => udp.finish(),
+            })
+            .collect();
+        let mut notes = Vec::new();
+        for (reason, count) in self.skipped {
+            let what = match reason {
+                Skipped::Link(link) => format!("have link type {link}, which is not read"),
+                Skipped::NoIp => "are not IP, or have invalid headers".to_owned(),
+                Skipped::Other => "are neither TCP nor UDP".to_owned(),
+                Skipped::Fragment => "are fragments other than the first".to_owned(),
+                Skipped::Short => {
+                    "are cut before the end of their headers: capture at least 120 B of each".to_owned()
+                }
+            };
+            notes.push(format!("{count} packets {what}."));
+        }
+        if self.beyond > 0 {
+            notes.push(format!("{} packets of further connections were skipped.", self.beyond));
+        }
+        let not_kept: u64 = connections
+            .iter()
+            .flat_map(|one| &one.directions)
+            .map(|direction| direction.counts.not_kept)
+            .sum();
+        if not_kept > 0 {
+            notes.push(format!("{not_kept} packets beyond the limit are counted, and not shown one by one."));
+        }
+        (connections, notes)
+    }
+}

@@ -1,0 +1,136 @@
+//! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC.
+
+use super::link::{Address, Datagram, name};
+use crate::model::{Connection, Direction, Packet, Point, Protocol};
+use thalweg_units::Time;
+
+/// Flow of datagrams between two ports.
+pub(super) struct Udp {
+    ends: [(Address, u16); 2],
+    start: Time,
+    last: Time,
+    is_quic: bool,
+    halves: [Half; 2],
+}
+
+#[derive(Default)]
+struct Half {
+    direction: Direction,
+    position: u64,
+    /// Spin bit of the packet before, time of the last change, and number of changes.
+    spin: Option<bool>,
+    changed: Option<Time>,
+    changes: usize,
+    short: usize,
+}
+
+/// Returns true if these bytes begin a connection of QUIC: a long header (RFC 8999, section 5.1) with a known version.
+fn begins_quic(bytes: &[u8]) -> bool {
+    let Some([first, version @ ..]) = bytes.first_chunk::<5>() else { return false };
+    let version = u32::from_be_bytes(*version);
+    // Versions 1 and 2, drafts, and those of Google before.
+    first & 0xc0 == 0xc0
+        && (matches!(version, 1 | 0x6b33_43cf) || version >> 8 == 0xff_0000 || version >> 24 == 0x51)
+}
+
+impl Udp {
+    pub(super) fn new(from: (Address, u16), to: (Address, u16), time: Time, datagram: &Datagram<'_>) -> Self {
+        let payload = datagram.bytes.get(8..).unwrap_or_default();
+        Self {
+            ends: [from, to],
+            start: time,
+            last: time,
+            is_quic: begins_quic(payload),
+            halves: [Half::default(), Half::default()],
+        }
+    }
+
+    /// Adds a datagram; returns the number of records kept.
+    pub(super) fn datagram(
+        &mut self,
+        from: (Address, u16),
+        time: Time,
+        datagram: &Datagram<'_>,
+        is_full: bool,
+    ) -> usize {
+        self.last = time;
+        let side = usize::from(from != self.ends[0]);
+        let payload = datagram.bytes.get(8..).unwrap_or_default();
+        self.is_quic |= begins_quic(payload);
+        let length = datagram.length.saturating_sub(8);
+        let half = &mut self.halves[side];
+        let counts = &mut half.direction.counts;
+        counts.packets += 1;
+        counts.bytes += u64::from(datagram.size);
+        counts.payload += u64::from(length);
+        counts.delivered += u64::from(length);
+        counts.ce += u64::from(datagram.is_ce);
+        if let Some(first) = payload.first().filter(|first| **first & 0xc0 == 0x40) {
+            half.spin(time, first & 0x20 != 0);
+        }
+        if is_full {
+            half.direction.counts.not_kept += 1;
+            return 0;
+        }
+        let flags = if datagram.is_ce { Packet::CE } else { 0 };
+        let position = half.position;
+        half.position += u64::from(length);
+        half.direction.packets.push(Packet {
+            time,
+            position,
+            size: datagram.size,
+            length,
+            acked: Time::MAX,
+            lost: Time::MAX,
+            flags,
+        });
+        1
+    }
+
+    pub(super) fn finish(self) -> Connection {
+        let Self { ends, start, last, is_quic, halves } = self;
+        let mut notes = Vec::new();
+        let protocol = if is_quic { Protocol::EncryptedQuic } else { Protocol::Udp };
+        let mut directions = halves.map(|mut half| {
+            // Where the bit is set at random against observers, or for every packet anew, it is no measure.
+            let is_spinning = is_quic && half.changes >= 3 && half.changes * 4 <= half.short;
+            if !is_spinning {
+                half.direction.echoed.clear();
+            }
+            half.direction
+        });
+        for (direction, end) in directions.iter_mut().zip(ends) {
+            direction.from = name(end);
+        }
+        if is_quic {
+            notes.push("QUIC is encrypted: only sizes and times are visible. A qlog of either end shows losses, acknowledgements and windows.".to_owned());
+            if directions.iter().all(|direction| direction.echoed.is_empty()) {
+                notes.push("The ends do not use the spin bit: there are no round-trip times.".to_owned());
+            }
+        }
+        Connection {
+            name: format!("{} > {}", name(ends[0]), name(ends[1])),
+            id: format!("{} {}", name(ends[0].min(ends[1])), name(ends[0].max(ends[1]))),
+            protocol,
+            point: Point::Between,
+            start,
+            end: last,
+            directions,
+            notes,
+            ..Connection::default()
+        }
+    }
+}
+
+impl Half {
+    /// Notes the spin bit of a packet: it changes once a round trip (RFC 9000, section 17.4).
+    fn spin(&mut self, time: Time, bit: bool) {
+        self.short += 1;
+        if self.spin.replace(bit).is_some_and(|before| before != bit) {
+            self.changes += 1;
+            if let Some(before) = self.changed.replace(time) {
+                self.direction.echoed.push((time, time.since(before)));
+            }
+        }
+    }
+}

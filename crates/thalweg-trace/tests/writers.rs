@@ -1,0 +1,79 @@
+//! Real traces of other programs on a known path: 8 Mbit/s, 20 ms each way, a queue of 40 kB (`data/README.md`).
+
+use std::fs::File;
+use std::path::Path;
+use thalweg_trace::{Format, Limits, Metric, Point, Protocol, Summary, Trace, View, read};
+use thalweg_units::Duration;
+
+fn open(name: &str) -> Trace {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    let mut file = File::open(path).unwrap();
+    let trace = read(&mut file, &Limits::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(!trace.is_cut && trace.notes.is_empty(), "{name}: {:?}", trace.notes);
+    trace
+}
+
+/// Checks round trips: 40 ms, the transmission of a packet (1.5 ms), and at most the queue (40 ms) more.
+#[track_caller]
+fn check_path(summary: &Summary) {
+    let rtt = summary.rtt.unwrap();
+    let [min, p99] = [rtt.min, rtt.p99].map(Duration::as_millis_f64);
+    assert!((40.0..47.0).contains(&min) && (70.0..100.0).contains(&p99), "{summary:?}");
+    assert!((4e6..8e6).contains(&summary.goodput.as_f64()), "{summary:?}");
+}
+
+#[test]
+fn quic_go_at_both_ends() {
+    let (client, server) = (open("quic-go-client.sqlog.gz"), open("quic-go-server.sqlog.gz"));
+    assert_eq!((client.format, server.format), (Format::QlogSequence, Format::QlogSequence));
+    let (client, server) = (&client.connections[0], &server.connections[0]);
+    assert_eq!((client.point, server.point), (Point::Client, Point::Server));
+    assert_eq!(client.id, server.id);
+    assert_eq!(client.writer.as_deref(), Some("quic-go qlog v0.65.0"));
+    let summary = Summary::of(client, 0);
+    check_path(&summary);
+    // What the server received is what the client sent, less the packets lost; each lost packet was logged.
+    let (sent, received) = (&client.directions[0], &server.directions[0]);
+    assert_eq!((sent.view, received.view), (View::Sender, View::Receiver));
+    assert_eq!(sent.counts.packets - received.counts.packets, sent.counts.lost + 1, "{:?}", sent.counts);
+    assert!(sent.counts.delivered.abs_diff(received.counts.delivered) < 2000);
+    assert!(sent.metrics[&Metric::Window].len() > 10 && sent.has_window);
+}
+
+#[test]
+fn aioquic() {
+    let trace = open("aioquic-client.qlog.gz");
+    let connection = &trace.connections[0];
+    assert_eq!((trace.format, connection.writer.as_deref()), (Format::Qlog, Some("aioquic")));
+    // Its times are absolute.
+    assert!(trace.epoch.is_some_and(|epoch| (1.79e9..1.80e9).contains(&epoch)));
+    check_path(&Summary::of(connection, 0));
+    let counts = connection.directions[0].counts;
+    assert!(counts.lost > 20 && counts.again >= counts.lost, "{counts:?}");
+    assert!(counts.delivered >= 700_000);
+}
+
+/// The capture and the kernel's own counters agree on retransmissions, bytes and round trips.
+#[test]
+fn tcp_of_the_kernel_in_a_capture_and_by_its_own_counters() {
+    let (capture, log) = (open("kernel-cubic.pcap.gz"), open("kernel-cubic.ss"));
+    assert_eq!((capture.format, log.format), (Format::Pcap, Format::Ss));
+    let (capture, log) = (capture.connections.last().unwrap(), log.connections.last().unwrap());
+    assert_eq!(capture.id, log.id);
+    assert_eq!((capture.protocol, capture.point), (Protocol::Tcp, Point::Client));
+    assert_eq!(log.scheme.as_deref(), Some("cubic"));
+    let (captured, counted) = (Summary::of(capture, 0), Summary::of(log, 0));
+    check_path(&captured);
+    assert_eq!((captured.lost, counted.lost), (5, 5));
+    assert_eq!(capture.directions[0].counts.again_bytes, log.directions[0].counts.again_bytes);
+    assert_eq!(capture.directions[0].segment, log.directions[0].segment);
+    let smoothed = log.directions[0].metrics[&Metric::MinRtt].last().unwrap().1;
+    let shortest = captured.rtt.unwrap().min.as_secs_f64();
+    // The kernel's clock starts before the capture of a packet.
+    assert!((smoothed - shortest).abs() < 1e-3, "{smoothed} {shortest}");
+    let window = |connection: &thalweg_trace::Connection| {
+        let known = connection.directions[0].acks.iter().filter(|ack| ack.edge != u64::MAX);
+        known.map(|ack| ack.edge - ack.position).max().unwrap()
+    };
+    assert_eq!(window(capture), window(log));
+}

@@ -1,0 +1,305 @@
+//! `thalweg view`: summarises and draws traces of any program.
+
+use crate::console::{Console, Done, Error};
+use crate::report::Place;
+use crate::version::version;
+use clap::Args;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use thalweg_proto::units::{Duration, Time};
+use thalweg_report::output::{Align, Table, counted, rate};
+use thalweg_report::report::{Shown, trace_page};
+use thalweg_trace::{Connection, EXPECTED, Limits, RttSummary, Summary, Trace, findings};
+
+/// `thalweg view`.
+#[derive(Debug, Args)]
+pub struct ViewArguments {
+    /// Traces: qlog, pcap, pcapng or the output of `ss -tin`, also compressed by gzip
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print figures and findings; the default without --json and --report
+    #[arg(long)]
+    pub summary: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// Write a page with plots; default: named after the first trace
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub report: Option<Option<PathBuf>>,
+    /// Only this connection, by its number in the summary
+    #[arg(long, value_name = "N")]
+    pub connection: Option<usize>,
+    /// Print only results and errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Reads a trace.
+///
+/// # Errors
+///
+/// If the file cannot be opened, or is no trace.
+pub fn read(path: &Path) -> Result<Trace, Error> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    if path.is_dir() {
+        return Err(Error::Usage(named(&format!(
+            "this is a folder (`thalweg report` draws those of results); expected {EXPECTED}"
+        ))));
+    }
+    let mut file = File::open(path).map_err(|error| Error::Usage(named(&error)))?;
+    thalweg_trace::read(&mut file, &Limits::default()).map_err(|error| Error::Failed(named(&error)))
+}
+
+/// Prints or writes the traces.
+pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
+    let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
+    let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let place = Place::of(arguments.report.as_ref(), "view.html", false, &name)?;
+    let mut traces = Vec::new();
+    for path in &arguments.files {
+        traces.push((path.display().to_string(), read(path)?));
+    }
+    if let Some(number) = arguments.connection {
+        choose(&mut traces, number)?;
+    }
+    if let Some(place) = &place {
+        let names = short_names(&traces);
+        let pairs = names.iter().zip(&traces);
+        let shown: Vec<Shown<'_>> = pairs.map(|(name, (_, trace))| Shown { name, trace }).collect();
+        place.write(trace_page(&shown, version()), None, console)?;
+    }
+    if arguments.json {
+        return console.print(&format!("{}\n", document(&traces)));
+    }
+    if place.is_some() && !arguments.summary {
+        return Ok(());
+    }
+    console.print(&text(&traces, console))
+}
+
+/// Returns the names of files without their folders, unless two are the same.
+fn short_names(traces: &[(String, Trace)]) -> Vec<String> {
+    let short = |path: &str| {
+        Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
+    };
+    let names: Vec<String> = traces.iter().map(|(path, _)| short(path)).collect();
+    let is_unique = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+    let pairs = names.iter().zip(traces);
+    pairs.map(|(name, (path, _))| if is_unique(name) { name.clone() } else { path.clone() }).collect()
+}
+
+/// Keeps one connection, by its number over all files.
+fn choose(traces: &mut Vec<(String, Trace)>, number: usize) -> Done {
+    let count: usize = traces.iter().map(|(_, trace)| trace.connections.len()).sum();
+    let Some(mut index) = number.checked_sub(1).filter(|index| *index < count) else {
+        return Err(Error::Usage(format!(
+            "--connection {number}: there are {}, numbered from 1",
+            counted(count as u64, "connection")
+        )));
+    };
+    for (_, trace) in &mut *traces {
+        let length = trace.connections.len();
+        if index < length {
+            trace.connections = vec![trace.connections.swap_remove(index)];
+            index = usize::MAX;
+        } else {
+            trace.connections.clear();
+            index = index.saturating_sub(length);
+        }
+    }
+    traces.retain(|(_, trace)| !trace.connections.is_empty());
+    Ok(())
+}
+
+/// Formats a duration.
+fn ms(duration: Duration) -> String {
+    let millis = duration.as_millis_f64();
+    if millis < 10.0 { format!("{millis:.2} ms") } else { format!("{millis:.1} ms") }
+}
+
+/// Returns the directions to show of a connection: those with data, or the one with more.
+fn shown(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
+    let main = connection.main_direction();
+    let all = [0, 1].map(|direction| (direction, Summary::of(connection, direction)));
+    let largest = all[main].1.delivered.max(all[main].1.sent_bytes);
+    // Requests and pure acknowledgements beside a transfer are not shown.
+    all.into_iter().filter(move |(direction, summary)| *direction == main || summary.delivered * 50 > largest)
+}
+
+/// Maximum number of connections in the text.
+const MAX_SHOWN: usize = 40;
+
+fn text(traces: &[(String, Trace)], console: &Console) -> String {
+    let mut text = String::new();
+    let style = console.style;
+    let mut number = 0;
+    for (name, trace) in traces {
+        let end = trace.connections.iter().map(|connection| connection.end).max().unwrap_or(Time::ZERO);
+        text.push_str(&format!(
+            "{}\n{}, {} in {:.3} s\n",
+            style.bold(&style.clean(name)),
+            trace.format.name(),
+            counted(trace.connections.len() as u64, "connection"),
+            end.as_secs_f64()
+        ));
+        for note in &trace.notes {
+            text.push_str(&format!("{}\n", style.folded(&format!("Note: {}", style.clean(note)))));
+        }
+        let right = |name| (name, Align::Right);
+        let mut table = Table::new([
+            right("No."),
+            ("Data of", Align::Left),
+            ("Protocol", Align::Left),
+            ("Seen at", Align::Left),
+            right("Duration"),
+            right("Delivered"),
+            right("Goodput"),
+            right("Retransmitted"),
+            right("RTT min"),
+            right("Median"),
+            right("99 %"),
+        ]);
+        let mut lines = String::new();
+        for (at, connection) in trace.connections.iter().enumerate() {
+            number += 1;
+            if at >= MAX_SHOWN {
+                continue;
+            }
+            for (direction, summary) in shown(connection) {
+                table.row(row(number, connection, direction, &summary, style));
+                for finding in findings(connection, direction) {
+                    let places = format!(
+                        "{:.3} s to {:.3} s",
+                        finding.from.as_secs_f64(),
+                        finding.until.as_secs_f64()
+                    );
+                    let line = format!(
+                        "{number}. {}: {} ({places}). {}.",
+                        finding.kind.title(),
+                        finding.figures,
+                        finding.kind.rule()
+                    );
+                    lines.push_str(&format!("{}\n", style.folded(&line)));
+                }
+            }
+            for note in &connection.notes {
+                lines.push_str(&format!(
+                    "{}\n",
+                    style.folded(&format!("{number}. Note: {}", style.clean(note)))
+                ));
+            }
+        }
+        text.push_str(&format!("\n{}\n", table.render(style)));
+        if trace.connections.len() > MAX_SHOWN {
+            text.push_str(&format!(
+                "{} more connections; --json has all.\n",
+                trace.connections.len() - MAX_SHOWN
+            ));
+        }
+        text.push_str(&lines);
+        if lines.is_empty() {
+            text.push_str("No findings.\n");
+        }
+    }
+    text
+}
+
+fn row(
+    number: usize,
+    connection: &Connection,
+    direction: usize,
+    summary: &Summary,
+    style: thalweg_report::output::Style,
+) -> [String; 11] {
+    let trip =
+        |of: fn(&RttSummary) -> Duration| summary.rtt.as_ref().map_or("-".to_owned(), |rtt| ms(of(rtt)));
+    [
+        number.to_string(),
+        style.clean(&connection.directions[direction].from),
+        connection.protocol.name().to_owned(),
+        connection.point.name().to_owned(),
+        format!("{:.2} s", summary.duration.as_secs_f64()),
+        format!("{:.3} MB", summary.delivered as f64 / 1e6),
+        rate(summary.goodput.as_f64()),
+        format!("{:.2} %", summary.retransmitted * 100.0),
+        trip(|rtt| rtt.min),
+        trip(|rtt| rtt.median),
+        trip(|rtt| rtt.p99),
+    ]
+}
+
+fn document(traces: &[(String, Trace)]) -> Value {
+    let files = traces.iter().map(|(name, trace)| {
+        json!({
+            "file": name,
+            "format": trace.format.name(),
+            "epoch_s": trace.epoch,
+            "is_cut": trace.is_cut,
+            "notes": trace.notes,
+            "connections": trace.connections.iter().map(connection_value).collect::<Vec<_>>(),
+        })
+    });
+    json!({ "files": files.collect::<Vec<_>>() })
+}
+
+fn connection_value(connection: &Connection) -> Value {
+    let directions = [0, 1].map(|direction| direction_value(connection, direction));
+    json!({
+        "name": connection.name,
+        "id": connection.id,
+        "protocol": connection.protocol.name(),
+        "recorded_at": connection.point.name(),
+        "writer": connection.writer,
+        "scheme": connection.scheme,
+        "start_s": connection.start.as_secs_f64(),
+        "end_s": connection.end.as_secs_f64(),
+        "notes": connection.notes,
+        "directions": directions,
+    })
+}
+
+fn direction_value(connection: &Connection, direction: usize) -> Value {
+    let summary = Summary::of(connection, direction);
+    let data = &connection.directions[direction];
+    let counts = data.counts;
+    let rtt = summary.rtt.map(|rtt| {
+        json!({
+            "min_s": rtt.min.as_secs_f64(),
+            "median_s": rtt.median.as_secs_f64(),
+            "p99_s": rtt.p99.as_secs_f64(),
+            "samples": rtt.samples,
+            "is_smoothed": rtt.is_smoothed,
+        })
+    });
+    let found = findings(connection, direction).into_iter().map(|finding| {
+        json!({
+            "kind": finding.kind.name(),
+            "from_s": finding.from.as_secs_f64(),
+            "until_s": finding.until.as_secs_f64(),
+            "count": finding.count,
+            "figures": finding.figures,
+            "rule": finding.kind.rule(),
+        })
+    });
+    json!({
+        "from": data.from,
+        "duration_s": summary.duration.as_secs_f64(),
+        "delivered_bytes": summary.delivered,
+        "sent_bytes": summary.sent_bytes,
+        "packets": summary.packets,
+        "goodput_bps": summary.goodput.as_bits_per_sec(),
+        "retransmitted_share": summary.retransmitted,
+        "retransmitted_packets": counts.again,
+        "lost_packets": summary.lost,
+        "spurious_retransmissions": summary.spurious,
+        "timeouts": summary.timeouts,
+        "late_packets": counts.late,
+        "duplicate_acks": counts.duplicate_acks,
+        "zero_windows": counts.zero_windows,
+        "ce_packets": counts.ce,
+        "segment_bytes": data.segment,
+        "rtt": rtt,
+        "findings": found.collect::<Vec<_>>(),
+    })
+}

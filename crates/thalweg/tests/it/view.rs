@@ -1,0 +1,220 @@
+//! `thalweg view` and `thalweg infer` on traces: of simulations, whose figures are known, of other programs, and on files that are none.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn thalweg(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_thalweg"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+#[track_caller]
+fn prints(folder: &Path, arguments: &[&str]) -> String {
+    let output = thalweg(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn fails(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = thalweg(folder, arguments);
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {messages}");
+    messages
+}
+
+#[track_caller]
+fn document(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&prints(folder, arguments)).unwrap()
+}
+
+fn place(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Traces of other programs, stored with their reader.
+fn stored(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../thalweg-trace/tests/data").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// A transfer by `scheme` over `rate`, `delay` and `queue`, captured and logged at its source; returns the results.
+fn simulated(folder: &Path, scheme: &str, [rate, delay, queue, more]: [&str; 4]) -> Value {
+    let text = format!(
+        "duration = \"20 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = {queue}\n{more}\n\
+         [[flow]]\nname = \"transfer\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n[scheme.{scheme}]\nhandshake = \"tcp\"\n"
+    );
+    fs::write(folder.join("path.toml"), text).unwrap();
+    document(folder, &["run", "path.toml", "--json", "--quiet", "--pcap=run.pcap", "--qlog=run.qlog"])
+}
+
+/// Figures of a capture and of a log are those of the simulation.
+#[test]
+fn a_simulation_s_own_traces_have_its_figures() {
+    let place = place("view-own");
+    let results = simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"150 kB\"", ""]);
+    let flow = &results["runs"][0]["flows"][0];
+    for file in ["run.pcap", "run.qlog"] {
+        let view = document(&place, &["view", file, "--json"]);
+        let connection = &view["files"][0]["connections"][0];
+        let direction = &connection["directions"][0];
+        let number = |name: &str| direction[name].as_f64().unwrap();
+        assert_eq!(connection["recorded_at"], "client", "{file}");
+        let goodput = flow["goodput_bps"].as_f64().unwrap();
+        assert!((number("goodput_bps") / goodput - 1.0).abs() < 0.02, "{file}: {direction:#} {flow:#}");
+        let again = flow["retransmissions"].as_f64().unwrap();
+        assert!((number("retransmitted_packets") - again).abs() <= 2.0, "{file}: {direction:#} {flow:#}");
+        let min = direction["rtt"]["min_s"].as_f64().unwrap();
+        assert!(
+            (min / flow["min_rtt_s"].as_f64().unwrap() - 1.0).abs() < 0.02,
+            "{file}: {direction:#} {flow:#}"
+        );
+    }
+    let text = prints(&place, &["view", "run.pcap"]);
+    assert!(text.contains("TCP") && text.contains("Bufferbloat") && text.contains("RFC 7567"), "{text}");
+}
+
+/// The path of a capture is found again: rate within 3 %, round trip within 2 %, queue within 15 %.
+#[test]
+fn the_path_of_a_capture_is_inferred() {
+    let place = place("view-infer");
+    for (scheme, rate, millis, queue) in
+        [("cubic", 20.0, 20, 100), ("newreno", 5.0, 40, 80), ("bbr", 50.0, 10, 150)]
+    {
+        let [rate_text, delay, queue_text] =
+            [format!("{rate} Mbit/s"), format!("{millis} ms"), format!("\"{queue} kB\"")];
+        simulated(&place, scheme, [&rate_text, &delay, &queue_text, ""]);
+        for file in ["run.pcap", "run.qlog"] {
+            let found =
+                document(&place, &["infer", file, "--json", "--quiet", "--scheme", scheme, "--out", "out"]);
+            let path = &found["path"];
+            let number = |name: &str| path[name].as_f64().unwrap();
+            let error = |found: f64, truth: f64| (found / truth - 1.0).abs();
+            assert!(error(number("rate_bps"), rate * 1e6) < 0.03, "{scheme}, {file}: {path:#}");
+            // A packet of 1500 B takes its transmission time as well.
+            let trip = 2.0 * f64::from(millis) / 1e3 + 12e3 / (rate * 1e6);
+            assert!(error(number("round_trip_s"), trip) < 0.02, "{scheme}, {file}: {path:#}");
+            let size = f64::from(queue) * 1e3;
+            assert!(
+                !path["queue_was_full"].as_bool().unwrap() || error(number("queue_bytes"), size) < 0.15,
+                "{scheme}, {file}: {path:#}"
+            );
+            // Without a queue there is no upper end.
+            let [low, high] =
+                [0, 1].map(|end| path["intervals"]["rate_bps"][end].as_f64().unwrap_or(f64::INFINITY));
+            // Whole bits per second.
+            assert!(low - 1.0 <= number("rate_bps") && number("rate_bps") <= high + 1.0, "{path:#}");
+        }
+    }
+}
+
+#[test]
+fn a_policer_and_other_schemes() {
+    let place = place("view-policer");
+    let queue =
+        "{ discipline = \"policer\", capacity = \"500 kB\", rate = \"8 Mbit/s\", burst = \"100 kB\" }";
+    simulated(&place, "cubic", ["40 Mbit/s", "15 ms", queue, "reverse = { queue = \"500 kB\" }"]);
+    let view = document(&place, &["view", "run.pcap", "--json"]);
+    let found = view["files"][0]["connections"][0]["directions"][0]["findings"].as_array().unwrap();
+    assert!(found.iter().any(|finding| finding["kind"] == "policer"), "{found:#?}");
+    let inferred = document(&place, &["infer", "run.pcap", "--json", "--quiet", "--schemes", "bbr,newreno"]);
+    let policer = &inferred["path"]["policer"];
+    let of = |name: &str| policer[name].as_f64().unwrap();
+    assert!(
+        (of("rate_bps") / 8e6 - 1.0).abs() < 0.03 && (of("burst_bytes") / 1e5 - 1.0).abs() < 0.3,
+        "{policer:#}"
+    );
+    let others: Vec<_> =
+        inferred["others"].as_array().unwrap().iter().map(|other| other["scheme"].clone()).collect();
+    assert_eq!(others, ["bbr", "newreno"]);
+    assert_eq!(inferred["scheme"], "cubic");
+    let scenario = fs::read_to_string(place.join("run/scenario.toml")).unwrap();
+    assert!(scenario.contains("discipline = \"policer\""), "{scenario}");
+    let text = prints(&place, &["infer", "run.pcap", "--quiet", "--schemes", "bbr"]);
+    assert!(
+        text.contains("Policer     ") && text.contains("Simulated with") && text.contains("bbr"),
+        "{text}"
+    );
+}
+
+#[test]
+fn traces_of_other_programs_become_pages() {
+    let place = place("view-pages");
+    let [client, server, capture, log] =
+        ["quic-go-client.sqlog.gz", "quic-go-server.sqlog.gz", "kernel-cubic.pcap.gz", "kernel-cubic.ss"]
+            .map(stored);
+    prints(&place, &["view", &client, &server, "--report=both.html", "--quiet"]);
+    prints(&place, &["view", &capture, &log, "--report=kernel.html", "--quiet"]);
+    for name in ["both.html", "kernel.html"] {
+        let page = fs::read_to_string(place.join(name)).unwrap();
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n") && page.len() < 2_000_000);
+        for loads in ["src=\"", "href=\"", "@import", "fetch(", "XMLHttpRequest"] {
+            assert!(!page.contains(loads), "{name}: {loads}");
+        }
+        assert!(page.contains("Time and sequence") && page.contains("\"rtt-sample\""), "{name}");
+    }
+    let one = document(&place, &["view", &client, &capture, "--connection", "3", "--json"]);
+    let files = one["files"].as_array().unwrap();
+    assert_eq!((files.len(), files[0]["connections"].as_array().unwrap().len()), (1, 1));
+    assert!(fails(&place, &["view", &client, "--connection", "2"], 2).contains("there are 1 connection"));
+    assert!(fails(&place, &["view", &client, "--report=page.svg"], 2).contains("does not end in .html"));
+    let messages = fails(&place, &["infer", &server], 1);
+    assert!(messages.contains("recorded at the receiver"), "{messages}");
+    let messages = fails(&place, &["infer", &log], 1);
+    assert!(messages.contains("no packets with data"), "{messages}");
+}
+
+#[test]
+fn files_that_are_no_trace_are_refused_with_what_was_expected() {
+    let place = place("view-bad");
+    let garbage: Vec<u8> =
+        (0..5000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let deep = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", "[".repeat(1_000_000));
+    let files: [(&str, &[u8], &str); 6] = [
+        ("empty", b"", "the file is empty; expected qlog"),
+        ("text", b"GET / HTTP/1.1\n", "this is no trace; expected qlog"),
+        ("garbage", &garbage, "this is no trace; expected qlog"),
+        ("deep.qlog", deep.as_bytes(), "nested more than 100 levels deep"),
+        ("short.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0], "pcap: The file ends within its header"),
+        ("cut.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1], "cannot be read"),
+    ];
+    for (name, bytes, words) in files {
+        fs::write(place.join(name), bytes).unwrap();
+        for command in ["view", "infer"] {
+            let messages = fails(&place, &[command, name], 1);
+            assert!(messages.contains(words) && messages.contains(name), "{command} {name}: {messages}");
+        }
+    }
+    assert!(fails(&place, &["view", "."], 2).contains("a folder"));
+    assert!(fails(&place, &["view", "missing.pcap"], 2).contains("missing.pcap"));
+    // Two files, of which one is none.
+    assert!(
+        fails(&place, &["view", &stored("kernel-cubic.ss"), "text"], 1).contains("text: this is no trace")
+    );
+    assert!(
+        fails(&place, &["infer", &stored("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2).contains("qubic")
+    );
+}
+
+/// Cut files show what comes before, and say so.
+#[test]
+fn cut_files_are_shown_with_a_note() {
+    let place = place("view-cut");
+    simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
+    for file in ["run.pcap", "run.qlog"] {
+        let whole = fs::read(place.join(file)).unwrap();
+        fs::write(place.join("cut"), &whole[..whole.len() / 2]).unwrap();
+        let view = document(&place, &["view", "cut", "--json"]);
+        let file_value = &view["files"][0];
+        assert_eq!(file_value["is_cut"], true, "{file}");
+        assert!(file_value["notes"].to_string().contains("ends at byte"), "{file_value:#}");
+        let delivered = file_value["connections"][0]["directions"][0]["delivered_bytes"].as_u64().unwrap();
+        assert!(delivered > 5_000_000, "{file}: {delivered}");
+        assert!(prints(&place, &["view", "cut"]).contains("Note: The file ends at byte"));
+    }
+}
