@@ -52,7 +52,7 @@ function setText(control) {
   return set === undefined ? null : set.slice(set.indexOf("=") + 1);
 }
 
-// Changes by the link or the reader that a control can show move from the lines to the control.
+// Changes by the link or the reader that a control can show move from the lines to the control. The last one holds.
 function adoptSets() {
   const left = [];
   for (const line of moreSets()) {
@@ -61,7 +61,7 @@ function adoptSets() {
     const control = controls.find((of) => of.key === key && (of.kind === "discipline") === value.startsWith("{discipline=")
       && (of.kind !== "choice" || of.options.includes(value)));
     const isShown = control && (control.kind !== "quantity" || parsedAmount(value, control.unit) !== null);
-    if (at < 1 || !isShown || state.sets.has(controlId(control))) {
+    if (at < 1 || !isShown) {
       left.push(line);
       continue;
     }

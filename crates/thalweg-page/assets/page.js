@@ -62,6 +62,8 @@ async function loadScenario() {
   const lesson = currentLesson();
   const text = lesson ? lesson.scenario : state.text ?? listed.scenarios.find((of) => of.name === state.scenario)?.text ?? "";
   find("#text").value = text;
+  find("#title").textContent = "Scenario";
+  find("#about").textContent = "";
   find("#scenario").value = state.text === null ? state.scenario : "";
   find("#choice").hidden = Boolean(lesson);
   find("#text").readOnly = Boolean(lesson);
@@ -252,7 +254,9 @@ function buildSettings() {
     const button = element("button", { type: "button", id, onclick: async () => copy(await make(), button) }, label);
     return button;
   };
-  find("#settings").append(
+  // On a narrow screen the run comes first, and settings open on request.
+  const isNarrow = matchMedia("(max-width: 860px)").matches;
+  find("#settings").append(element("details", { id: "settings-box", open: !isNarrow }, element("summary", {}, "Settings"),
     element("div", { id: "choice" }, labelled("scenario", "Scenario", select)),
     element("div", { id: "controls" }),
     element("div", { class: "row" }, again, element("label", { for: "again" }, "Run again at each change")),
@@ -269,14 +273,14 @@ function buildSettings() {
     element("details", { id: "own" }, element("summary", {}, "Text of the scenario"),
       labelled("text", "Change it, or paste one of your own", text)),
     element("details", {}, element("summary", {}, "What it means"), element("pre", { class: "text", id: "explanation", tabindex: 0 })),
-    element("div", { id: "mine-part" }, editor));
+    element("div", { id: "mine-part" }, editor)));
 }
 
 function buildRun() {
   const button = (id, label, onclick, className) => element("button", { type: "button", id, class: className, onclick }, label);
   const by = element("select", { id: "step-by", "aria-label": "Length of a step" }, STEP_CHOICES.map(([value, label]) => element("option", { value }, label)));
   find("#run").append(
-    element("h2", { id: "title" }, ""),
+    element("h2", { id: "title" }, "Scenario"),
     element("p", { id: "about" }),
     element("div", { class: "toolbar", role: "group", "aria-label": "Run" },
       button("go", "Run", go, "main"), button("stop", "Stop", () => running?.post({ type: "stop" })),

@@ -45,7 +45,7 @@ function tableOf(caption, first, columns, rows) {
 function rowsOf(key, nameOf) {
   const runs = [["A: ", recorded.kept], ["B: ", recorded.run]].filter(([, run]) => run?.results);
   return runs.flatMap(([prefix, run]) => runOf(run.results)[key].map((row) => ({
-    name: (runs.length > 1 ? prefix : "") + nameOf(row), row, isBottleneck: row.bottleneck === true,
+    name: (runs.length > 1 ? prefix : "") + nameOf(row, runOf(run.results)), row, isBottleneck: row.bottleneck === true,
   })));
 }
 
@@ -64,8 +64,8 @@ function statesOf(run) {
 }
 
 const linkRowName = ({ name, from, to }) => `${name}: ${from} → ${to}`;
-const flowRowName = (flow) => {
-  const group = recorded.run?.results && runOf(recorded.run.results).groups.find((of) => of.name === flow.group);
+const flowRowName = (flow, run) => {
+  const group = run.groups.find((of) => of.name === flow.group);
   return group && group.scheme !== flow.name ? `${flow.name} (${group.scheme})` : flow.name;
 };
 

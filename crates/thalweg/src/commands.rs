@@ -1,7 +1,7 @@
 //! The commands of the command line, and their implementations.
 
 use crate::arguments::{
-    CompareArguments, Kind, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
+    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
 };
 use crate::assess::{self, AssessArguments};
 use crate::bench;
@@ -23,7 +23,7 @@ use crate::shell::{self, ShellArguments};
 use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
-use crate::{catalog, input, paper, report, rerun, run, transfer};
+use crate::{catalog, input, page, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -76,6 +76,8 @@ pub enum Command {
     /// Run an experiment in another simulator's format, and compare with its bound
     #[command(subcommand)]
     Import(Import),
+    /// Write the laboratory page: simulations and lessons in a browser, in one file
+    Page(PageArguments),
     /// Check a scenario and describe it
     Validate(ValidateArguments),
     /// Explore every state of a protocol over a channel with bounded faults
@@ -213,6 +215,7 @@ impl Arguments {
             Command::Mahimahi(mahimahi) => mahimahi.quiet,
             Command::Infer(infer) => infer.quiet,
             Command::Import(import) => import.is_quiet(),
+            Command::Page(page) => page.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,
@@ -249,6 +252,7 @@ impl Command {
             Self::Mahimahi(arguments) => mahimahi::mahimahi(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
+            Self::Page(arguments) => page::page(&arguments, console),
             Self::Validate(arguments) => input::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),

@@ -6,9 +6,10 @@
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser } from "../../../thalweg-report/tests/browser/chromium.mjs";
+import { axe } from "./axe.mjs";
 import { steps } from "./steps.mjs";
 
 const [thalweg, file, pictures] = process.argv.slice(2).map((path) => resolve(path));
@@ -281,6 +282,25 @@ await open();
 const unnamed = await page.run(`[...document.querySelectorAll('button, input, select, textarea, progress')].filter((of) => !of.closest('[hidden]')).filter((of) =>
   !(of.getAttribute('aria-label') || of.getAttribute('aria-labelledby') || of.labels?.length || of.textContent.trim())).map((of) => of.outerHTML.slice(0, 80))`);
 check("each control has a name", unnamed.length === 0, unnamed);
+
+// Accessibility by axe-core, in both colours, with results and open settings, a lesson and its questions.
+const axeScript = axe(join(dirname(pictures), "axe-core"));
+if (axeScript === null) console.log("       axe-core is not there: accessibility is not checked (npm and its registry are needed once)");
+for (const [name, hash, scheme] of axeScript === null ? [] : [
+  ["play", "#v=1&run=two-flows&set=duration%3D8+s", "light"], ["play, dark", "#v=1&run=two-flows&set=duration%3D8+s", "dark"],
+  ["lesson", "#v=1&tab=lessons&lesson=bbr&screen=1", "light"], ["questions, dark", "#v=1&tab=lessons&lesson=queues&screen=3", "dark"],
+  ["lessons", "#v=1&tab=lessons", "light"], ["diagnostics", "#v=1&run=dumbbell&set=flow.flows.count%3Dmany", "light"],
+]) {
+  await open(hash, 1280, 900, scheme);
+  if (name.startsWith("play") || name === "lesson") {
+    await click("#go");
+    await ran();
+  }
+  await page.run("document.querySelectorAll('details').forEach((of) => (of.open = true))");
+  await page.run(`${axeScript}; true`);
+  const { violations, passes } = await page.run("axe.run(document).then(({ violations, passes }) => ({ passes: passes.length, violations: violations.map((of) => [of.id, of.impact, of.nodes.slice(0, 3).map((node) => node.html.slice(0, 120)), of.nodes[0].failureSummary]) }))");
+  check(`axe-core, ${name}: no violations of ${passes} rules that apply`, violations.length === 0 && passes > 15, violations);
+}
 
 // A phone, and dark colours.
 for (const [screen, width, height, scheme] of [["phone", 390, 844, "light"], ["phone-dark", 390, 844, "dark"], ["dark", 1280, 800, "dark"]]) {
