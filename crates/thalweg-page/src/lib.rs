@@ -17,6 +17,8 @@ pub mod lesson;
 mod run;
 mod script;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use input::MAX_MEMORY;
 pub use laboratory::Laboratory;

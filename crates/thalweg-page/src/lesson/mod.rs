@@ -151,7 +151,7 @@ const TEXTS: &[(&str, &str, &str)] = lessons! {
     "vegas",
     "seif",
     "selective-repair",
-    "adaptive-acknowledgement",
+    "acknowledgements",
     "soft-acknowledgement",
     "gates",
     "bufferbloat",
@@ -244,6 +244,3 @@ impl Lesson {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

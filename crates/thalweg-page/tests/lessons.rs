@@ -1,9 +1,9 @@
 //! Each lesson is run: the right answers are right, and all others wrong.
 
-use super::*;
-use crate::laboratory::Laboratory;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use thalweg_page::Laboratory;
+use thalweg_page::lesson::{Answer, Lesson, YOURS, all, find};
 
 /// Runs a lesson's scenario through the page's requests, and returns the document.
 fn run(lesson: &Lesson, sets: &[String]) -> Value {
@@ -91,7 +91,7 @@ tests! {
     vegas "vegas",
     seif "seif",
     selective_repair "selective-repair",
-    adaptive_acknowledgement "adaptive-acknowledgement",
+    acknowledgements "acknowledgements",
     soft_acknowledgement "soft-acknowledgement",
     gates "gates",
     bufferbloat "bufferbloat",
