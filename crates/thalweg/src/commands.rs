@@ -1,7 +1,8 @@
 //! The commands of the command line, and their implementations.
 
 use crate::arguments::{
-    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
+    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments,
+    ValidateArguments,
 };
 use crate::assess::{self, AssessArguments};
 use crate::bench;

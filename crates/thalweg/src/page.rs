@@ -32,7 +32,10 @@ mod tests {
     #[test]
     fn the_page_is_written_or_its_absence_explained() {
         let path = std::env::temp_dir().join(format!("thalweg-page-{}.html", std::process::id()));
-        let written = page(&PageArguments { file: Some(path.clone()), quiet: true }, &Console::new(true, Arc::default()));
+        let written = page(
+            &PageArguments { file: Some(path.clone()), quiet: true },
+            &Console::new(true, Arc::default()),
+        );
         match PAGE {
             Some(page) => {
                 written.unwrap();
@@ -50,7 +53,11 @@ mod tests {
     #[test]
     fn names_of_other_kinds_are_refused() {
         let refused = |name: &str| {
-            page(&PageArguments { file: Some(PathBuf::from(name)), quiet: true }, &Console::new(true, Arc::default())).unwrap_err()
+            page(
+                &PageArguments { file: Some(PathBuf::from(name)), quiet: true },
+                &Console::new(true, Arc::default()),
+            )
+            .unwrap_err()
         };
         assert!(refused("page.svg").to_string().contains("does not end in .html"));
         assert!(refused("no/such/folder/page.html").to_string().contains("there is no folder"));
