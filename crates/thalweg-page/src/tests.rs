@@ -219,14 +219,7 @@ fn everything_is_listed() {
 #[test]
 fn wrong_requests_are_refused() {
     let mut laboratory = Laboratory::new(None);
-    for request in [
-        "",
-        "{",
-        "7",
-        "{\"request\":\"dance\"}",
-        "{\"request\":\"start\"}",
-        "{\"request\":\"list\",\"more\":1}",
-    ] {
+    for request in ["", "{", "7", "{\"request\":\"dance\"}", "{\"request\":\"start\"}"] {
         let answer: Value = serde_json::from_str(&laboratory.answer(request)).unwrap();
         assert_eq!(answer["errors"][0]["code"], "page.request", "{request}");
     }
