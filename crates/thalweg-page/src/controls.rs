@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_queue::{Limit, LossSpec};
-use thalweg_scenario::Loaded;
+use thalweg_scenario::{GroupPath, Loaded};
 use thalweg_sim::spec::{GroupSpec, LinkSpec, Spec};
 
 /// Maximum number of links with controls: the bottlenecks of the first flows.
@@ -133,7 +133,7 @@ fn text(value: f64, unit: &str) -> String {
 fn quantity(key: &str, of: &str, label: &'static str, unit: &'static str, value: f64) -> Control {
     let whole = matches!(unit, "pkt" | "B" | "");
     let min = if whole { (value / SPAN).floor().max(1.0) } else { value / SPAN };
-    let max = if unit == "" { (value * SPAN).max(64.0) } else { value * SPAN };
+    let max = if unit.is_empty() { (value * SPAN).max(64.0) } else { value * SPAN };
     let values = Values::Quantity { unit, value, min, max, has_zero: false };
     Control { key: key.to_owned(), of: of.to_owned(), label, values }
 }
@@ -155,7 +155,7 @@ fn from_zero(
 
 /// Returns the links with controls: the bottlenecks of the groups; the first link if there is none.
 fn links(loaded: &Loaded) -> BTreeSet<usize> {
-    let hops = loaded.paths().groups.iter().flatten().filter_map(|path| path.bottleneck_hop());
+    let hops = loaded.paths().groups.iter().flatten().filter_map(GroupPath::bottleneck_hop);
     let mut found: BTreeSet<usize> = BTreeSet::new();
     for link in hops.map(|hop| hop as usize / 2) {
         if found.len() < MAX_LINKS {

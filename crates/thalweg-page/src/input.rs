@@ -158,7 +158,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    fn load(input: Input) -> Result<Loaded, Vec<Shown>> {
+    fn load(input: &Input) -> Result<Loaded, Vec<Shown>> {
         input.load(&registry(None))
     }
 
@@ -170,14 +170,14 @@ mod tests {
     fn each_built_in_scenario_fits_a_browser() {
         for scenario in BUILT_IN {
             let input = Input { name: scenario.name.to_owned(), ..Input::default() };
-            assert!(load(input).is_ok(), "{}", scenario.name);
+            assert!(load(&input).is_ok(), "{}", scenario.name);
         }
     }
 
     #[test]
     fn runs_that_do_not_fit_are_refused_with_what_fits() {
         let sets = vec!["flow.flows.count=10000000".to_owned()];
-        let errors = load(Input { name: "dumbbell".to_owned(), text: None, sets }).unwrap_err();
+        let errors = load(&Input { name: "dumbbell".to_owned(), text: None, sets }).unwrap_err();
         assert_eq!(errors.len(), 1);
         assert!(errors[0].message.contains("1.1 GB are available to a page in a browser"), "{errors:?}");
         assert!(errors[0].text.contains("10000000 flows") && errors[0].text.contains("`thalweg run`"));
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn broken_scenarios_have_diagnostics_with_positions() {
         let errors =
-            load(text("duration = \"10 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = 100\n")).unwrap_err();
+            load(&text("duration = \"10 s\"\n[[link]]\nbetween = [\"a\", \"b\"]\nrate = 100\n")).unwrap_err();
         let first = errors.iter().find(|error| error.code == "scenario.unit").unwrap();
         assert_eq!((first.file.as_str(), first.line, first.column), ("mine.toml", 4, 8));
         assert!(first.text.contains("rate = 100"), "{first:?}");
@@ -194,14 +194,14 @@ mod tests {
 
     #[test]
     fn unknown_names_and_long_texts_are_refused() {
-        let unknown = load(Input { name: "dumbell".to_owned(), ..Input::default() }).unwrap_err();
+        let unknown = load(&Input { name: "dumbell".to_owned(), ..Input::default() }).unwrap_err();
         assert_eq!(unknown[0].code, "page.scenario");
-        let long = load(text(&"#".repeat(MAX_TEXT + 1))).unwrap_err();
+        let long = load(&text(&"#".repeat(MAX_TEXT + 1))).unwrap_err();
         assert_eq!(long[0].code, "page.size");
         let nothing = Input {
             sets: vec!["warmup=1 min".to_owned()],
             ..Input { name: "dumbbell".to_owned(), ..Input::default() }
         };
-        assert_eq!(load(nothing).unwrap_err()[0].code, "page.warmup");
+        assert_eq!(load(&nothing).unwrap_err()[0].code, "page.warmup");
     }
 }
