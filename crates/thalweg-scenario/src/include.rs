@@ -1,7 +1,7 @@
 //! Loads a scenario file with its includes, and merges them.
 
 use super::diagnostic::Report;
-use super::source::{ReadError, Reader, Source, Span};
+use super::source::{Files, ReadError, Reader, Source, Span};
 use super::tree::{self, Table, Value, ValueKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,23 +20,25 @@ const MAX_FILES: usize = 256;
 pub struct Loader {
     /// The base directory of relative file names, for each source of the report.
     pub directories: Vec<PathBuf>,
-    /// Built-in files, which take precedence over those on disk.
-    built_in: &'static [(&'static str, &'static str)],
     files: usize,
     reader: Reader,
 }
 
 impl Default for Loader {
     fn default() -> Self {
-        let reader = Reader::new(MAX_TOML_BYTES);
-        Self { directories: Vec::new(), built_in: &[], files: 0, reader }
+        Self::with(&[])
     }
 }
 
 impl Loader {
     /// Creates a loader with built-in files.
-    pub fn with(built_in: &'static [(&'static str, &'static str)]) -> Self {
-        Self { built_in, ..Self::default() }
+    pub fn with(built_in: Files) -> Self {
+        Self { directories: Vec::new(), files: 0, reader: Reader::new(MAX_TOML_BYTES).with(built_in) }
+    }
+
+    /// Returns the built-in files.
+    pub const fn built_in(&self) -> Files {
+        self.reader.built_in()
     }
 
     /// Reads a file and all its includes. Without an including key, a read error is reported for the file as a whole.
@@ -80,7 +82,7 @@ impl Loader {
             }
             return Table::default();
         }
-        match self.read(path) {
+        match self.reader.text(path) {
             Ok(text) => {
                 let id = self.add(Source::new(name, text), &directory, report);
                 // Identify files by their canonical path.
@@ -119,11 +121,6 @@ impl Loader {
                 Table::default()
             }
         }
-    }
-
-    fn read(&mut self, path: &Path) -> Result<String, ReadError> {
-        let built_in = self.built_in.iter().find(|(name, _)| Path::new(name) == path);
-        built_in.map_or_else(|| self.reader.text(path), |(_, text)| Ok((*text).to_owned()))
     }
 
     /// Merges the tables of a source over those of its includes.

@@ -4,6 +4,7 @@
 //! its position ([`Diagnostic`]). [`schema`] describes the format for editors, [`reference()`] for people.
 
 mod bound;
+mod built_in;
 mod diagnostic;
 mod expand;
 mod explain;
@@ -30,6 +31,7 @@ mod tree;
 mod unknown_unit;
 mod writer;
 
+pub use built_in::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
 pub use file_schema::{schema, schema_with};
@@ -39,7 +41,7 @@ pub use named_paths::{PATHS, PathDescription, known_path};
 pub use path::{GroupPath, Paths, packet_sizes};
 pub use reference::reference;
 pub use scheme_override::{OptionOutcome, ReplacedOption, SchemeOverride};
-pub use source::{MAX_READ, Position, ReadError, Reader, Source, read_text};
+pub use source::{Files, MAX_READ, Position, ReadError, Reader, Source, read_text};
 pub use sweep::{
     Drawn, List, Listed, MAX_REPS, Placed, Range, SamplingMethod, SweepFile, Values, Varied, read_sweep,
     read_sweep_text,
@@ -294,15 +296,27 @@ pub fn load_text_with_override(
     finish(table, sets, scheme_override, directory, report, loader)
 }
 
-/// Loads the built-in scenario `name` from `files`, which may include each other.
+/// Parses a scenario from a text that may refer to `files`, with the schemes and disciplines of `registry`.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_built_in(
+pub fn load_text_beside(
     name: &str,
-    files: &'static [(&'static str, &'static str)],
+    text: &str,
+    files: Files,
     sets: &[String],
+    registry: &Arc<Registry>,
 ) -> Result<Loaded, Vec<Diagnostic>> {
+    let (mut report, mut loader) = (Report::new(Arc::clone(registry)), Loader::with(files));
+    let table = loader.load_text(name, text, Path::new(""), &mut report);
+    finish(table, sets, None, Path::new(""), report, loader)
+}
+
+/// Loads the built-in scenario `name` from `files`, which may refer to each other.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_built_in(name: &str, files: Files, sets: &[String]) -> Result<Loaded, Vec<Diagnostic>> {
     load_built_in_with_override(name, files, sets, None, &Arc::default())
 }
 
@@ -312,7 +326,7 @@ pub fn load_built_in(
 /// As [`load_with_override`].
 pub fn load_built_in_with_override(
     name: &str,
-    files: &'static [(&'static str, &'static str)],
+    files: Files,
     sets: &[String],
     scheme_override: Option<SchemeOverride<'_>>,
     registry: &Arc<Registry>,
@@ -389,7 +403,13 @@ fn finish(
     if report.has_syntax_errors() {
         return Err(report.take());
     }
-    let scope = resolve::Scope { links, whole, directories: &loader.directories, replaced };
+    let scope = resolve::Scope {
+        links,
+        whole,
+        directories: &loader.directories,
+        built_in: loader.built_in(),
+        replaced,
+    };
     let resolve::Resolved { spec, origins, paths, former, schemes } =
         resolve::resolve(&document, scope, &mut report);
     if report.errors() == 0 {

@@ -181,7 +181,12 @@ pub const MAX_READ: u64 = 64 << 20;
 pub struct Reader {
     limit: u64,
     left: u64,
+    /// Built-in files, which take precedence over those on disk.
+    built_in: Files,
 }
+
+/// Names and contents of built-in files.
+pub type Files = &'static [(&'static str, &'static str)];
 
 impl Default for Reader {
     fn default() -> Self {
@@ -192,7 +197,17 @@ impl Default for Reader {
 impl Reader {
     /// Creates a reader with a limit of `limit` bytes in total.
     pub const fn new(limit: u64) -> Self {
-        Self { limit, left: limit }
+        Self { limit, left: limit, built_in: &[] }
+    }
+
+    /// Returns the reader with these built-in files, which do not count against the limit.
+    pub const fn with(self, built_in: Files) -> Self {
+        Self { built_in, ..self }
+    }
+
+    /// Returns the built-in files.
+    pub const fn built_in(&self) -> Files {
+        self.built_in
     }
 
     /// Reads a file.
@@ -233,6 +248,9 @@ impl Reader {
     ///
     /// As [`Self::bytes`].
     pub fn text(&mut self, path: &Path) -> Result<String, ReadError> {
+        if let Some((_, text)) = self.built_in.iter().find(|(name, _)| Path::new(name) == path) {
+            return Ok((*text).to_owned());
+        }
         String::from_utf8(self.bytes(path)?)
             .map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
     }

@@ -2,10 +2,11 @@
 
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
+use crate::measure::Recorder;
 use crate::parallel::Parallel;
 use crate::partition::cut;
 use crate::recording::Recording;
-use crate::result::RunResult;
+use crate::result::{RunResult, Series};
 use crate::spec::Spec;
 use crate::trace::{NoTrace, Tracer};
 use crate::tracing::{Traced, Untraced};
@@ -105,6 +106,26 @@ impl<T: Tracer> Simulation<T> {
             Run::Parallel(run, _) => run.hops(),
             Run::Recorded(run) => run.hops(),
             Run::Traced(run) => run.network.hops,
+        }
+    }
+
+    /// Returns the series recorded so far; none on several threads, where each records its own.
+    pub fn series(&self) -> impl Iterator<Item = &Series> {
+        let recorders = match &self.run {
+            Run::Untraced(run, _) => run.recorders.as_slice(),
+            Run::Parallel(..) | Run::Recorded(_) => &[],
+            Run::Traced(run) => run.recorders.as_slice(),
+        };
+        recorders.iter().map(Recorder::series)
+    }
+
+    /// Returns the name of a flow by its position in [`RunResult::flows`]; `None` on several threads, or without such a
+    /// flow.
+    pub fn flow_name(&self, flow: u32) -> Option<String> {
+        match &self.run {
+            Run::Untraced(run, _) => run.flow_name(flow),
+            Run::Parallel(..) | Run::Recorded(_) => None,
+            Run::Traced(run) => run.flow_name(flow),
         }
     }
 

@@ -233,6 +233,17 @@ pub struct ReportArguments {
     pub quiet: bool,
 }
 
+/// `thalweg page`.
+#[derive(Debug, Args)]
+pub struct PageArguments {
+    /// Output file; default: thalweg.html
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Print only errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
 /// `thalweg validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArguments {

@@ -3,13 +3,12 @@
 use crate::arguments::Kind;
 
 use crate::console::{Console, Done, Error};
-use crate::input;
 use serde_json::Value;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_explore::SCHEMES;
 use thalweg_report::output::{Align, Table};
-use thalweg_scenario::{PATHS, hosts};
+use thalweg_scenario::{BUILT_IN, PATHS, hosts};
 use thalweg_studies::paper::PAPERS;
 
 /// Implements `thalweg schema`.
@@ -45,7 +44,7 @@ pub fn listed(what: Kind, registry: &Arc<Registry>) -> Vec<(String, String)> {
             .collect(),
         Kind::Hosts => hosts().map(|(name, about)| (name.to_owned(), about)).into(),
         Kind::Protocols => SCHEMES.iter().map(|&(name, about)| (name.to_owned(), about.to_owned())).collect(),
-        Kind::Scenarios => input::BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
+        Kind::Scenarios => BUILT_IN.iter().map(|of| (of.name.to_owned(), about(of.text))).collect(),
         Kind::Papers => PAPERS.iter().map(|of| (of.name.to_owned(), of.title.to_owned())).collect(),
     }
 }
@@ -107,6 +106,6 @@ mod tests {
             assert!(choices.iter().all(|(_, about)| about.len() > 10), "{choices:?}");
             assert!(choices.iter().all(|(_, about)| !about.contains(char::is_control)), "{choices:?}");
         }
-        assert!(input::BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
+        assert!(BUILT_IN.iter().all(|of| !about(of.text).is_empty()));
     }
 }

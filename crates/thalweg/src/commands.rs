@@ -1,7 +1,8 @@
 //! The commands of the command line, and their implementations.
 
 use crate::arguments::{
-    CompareArguments, Kind, PaperArguments, ReportArguments, RerunArguments, RunArguments, ValidateArguments,
+    CompareArguments, Kind, PageArguments, PaperArguments, ReportArguments, RerunArguments, RunArguments,
+    ValidateArguments,
 };
 use crate::assess::{self, AssessArguments};
 use crate::bench;
@@ -24,7 +25,7 @@ use crate::sweep::{self, SweepArguments};
 use crate::transfer::arguments::{RecvArguments, SendArguments, ServeArguments};
 use crate::version::{build, version};
 use crate::view::{self, ViewArguments};
-use crate::{catalog, input, paper, report, rerun, run, transfer};
+use crate::{catalog, input, page, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -79,6 +80,8 @@ pub enum Command {
     /// Run an experiment in another simulator's format, and compare with its bound
     #[command(subcommand)]
     Import(Import),
+    /// Write the laboratory page: simulations and lessons in a browser, in one file
+    Page(PageArguments),
     /// Check a scenario and describe it
     Validate(ValidateArguments),
     /// Explore every state of a protocol over a channel with bounded faults
@@ -217,6 +220,7 @@ impl Arguments {
             Command::View(view) => view.quiet,
             Command::Infer(infer) => infer.quiet,
             Command::Import(import) => import.is_quiet(),
+            Command::Page(page) => page.quiet,
             Command::Send(send) => send.quiet,
             Command::Recv(recv) => recv.common.quiet,
             Command::Serve(serve) => serve.common.quiet,
@@ -254,6 +258,7 @@ impl Command {
             Self::View(arguments) => view::view(&arguments, console),
             Self::Infer(arguments) => infer::infer(&arguments, console),
             Self::Import(arguments) => import::import(&arguments, console),
+            Self::Page(arguments) => page::page(&arguments, console),
             Self::Validate(arguments) => input::validate(&arguments, console),
             Self::Explore(arguments) => explore::explore(&arguments, console),
             Self::Doctor(arguments) => doctor::doctor(&arguments, console),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// Headings and their commands, in the order of the help.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Simulate", &["run", "compare", "sweep", "validate", "list", "schema"]),
+    ("Simulate", &["run", "compare", "sweep", "validate", "page", "list", "schema"]),
     ("Analyse", &["report", "rerun", "assess", "hunt", "explore", "paper", "model", "view", "infer", "import"]),
     ("Live networks", &["shell", "bench", "impair", "gate", "doctor", "mahimahi"]),
     ("Transfer files", &["send", "recv", "serve", "key"]),

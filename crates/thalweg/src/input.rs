@@ -5,54 +5,8 @@ use crate::console::{Console, Done, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_catalog::Registry;
-use thalweg_scenario::{Loaded, SchemeOverride, nearest};
-
-/// A built-in scenario.
-#[derive(Debug)]
-pub struct BuiltIn {
-    /// Name.
-    pub name: &'static str,
-    /// Text of the scenario.
-    pub text: &'static str,
-    /// Names and contents of the files it refers to.
-    files: &'static [(&'static str, &'static str)],
-}
-
-macro_rules! built_in {
-    ($($name:literal $(with $file:literal)*,)+) => {
-        &[$(BuiltIn {
-            name: $name,
-            text: include_str!(concat!("../scenarios/", $name, ".toml")),
-            files: &[$(($file, include_str!(concat!("../scenarios/", $file)))),*],
-        }),+]
-    };
-}
-
-/// The files in the folder `scenarios`.
-pub const BUILT_IN: &[BuiltIn] = built_in! {
-    "dumbbell",
-    "two-flows",
-    "parking-lot",
-    "slow-chain",
-    "slow-chain-two-way" with "slow-chain.toml",
-    "lossy-long-path",
-    "difficult-path",
-    "cellular-trace" with "cellular.trace",
-    "outage",
-    "web",
-    "incast",
-    "fat-tree" with "websearch.csv" with "datamining.csv",
-    "l4s",
-    "video-call",
-    "short-flows" with "websearch.csv" with "datamining.csv",
-    "cluster",
-    "recovery",
-    "soft-acknowledgement",
-    "slow-reader",
-    "ten-thousand-flows",
-};
+use thalweg_scenario::{BUILT_IN, BuiltIn, Loaded, SchemeOverride, nearest};
 
 /// The source of a scenario.
 #[derive(Clone, Debug)]
@@ -128,54 +82,15 @@ impl Source {
             Self::Text { name, text, folder } => {
                 thalweg_scenario::load_text_with_override(name, text, folder, sets, scheme_override, registry)
             }
-            Self::BuiltIn(built_in) => {
-                let files = Unpacked::new(built_in.files)?;
-                let (name, text) = (self.name(), built_in.text);
-                thalweg_scenario::load_text_with_override(
-                    &name,
-                    text,
-                    files.folder(),
-                    sets,
-                    scheme_override,
-                    registry,
-                )
-            }
+            Self::BuiltIn(built_in) => thalweg_scenario::load_built_in_with_override(
+                &self.name(),
+                built_in.files,
+                sets,
+                scheme_override,
+                registry,
+            ),
         }
         .map_err(Error::Scenario)
-    }
-}
-
-/// Temporary files of a built-in scenario while it is read.
-#[derive(Debug)]
-struct Unpacked(Option<PathBuf>);
-
-impl Unpacked {
-    fn new(files: &[(&str, &str)]) -> Result<Self, Error> {
-        if files.is_empty() {
-            return Ok(Self(None));
-        }
-        // Several threads may read the same scenario concurrently.
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("thalweg-{}-{number}", std::process::id()));
-        let write = |(name, text): &(&str, &str)| fs::write(folder.join(name), text);
-        // Require a new folder: another user could have placed files in an existing one.
-        let written = fs::create_dir(&folder).and_then(|()| files.iter().try_for_each(write));
-        written.map_err(|error| Error::Failed(format!("`{}`: {error}", folder.display())))?;
-        Ok(Self(Some(folder)))
-    }
-
-    fn folder(&self) -> &Path {
-        self.0.as_deref().unwrap_or(Path::new(""))
-    }
-}
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.0 {
-            // A leftover in the folder for temporary files does no harm.
-            let _ = fs::remove_dir_all(folder);
-        }
     }
 }
 
@@ -203,22 +118,4 @@ pub fn validate(arguments: &ValidateArguments, console: &Console) -> Done {
     let loaded = source.load(&arguments.sets, &console.registry)?;
     console.warn(&loaded.warnings);
     console.print(&console.style.folded(&loaded.explain()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_built_in_scenario_is_correct_and_there_is_one_for_each_file() {
-        for scenario in BUILT_IN {
-            let loaded = Source::BuiltIn(scenario).load(&[], &Arc::default());
-            assert!(loaded.is_ok(), "{}: {loaded:?}", scenario.name);
-        }
-        let files = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).unwrap();
-        let names = files.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-        for name in names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)) {
-            assert!(BUILT_IN.iter().any(|scenario| scenario.name == name), "{name} is not built in");
-        }
-    }
 }

@@ -43,6 +43,7 @@ mod lines;
 mod mahimahi;
 mod manual;
 mod model;
+mod page;
 mod paper;
 mod progress;
 mod qlogs;

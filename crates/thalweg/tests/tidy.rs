@@ -218,15 +218,16 @@ fn words_are_those_of_the_field() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// A new crate is a default member, too: without, plain commands of cargo would leave it out.
+/// A new crate is a default member, too: without, plain commands of cargo would leave it out. The command needs neither the Python package
+/// nor the engine of the laboratory page.
 #[test]
-fn default_members_are_all_but_the_python_package() {
+fn default_members_are_all_that_the_command_needs() {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let list = text.split("default-members = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
     let listed: BTreeSet<String> = list.split('"').skip(1).step_by(2).map(str::to_owned).collect();
     let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
     let mut all: BTreeSet<String> = crates.map(|name| format!("crates/{}", name.to_string_lossy())).collect();
-    assert!(all.remove("crates/thalweg-python"));
+    assert!(all.remove("crates/thalweg-python") && all.remove("crates/thalweg-page"));
     assert_eq!(listed, all);
 }
 

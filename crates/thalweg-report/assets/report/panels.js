@@ -121,5 +121,3 @@ function linesOf(panel, choice) {
 function unitOf(panel) {
   return allSeries.find((of) => of.quantity === panel.quantity)?.unit ?? "";
 }
-
-const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];

@@ -107,6 +107,7 @@ const RUN_SCRIPTS: &[&str] = &[
     asset!("panels.js"),
     asset!("choice.js"),
     asset!("plots.js"),
+    asset!("run-plots.js"),
     asset!("tables.js"),
     asset!("topology.js"),
     asset!("replay.js"),

@@ -23,7 +23,7 @@ use super::keys::{
 use super::network;
 use super::path::Paths;
 use super::scheme_override::{Replaced, ReplacedOption};
-use super::source::{Reader, Span};
+use super::source::{Files, Reader, Span};
 use super::table::{At, Fields};
 use line::Pending;
 pub use scheme::SchemeInUse;
@@ -138,6 +138,8 @@ pub struct Scope<'a> {
     pub whole: Span,
     /// The base directory of relative file names in each source.
     pub directories: &'a [PathBuf],
+    /// Built-in files, which take precedence over those on disk.
+    pub built_in: Files,
     /// The replaced schemes.
     pub replaced: Replaced,
 }
@@ -158,7 +160,7 @@ pub struct Resolved {
 
 /// Resolves a document; after a reported error the result is meaningless.
 pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Resolved {
-    let Scope { links, whole, directories, replaced } = scope;
+    let Scope { links, whole, directories, built_in, replaced } = scope;
     let mut document = document.clone();
     document.inherit(Document::defaults());
     let mut origins = Origins {
@@ -180,7 +182,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         nodes: BTreeMap::new(),
         unsettled: None,
         pending_load: None,
-        reader: Reader::default(),
+        reader: Reader::default().with(built_in),
         files: BTreeMap::new(),
         topology: None,
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len())

@@ -219,6 +219,12 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
+    /// Returns the name of a flow.
+    pub(crate) fn flow_name(&self, flow: u32) -> Option<String> {
+        let group = self.flows.get(flow as usize)?.group;
+        self.groups.get(group as usize).map(|group| group.flow_name(flow))
+    }
+
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
         let flow = &self.flows[number];
         let group = &self.groups[flow.group as usize];
@@ -240,11 +246,7 @@ impl<T: Tracing> EventLoop<T> {
             if counted.is_zero() { Rate::ZERO } else { Rate::from_transfer(Bytes::new(bytes), counted) }
         };
         FlowResult {
-            name: if group.flows == 1 {
-                group.name.clone()
-            } else {
-                format!("{}.{}", group.name, number as u32 - group.first_flow + 1)
-            },
+            name: group.flow_name(number as u32),
             group: flow.group,
             start: flow.start,
             finished: occurred(flow.finished),

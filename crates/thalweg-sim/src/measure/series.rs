@@ -37,6 +37,11 @@ impl Recorder {
         self.offered += 1;
     }
 
+    /// Returns the points so far.
+    pub const fn series(&self) -> &Series {
+        &self.series
+    }
+
     pub fn finish(self) -> Series {
         self.series
     }

@@ -264,6 +264,15 @@ impl Flow {
 }
 
 impl Group {
+    /// Returns the name of a flow of the group by its number in the run: the group's own if it is alone.
+    pub fn flow_name(&self, flow: u32) -> String {
+        if self.flows == 1 {
+            self.name.clone()
+        } else {
+            format!("{}.{}", self.name, flow - self.first_flow + 1)
+        }
+    }
+
     /// Returns the group in its initial state.
     pub fn fresh(&self) -> Self {
         Self {

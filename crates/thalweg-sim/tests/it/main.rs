@@ -22,6 +22,7 @@ mod media;
 mod net;
 mod overhead;
 mod parallel;
+mod progress;
 mod queues;
 mod random;
 mod reading;

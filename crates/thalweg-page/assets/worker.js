@@ -1,0 +1,134 @@
+// The worker: loads the engine, answers requests, and advances a run in slices, between which it receives messages.
+
+// Length of a slice in milliseconds, and the interval between progress reports.
+const SLICE_MS = 20;
+const REPORT_MS = 80;
+// Maximum number of events in a call for a step.
+const STEP_EVENTS = 2_000_000;
+
+let engine = null;
+// The state of the run: "none", "running" or "paused".
+let state = "none";
+let events = 1000;
+let reported = 0;
+let started = 0;
+
+// Yields to messages between slices, without the delay of timers.
+const channel = new MessageChannel();
+channel.port1.onmessage = () => slice();
+
+function failed(id, error) {
+  state = "none";
+  const errors = error.errors ?? [{ severity: "error", message: error.message, text: `error: ${error.message}\n` }];
+  postMessage({ type: "failed", id, errors, isBroken: Boolean(error.isBroken) });
+}
+
+function report(progress, extra = {}) {
+  reported = performance.now();
+  const points = engine.points();
+  postMessage({ type: "progress", progress, points, seconds: (performance.now() - started) / 1000, ...extra }, [points.buffer]);
+}
+
+function finish(progress) {
+  state = "none";
+  if (progress?.status === "broken") {
+    report(progress);
+    const error = { severity: "error", message: progress.error, text: `error: ${progress.error}\n` };
+    postMessage({ type: "failed", errors: [error], isBroken: false });
+    return;
+  }
+  if (progress) report(progress);
+  const seconds = (performance.now() - started) / 1000;
+  postMessage({ type: "finished", results: engine.ask({ request: "finish" }), seconds });
+}
+
+function slice() {
+  if (state !== "running") return;
+  try {
+    const began = performance.now();
+    let progress;
+    do {
+      progress = engine.ask({ request: "advance", events });
+    } while (progress.status === "running" && performance.now() - began < SLICE_MS / 2);
+    const took = performance.now() - began;
+    if (took > 2 * SLICE_MS) events = Math.max(100, Math.round(events / 2));
+    else if (took < SLICE_MS) events = Math.min(1_000_000, events * 2);
+    if (progress.status !== "running") {
+      finish(progress);
+      return;
+    }
+    if (performance.now() - reported > REPORT_MS) report(progress);
+    channel.port2.postMessage(0);
+  } catch (error) {
+    failed(undefined, error);
+  }
+}
+
+// Advances a paused run by a packet's step, or by a time in seconds.
+function step({ by }) {
+  try {
+    const before = engine.ask({ request: "advance", events: 0 });
+    const request = by === "packet"
+      ? { request: "step", events: STEP_EVENTS }
+      : { request: "until", time: before.now + by, events: STEP_EVENTS };
+    const progress = engine.ask(request);
+    if (progress.status === "running") report(progress, { stepped: true });
+    else finish(progress);
+  } catch (error) {
+    failed(undefined, error);
+  }
+}
+
+const HANDLERS = {
+  load({ module, controller }) {
+    if (controller) loadController(controller);
+    engine = new Engine(module, Boolean(controller));
+    postMessage({ type: "loaded" });
+  },
+  ask({ id, request }) {
+    postMessage({ type: "answer", id, answer: engine.ask(request) });
+  },
+  // Starts a run, from a time on at which a run that did not record steps was.
+  run({ input, seed, stepped, paused, from = 0 }) {
+    const about = engine.ask({ request: "start", input, seed, stepped });
+    started = performance.now();
+    reported = started;
+    postMessage({ type: "started", about });
+    let progress = { status: "running", now: 0 };
+    while (from > 0 && progress.status === "running" && progress.now < from) {
+      progress = engine.ask({ request: "until", time: from, events: STEP_EVENTS });
+    }
+    state = paused ? "paused" : "running";
+    if (paused) report({ ...engine.ask({ request: "advance", events: 0 }), steps: undefined }, { stepped: true });
+    else slice();
+  },
+  pause() {
+    if (state !== "running") return;
+    state = "paused";
+    report(engine.ask({ request: "advance", events: 0 }), { stepped: true });
+  },
+  go() {
+    if (state !== "paused") return;
+    state = "running";
+    slice();
+  },
+  step(message) {
+    if (state === "paused") step(message);
+  },
+  stop() {
+    if (state !== "none") finish(null);
+  },
+};
+
+self.onmessage = ({ data }) => {
+  try {
+    HANDLERS[data.type](data);
+  } catch (error) {
+    if (data.type === "load" && controllers.Class === null && data.controller) {
+      const message = `the controller does not load: ${messageOf(error)}`;
+      failed(data.id, Object.assign(new Error(message), { isController: true }));
+    } else {
+      failed(data.id, error);
+    }
+  }
+};

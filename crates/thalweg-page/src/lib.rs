@@ -1,0 +1,26 @@
+//! The engine of the laboratory page: the simulator for a browser.
+//!
+//! The page sends requests as JSON to a worker that holds this crate, compiled to WebAssembly, and receives JSON:
+//!
+//! - [`Laboratory`]: the requests and their answers.
+//! - [`Script`]: congestion controllers in the page's own language.
+//! - [`lesson`]: lessons, their runs, and the check of answers by the results of the learner's runs.
+//!
+//! A run gives the same fingerprint as that of the command. `scripts/page` builds the page.
+
+#[cfg(target_arch = "wasm32")]
+mod abi;
+mod controls;
+mod input;
+mod laboratory;
+pub mod lesson;
+mod run;
+mod script;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub use input::MAX_MEMORY;
+pub use laboratory::Laboratory;
+pub use run::Run;
+pub use script::{Event, Made, SAMPLE_NUMBERS, Script, State};
