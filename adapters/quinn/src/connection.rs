@@ -68,7 +68,6 @@ pub struct Quinn {
     state: State,
     /// Datagrams of the endpoint itself.
     responses: VecDeque<(Vec<u8>, Ecn)>,
-    mark_cuts: u64,
 }
 
 impl fmt::Debug for Quinn {
@@ -125,7 +124,6 @@ impl Quinn {
             is_ending: false,
             state: State::Open,
             responses: VecDeque::new(),
-            mark_cuts: 0,
         }
     }
 
@@ -304,7 +302,6 @@ impl Connection for Quinn {
             min_rtt: Some(clock::duration(path.min_rtt)),
             lost: path.lost_packets,
             timeouts: 0,
-            mark_cuts: self.mark_cuts,
             mtu: path.current_mtu.into(),
         }
     }

@@ -11,12 +11,11 @@ pub trait Stack: Send + Sync + 'static {
     /// Name of the scheme.
     const NAME: &'static str;
 
-    /// Overhead of a datagram on the wire in bytes, by default the headers of IPv4 and UDP; zero for stacks whose
-    /// datagrams are IP packets.
-    const HEADER: u32 = 28;
-
     /// True if the stack sends ECN-capable packets by default.
     const ECN: bool;
+
+    /// True if its datagrams are IP packets; false if they are the content of UDP datagrams.
+    const IS_IP: bool = false;
 
     /// One end of a connection.
     type Connection: Connection + 'static;
@@ -112,8 +111,6 @@ pub struct Stats {
     pub lost: u64,
     /// Expiries of the retransmission timer or probe timeout.
     pub timeouts: u64,
-    /// Reductions of the window because of CE marks.
-    pub mark_cuts: u64,
     /// Current maximum size of datagrams in bytes; unknown if zero.
     pub mtu: u32,
 }

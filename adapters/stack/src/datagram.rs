@@ -1,5 +1,6 @@
 //! Datagrams of stacks.
 
+use crate::scheme::IP_AND_UDP;
 use core::ops::Range;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
@@ -14,15 +15,17 @@ const PORT: u16 = 4433;
 pub struct Datagram<P> {
     bytes: Arc<[u8]>,
     ecn: Ecn,
-    /// As long as the datagram; `None` for one of a server.
+    /// Size in bytes without the headers of IP and UDP, which the simulator adds.
+    size: u32,
+    /// As long as `size`; `None` for one of a server.
     payload: Option<P>,
 }
 
 impl<P: Payload> Datagram<P> {
-    pub(crate) fn new(bytes: &[u8], ecn: Ecn, is_data: bool) -> Self {
-        // Datagrams have at most 64 KiB.
-        let payload = is_data.then(|| P::blank(bytes.len() as u32));
-        Self { bytes: bytes.into(), ecn, payload }
+    pub(crate) fn new(bytes: &[u8], ecn: Ecn, is_data: bool, is_ip: bool) -> Self {
+        // Datagrams have at most 64 KiB, and IP packets of transports no less than an IP and a UDP header.
+        let size = (bytes.len() as u32).saturating_sub(if is_ip { IP_AND_UDP } else { 0 });
+        Self { bytes: bytes.into(), ecn, size, payload: is_data.then(|| P::blank(size)) }
     }
 
     /// Returns the content.
@@ -37,7 +40,7 @@ impl<P: Payload> DataUnit<P> for Datagram<P> {
     }
 
     fn framing(&self) -> u32 {
-        if self.payload.is_some() { 0 } else { self.bytes.len() as u32 }
+        if self.payload.is_some() { 0 } else { self.size }
     }
 
     fn data(&self, _near: u64) -> Option<Range<u64>> {
@@ -68,6 +71,6 @@ impl Wire for Datagram<Slice> {
     }
 
     fn decode(bytes: Slice) -> Option<Self> {
-        Some(Self::new(bytes.as_bytes(), Ecn::NotEct, true))
+        Some(Self::new(bytes.as_bytes(), Ecn::NotEct, true, false))
     }
 }

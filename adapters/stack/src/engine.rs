@@ -3,7 +3,7 @@
 use crate::contract::{Connection as _, Side, Stack, State, Stats, Transmit};
 use crate::datagram::Datagram;
 use crate::pattern;
-use crate::scheme::Config;
+use crate::scheme::{Config, IP_AND_UDP};
 use crate::watch::{Watched, guard};
 use core::fmt;
 use core::marker::PhantomData;
@@ -19,7 +19,7 @@ use thalweg_proto::units::Time;
 use thalweg_proto::{Ecn, Engine, Output};
 use thalweg_stack_random::Generator;
 
-/// Maximum number of timer expiries at one instant; a stack that is still due then asks for the past.
+/// Maximum number of timer expiries at one instant without a datagram; a stack that is still due then asks for the past.
 const MAX_EXPIRIES: u32 = 64;
 /// Maximum number of datagrams in a row above the MTU. Path MTU discovery sends a few, between others (RFC 8899).
 const MAX_OVERSIZED: u32 = 32;
@@ -218,6 +218,8 @@ impl<S: Stack, P: Payload> End<S, P> {
         buffer.clear();
         let transmit = self.call(now, |connection| connection.transmit(now, &mut buffer));
         if let Some(Transmit { ecn, segment }) = transmit {
+            // A burst may take many calls.
+            self.expiries = 0;
             let segment = segment.unwrap_or(buffer.len());
             if segment == 0 || segment > MAX_PACKET as usize || buffer.len() > MAX_TRANSMISSION + segment {
                 self.violate(ViolationKind::PduSize);
@@ -235,7 +237,7 @@ impl<S: Stack, P: Payload> End<S, P> {
     /// Queues a datagram, if the path carries its size.
     fn queue(&mut self, datagram: &[u8], ecn: Ecn) {
         // At most 64 KiB.
-        let size = datagram.len() as u32 + self.config.header;
+        let size = datagram.len() as u32 + if S::IS_IP { 0 } else { IP_AND_UDP };
         if size <= self.config.mtu {
             self.oversized = 0;
             self.outgoing.push_back((datagram.into(), ecn));
@@ -265,16 +267,20 @@ impl<S: Stack, P: Payload> End<S, P> {
         }
     }
 
-    /// Returns the current limit: the application or the gate, and else the stack's window, if it is full.
-    fn limit_now(&self, stats: &Stats) -> Option<Limit> {
+    /// Returns the current limit: the application or the gate, and otherwise the stack's window or its pacing. A stack that
+    /// does not report its bytes in flight counts as limited by its window.
+    fn limit_now(&self) -> Option<Limit> {
         if self.is_paused {
             return Some(Limit::Paused);
         }
         if self.unsent == 0 {
             return (!self.is_finished).then_some(Limit::Application);
         }
-        let (window, in_flight) = (stats.window?, stats.in_flight?);
-        let is_full = in_flight + u64::from(stats.mtu) > window;
+        let stats = self.stats();
+        let is_full = match stats.window.zip(stats.in_flight) {
+            Some((window, in_flight)) => in_flight + u64::from(stats.mtu) > window,
+            None => true,
+        };
         Some(if is_full { Limit::CongestionWindow } else { Limit::Pacing })
     }
 
@@ -322,7 +328,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
                 && let Some((bytes, ecn)) = self.outgoing.pop_front()
             {
                 self.sent += 1;
-                return Output::Transmit(Datagram::new(&bytes, ecn, self.side == Side::Client));
+                return Output::Transmit(Datagram::new(&bytes, ecn, self.side == Side::Client, S::IS_IP));
             }
             if let Some(event) = self.events.pop_front() {
                 return Output::Event(event);
@@ -336,7 +342,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
                 continue;
             }
             if !core::mem::take(&mut self.is_due) {
-                let limit = self.limit_now(&self.stats());
+                let limit = self.limit_now();
                 self.limits.change(now, limit);
                 return next.map_or(Output::Idle, |at| Output::Timeout { at, reason: () });
             }
@@ -398,9 +404,5 @@ impl<S: Stack, P: Payload> Endpoint for End<S, P> {
 
     fn limit(&self) -> Option<Limit> {
         self.limits.current()
-    }
-
-    fn mark_cuts(&self, _now: Time) -> u64 {
-        self.stats().mark_cuts
     }
 }

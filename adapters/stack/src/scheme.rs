@@ -17,8 +17,6 @@ use thalweg_proto::payload::Payload;
 pub struct Config {
     /// Maximum size of an IP packet on the path, in bytes.
     pub mtu: u32,
-    /// Overhead of a datagram on the wire, in bytes.
-    pub header: u32,
     /// Send buffer and receive window of the stream, in bytes.
     pub buffer: u64,
     /// Maximum number of datagrams of one transmission.
@@ -40,9 +38,6 @@ pub const KEYS: &[Key] = &[
     )
     .within(Range::between(1280.0, 65_535.0), "QUIC needs 1280 bytes (RFC 9000, section 14)")
     .not_live(NOT_LIVE),
-    key("header", Kind::Size, "28 B", "Bytes that a datagram has on the wire beside its content.")
-        .within(Range::between(0.0, 1024.0), "")
-        .not_live(NOT_LIVE),
     key("buffer", Kind::Size, "16 MiB", "The send buffer and the receive window of a connection.")
         .within(Range::between(65_536.0, 1_073_741_824.0), "")
         .not_live(NOT_LIVE),
@@ -63,6 +58,9 @@ pub const KEYS: &[Key] = &[
     )
     .not_live(NOT_LIVE),
 ];
+
+/// Size of the IP and UDP headers in bytes: the overhead on the wire of schemes without a key for it.
+pub(crate) const IP_AND_UDP: u32 = 28;
 
 /// The family of a stack.
 pub struct Datagrams<S> {
@@ -94,7 +92,6 @@ impl<S: Stack> Bound for Datagrams<S> {
     fn of(values: &Values) -> Self {
         let config = Config {
             mtu: values.need("mtu"),
-            header: values.need("header"),
             buffer: values.need("buffer"),
             gso: values.need("gso"),
             ecn: values.need("ecn"),
@@ -103,9 +100,8 @@ impl<S: Stack> Bound for Datagrams<S> {
     }
 
     fn write(&self, values: &mut Values) {
-        let Config { mtu, header, buffer, gso, ecn } = &self.config;
+        let Config { mtu, buffer, gso, ecn } = &self.config;
         values.give("mtu", mtu);
-        values.give("header", header);
         values.give("buffer", buffer);
         values.give("gso", gso);
         values.give("ecn", ecn);
@@ -130,7 +126,7 @@ impl<S: Stack> Family for Datagrams<S> {
 
 impl<S: Stack> Properties for Datagrams<S> {
     fn segment(&self) -> u32 {
-        self.config.mtu - self.config.header.min(self.config.mtu - 1)
+        self.config.mtu - IP_AND_UDP
     }
 
     fn words(&self) -> String {

@@ -7,5 +7,6 @@ use thalweg::Registry;
 fn main() -> ExitCode {
     let mut registry = Registry::default();
     thalweg_quinn::register(&mut registry);
+    thalweg_smoltcp::register(&mut registry);
     thalweg::run_with(registry)
 }
