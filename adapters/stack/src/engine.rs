@@ -46,6 +46,8 @@ pub struct End<S: Stack, P> {
     events: VecDeque<Event<P>>,
     /// True if the stack may have something to do, beside its timer.
     is_due: bool,
+    /// The requested time of the next poll.
+    wake: Time,
     /// True after the last event.
     is_over: bool,
     is_paused: bool,
@@ -89,6 +91,7 @@ impl<S: Stack, P: Payload> End<S, P> {
             buffer: Vec::new(),
             events: VecDeque::new(),
             is_due: true,
+            wake: Time::MAX,
             is_over: false,
             is_paused: false,
             written: 0,
@@ -323,6 +326,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
 
     fn poll(&mut self, now: Time) -> Output<Datagram<P>, Event<P>, ()> {
         self.open(now);
+        self.is_due |= now >= self.wake;
         loop {
             if !self.is_paused
                 && let Some((bytes, ecn)) = self.outgoing.pop_front()
@@ -344,6 +348,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
             if !core::mem::take(&mut self.is_due) {
                 let limit = self.limit_now();
                 self.limits.change(now, limit);
+                self.wake = next.unwrap_or(Time::MAX);
                 return next.map_or(Output::Idle, |at| Output::Timeout { at, reason: () });
             }
             match self.side {
