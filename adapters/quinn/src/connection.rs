@@ -1,34 +1,28 @@
-//! One end of a connection.
+//! One end of a connection of `quinn-proto`, or of its fork `noq-proto`.
 
-use bytes::{Bytes, BytesMut};
+use crate::api::{self, proto};
+use bytes::Bytes;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use quinn_proto::congestion::ControllerFactory;
-use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn_proto::{
+use proto::congestion::ControllerFactory;
+use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use proto::{
     ClientConfig, Connection as Protocol, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
     DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent,
     StreamId, Transmit as Datagrams, TransportConfig, VarInt,
 };
 use rand::Rng as _;
-use ring::{hkdf, hmac};
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock};
 
 /// Address of either end: there is one peer.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
 
-/// Length of connection ids, in bytes: quinn's default.
+/// Length of connection ids, in bytes: the default.
 const ID_LENGTH: usize = 8;
-/// Length of the destination id that a client chooses at first, in bytes: quinn's default.
+/// Length of the destination id that a client chooses at first, in bytes: the default.
 const FIRST_ID_LENGTH: usize = 20;
-
-/// Fixed keys for stateless resets and address-validation tokens: neither is used between one client and one server.
-static RESET_KEY: LazyLock<Arc<hmac::Key>> =
-    LazyLock::new(|| Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &[0; 64])));
-static TOKEN_KEY: LazyLock<Arc<hkdf::Prk>> =
-    LazyLock::new(|| Arc::new(hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&[0; 64])));
 
 /// Random connection ids, from the random numbers of the connection.
 struct Ids;
@@ -56,7 +50,7 @@ impl ConnectionIdGenerator for Ids {
 }
 
 /// One end of a connection, with an endpoint of its own.
-pub struct Quinn {
+pub struct End {
     endpoint: Endpoint,
     /// `None` at a server until the first packet.
     connection: Option<(ConnectionHandle, Protocol)>,
@@ -68,15 +62,17 @@ pub struct Quinn {
     state: State,
     /// Datagrams of the endpoint itself.
     responses: VecDeque<(Vec<u8>, Ecn)>,
+    /// Lost packets.
+    lost: u64,
 }
 
-impl fmt::Debug for Quinn {
+impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Quinn").field("state", &self.state).field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("End").field("state", &self.state).field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 
-impl Quinn {
+impl End {
     /// Opens an end with this controller.
     ///
     /// # Panics
@@ -93,16 +89,17 @@ impl Quinn {
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
         let transport = Arc::new(transport(config, controller));
-        let mut endpoint_config = EndpointConfig::new(Arc::clone(&RESET_KEY) as _);
-        endpoint_config.cid_generator(|| Box::new(Ids)).rng_seed(Some(seed));
+        let mut endpoint_config = EndpointConfig::default();
+        endpoint_config.rng_seed(Some(seed));
+        api::identify(&mut endpoint_config, || Box::new(Ids));
         let server = (side == Side::Server).then(|| {
             let crypto = QuicServerConfig::try_from(thalweg_stack_tls::server());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
-            let mut server = ServerConfig::new(crypto, Arc::clone(&TOKEN_KEY) as _);
+            let mut server = ServerConfig::with_crypto(crypto);
             server.transport_config(Arc::clone(&transport));
-            Arc::new(server)
+            server
         });
-        let mut endpoint = Endpoint::new(Arc::new(endpoint_config), server, true, None);
+        let mut endpoint = api::endpoint(endpoint_config, server);
         let connection = (side == Side::Client).then(|| {
             let crypto = QuicClientConfig::try_from(thalweg_stack_tls::client());
             let crypto = Arc::new(crypto.expect("the provider has the initial suite"));
@@ -124,6 +121,7 @@ impl Quinn {
             is_ending: false,
             state: State::Open,
             responses: VecDeque::new(),
+            lost: 0,
         }
     }
 
@@ -142,7 +140,7 @@ impl Quinn {
                     self.stream = self.stream.or_else(|| connection.streams().accept(Dir::Uni));
                 }
                 Event::Stream(StreamEvent::Finished { .. }) => self.state = State::Finished,
-                Event::ConnectionLost { reason } => self.state = lost(self.state, &reason),
+                Event::ConnectionLost { reason } => self.state = after(self.state, &reason),
                 _ => {}
             }
         }
@@ -168,7 +166,7 @@ impl Quinn {
     }
 }
 
-/// Returns quinn's default transport with these buffers and this controller.
+/// Returns the default transport with these buffers and this controller.
 fn transport(config: &Config, controller: Arc<dyn ControllerFactory + Send + Sync>) -> TransportConfig {
     let mut transport = TransportConfig::default();
     // At most 1 GiB.
@@ -182,7 +180,7 @@ fn transport(config: &Config, controller: Arc<dyn ControllerFactory + Send + Syn
 }
 
 /// Returns the state after a connection was lost.
-fn lost(before: State, reason: &ConnectionError) -> State {
+fn after(before: State, reason: &ConnectionError) -> State {
     match reason {
         _ if before == State::Finished => before,
         ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed => State::Closed,
@@ -200,12 +198,12 @@ fn codepoint(ecn: Option<EcnCodepoint>) -> Ecn {
     }
 }
 
-impl Connection for Quinn {
+impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
         let now = clock::instant(now);
         let ecn = EcnCodepoint::from_bits(ecn.bits());
         let mut buffer = Vec::new();
-        match self.endpoint.handle(now, PEER, None, ecn, BytesMut::from(datagram), &mut buffer) {
+        match api::handle(&mut self.endpoint, now, PEER, ecn, datagram, &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
@@ -215,13 +213,10 @@ impl Connection for Quinn {
                 if self.connection.is_some() {
                     self.endpoint.ignore(incoming);
                 } else {
-                    match self.endpoint.accept(incoming, now, &mut buffer, None) {
+                    match api::accept(&mut self.endpoint, incoming, now, &mut buffer) {
                         Ok(connection) => self.connection = Some(connection),
-                        Err(error) => {
-                            if let Some(transmit) = error.response {
-                                self.respond(&transmit, buffer);
-                            }
-                        }
+                        Err(Some(transmit)) => self.respond(&transmit, buffer),
+                        Err(None) => {}
                     }
                 }
             }
@@ -229,6 +224,7 @@ impl Connection for Quinn {
             None => {}
         }
         self.settle();
+        self.lost = self.connection.as_mut().map_or(0, |(_, connection)| api::lost(connection));
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
@@ -237,7 +233,7 @@ impl Connection for Quinn {
             return Some(Transmit { ecn, segment: None });
         }
         let (_, connection) = self.connection.as_mut()?;
-        let sent = connection.poll_transmit(clock::instant(now), self.max_datagrams, buffer)?;
+        let sent = api::transmit(connection, clock::instant(now), self.max_datagrams, buffer)?;
         Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size })
     }
 
@@ -254,8 +250,7 @@ impl Connection for Quinn {
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
         let Some((stream, connection)) = self.stream() else { return 0 };
-        let mut chunks = [Bytes::from_static(bytes)];
-        connection.send_stream(stream).write_chunks(&mut chunks).map_or(0, |written| written.bytes)
+        api::write(connection, stream, Bytes::from_static(bytes))
     }
 
     fn finish(&mut self, _now: Time) {
@@ -290,19 +285,7 @@ impl Connection for Quinn {
     }
 
     fn stats(&self) -> Stats {
-        let Some((_, connection)) = &self.connection else { return Stats::default() };
-        let path = connection.stats().path;
-        let metrics = connection.congestion_state().metrics();
-        Stats {
-            window: Some(path.cwnd),
-            ssthresh: metrics.ssthresh,
-            in_flight: None,
-            pacing_rate: None,
-            smoothed_rtt: Some(clock::duration(path.rtt)),
-            min_rtt: Some(clock::duration(path.min_rtt)),
-            lost: path.lost_packets,
-            timeouts: 0,
-            mtu: path.current_mtu.into(),
-        }
+        let stats = self.connection.as_ref().map(|(_, connection)| api::stats(connection));
+        Stats { lost: self.lost, ..stats.unwrap_or_default() }
     }
 }

@@ -6,9 +6,10 @@
 //! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place of a connection's life: BBR draws a
 //! seed from `rand::rng`, which is seeded anew for each connection here.
 
+mod api;
 mod connection;
 
-pub use connection::Quinn;
+pub use connection::End;
 
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use std::sync::Arc;
@@ -26,11 +27,11 @@ macro_rules! schemes {
             impl Stack for $Scheme {
                 const NAME: &'static str = $name;
                 const ECN: bool = true;
-                type Connection = Quinn;
+                type Connection = End;
 
-                fn open(side: Side, config: &Config, now: Time) -> Quinn {
+                fn open(side: Side, config: &Config, now: Time) -> End {
                     let controller: Arc<dyn ControllerFactory + Send + Sync> = Arc::new(<$Config>::default());
-                    Quinn::new(side, config, controller, now)
+                    End::new(side, config, controller, now)
                 }
             }
 

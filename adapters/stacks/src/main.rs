@@ -2,11 +2,7 @@
 //! cubic,quinn-cubic`.
 
 use std::process::ExitCode;
-use thalweg::Registry;
 
 fn main() -> ExitCode {
-    let mut registry = Registry::default();
-    thalweg_quinn::register(&mut registry);
-    thalweg_smoltcp::register(&mut registry);
-    thalweg::run_with(registry)
+    thalweg::run_with(thalweg_stacks::registry())
 }
