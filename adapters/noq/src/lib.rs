@@ -33,7 +33,7 @@ macro_rules! schemes {
                 }
             }
 
-            static $STATIC: SchemeDescription = scheme::<$Scheme>($about, &[]);
+            static $STATIC: SchemeDescription = scheme::<$Scheme>($about);
         )+
 
         /// Adds all schemes of the stack.

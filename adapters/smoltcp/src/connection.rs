@@ -5,7 +5,7 @@ use core::fmt;
 use smoltcp::iface::{Config as Interfaces, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State as Tcp};
 use smoltcp::time::Instant;
-use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address};
+use smoltcp::wire::{HardwareAddress, IpCidr, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
 use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
 
 /// Addresses and ports of client and server.
@@ -25,6 +25,9 @@ pub struct Smoltcp {
     /// True once the client was connected, and once it has ended its stream.
     was_open: bool,
     is_ending: bool,
+    /// End of the data sent so far; data before it is a retransmission.
+    sent: Option<TcpSeqNumber>,
+    retransmissions: u64,
 }
 
 impl fmt::Debug for Smoltcp {
@@ -63,7 +66,7 @@ impl Smoltcp {
         }
         let mut sockets = SocketSet::new(Vec::new());
         let socket = sockets.add(socket);
-        Self { side, queues, interface, sockets, socket, was_open: false, is_ending: false }
+        Self { side, queues, interface, sockets, socket, was_open: false, is_ending: false, sent: None, retransmissions: 0 }
     }
 
     fn socket(&mut self) -> &mut Socket<'static> {
@@ -76,6 +79,23 @@ impl Smoltcp {
         let result = self.interface.poll(now, &mut self.queues, &mut self.sockets);
         if result == PollResult::SocketStateChanged {
             self.was_open |= self.socket().may_send();
+        }
+    }
+}
+
+impl Smoltcp {
+    /// Counts a sent packet if it repeats data: the stack has no counters.
+    fn count(&mut self, packet: &[u8]) {
+        let Ok(packet) = Ipv4Packet::new_checked(packet) else { return };
+        let Ok(segment) = TcpPacket::new_checked(packet.payload()) else { return };
+        let length = segment.payload().len();
+        if length == 0 {
+            return;
+        }
+        let (start, end) = (segment.seq_number(), segment.seq_number() + length);
+        match self.sent {
+            Some(sent) if start < sent => self.retransmissions += 1,
+            _ => self.sent = Some(end),
         }
     }
 }
@@ -95,6 +115,7 @@ impl Connection for Smoltcp {
             self.poll(now);
             self.queues.pop()
         })?;
+        self.count(&packet);
         buffer.extend(packet);
         Some(Transmit { ecn: Ecn::NotEct, segment: None })
     }
@@ -154,6 +175,6 @@ impl Connection for Smoltcp {
     }
 
     fn stats(&self) -> Stats {
-        Stats::default()
+        Stats { lost: self.retransmissions, ..Stats::default() }
     }
 }

@@ -32,8 +32,7 @@ macro_rules! schemes {
                 }
             }
 
-            // Its buffers take their memory at once.
-            static $STATIC: SchemeDescription = scheme::<$Scheme>($about, &[("buffer", "1 MiB")]);
+            static $STATIC: SchemeDescription = scheme::<$Scheme>($about);
         )+
 
         /// Adds all schemes of the stack.

@@ -34,6 +34,13 @@ impl<P: Payload> Datagram<P> {
     }
 }
 
+impl<P> Datagram<P> {
+    /// Returns the size in bytes without the headers of IP and UDP.
+    pub(crate) const fn size(&self) -> u32 {
+        self.size
+    }
+}
+
 impl<P: Payload> DataUnit<P> for Datagram<P> {
     fn payload(&self) -> Option<&P> {
         self.payload.as_ref()

@@ -307,7 +307,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
         match input {
             Input::Pdu { pdu, ecn } => {
                 self.arrived_packets += 1;
-                self.arrived_bytes += pdu.bytes().len() as u64;
+                self.arrived_bytes += u64::from(pdu.size());
                 let ecn = if self.config.ecn { ecn } else { Ecn::NotEct };
                 self.call(now, |connection| connection.receive(now, pdu.bytes(), ecn));
             }

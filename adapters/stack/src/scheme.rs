@@ -6,6 +6,7 @@ use crate::engine::End;
 use core::fmt;
 use core::marker::PhantomData;
 use thalweg_catalog::describe::{Key, Keys, key};
+use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
     Bound, ConfigError, Family, Kind, Place, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };
@@ -38,7 +39,7 @@ pub const KEYS: &[Key] = &[
     )
     .within(Range::between(1280.0, 65_535.0), "QUIC needs 1280 bytes (RFC 9000, section 14)")
     .not_live(NOT_LIVE),
-    key("buffer", Kind::Size, "16 MiB", "The send buffer and the receive window of a connection.")
+    key("buffer", Kind::Size, "4 MiB", "The send buffer and the receive window of a connection.")
         .within(Range::between(65_536.0, 1_073_741_824.0), "")
         .not_live(NOT_LIVE),
     key(
@@ -137,6 +138,10 @@ impl<S: Stack> Properties for Datagrams<S> {
         None
     }
 
+    fn receive_window(&self) -> ReceiveWindow {
+        ReceiveWindow::Bytes(self.config.buffer)
+    }
+
     fn first_window(&self) -> f64 {
         // Of RFC 6928 and RFC 9002, section 7.2.
         10.0
@@ -164,12 +169,9 @@ impl<S: Stack> Properties for Datagrams<S> {
     }
 }
 
-/// Describes the scheme of a stack. `defaults` replaces defaults of [`KEYS`] by name.
-pub const fn scheme<S: Stack>(
-    about: &'static str,
-    defaults: &'static [(&'static str, &'static str)],
-) -> SchemeDescription {
-    let keys = Keys { own: KEYS, shared: &[], defaults, presets: &[] };
+/// Describes the scheme of a stack.
+pub const fn scheme<S: Stack>(about: &'static str) -> SchemeDescription {
+    let keys = Keys::own(KEYS);
     SchemeDescription {
         check: &|values| match values.place() {
             Place::Simulated => Vec::new(),

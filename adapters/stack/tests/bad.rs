@@ -179,7 +179,7 @@ macro_rules! stacks {
 
                 impl Named for Of<{ Kind::$Kind as usize }> {
                     const SCHEME: &'static SchemeDescription = {
-                        static SCHEME: SchemeDescription = scheme::<Scheme>("A stack for tests.", &[]);
+                        static SCHEME: SchemeDescription = scheme::<Scheme>("A stack for tests.");
                         &SCHEME
                     };
                 }
