@@ -280,7 +280,7 @@ impl Connection for End {
         }
     }
 
-    fn state(&self) -> State {
+    fn state(&mut self) -> State {
         self.state
     }
 

@@ -162,7 +162,7 @@ impl Connection for Smoltcp {
 
     fn close(&mut self, _now: Time) {}
 
-    fn state(&self) -> State {
+    fn state(&mut self) -> State {
         let state = self.sockets.get::<Socket<'_>>(self.socket).state();
         match (self.side, state) {
             // The server has acknowledged the end.

@@ -64,7 +64,7 @@ pub trait Connection: fmt::Debug + Send {
     fn close(&mut self, now: Time);
 
     /// Returns the state.
-    fn state(&self) -> State;
+    fn state(&mut self) -> State;
 
     /// Returns counters and estimates.
     fn stats(&self) -> Stats;

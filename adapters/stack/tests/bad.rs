@@ -149,7 +149,7 @@ impl Connection for Bad {
 
     fn close(&mut self, _now: Time) {}
 
-    fn state(&self) -> State {
+    fn state(&mut self) -> State {
         if self.kind == Kind::Fails && self.sent > 20_000 {
             return State::Failed(Failure::NoAnswer);
         }

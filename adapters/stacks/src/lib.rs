@@ -7,6 +7,8 @@ pub fn registry() -> Registry {
     let mut registry = Registry::default();
     thalweg_quinn::register(&mut registry);
     thalweg_noq::register(&mut registry);
+    #[cfg(feature = "quiche")]
+    thalweg_quiche::register(&mut registry);
     thalweg_smoltcp::register(&mut registry);
     registry
 }

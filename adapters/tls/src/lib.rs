@@ -27,9 +27,11 @@ pub const SERVER: &str = "thalweg";
 /// Application protocol of the connections.
 const PROTOCOL: &[u8] = b"thalweg";
 
-/// The certificate, self-signed, and its key (PKCS #8).
-const CERTIFICATE: &[u8] = include_bytes!("../certificate.der");
-const KEY: &[u8] = include_bytes!("../key.der");
+/// The certificate, self-signed (X.509, DER).
+pub const CERTIFICATE: &[u8] = include_bytes!("../certificate.der");
+
+/// The key of the certificate (PKCS #8).
+pub const KEY: &[u8] = include_bytes!("../key.der");
 
 /// The time of all handshakes, in seconds since 1970: within the validity of the certificate.
 const NOW: u64 = 1_800_000_000;
