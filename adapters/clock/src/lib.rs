@@ -9,7 +9,9 @@
 //! It needs a dynamic libc (`RTLD_NEXT`), as on GNU/Linux. The build fails on other systems.
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-compile_error!("clock_gettime can only be replaced with a dynamic libc: build for a target like x86_64-unknown-linux-gnu");
+compile_error!(
+    "clock_gettime can only be replaced with a dynamic libc: build for a target like x86_64-unknown-linux-gnu"
+);
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -63,9 +65,10 @@ pub fn time(instant: Instant) -> Time {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: clockid_t, to: *mut timespec) -> c_int {
     let start = match clock {
-        libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_BOOTTIME => {
-            MONOTONIC_START
-        }
+        libc::CLOCK_MONOTONIC
+        | libc::CLOCK_MONOTONIC_RAW
+        | libc::CLOCK_MONOTONIC_COARSE
+        | libc::CLOCK_BOOTTIME => MONOTONIC_START,
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE => CALENDAR_START,
         // Processor times.
         _ => return unsafe { system_clock(clock, to) },

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use core::net::SocketAddr;
 use core::num::NonZeroUsize;
 use proto::{
-    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple,
-    Incoming, PathId, ServerConfig, StreamId, Transmit,
+    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, FourTuple, Incoming, PathId, ServerConfig, StreamId, Transmit,
 };
 use std::sync::Arc;
 use std::time::Instant;

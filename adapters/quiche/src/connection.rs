@@ -7,8 +7,12 @@ use boring::ssl::{
 use boring::x509::X509;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use quiche::{CongestionControlAlgorithm as Algorithm, Connection as Protocol, ConnectionId, Header, RecvInfo};
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock as durations, random};
+use quiche::{
+    CongestionControlAlgorithm as Algorithm, Connection as Protocol, ConnectionId, Header, RecvInfo,
+};
+use thalweg_stack::{
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock as durations, random,
+};
 use thalweg_stack_clock as clock;
 
 /// Addresses of client and server.
@@ -125,7 +129,9 @@ impl Connection for End {
         let (from, to) = if self.side == Side::Client { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
         if self.connection.is_none() {
             // Damaged packets are not delivered, and other packets come after the first.
-            if !Header::from_slice(&mut bytes, ID_LENGTH).is_ok_and(|header| header.ty == quiche::Type::Initial) {
+            if !Header::from_slice(&mut bytes, ID_LENGTH)
+                .is_ok_and(|header| header.ty == quiche::Type::Initial)
+            {
                 return;
             }
             let config = &mut self.config;
@@ -204,7 +210,9 @@ impl Connection for End {
             return State::Failed(Failure::Released);
         }
         // The stack forgets a stream once all of it has been acknowledged.
-        if has_ended && matches!(connection.stream_capacity(STREAM), Err(quiche::Error::InvalidStreamState(_))) {
+        if has_ended
+            && matches!(connection.stream_capacity(STREAM), Err(quiche::Error::InvalidStreamState(_)))
+        {
             return State::Finished;
         }
         if connection.is_closed() || connection.is_draining() { State::Closed } else { State::Open }

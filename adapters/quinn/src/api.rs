@@ -5,8 +5,8 @@ pub use quinn_proto as proto;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use proto::{
-    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Incoming,
-    ServerConfig, StreamId, Transmit,
+    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, Incoming, ServerConfig, StreamId, Transmit,
 };
 use std::sync::Arc;
 use std::time::Instant;

@@ -7,9 +7,9 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use proto::congestion::ControllerFactory;
 use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use proto::{
-    ClientConfig, Connection as Protocol, ConnectionError, ConnectionHandle, ConnectionId, ConnectionIdGenerator,
-    DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, StreamEvent,
-    StreamId, Transmit as Datagrams, TransportConfig, VarInt,
+    ClientConfig, Connection as Protocol, ConnectionError, ConnectionHandle, ConnectionId,
+    ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore,
+    ServerConfig, StreamEvent, StreamId, Transmit as Datagrams, TransportConfig, VarInt,
 };
 use rand::Rng as _;
 use std::collections::VecDeque;
@@ -68,7 +68,10 @@ pub struct End {
 
 impl fmt::Debug for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("End").field("state", &self.state).field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("End")
+            .field("state", &self.state)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }
 

@@ -66,7 +66,17 @@ impl Smoltcp {
         }
         let mut sockets = SocketSet::new(Vec::new());
         let socket = sockets.add(socket);
-        Self { side, queues, interface, sockets, socket, was_open: false, is_ending: false, sent: None, retransmissions: 0 }
+        Self {
+            side,
+            queues,
+            interface,
+            sockets,
+            socket,
+            was_open: false,
+            is_ending: false,
+            sent: None,
+            retransmissions: 0,
+        }
     }
 
     fn socket(&mut self) -> &mut Socket<'static> {

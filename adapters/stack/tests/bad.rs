@@ -6,7 +6,8 @@ use std::sync::Arc;
 use thalweg::{Caller, Registry, Request, Simulated};
 use thalweg_catalog::SchemeDescription;
 use thalweg_stack::{
-    Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, pattern, scheme, watch,
+    Config, Connection, Duration, Ecn, Failure, Side, Stack, State, Stats, Time, Transmit, pattern, scheme,
+    watch,
 };
 
 /// How a stack behaves. All but the first break the contract.
@@ -59,7 +60,19 @@ struct Bad {
 impl Bad {
     fn open(kind: Kind, side: Side, now: Time) -> Self {
         assert!(kind != Kind::PanicsOnOpening, "as it must");
-        Self { kind, side, accepted: 0, sent: 0, next: now, is_due: true, arrived: Vec::new(), total: 0, answer: None, acknowledged: 0, is_ended: Cell::new(false) }
+        Self {
+            kind,
+            side,
+            accepted: 0,
+            sent: 0,
+            next: now,
+            is_due: true,
+            arrived: Vec::new(),
+            total: 0,
+            answer: None,
+            acknowledged: 0,
+            is_ended: Cell::new(false),
+        }
     }
 }
 

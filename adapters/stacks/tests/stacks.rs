@@ -164,9 +164,8 @@ fn two_runs_are_equal_to_the_byte() {
     let schemes = schemes().join(",");
     let path = file("twice", MANY);
     let path = path.to_str().unwrap();
-    let document = |jobs: &str| {
-        call(&["compare", path, "--schemes", &schemes, "--reps", "2", "--jobs", jobs, "--json"])
-    };
+    let document =
+        |jobs: &str| call(&["compare", path, "--schemes", &schemes, "--reps", "2", "--jobs", jobs, "--json"]);
     let first = document("2");
     assert_eq!(first, document("1"));
     assert_eq!(first, document("2"));

@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn both_ends_agree_on_a_secret_of_their_keys() {
-        let (one, other) = with(&mut Generator::new(1), || (X25519.start().unwrap(), X25519.start().unwrap()));
+        let (one, other) =
+            with(&mut Generator::new(1), || (X25519.start().unwrap(), X25519.start().unwrap()));
         let (first, second) = (one.pub_key().to_vec(), other.pub_key().to_vec());
         assert_ne!(first, second);
         let shared = one.complete(&second).unwrap();

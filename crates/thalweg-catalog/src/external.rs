@@ -19,8 +19,8 @@ use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{
-    CongestionState, Command, ComponentKind, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts, SegmentCounts,
-    SenderStats, ViolationKind,
+    Command, ComponentKind, CongestionState, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts,
+    SegmentCounts, SenderStats, ViolationKind,
 };
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
