@@ -167,9 +167,12 @@ impl Connection for End {
     }
 
     fn write(&mut self, now: Time, bytes: &'static [u8]) -> usize {
-        let sent = self.call(now, |connection| match connection.is_established() {
-            true => connection.stream_send(STREAM, bytes, false),
-            false => Err(quiche::Error::Done),
+        // The stack sends what it accepts at once: less than a packet would become a small one.
+        let enough = bytes.len().min(PACKET);
+        let sent = self.call(now, |connection| match connection.stream_capacity(STREAM) {
+            Ok(capacity) if capacity < enough => Err(quiche::Error::Done),
+            _ if connection.is_established() => connection.stream_send(STREAM, bytes, false),
+            _ => Err(quiche::Error::Done),
         });
         sent.and_then(Result::ok).unwrap_or_default()
     }
