@@ -44,7 +44,7 @@ pub trait Connection: fmt::Debug + Send {
     /// Appends one or several datagrams to `buffer`; `None` if nothing is to be sent now.
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// Returns the time at which to call [`expire`](Self::expire), if any.
+    /// Returns the time of the next call of [`expire`](Self::expire), if any.
     fn timeout(&mut self, now: Time) -> Option<Time>;
 
     /// Acts on the expired timers.
