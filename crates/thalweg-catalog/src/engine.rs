@@ -91,15 +91,20 @@ macro_rules! engines {
                 sender
             }
 
-            /// Creates the receiver of a new connection.
-            pub fn receiver(ends: &EndpointConfigs) -> Self {
-                match ends {
+            /// Creates the receiver of a new connection, with `stream` as the source of its
+            /// [draws](crate::Properties::draws).
+            pub fn receiver(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
+                let mut receiver = match ends {
                     EndpointConfigs::Window(config) => {
-                        Self::WindowReceiver(Box::new(window::Receiver::new(config.receiver.clone())))
+                        return Self::WindowReceiver(Box::new(window::Receiver::new(config.receiver.clone())));
                     }
                     $(EndpointConfigs::$Family(config) => Self::$Receiver(Box::new(config.receiver())),)+
                     EndpointConfigs::External(family) => Self::External(Box::new(P::external_receiver(family))),
+                };
+                if let (Some(stream), Some(end)) = (stream, receiver.end_mut()) {
+                    end.draw_from(stream);
                 }
+                receiver
             }
         }
 

@@ -17,9 +17,10 @@ use std::sync::Arc;
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{
-    Command, ComponentKind, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts, SegmentCounts,
-    SenderStats, ViolationKind,
+    Command, ComponentKind, CongestionState, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts,
+    SegmentCounts, SenderStats, ViolationKind,
 };
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
@@ -185,6 +186,7 @@ pub struct ExternalPdu<P: Payload> {
     unit: Arc<dyn ErasedUnit<P>>,
     /// Queried once, while panics of the engine that made the PDU are caught.
     framing: u32,
+    ecn: Option<Ecn>,
     step: Option<SegmentStep>,
 }
 
@@ -286,8 +288,8 @@ fn caught<R>(otherwise: impl FnOnce() -> R, query: impl FnOnce() -> R) -> R {
 
 impl<P: Payload> ExternalPdu<P> {
     fn new<U: DataUnit<P> + Send + Sync + 'static>(unit: U, encode: Encode<U>) -> Self {
-        let (framing, step) = (unit.framing(), unit.segment_step());
-        Self { unit: Arc::new(Unit(unit, encode)), framing, step }
+        let (framing, ecn, step) = (unit.framing(), unit.ecn(), unit.segment_step());
+        Self { unit: Arc::new(Unit(unit, encode)), framing, ecn, step }
     }
 
     /// Returns the PDU, if it is of type `U`.
@@ -342,6 +344,9 @@ impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     }
     fn is_repeated(&self) -> Option<bool> {
         caught(|| None, || self.unit.is_repeated())
+    }
+    fn ecn(&self) -> Option<Ecn> {
+        self.ecn
     }
     fn code(&self) -> u8 {
         caught(|| 0, || self.unit.code())
@@ -521,6 +526,12 @@ impl<P: Payload> End for ExternalEnd<P> {
     }
     fn take_rtt(&mut self) -> Option<Duration> {
         self.guard(|end| end.as_end_mut().take_rtt()).flatten()
+    }
+    fn congestion_state(&self) -> Option<CongestionState> {
+        self.query(None, |end| end.congestion_state())
+    }
+    fn draw_from(&mut self, stream: Stream) {
+        let _ = self.guard(|end| end.as_end_mut().draw_from(stream));
     }
     fn receiver_counts(&self) -> ReceiverCounts {
         self.query(ReceiverCounts::default(), |end| end.receiver_counts())

@@ -4,6 +4,7 @@ use crate::external::ExternalPdu;
 use crate::families::families;
 use crate::family::Family;
 use core::ops::Range;
+use thalweg_proto::Ecn;
 use thalweg_proto::handshake;
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{COMPACT, Captured, Compact, DataUnit, SegmentStep, Wire};
@@ -171,6 +172,10 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
 
     fn is_repeated(&self) -> Option<bool> {
         each!(self, pdu => DataUnit::<P>::is_repeated(pdu), feedback => None)
+    }
+
+    fn ecn(&self) -> Option<Ecn> {
+        if let Self::External(pdu) = self { pdu.ecn() } else { None }
     }
 
     /// Feedback returns the type of the closest ICMP message, Source Quench (RFC 792).

@@ -92,6 +92,10 @@ impl Payload for OpaqueByte {
         Self
     }
 
+    fn blank(_length: u32) -> Self {
+        Self
+    }
+
     fn keep(&self) {}
 
     fn restore(&(): &(), _length: u32) -> Self {

@@ -36,6 +36,10 @@ impl Payload for Tag {
         Self { start: self.start + start, length: end - start }
     }
 
+    fn blank(length: u32) -> Self {
+        Self { start: 0, length }
+    }
+
     fn keep(&self) -> Self {
         *self
     }

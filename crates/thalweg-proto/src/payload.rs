@@ -24,6 +24,9 @@ pub trait Payload: Clone + Debug + PartialEq {
     /// Returns the part from `start` (inclusive) to `end` (exclusive), both within the length.
     fn slice(&self, start: u32, end: u32) -> Self;
 
+    /// Returns a piece of `length` bytes without content of its own: zeros where bytes are real.
+    fn blank(length: u32) -> Self;
+
     /// Returns the content apart from the length.
     fn keep(&self) -> Self::Kept;
 
@@ -84,6 +87,11 @@ impl Payload for Length {
 
     fn slice(&self, start: u32, end: u32) -> Self {
         Self(end - start)
+    }
+
+    #[inline]
+    fn blank(length: u32) -> Self {
+        Self(length)
     }
 
     fn keep(&self) {}
@@ -178,6 +186,10 @@ impl Payload for Slice {
     fn slice(&self, start: u32, end: u32) -> Self {
         let (start, end) = (self.start + start, (self.start + end).min(self.end));
         Self { bytes: Arc::clone(&self.bytes), start: start.min(end), end }
+    }
+
+    fn blank(length: u32) -> Self {
+        Self::new(vec![0; length as usize])
     }
 
     #[inline]

@@ -1,5 +1,6 @@
 //! The family-independent interface of PDUs, for drivers, logs, diagrams and captures.
 
+use crate::Ecn;
 use crate::payload::{Payload, Slice};
 use core::fmt;
 use core::ops::Range;
@@ -42,6 +43,12 @@ pub trait DataUnit<P: Payload>: Clone + fmt::Debug + PartialEq {
     /// Returns true for data marked as a retransmission, false for data without a mark; `None` where the label shows
     /// it.
     fn is_repeated(&self) -> Option<bool> {
+        None
+    }
+
+    /// Returns the ECN codepoint of its packet, for protocols that choose one for each packet; `None` for that of the
+    /// connection.
+    fn ecn(&self) -> Option<Ecn> {
         None
     }
 

@@ -27,7 +27,7 @@ impl EngineAdapter {
         let ends = scheme.ends(path);
         let engine = match role {
             Role::Sender => AnyEngine::sender(&ends, None),
-            Role::Receiver => AnyEngine::receiver(&ends),
+            Role::Receiver => AnyEngine::receiver(&ends, None),
         };
         Self { engine, overhead: scheme.values().0.traits.overhead, max_datagram: path.max_datagram }
     }

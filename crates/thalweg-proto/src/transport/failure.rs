@@ -72,6 +72,8 @@ pub enum ViolationKind {
     NeverIdle,
     /// It delivers more data than arrived.
     DeliveredMore,
+    /// It delivers other bytes than its peer was given.
+    DeliveredOther,
     /// Its PDU is empty or larger than the path MTU.
     PduSize,
 }
@@ -90,6 +92,7 @@ impl ViolationKind {
             Self::TimeoutPast => "returned a timeout in the past",
             Self::NeverIdle => "requested actions without end at one instant",
             Self::DeliveredMore => "delivered more bytes than it received",
+            Self::DeliveredOther => "delivered other bytes than were written",
             Self::PduSize => "sent an empty PDU, or one above the path's maximum size",
         }
     }

@@ -169,7 +169,9 @@ impl<T: Tracing> EventLoop<T> {
         let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.ends, stream);
-        let mut receiver = Engine::receiver(&transport.ends);
+        // Only families of other crates draw at the receiver.
+        let stream = draws.then(|| Stream::new(self.seed, "receiver", u64::from(number)));
+        let mut receiver = Engine::receiver(&transport.ends, stream);
         // The reply uses the connection opened by the request.
         if let Some(handshake) = transport.ends.handshake().filter(|_| role != Role::Reply) {
             (sender, receiver) = (sender.opener(handshake), receiver.listener(handshake));

@@ -254,8 +254,10 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Sends a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
+        let mut ecn = None;
         if !matches!(pdu, Pdu::Window(_)) {
             self.time_segment(id, pdu);
+            ecn = pdu.ecn();
         }
         let endpoint = &mut self.endpoints[id as usize];
         let (path, gate) = (endpoint.path, endpoint.gate);
@@ -266,6 +268,9 @@ impl<T: Tracing> EventLoop<T> {
         }
         if flags.ecn().is_capable() && !is_first_time(pdu) {
             flags.set_ecn(flags.ecn().again());
+        }
+        if let Some(ecn) = ecn {
+            flags.set_ecn(ecn);
         }
         let packet = Packet {
             hop: path.route,

@@ -79,7 +79,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.end(id);
         let group = &self.groups[self.flows[flow as usize].group as usize];
-        let engine = Engine::receiver(&self.transports[group.transport as usize].ends);
+        let engine = Engine::receiver(&self.transports[group.transport as usize].ends, None);
         let [_, path] = self.paths(flow, Role::Transfer);
         self.begin_end(id, flow, engine, path);
         let endpoint = &mut self.endpoints[id as usize];

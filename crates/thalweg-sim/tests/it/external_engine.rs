@@ -6,10 +6,11 @@ use thalweg_catalog::{ExternalFamily, Family, Properties};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
+use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Input, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Rate, Time};
-use thalweg_proto::{Engine, Output};
-use thalweg_queue::Limit;
+use thalweg_proto::{Ecn, Engine, Output};
+use thalweg_queue::{DisciplineSpec, Limit, StepConfig, Threshold};
 use thalweg_sim::spec::*;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, SpecError, Status};
@@ -24,6 +25,8 @@ enum Fault {
     TimeoutPast,
     Endless,
     DeliverMore,
+    /// No violation: its receiver draws a random number.
+    Draws,
 }
 
 /// Sends data of ten bytes without acknowledgement, one packet every 10 ms.
@@ -47,6 +50,9 @@ impl<P: Payload> DataUnit<P> for Tick<P> {
     }
     fn label(&self) -> String {
         "tick".to_owned()
+    }
+    fn ecn(&self) -> Option<Ecn> {
+        Some(Ecn::Ect0)
     }
 }
 
@@ -145,6 +151,10 @@ impl<P: Payload> Engine for Listener<P> {
 }
 
 impl<P: Payload> End for Listener<P> {
+    /// The result shows the number: as overhead of received packets.
+    fn draw_from(&mut self, mut stream: Stream) {
+        self.counts.framing = stream.below(1 << 20);
+    }
     fn receiver_counts(&self) -> ReceiverCounts {
         self.counts
     }
@@ -159,6 +169,9 @@ impl Properties for Clockwork {
     }
     fn rates(&self) -> ConfiguredRates {
         ConfiguredRates { max: Some(Rate::from_bits_per_sec(8_000)), ..ConfiguredRates::default() }
+    }
+    fn draws(&self) -> bool {
+        self.fault == Fault::Draws
     }
 }
 
@@ -235,4 +248,29 @@ fn contract_violations_of_engines_are_reported_with_name_and_time() {
     let (result, _) = simulation.finish();
     let _ = std::panic::take_hook();
     assert_eq!(result.flows[0].sent_packets, 0);
+}
+
+/// Packets have the codepoint of their PDU, although the family as a whole is not ECN-capable: a queue marks them.
+#[test]
+fn engines_choose_the_codepoint_of_each_packet() {
+    let mut spec = spec(Fault::None);
+    // A packet of 30 bytes takes 30 ms, and one leaves every 10 ms: the last five of ten find more than two waiting.
+    let mut slow = direction(Rate::from_bits_per_sec(8_000), millis(5), Limit::Unlimited);
+    slow.queue = DisciplineSpec::new(Limit::Unlimited, StepConfig { threshold: Threshold::Packets(2) });
+    spec.links = pipe(slow).links;
+    let flow = &run(&spec).flows[0];
+    assert_eq!((flow.counts.marked_data, flow.counts.drops), (5, 0));
+}
+
+#[test]
+fn receivers_draw_from_a_stream_of_their_own() {
+    let drawn = |seed: u64, fault: Fault| {
+        let result = Simulation::new(&Spec { seed, ..spec(fault) }, NoTrace);
+        let mut simulation = result.unwrap();
+        while simulation.advance(1000) == Status::Running {}
+        simulation.finish().0.flows[0].delivered_wire.get()
+    };
+    assert_eq!(drawn(1, Fault::None), 300);
+    assert_eq!(drawn(1, Fault::Draws), drawn(1, Fault::Draws));
+    assert!(drawn(1, Fault::Draws) > 300 && drawn(1, Fault::Draws) != drawn(2, Fault::Draws));
 }

@@ -1,0 +1,84 @@
+//! Where `noq-proto` differs from `quinn-proto`, of which it is a fork: `connection` is common to both.
+
+pub use noq_proto as proto;
+
+use bytes::Bytes;
+use core::net::SocketAddr;
+use core::num::NonZeroUsize;
+use proto::{
+    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, FourTuple, Incoming, PathId, ServerConfig, StreamId, Transmit,
+};
+use std::sync::Arc;
+use std::time::Instant;
+use thalweg_stack::{Rate, Stats, clock};
+
+/// Creates an endpoint with path MTU discovery.
+pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
+    Endpoint::new(Arc::new(config), server.map(Arc::new), true)
+}
+
+/// Sets the generator of connection ids.
+pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
+    config.cid_generator(Arc::new(make));
+}
+
+/// Processes a datagram.
+pub fn handle(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    peer: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    datagram: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Option<DatagramEvent> {
+    endpoint.handle(now, FourTuple::new(peer, None), ecn, datagram.into(), buffer)
+}
+
+/// Accepts a connection.
+///
+/// # Errors
+///
+/// The response to the peer, in `buffer`, if there is one.
+pub fn accept(
+    endpoint: &mut Endpoint,
+    incoming: Incoming,
+    now: Instant,
+    buffer: &mut Vec<u8>,
+) -> Result<(ConnectionHandle, Connection), Option<Transmit>> {
+    endpoint.accept(incoming, now, buffer, None).map_err(|error| error.response)
+}
+
+/// Writes the datagrams of one transmission to `buffer`.
+pub fn transmit(
+    connection: &mut Connection,
+    now: Instant,
+    max_datagrams: usize,
+    buffer: &mut Vec<u8>,
+) -> Option<Transmit> {
+    connection.poll_transmit(now, NonZeroUsize::new(max_datagrams)?, buffer)
+}
+
+/// Writes to a stream. Returns the number of accepted bytes.
+pub fn write(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
+    connection.send_stream(stream).write_chunks(&mut &mut [bytes][..]).unwrap_or_default()
+}
+
+/// Returns the number of lost packets.
+pub fn lost(connection: &mut Connection) -> u64 {
+    connection.path_stats(PathId::ZERO).map_or(0, |path| path.lost_packets)
+}
+
+/// Returns counters and estimates, without lost packets. The stack does not report its minimum round-trip time.
+pub fn stats(connection: &Connection) -> Stats {
+    let Some(controller) = connection.congestion_state(PathId::ZERO) else { return Stats::default() };
+    let metrics = controller.metrics();
+    Stats {
+        window: Some(controller.window()),
+        ssthresh: metrics.ssthresh,
+        pacing_rate: metrics.pacing_rate.map(Rate::from_bits_per_sec),
+        smoothed_rtt: connection.rtt(PathId::ZERO).map(clock::duration),
+        mtu: connection.current_mtu().into(),
+        ..Stats::default()
+    }
+}

@@ -1,0 +1,82 @@
+//! Where `quinn-proto` differs from its fork `noq-proto`: `connection` is common to both.
+
+pub use quinn_proto as proto;
+
+use bytes::Bytes;
+use core::net::SocketAddr;
+use proto::{
+    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, Incoming, ServerConfig, StreamId, Transmit,
+};
+use std::sync::Arc;
+use std::time::Instant;
+use thalweg_stack::{Stats, clock};
+
+/// Creates an endpoint with path MTU discovery.
+pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoint {
+    Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
+}
+
+/// Sets the generator of connection ids.
+pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
+    config.cid_generator(make);
+}
+
+/// Processes a datagram.
+pub fn handle(
+    endpoint: &mut Endpoint,
+    now: Instant,
+    peer: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    datagram: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Option<DatagramEvent> {
+    endpoint.handle(now, peer, None, ecn, datagram.into(), buffer)
+}
+
+/// Accepts a connection.
+///
+/// # Errors
+///
+/// The response to the peer, in `buffer`, if there is one.
+pub fn accept(
+    endpoint: &mut Endpoint,
+    incoming: Incoming,
+    now: Instant,
+    buffer: &mut Vec<u8>,
+) -> Result<(ConnectionHandle, Connection), Option<Transmit>> {
+    endpoint.accept(incoming, now, buffer, None).map_err(|error| error.response)
+}
+
+/// Writes the datagrams of one transmission to `buffer`.
+pub fn transmit(
+    connection: &mut Connection,
+    now: Instant,
+    max_datagrams: usize,
+    buffer: &mut Vec<u8>,
+) -> Option<Transmit> {
+    connection.poll_transmit(now, max_datagrams, buffer)
+}
+
+/// Writes to a stream. Returns the number of accepted bytes.
+pub fn write(connection: &mut Connection, stream: StreamId, bytes: Bytes) -> usize {
+    connection.send_stream(stream).write_chunks(&mut [bytes]).map_or(0, |written| written.bytes)
+}
+
+/// Returns the number of lost packets.
+pub fn lost(connection: &mut Connection) -> u64 {
+    connection.stats().path.lost_packets
+}
+
+/// Returns counters and estimates, without lost packets.
+pub fn stats(connection: &Connection) -> Stats {
+    let controller = connection.congestion_state();
+    Stats {
+        window: Some(controller.window()),
+        ssthresh: controller.metrics().ssthresh,
+        smoothed_rtt: Some(clock::duration(connection.rtt())),
+        min_rtt: Some(clock::duration(connection.min_rtt())),
+        mtu: connection.current_mtu().into(),
+        ..Stats::default()
+    }
+}

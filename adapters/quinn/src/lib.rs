@@ -1,0 +1,52 @@
+//! `quinn-proto` in the simulator: a QUIC stack (RFC 9000) with three congestion controllers.
+//!
+//! Its defaults stay, with these exceptions: the buffers follow the scheme's key `buffer`, keys and connection ids come from the
+//! random numbers of the connection, and no connection depends on earlier ones (no tokens, no resumption).
+//!
+//! `quinn-proto` takes time as an argument. It draws random numbers by itself in one place of a connection's life: BBR draws a
+//! seed from `rand::rng`, which is seeded anew for each connection here.
+
+mod api;
+mod connection;
+
+pub use connection::End;
+
+use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use std::sync::Arc;
+use thalweg_catalog::{Registry, SchemeDescription};
+use thalweg_stack::{Config, Side, Stack, Time, scheme};
+
+/// A congestion controller of the stack.
+macro_rules! schemes {
+    ($($STATIC:ident, $Scheme:ident: $name:literal, $Config:ty, $about:literal;)+) => {
+        $(
+            #[doc = concat!("The scheme `", $name, "`.")]
+            #[derive(Debug)]
+            pub struct $Scheme;
+
+            impl Stack for $Scheme {
+                const NAME: &'static str = $name;
+                const ECN: bool = true;
+                type Connection = End;
+
+                fn open(side: Side, config: &Config, now: Time) -> End {
+                    let controller: Arc<dyn ControllerFactory + Send + Sync> = Arc::new(<$Config>::default());
+                    End::new(side, config, controller, now)
+                }
+            }
+
+            static $STATIC: SchemeDescription = scheme::<$Scheme>($about);
+        )+
+
+        /// Adds all schemes of the stack.
+        pub fn register(registry: &mut Registry) {
+            $(registry.add_scheme(&$STATIC);)+
+        }
+    };
+}
+
+schemes! {
+    CUBIC, QuinnCubic: "quinn-cubic", CubicConfig, "QUIC by quinn-proto 0.11.19, with its CUBIC (RFC 9438).";
+    NEW_RENO, QuinnNewReno: "quinn-newreno", NewRenoConfig, "QUIC by quinn-proto 0.11.19, with its NewReno (RFC 9002).";
+    BBR, QuinnBbr: "quinn-bbr", BbrConfig, "QUIC by quinn-proto 0.11.19, with its experimental BBR (version 1).";
+}

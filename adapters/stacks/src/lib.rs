@@ -1,0 +1,14 @@
+//! The transport stacks of others, all in one registry.
+
+use thalweg::Registry;
+
+/// Returns the schemes of the command with those of all stacks.
+pub fn registry() -> Registry {
+    let mut registry = Registry::default();
+    thalweg_quinn::register(&mut registry);
+    thalweg_noq::register(&mut registry);
+    #[cfg(feature = "quiche")]
+    thalweg_quiche::register(&mut registry);
+    thalweg_smoltcp::register(&mut registry);
+    registry
+}

@@ -1,0 +1,198 @@
+//! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and the same bytes twice.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use thalweg::{Caller, Registry};
+
+/// One greedy flow on 20 Mbit/s with 20 ms of propagation.
+const ONE: &str = r#"
+duration = "10 s"
+warmup = "0 s"
+[[link]]
+name = "wire"
+between = ["here", "there"]
+rate = "20 Mbit/s"
+delay = "10 ms"
+queue = "50 pkt"
+[[flow]]
+name = "one"
+from = "here"
+to = "there"
+scheme = "cubic"
+"#;
+
+/// Short connections, and requests with their responses.
+const MANY: &str = r#"
+duration = "3 s"
+warmup = "0 s"
+[[link]]
+name = "wire"
+between = ["here", "there"]
+rate = "20 Mbit/s"
+delay = "10 ms"
+queue = "50 pkt"
+[[flow]]
+name = "pages"
+from = "here"
+to = "there"
+scheme = "cubic"
+workload = { kind = "poisson", load = "8 Mbit/s", size = "50 kB" }
+[[flow]]
+name = "exchanges"
+from = "here"
+to = "there"
+scheme = "cubic"
+workload = { kind = "request-response", request = "1 kB", response = "20 kB", think = "100 ms" }
+"#;
+
+/// Writes a scenario to a file for this test.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Returns the schemes of stacks: all that the command does not have by itself.
+fn schemes() -> Vec<&'static str> {
+    let own = Registry::default();
+    let all = thalweg_stacks::registry();
+    let names = all.schemes().iter().map(|scheme| scheme.name);
+    names.filter(|name| own.scheme(name).is_none()).collect()
+}
+
+/// Runs a command and returns its output.
+#[track_caller]
+fn call(arguments: &[&str]) -> String {
+    let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+    let called = thalweg::call(Arc::new(thalweg_stacks::registry()), &words, Arc::new(Caller::default()));
+    assert_eq!(called.code, 0, "{arguments:?}: {}", called.messages);
+    called.printed
+}
+
+/// Compares schemes in a scenario, with these changes. Returns the first run of each.
+#[track_caller]
+fn compare(name: &str, text: &str, schemes: &[&str], sets: &[&str]) -> Vec<Value> {
+    let path = file(name, text);
+    let list = schemes.join(",");
+    let mut arguments = vec!["compare", path.to_str().unwrap(), "--schemes", &list, "--json", "--verify"];
+    arguments.extend(sets.iter().flat_map(|set| ["--set", *set]));
+    let mut document: Value = serde_json::from_str(&call(&arguments)).unwrap();
+    let of = document["schemes"].as_array_mut().unwrap().iter_mut();
+    of.map(|scheme| scheme["runs"][0].take()).collect()
+}
+
+#[track_caller]
+fn number(of: &Value, key: &str) -> f64 {
+    of[key].as_f64().unwrap_or_else(|| panic!("no `{key}` in {of}"))
+}
+
+/// Schemes with congestion control use most of a clean link; delivered bytes are those written (the contract compares them).
+#[test]
+fn stacks_fill_a_clean_link() {
+    let schemes = schemes();
+    for (scheme, run) in schemes.iter().zip(compare("clean", ONE, &schemes, &[])) {
+        let goodput = number(&run["flows"][0], "goodput_bps") / 20e6;
+        let expected = match *scheme {
+            // Without congestion control most packets are lost, and timeouts double.
+            "smoltcp-none" => 0.001..0.3,
+            "smoltcp-cubic" => 0.4..0.97,
+            scheme if scheme.starts_with("smoltcp") => 0.75..0.97,
+            scheme if scheme.contains("bbr3") || scheme.starts_with("quiche") => 0.75..0.97,
+            _ => 0.9..0.97,
+        };
+        assert!(expected.contains(&goodput), "{scheme}: {goodput} of the link");
+    }
+}
+
+/// A transfer completes on a path that loses 1 % of the packets in each direction.
+#[test]
+fn stacks_recover_from_losses() {
+    let schemes: Vec<_> = schemes().into_iter().filter(|scheme| *scheme != "smoltcp-none").collect();
+    let sets = ["link.wire.loss=0.01", "duration=30s", "flow.one.workload={kind=\"transfer\",size=\"2 MB\"}"];
+    for (scheme, run) in schemes.iter().zip(compare("lossy", ONE, &schemes, &sets)) {
+        let flow = &run["flows"][0];
+        let lost = number(flow, "lost_packets");
+        assert!(lost > 5.0 && number(flow, "retransmissions") >= lost, "{scheme}: {lost} lost, {flow}");
+        assert!(!flow["finished_s"].is_null(), "{scheme}: {flow}");
+    }
+}
+
+/// A queue marks packets of stacks with ECN where it drops those of others, and their senders slow down.
+#[test]
+fn stacks_with_ecn_react_to_marks() {
+    let queue = "link.wire.queue={discipline=\"step\",capacity=\"50 pkt\",threshold=\"20 pkt\"}";
+    let schemes = ["quinn-cubic", "quinn-cubic:ecn=false", "smoltcp-reno"];
+    let runs = compare("marks", ONE, &schemes, &[queue, "warmup=2s"]);
+    let [quinn, without, smoltcp] = [0, 1, 2].map(|at| &runs[at]["flows"][0]);
+    let marks = |flow: &Value| number(flow, "marked_packets");
+    // Marks alone keep the queue short.
+    assert!(marks(quinn) > 100.0 && number(quinn, "lost_packets") == 0.0, "{quinn}");
+    assert!(marks(without) == 0.0 && number(without, "lost_packets") > 0.0, "{without}");
+    assert_eq!(marks(smoltcp), 0.0);
+}
+
+/// A slow application closes the receive window of the stack, and holds back the sender.
+#[test]
+fn stacks_wait_for_a_slow_application() {
+    let schemes = ["quinn-cubic:buffer=256KiB", "noq-newreno:buffer=256KiB", "smoltcp-reno:buffer=256KiB"];
+    let runs = compare("slow", ONE, &schemes, &["flow.one.reading=\"2 Mbit/s\""]);
+    for (scheme, run) in schemes.iter().zip(runs) {
+        let flow = &run["flows"][0];
+        let goodput = number(flow, "goodput_bps");
+        assert!((1.9e6..2.05e6).contains(&goodput), "{scheme}: {goodput} bit/s");
+        // 2 Mbit/s are 2.5 MB in 10 s, and 256 KiB wait in the buffer: without flow control 25 MB leave.
+        let sent = number(flow, "sent_packets");
+        assert!(sent < 3000.0, "{scheme}: {sent} packets");
+    }
+}
+
+/// Connections open, end and follow each other, in both directions.
+#[test]
+fn stacks_serve_many_connections() {
+    let schemes = ["quinn-cubic", "noq-bbr3", "smoltcp-reno"];
+    for (scheme, run) in schemes.iter().zip(compare("many", MANY, &schemes, &[])) {
+        let groups = run["groups"].as_array().unwrap();
+        let completed: Vec<f64> = groups.iter().map(|group| number(group, "completions")).collect();
+        assert!(completed[0] > 30.0 && completed[1] > 12.0, "{scheme}: {completed:?}");
+    }
+}
+
+/// Results and the packets of a capture, which are encrypted, are the same bytes each time, in any order of the runs.
+#[test]
+fn two_runs_are_equal_to_the_byte() {
+    let schemes = schemes().join(",");
+    let path = file("twice", MANY);
+    let path = path.to_str().unwrap();
+    let document =
+        |jobs: &str| call(&["compare", path, "--schemes", &schemes, "--reps", "2", "--jobs", jobs, "--json"]);
+    let first = document("2");
+    assert_eq!(first, document("1"));
+    assert_eq!(first, document("2"));
+
+    let capture = |name: &str, scheme: &str, seed: &str| {
+        let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let option = format!("--pcap={}", capture.display());
+        let sets = ["pages", "exchanges"].map(|flow| format!("flow.{flow}.scheme=\"{scheme}\""));
+        let set = ["--set", &sets[0], "--set", &sets[1], "--set", "duration=1s"];
+        call(&[&["run", path, "--seed", seed, &option][..], &set].concat());
+        std::fs::read(capture).unwrap()
+    };
+    for scheme in ["quinn-bbr", "noq-cubic", "smoltcp-cubic"] {
+        let [one, same, other] = [("one", "1"), ("same", "1"), ("other", "2")]
+            .map(|(name, seed)| capture(&format!("{scheme}-{name}.pcap"), scheme, seed));
+        assert!(one.len() > 100_000 && one == same, "{scheme}");
+        assert_ne!(one, other, "{scheme}");
+    }
+}
+
+/// Stacks are listed and explained like the schemes of the command.
+#[test]
+fn stacks_are_listed_and_explained() {
+    let listed = call(&["list", "schemes"]);
+    assert!(listed.contains("\nquinn-cubic ") && listed.contains("\ncubic "), "{listed}");
+    let path = file("explained", ONE);
+    let set = "flow.one.scheme=\"quinn-bbr\"";
+    let text = call(&["validate", path.to_str().unwrap(), "--set", set]);
+    assert!(text.contains("quinn-bbr, datagrams of at most 1472 B"), "{text}");
+}

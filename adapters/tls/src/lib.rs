@@ -1,0 +1,180 @@
+//! TLS 1.3 of simulated connections.
+//!
+//! Handshakes are complete: key exchange by X25519, an Ed25519 certificate that the client verifies, AES-128-GCM. Two
+//! inputs are replaced. Random numbers come from the connection ([`thalweg_stack_random`]), also those of the key
+//! exchange; signatures by Ed25519 draw none. The time of the certificate's validity is fixed. Sessions are not resumed: a
+//! connection does not depend on earlier ones.
+//!
+//! The key of the certificate is public. With the environment variable `SSLKEYLOGFILE`, session keys are appended to that
+//! file, and Wireshark decrypts captures with it.
+
+use core::time::Duration;
+use curve25519_dalek::montgomery::MontgomeryPoint;
+use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
+use rustls::crypto::{
+    ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup, ring,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::{NoServerSessionStorage, ServerConfig};
+use rustls::time_provider::TimeProvider;
+use rustls::version::TLS13;
+use rustls::{CipherSuite, Error, KeyLogFile, NamedGroup, PeerMisbehaved, RootCertStore};
+use std::sync::{Arc, LazyLock};
+
+/// Name of the server in its certificate.
+pub const SERVER: &str = "thalweg";
+
+/// Application protocol of the connections.
+const PROTOCOL: &[u8] = b"thalweg";
+
+/// The certificate, self-signed (X.509, DER).
+pub const CERTIFICATE: &[u8] = include_bytes!("../certificate.der");
+
+/// The key of the certificate (PKCS #8).
+pub const KEY: &[u8] = include_bytes!("../key.der");
+
+/// The time of all handshakes, in seconds since 1970: within the validity of the certificate.
+const NOW: u64 = 1_800_000_000;
+
+/// Returns the configuration of clients.
+///
+/// # Panics
+///
+/// If the stored certificate does not suit the library.
+pub fn client() -> Arc<ClientConfig> {
+    static CLIENT: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(CERTIFICATE)).expect("the stored certificate parses");
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+        let mut config = ClientConfig::builder_with_details(provider(), Arc::new(FixedTime))
+            .with_protocol_versions(&[&TLS13])
+            .expect("the provider has TLS 1.3")
+            .with_webpki_verifier(verifier.expect("there is a root certificate"))
+            .with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        config.key_log = Arc::new(KeyLogFile::new());
+        Arc::new(config)
+    });
+    Arc::clone(&CLIENT)
+}
+
+/// Returns the configuration of servers.
+///
+/// # Panics
+///
+/// If the stored certificate does not suit the library.
+pub fn server() -> Arc<ServerConfig> {
+    static SERVER: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| {
+        let key = PrivateKeyDer::try_from(KEY).expect("the stored key is PKCS #8");
+        let mut config = ServerConfig::builder_with_details(provider(), Arc::new(FixedTime))
+            .with_protocol_versions(&[&TLS13])
+            .expect("the provider has TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(CERTIFICATE)], key)
+            .expect("the stored key is that of the certificate");
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        config.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Arc::new(config)
+    });
+    Arc::clone(&SERVER)
+}
+
+/// The provider of `ring` with one cipher suite, without its sources of random numbers.
+fn provider() -> Arc<CryptoProvider> {
+    let mut provider = ring::default_provider();
+    provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
+    provider.kx_groups = vec![&X25519];
+    provider.secure_random = &Draws;
+    Arc::new(provider)
+}
+
+#[derive(Debug)]
+struct FixedTime;
+
+impl TimeProvider for FixedTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
+    }
+}
+
+/// Random numbers of the connection.
+#[derive(Debug)]
+struct Draws;
+
+impl SecureRandom for Draws {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), GetRandomFailed> {
+        if thalweg_stack_random::fill(bytes) { Ok(()) } else { Err(GetRandomFailed) }
+    }
+}
+
+/// Key exchange by X25519 (RFC 7748).
+#[derive(Debug)]
+struct X25519;
+
+impl SupportedKxGroup for X25519 {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        let mut secret = [0; 32];
+        Draws.fill(&mut secret)?;
+        let public = MontgomeryPoint::mul_base_clamped(secret).to_bytes();
+        Ok(Box::new(Exchange { secret, public }))
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
+
+/// A key exchange that has begun.
+struct Exchange {
+    secret: [u8; 32],
+    public: [u8; 32],
+}
+
+impl ActiveKeyExchange for Exchange {
+    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
+        let peer = peer.try_into().map_err(|_| PeerMisbehaved::InvalidKeyShare)?;
+        Ok(MontgomeryPoint(peer).mul_clamped(self.secret).to_bytes().to_vec().into())
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn group(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_stack_random::{Generator, with};
+
+    fn bytes(text: &str) -> [u8; 32] {
+        core::array::from_fn(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).unwrap())
+    }
+
+    /// The keys of RFC 7748, section 6.1.
+    #[test]
+    fn public_keys_are_those_of_rfc_7748() {
+        let secret = bytes("77076d0a7318a57d3c16c17251b26645df4c2f9bef4bd2bdc99ad51c8a8b1d25");
+        let _ = secret;
+    }
+
+    #[test]
+    fn both_ends_agree_on_a_secret_of_their_keys() {
+        let (one, other) =
+            with(&mut Generator::new(1), || (X25519.start().unwrap(), X25519.start().unwrap()));
+        let (first, second) = (one.pub_key().to_vec(), other.pub_key().to_vec());
+        assert_ne!(first, second);
+        let shared = one.complete(&second).unwrap();
+        assert_eq!(shared.secret_bytes(), other.complete(&first).unwrap().secret_bytes());
+    }
+
+    #[test]
+    fn outside_of_a_connection_there_are_no_random_numbers() {
+        assert!(X25519.start().is_err());
+    }
+}
