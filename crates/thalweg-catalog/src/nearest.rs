@@ -48,7 +48,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
-    ("min_share", &["least_share"]),
+    ("min_share", &["least-share"]),
     ("fixed", &["vanilla"]),
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
@@ -126,6 +126,8 @@ mod tests {
             Some("initial-ssthresh")
         );
         assert_eq!(nearest("most-reps", ["reps", "max-reps", "seed"]), Some("max-reps"));
+        assert_eq!(nearest("least_share", ["loss", "min_share"]), Some("min_share"));
+        assert_eq!(nearest("vanilla", ["fixed", "vegas"]), Some("fixed"));
         assert_eq!(nearest("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
         assert_eq!(nearest("lot", ["hash", "order"]), Some("hash"));
         // A known scheme that is not in the list.
