@@ -112,9 +112,9 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the series recorded so far; none on several threads, where each records its own.
     pub fn series(&self) -> impl Iterator<Item = &Series> {
         let recorders = match &self.run {
-            Run::Untraced(run, _) => run.recorders.as_slice(),
+            Run::Untraced(run, _) => run.series.recorders(),
             Run::Parallel(..) | Run::Recorded(_) => &[],
-            Run::Traced(run) => run.recorders.as_slice(),
+            Run::Traced(run) => run.series.recorders(),
         };
         recorders.iter().map(Recorder::series)
     }

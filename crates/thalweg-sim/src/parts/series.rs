@@ -226,6 +226,11 @@ impl SeriesRecorders {
         Self { flows: if has_flows { self.flows.clone() } else { Vec::new() }, ..self.clone() }
     }
 
+    /// Returns the recorders, in the order of their creation.
+    pub fn recorders(&self) -> &[Recorder] {
+        &self.recorders
+    }
+
     /// Returns the recorders, to merge those of partitions by their [owners](Self::owners).
     pub fn recorders_mut(&mut self) -> &mut Vec<Recorder> {
         &mut self.recorders
