@@ -10,8 +10,6 @@
 mod connections;
 mod link;
 mod tcp;
-#[cfg(test)]
-mod tests;
 mod udp;
 
 use crate::format::{Format, Limits, ReadError};

@@ -20,8 +20,6 @@ mod builder;
 mod clock;
 mod event;
 mod scan;
-#[cfg(test)]
-mod tests;
 
 use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;

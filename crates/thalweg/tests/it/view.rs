@@ -69,11 +69,9 @@ fn a_simulation_s_own_traces_have_its_figures() {
         assert!((number("goodput_bps") / goodput - 1.0).abs() < 0.02, "{file}: {direction:#} {flow:#}");
         let again = flow["retransmissions"].as_f64().unwrap();
         assert!((number("retransmitted_packets") - again).abs() <= 2.0, "{file}: {direction:#} {flow:#}");
-        let min = direction["rtt"]["min_s"].as_f64().unwrap();
-        assert!(
-            (min / flow["min_rtt_s"].as_f64().unwrap() - 1.0).abs() < 0.02,
-            "{file}: {direction:#} {flow:#}"
-        );
+        // The simulator's shortest round trip is that of the SYN, which takes less than the 1.2 ms of a packet with data.
+        let excess = direction["rtt"]["min_s"].as_f64().unwrap() - flow["min_rtt_s"].as_f64().unwrap();
+        assert!((0.0..0.0013).contains(&excess), "{file}: {direction:#} {flow:#}");
     }
     let text = prints(&place, &["view", "run.pcap"]);
     assert!(text.contains("TCP") && text.contains("Bufferbloat") && text.contains("RFC 7567"), "{text}");

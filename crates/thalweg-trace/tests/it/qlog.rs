@@ -1,14 +1,13 @@
 //! The versions and writers of qlog.
 
-use super::*;
-use crate::model::{Connection, Metric, Packet, Point, View};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write as _;
+use thalweg_trace::{Connection, Format, Limits, Metric, Packet, Point, Trace, View, read};
 use thalweg_units::{Duration, Time};
 
 fn open(text: &str) -> Trace {
-    crate::read(&mut text.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
+    read(&mut text.as_bytes(), &Limits::default()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 fn at(millis: f64) -> Time {
@@ -106,7 +105,7 @@ fn json_of_0_3_and_sequences_agree() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(document.as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
-    check_story(&crate::read(&mut packed.as_slice(), &Limits::default()).unwrap().connections[0]);
+    check_story(&read(&mut packed.as_slice(), &Limits::default()).unwrap().connections[0]);
 }
 
 /// Drafts 00 to 02: arrays with columns, numbers as texts, capitals, times in microseconds, and fields in any order.
@@ -260,9 +259,9 @@ fn a_cut_or_damaged_log_gives_what_comes_before() {
     );
     // Every prefix is read or refused.
     for end in 0..text.len() {
-        let read = crate::read(&mut &text.as_bytes()[..end], &Limits::default());
+        let found = read(&mut &text.as_bytes()[..end], &Limits::default());
         if end > text.find(&events[4]).unwrap() {
-            let trace = read.unwrap();
+            let trace = found.unwrap();
             assert!(trace.is_cut && trace.notes[0].contains("ends at byte"), "{end}: {:?}", trace.notes);
             assert!(trace.connections[0].directions[0].packets.len() >= 3);
         }
@@ -287,7 +286,7 @@ fn a_cut_or_damaged_log_gives_what_comes_before() {
 
 #[test]
 fn deep_nesting_and_what_is_no_log_are_refused() {
-    let refused = |text: &str| crate::read(&mut text.as_bytes(), &Limits::default()).unwrap_err().to_string();
+    let refused = |text: &str| read(&mut text.as_bytes(), &Limits::default()).unwrap_err().to_string();
     let deep = format!("{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{}", "[".repeat(100_000));
     assert!(refused(&deep).contains("nested more than 100 levels deep"), "{}", refused(&deep));
     let deep = format!("{{\"qlog_version\":\"0.3\",\"summary\":{}", "{\"a\":".repeat(100_000));
@@ -304,7 +303,7 @@ fn limits_bound_what_is_kept() {
         "{{\"qlog_version\":\"0.3\",\"traces\":[{{\"events\":[{events}]}},{{\"events\":[{events}]}}]}}"
     );
     let limits = Limits { packets: 3, connections: 1, ..Limits::default() };
-    let trace = crate::read(&mut text.as_bytes(), &limits).unwrap();
+    let trace = read(&mut text.as_bytes(), &limits).unwrap();
     let data = &trace.connections[0].directions[0];
     assert_eq!((trace.connections.len(), data.packets.len(), data.counts.not_kept), (1, 1, 3));
     assert!(trace.notes[0].contains("8 events of further connections"), "{:?}", trace.notes);

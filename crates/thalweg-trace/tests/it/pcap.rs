@@ -1,8 +1,10 @@
 //! Captures written here byte by byte, after the formats' specifications.
 
-use super::*;
-use crate::model::{Direction, Limit, Packet, Point, Protocol, View};
+use thalweg_trace::{Direction, Limit, Limits, Packet, Point, Protocol, Trace, View, read};
 use thalweg_units::Duration;
+
+/// Type of the block that begins a section (draft-ietf-opsawg-pcapng, section 4.1).
+const SECTION: u32 = 0x0a0d_0d0a;
 
 /// Segment of a test: time in milliseconds, true from the server, sequence and acknowledgement number, flags, payload, window, options.
 struct Sent<'a>(f64, bool, u32, u32, u8, u32, u16, &'a [u8]);
@@ -74,7 +76,7 @@ fn pcap(is_big: bool, is_nano: bool, link: u32, packets: &[(f64, Vec<u8>, u32)])
 }
 
 fn open(mut file: &[u8]) -> Trace {
-    crate::read(&mut file, &Limits::default()).unwrap()
+    read(&mut file, &Limits::default()).unwrap()
 }
 
 /// Reads segments as a capture of raw IPv4.
@@ -424,7 +426,7 @@ fn packets_that_are_not_used_are_counted() {
     let arp = (0.0, [[0; 12].as_slice(), &[8, 6], &[0; 28]].concat(), 42);
     let refused = |link: u32, packets: &[(f64, Vec<u8>, u32)]| {
         let file = pcap(false, false, link, packets);
-        crate::read(&mut file.as_slice(), &Limits::default()).unwrap_err().to_string()
+        read(&mut file.as_slice(), &Limits::default()).unwrap_err().to_string()
     };
     assert!(refused(1, std::slice::from_ref(&arp)).contains("1 packets are not IP"));
     assert!(refused(105, std::slice::from_ref(&arp)).contains("link type 105"));
@@ -453,9 +455,9 @@ fn a_cut_or_damaged_capture_gives_what_comes_before() {
     for (file, first) in [(pcap(false, true, 101, &packets), 24 + 16 + 48), (pcapng(true, 6, &packets), 180)]
     {
         for end in 0..file.len() {
-            let read = crate::read(&mut &file[..end], &Limits::default());
+            let found = read(&mut &file[..end], &Limits::default());
             if end > first {
-                let trace = read.unwrap();
+                let trace = found.unwrap();
                 let whole = open(&file);
                 assert!(
                     trace.connections[0].directions[0].counts.packets
@@ -471,7 +473,7 @@ fn a_cut_or_damaged_capture_gives_what_comes_before() {
         let mut damaged = file.clone();
         let at = damaged.len() - 60;
         damaged[at..at + 30].fill(0xff);
-        let _ = crate::read(&mut damaged.as_slice(), &Limits::default());
+        let _ = read(&mut damaged.as_slice(), &Limits::default());
     }
     // A length that no packet has.
     let mut file = pcap(false, true, 101, &packets);

@@ -1,0 +1,5 @@
+//! Integration tests of the readers, in one program.
+
+mod pcap;
+mod qlog;
+mod writers;
