@@ -85,10 +85,10 @@ impl Space {
         match kind {
             DisturbanceKind::Rates => candidate.changes.push(change(Disturbance::Rate(log(stream, &SHARE)))),
             DisturbanceKind::Outages => {
-                candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE))))
+                candidate.changes.push(change(Disturbance::Outage(log(stream, &OUTAGE))));
             }
             DisturbanceKind::Delays => {
-                candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY))))
+                candidate.changes.push(change(Disturbance::Delay(log(stream, &DELAY))));
             }
             DisturbanceKind::Jitter => candidate.jitter = log(stream, &JITTER),
             DisturbanceKind::Losses if self.goal == Goal::Starvation && stream.chance(0.3) => {
@@ -98,7 +98,7 @@ impl Space {
                 candidate.changes.push(change(Disturbance::Blackout(log(stream, &OUTAGE))));
             }
             DisturbanceKind::Losses => {
-                candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST)))
+                candidate.bursts.push((self.packet(candidate, at), log(stream, &BURST)));
             }
             DisturbanceKind::Pulses => candidate.pulses.push(Pulses {
                 start: at / 2,

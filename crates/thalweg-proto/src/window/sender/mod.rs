@@ -328,10 +328,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.note_delivered(now, outcome.bytes);
         }
         // The peer reopens its window after it refused the first segment, or part of it.
-        if (window_update && was_refused || advanced && is_cut) && !self.is_refused() {
-            if self.scoreboard.mark_first_lost().is_some() {
-                self.exemption.exempt_repair();
-            }
+        if (window_update && was_refused || advanced && is_cut)
+            && !self.is_refused()
+            && self.scoreboard.mark_first_lost().is_some()
+        {
+            self.exemption.exempt_repair();
         }
         if self.scoreboard.is_empty() {
             self.timer.stop();
