@@ -6,7 +6,7 @@ use crate::engine::End;
 use core::fmt;
 use core::marker::PhantomData;
 use thalweg_catalog::describe::{Key, Keys, key};
-use thalweg_catalog::family::ReceiveWindow;
+use thalweg_catalog::family::{Adjustment, EndNeeds, ReceiveWindow};
 use thalweg_catalog::{
     Bound, ConfigError, Family, Kind, Place, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };
@@ -160,12 +160,14 @@ impl<S: Stack> Properties for Datagrams<S> {
         false
     }
 
-    fn draws(&self) -> bool {
-        true
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: true, ..EndNeeds::default() }
     }
 
-    fn wait_for_reading(&mut self) {
-        self.waits_for_reading = true;
+    fn adjust(&mut self, adjustment: Adjustment) -> bool {
+        let is_known = adjustment == Adjustment::Reading;
+        self.waits_for_reading |= is_known;
+        is_known
     }
 }
 

@@ -1,7 +1,7 @@
 //! `thalweg view`: summarises and draws traces of any program.
 
 use crate::console::{Console, Done, Error};
-use crate::report::Place;
+use crate::report::ReportTarget;
 use crate::version::version;
 use clap::Args;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
 pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
     let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let place = Place::of(arguments.report.as_ref(), "view.html", false, &name)?;
+    let target = ReportTarget::of(arguments.report.as_ref(), "view.html", false, &name)?;
     let mut traces = Vec::new();
     for path in &arguments.files {
         traces.push((path.display().to_string(), read(path)?));
@@ -63,16 +63,16 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
     if let Some(number) = arguments.connection {
         choose(&mut traces, number)?;
     }
-    if let Some(place) = &place {
+    if let Some(target) = &target {
         let names = short_names(&traces);
         let pairs = names.iter().zip(&traces);
         let shown: Vec<Shown<'_>> = pairs.map(|(name, (_, trace))| Shown { name, trace }).collect();
-        place.write(trace_page(&shown, version()), None, console)?;
+        target.write(trace_page(&shown, version()), None, console)?;
     }
     if arguments.json {
         return console.print(&format!("{}\n", document(&traces)));
     }
-    if place.is_some() && !arguments.summary {
+    if target.is_some() && !arguments.summary {
         return Ok(());
     }
     console.print(&text(&traces, console))

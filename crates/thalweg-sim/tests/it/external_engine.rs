@@ -1,7 +1,7 @@
 //! Third-party engines are simulated like built-in ones, and their contract violations are attributed to them.
 
 use crate::net::*;
-use thalweg_catalog::family::ConfiguredRates;
+use thalweg_catalog::family::{ConfiguredRates, EndNeeds};
 use thalweg_catalog::{ExternalFamily, Family, Properties};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
@@ -170,8 +170,8 @@ impl Properties for Clockwork {
     fn rates(&self) -> ConfiguredRates {
         ConfiguredRates { max: Some(Rate::from_bits_per_sec(8_000)), ..ConfiguredRates::default() }
     }
-    fn draws(&self) -> bool {
-        self.fault == Fault::Draws
+    fn needs(&self) -> EndNeeds {
+        EndNeeds { random: self.fault == Fault::Draws, ..EndNeeds::default() }
     }
 }
 

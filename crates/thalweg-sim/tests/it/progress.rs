@@ -1,8 +1,9 @@
 //! Series and names of flows while a run goes on, for displays.
 
 use crate::net::{direction, group, millis, pipe, window};
-use thalweg_proto::congestion::{ControllerConfig, FixedConfig};
+use thalweg_proto::congestion::FixedConfig;
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_sim::spec::{GroupSpec, MeasureSpec, Spec, WorkloadSpec};
 use thalweg_sim::trace::NoTrace;
