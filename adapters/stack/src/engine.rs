@@ -1,6 +1,6 @@
 //! One end of a connection of a stack, as an engine.
 
-use crate::contract::{Connection as _, Side, Stack, State, Stats, Transmit};
+use crate::contract::{Connection, Side, Stack, State, Stats, Transmit};
 use crate::datagram::Datagram;
 use crate::pattern;
 use crate::scheme::{Config, IP_AND_UDP};
@@ -254,7 +254,7 @@ impl<S: Stack, P: Payload> End<S, P> {
 
     /// Acts on the state of the stack.
     fn follow(&mut self, now: Time) {
-        match self.call(now, |connection| connection.state()) {
+        match self.call(now, Connection::state) {
             State::Open => {}
             State::Finished if self.side == Side::Client && self.is_finished => {
                 self.call(now, |connection| connection.close(now));
@@ -288,7 +288,7 @@ impl<S: Stack, P: Payload> End<S, P> {
     }
 
     fn stats(&self) -> Stats {
-        self.connection.as_ref().map(|connection| connection.stats()).unwrap_or_default()
+        self.connection.as_ref().map(Connection::stats).unwrap_or_default()
     }
 }
 
