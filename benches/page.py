@@ -45,17 +45,17 @@ def main():
     done = subprocess.run(["node", script, options.page, str(options.repeat), *SCENARIOS], check=True, stdout=subprocess.PIPE)
     measured = json.loads(done.stdout)
     print(f"{'':14}{'hops':>12}{'page, M hops/s':>16}{'command':>10}{'ratio':>8}")
-    best = 0
+    speeds = []
     for scenario in SCENARIOS:
         runs = measured["runs"][scenario]
         hops, seconds, fingerprint = native(options.thalweg, scenario, options.repeat)
         if any(run["fingerprint"] != fingerprint for run in runs):
             raise SystemExit(f"{scenario}: the page's fingerprint {runs[0]['fingerprint']} is not the command's, {fingerprint}")
         page, command = hops / min(run["seconds"] for run in runs), hops / seconds
-        best = max(best, page)
+        speeds.append(page)
         print(f"{scenario:14}{hops:12,}{page / 1e6:16.2f}{command / 1e6:10.2f}{page / command:8.2f}")
     size = options.page.stat().st_size
-    print(f"\nat most {best / 1e6:.2f} million hops a second in the page (at least {MIN_HOPS / 1e6:.0f} million are asked for)")
+    print(f"\n{min(speeds) / 1e6:.2f} to {max(speeds) / 1e6:.2f} million hops a second in the page (at least {MIN_HOPS / 1e6:.0f} million are asked for)")
     print(f"ready {min(measured['ready_s']):.2f} s after it is opened; {size / 1e6:.2f} MB (at most {MAX_BYTES / 1e6:.0f} MB are asked for)")
 
 

@@ -69,7 +69,9 @@ async function loadScenario() {
   find("#text").readOnly = Boolean(lesson);
   find("#mine-part").hidden = Boolean(lesson);
   const input = { ...currentInput(), sets: [] };
+  showStatus("Reading the scenario ...");
   controls = await asks({ request: "controls", input }).catch(() => []);
+  if (runState === "none") showStatus("");
   adoptSets();
   drawControls(find("#controls"), changed);
   find("#more").value = state.more;

@@ -13,7 +13,7 @@ use thalweg_sim::spec::{GroupSpec, LinkSpec, Spec};
 const MAX_LINKS: usize = 3;
 /// Maximum number of groups of flows with controls.
 const MAX_GROUPS: usize = 6;
-/// Maximum number of links of a scenario whose schemes are tried; loading a larger one takes too long for that.
+/// Maximum number of links of a scenario that is loaded again to try values; a larger one takes too long for that.
 const MAX_TRIED: usize = 64;
 /// Factor between a value and the ends of its range.
 const SPAN: f64 = 50.0;
@@ -76,7 +76,8 @@ pub fn controls(input: &Input, registry: &Arc<Registry>) -> Vec<Control> {
     let trial = Trial { base: &base, registry };
     let spec = loaded.spec();
     let mut found = vec![quantity("duration", "", "Duration", "s", spec.duration.as_secs_f64())];
-    for number in links(&loaded) {
+    let is_large = spec.links.len() > MAX_TRIED;
+    for number in links(&loaded).into_iter().filter(|_| !is_large) {
         found.extend(of_link(number, &spec.links[number], &trial));
     }
     let groups = spec.groups.iter().enumerate().take(MAX_GROUPS);
@@ -84,7 +85,7 @@ pub fn controls(input: &Input, registry: &Arc<Registry>) -> Vec<Control> {
     for (number, group) in groups {
         found.extend(of_group(number, group, spec, &schemes));
     }
-    trial.accepted(found)
+    if is_large { found } else { trial.accepted(found) }
 }
 
 /// A scenario that is loaded again with changes, to find out if it accepts them.
@@ -311,5 +312,19 @@ mod tests {
     fn a_queue_written_as_a_table_keeps_its_discipline() {
         let found = found("l4s");
         assert!(found.iter().any(|control| control.key == "link.access.queue.capacity"), "{found:?}");
+    }
+
+    #[test]
+    fn a_large_network_is_loaded_once() {
+        let text = "duration = \"10 ms\"\nnetwork = { kind = \"fat-tree\", k = 8, rate = \"1 Gbit/s\", delay = \"1 us\", queue = \"100 pkt\" }\n\
+                    [[flow]]\nname = \"a b\"\nfrom = \"h1\"\nto = \"h99\"\nscheme = \"cubic\"\nworkload = \"1 MB\"\n";
+        let input = Input { name: "mine".to_owned(), text: Some(text.to_owned()), sets: Vec::new() };
+        let found = controls(&input, &registry(None));
+        let keys: Vec<&str> = found.iter().map(|control| control.key.as_str()).collect();
+        assert_eq!(
+            keys,
+            ["duration", "flow.1.count", "flow.1.scheme"],
+            "links have no controls, and none is tried"
+        );
     }
 }
