@@ -234,7 +234,7 @@ fn plateau(recording: &Recording, trips: &[(f64, f64)]) -> Option<f64> {
     for packet in &recording.packets {
         match packet.acknowledged {
             Some(at) => {
-                trip = trips.get(trips.partition_point(|trip| trip.0 < at)).map(|trip| trip.1).or(trip)
+                trip = trips.get(trips.partition_point(|trip| trip.0 < at)).map(|trip| trip.1).or(trip);
             }
             None if packet.lost => at_losses.extend(trip),
             None => {}
