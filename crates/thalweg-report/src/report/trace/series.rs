@@ -83,8 +83,7 @@ impl Subject {
         }
         // Rates over a thousandth of the time, but some round trips at least.
         let (start, whole) = (connection.start.as_secs_f64(), connection.duration().as_secs_f64());
-        let trip =
-            data.rtt_samples().iter().map(|sample| sample.1).min().map_or(0.0, Duration::as_secs_f64);
+        let trip = data.rtt_samples().iter().map(|sample| sample.1).min().map_or(0.0, Duration::as_secs_f64);
         let step = (whole / 1000.0).max(trip).max(0.01).max(whole / 1e5);
         let sent = data.packets.iter().map(|packet| (packet.time.as_secs_f64(), f64::from(packet.size)));
         self.add(
