@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use thalweg_catalog::describe::{Key, Keys, key};
 use thalweg_catalog::family::{Adjustment, EndNeeds, ReceiveWindow};
 use thalweg_catalog::{
-    Bound, ConfigError, Family, Kind, Place, Properties, Range, SchemeDescription, SchemeTraits, Values,
+    Bound, ConfigError, Environment, Family, Kind, Properties, Range, SchemeDescription, SchemeTraits, Values,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Payload;
@@ -176,8 +176,8 @@ pub const fn scheme<S: Stack>(about: &'static str) -> SchemeDescription {
     let keys = Keys::own(KEYS);
     SchemeDescription {
         check: &|values| match values.place() {
-            Place::Simulated => Vec::new(),
-            Place::Live => vec![
+            Environment::Simulated => Vec::new(),
+            Environment::Live => vec![
                 ConfigError::new("mtu", "cannot be set: the stacks of others run in simulations only")
                     .help("run a program with the stack in `thalweg shell`"),
             ],

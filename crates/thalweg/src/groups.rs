@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 /// Headings and their commands, in the order of the help.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Simulate", &["run", "compare", "sweep", "validate", "page", "list", "schema"]),
-    ("Analyse", &["report", "rerun", "assess", "hunt", "explore", "paper", "model", "view", "infer", "import"]),
+    (
+        "Analyse",
+        &["report", "rerun", "assess", "hunt", "explore", "paper", "model", "view", "infer", "import"],
+    ),
     ("Live networks", &["shell", "bench", "impair", "gate", "doctor", "mahimahi"]),
     ("Transfer files", &["send", "recv", "serve", "key"]),
     ("Install", &["completions", "man"]),

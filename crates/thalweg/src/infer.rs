@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use thalweg_catalog::{Place, Registry};
+use thalweg_catalog::{Environment, Registry};
 use thalweg_report::batch::{self, Job, Progress};
 use thalweg_report::infer::{Interval, Losses, Path, Recording, caution, scenario};
 use thalweg_report::output::{Align, Table, counted};
@@ -66,7 +66,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     let registry = &console.registry;
     for scheme in arguments.scheme.iter().chain(&arguments.schemes) {
         registry
-            .read_scheme(scheme, Place::Live)
+            .read_scheme(scheme, Environment::Live)
             .map_err(|error| Error::Usage(format!("scheme `{scheme}`: {error}")))?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
@@ -119,7 +119,7 @@ fn scheme_of(requested: Option<&str>, recording: &Recording, console: &Console) 
     if let Some(scheme) = requested {
         return scheme.to_owned();
     }
-    if !known.is_empty() && console.registry.read_scheme(known, Place::Live).is_ok() {
+    if !known.is_empty() && console.registry.read_scheme(known, Environment::Live).is_ok() {
         return known.to_owned();
     }
     let why = match known {

@@ -2,7 +2,7 @@
 
 use crate::arguments::PageArguments;
 use crate::console::{Console, Done, Error};
-use crate::report::Place;
+use crate::report::ReportTarget;
 
 /// The page that `scripts/page` builds, in a build with the feature `page`.
 #[cfg(feature = "page")]
@@ -15,9 +15,9 @@ const FILE: &str = "thalweg.html";
 
 /// Implements `thalweg page`.
 pub fn page(arguments: &PageArguments, console: &Console) -> Done {
-    let place = Place::of(Some(&arguments.file), FILE, false, FILE)?;
+    let target = ReportTarget::of(Some(&arguments.file), FILE, false, FILE)?;
     let page = PAGE.ok_or_else(|| Error::Failed(MISSING.to_owned()))?;
-    place.map_or(Ok(()), |place| place.write(page, None, console))
+    target.map_or(Ok(()), |target| target.write(page, None, console))
 }
 
 const MISSING: &str = "this program was built without the laboratory page: `scripts/page`, in the project's folder, makes the page \
