@@ -79,8 +79,10 @@ impl Bad {
 impl Connection for Bad {
     fn receive(&mut self, _now: Time, datagram: &[u8], _ecn: Ecn) {
         assert!(self.kind != Kind::PanicsOnReceiving, "as it must");
-        while self.kind == Kind::Loops {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+        if self.kind == Kind::Loops {
+            loop {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
         }
         match self.side {
             Side::Client => self.acknowledged = datagram.try_into().map_or(0, u64::from_be_bytes),

@@ -117,8 +117,7 @@ impl SupportedKxGroup for X25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
         let mut secret = [0; 32];
         Draws.fill(&mut secret)?;
-        let public = MontgomeryPoint::mul_base_clamped(secret).to_bytes();
-        Ok(Box::new(Exchange { secret, public }))
+        Ok(Box::new(Exchange::new(secret)))
     }
 
     fn name(&self) -> NamedGroup {
@@ -130,6 +129,12 @@ impl SupportedKxGroup for X25519 {
 struct Exchange {
     secret: [u8; 32],
     public: [u8; 32],
+}
+
+impl Exchange {
+    fn new(secret: [u8; 32]) -> Self {
+        Self { secret, public: MontgomeryPoint::mul_base_clamped(secret).to_bytes() }
+    }
 }
 
 impl ActiveKeyExchange for Exchange {
@@ -156,11 +161,17 @@ mod tests {
         core::array::from_fn(|at| u8::from_str_radix(&text[at * 2..at * 2 + 2], 16).unwrap())
     }
 
-    /// The keys of RFC 7748, section 6.1.
+    /// The keys and the shared secret of RFC 7748, section 6.1.
     #[test]
-    fn public_keys_are_those_of_rfc_7748() {
-        let secret = bytes("77076d0a7318a57d3c16c17251b26645df4c2f9bef4bd2bdc99ad51c8a8b1d25");
-        let _ = secret;
+    fn the_exchange_is_that_of_rfc_7748() {
+        let secret = bytes("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a");
+        let exchange = Exchange::new(secret);
+        let public = bytes("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a");
+        assert_eq!(exchange.pub_key(), public);
+        let peer = bytes("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f");
+        let shared = Box::new(exchange).complete(&peer).unwrap();
+        let expected = bytes("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742");
+        assert_eq!(shared.secret_bytes(), expected);
     }
 
     #[test]
