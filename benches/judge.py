@@ -7,7 +7,7 @@
     judge.py train --schemes cubic --only 8 --keep DIR  one of them, and its scenario file
     judge.py judge --schemes cubic,bbr                  128 others, that nothing was tuned on
     judge.py final --schemes cubic,bbr                  128 more, for a finished design, once
-    judge.py crowds --schemes cubic,thalweg             64 crowds of flows of one scheme: queue, drops, fairness
+    judge.py many --schemes cubic,thalweg               64 networks with many flows of one scheme: queue, drops, fairness
     judge.py shown --schemes bbr,cubic --picture FILE   behaviour without a numeric goal, as a table and a page of plots
 
 Schemes are simulated as they are live: with the options that are usual there, packets of the same sizes, and between hosts that
@@ -25,7 +25,7 @@ import argparse
 import re
 import sys
 
-from judging import crowds, goals, networks, scores, shown, simulate
+from judging import goals, many, networks, scores, shown, simulate
 from stopped import until_stopped
 
 
@@ -47,7 +47,7 @@ def chosen(names, all_names, kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["goals", "train", "judge", "final", "crowds", "shown"])
+    parser.add_argument("what", choices=["goals", "train", "judge", "final", "many", "shown"])
     parser.add_argument("--schemes", type=specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
     parser.add_argument("--rows", type=listed, default=goals.ROWS)
     parser.add_argument("--seed", type=int, default=1, help="the first")
@@ -66,8 +66,8 @@ def main():
     try:
         if options.what == "goals":
             goals.goals(options)
-        elif options.what == "crowds":
-            crowds.crowds(options)
+        elif options.what == "many":
+            many.many(options)
         elif options.what == "shown":
             shown.shown(options)
         else:

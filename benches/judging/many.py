@@ -1,4 +1,4 @@
-"""Crowds of one scheme: whether many flows of a scheme that keeps queues short also do so among themselves.
+"""Many flows of one scheme: whether flows of a scheme that keeps queues short also do so among themselves.
 
 Networks are drawn by a seed: 2 to 100 flows, 1 Mbit/s to 1 Gbit/s, round trips of 10 to 300 ms, queues of 0.25 to 12 products of rate and
 round trip, starts together or spread over up to a minute, hosts ideal or late. Counted are the last thirty seconds, which begin at least
@@ -10,7 +10,7 @@ import math
 from . import simulate
 from .networks import PACKET, SHARE, Draw
 
-SEED = "crowds/1"
+SEED = "many/1"
 COUNT = 64
 # Packets of one run at most, and of a queue at least.
 MAX_PACKETS, MIN_QUEUE = 1.6e6, 3
@@ -18,7 +18,7 @@ SETTLES, COUNTED = 10, 30
 JAIN = 0.95
 
 
-class Crowd:
+class ManyFlows:
     """A path, and the flows of the judged scheme on it."""
 
     def __init__(self, number):
@@ -34,7 +34,7 @@ class Crowd:
             if packets * self.seconds < MAX_PACKETS and self.buffer * self.bdp >= MIN_QUEUE:
                 break
         self.queue = round(self.buffer * self.bdp)
-        self.name = f"crowd-{number}"
+        self.name = f"many-{number}"
 
     def __str__(self):
         return (f"{self.flows} flows, {self.rate:g} Mbit/s, {self.rtt:g} ms, queue {self.buffer:g} BDP, starts within "
@@ -49,7 +49,7 @@ class Crowd:
 
     def scenario(self, spec):
         ends = {"from": "here", "to": "there"}
-        flow = {"name": "crowd", **ends, "count": self.flows, "scheme": simulate.scheme(spec, self.rate, self.rtt), "spread": f"{self.spread} s"}
+        flow = {"name": "many", **ends, "count": self.flows, "scheme": simulate.scheme(spec, self.rate, self.rtt), "spread": f"{self.spread} s"}
         if self.host != "ideal":
             flow["host"] = self.host
         # A small datagram now and then, which waits as long as all packets do.
@@ -62,44 +62,44 @@ class Crowd:
 
 
 def measure(task, options):
-    """The figures of a crowd of a scheme: queue in ms, loss, Jain's index and share of the rate in use."""
+    """The figures of a network with a scheme: queue in ms, loss, Jain's index and share of the rate in use."""
     number, spec = task
-    crowd = Crowd(number)
+    drawn = ManyFlows(number)
     if options.keep:
-        simulate.keep(crowd.scenario(spec), options.keep, f"{crowd.name}-{spec.partition(':')[0]}")
-    run = simulate.run(crowd.scenario(spec), options.seed, 1, options.thalweg)[0]
+        simulate.keep(drawn.scenario(spec), options.keep, f"{drawn.name}-{spec.partition(':')[0]}")
+    run = simulate.run(drawn.scenario(spec), options.seed, 1, options.thalweg)[0]
     probe = next(flow for flow in run["flows"] if flow["name"] == "probe")
-    group = next(group for group in run["groups"] if group["name"] == "crowd")
+    group = next(group for group in run["groups"] if group["name"] == "many")
     goodputs = [flow["goodput_bps"] for flow in run["flows"] if flow["name"] != "probe"]
     squares = sum(each * each for each in goodputs)
-    return {"queue": 1e3 * (probe["delay_p50_s"] or 0) - crowd.rtt / 2, "loss": group["loss"] or 0,
+    return {"queue": 1e3 * (probe["delay_p50_s"] or 0) - drawn.rtt / 2, "loss": group["loss"] or 0,
             "jain": sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else 0,
-            "used": sum(goodputs) / (crowd.rate * 1e6 * SHARE)}
+            "used": sum(goodputs) / (drawn.rate * 1e6 * SHARE)}
 
 
-def is_short(crowd, figures):
-    return figures["queue"] <= 2 * crowd.asked
+def is_short(drawn, figures):
+    return figures["queue"] <= 2 * drawn.asked
 
 
-def crowds(options):
-    """Prints, by scheme, in how many crowds each goal is met, and with --only each crowd."""
+def many(options):
+    """Prints, by scheme, in how many networks each goal is met, and with --only each network."""
     numbers = options.only or range(1, min(options.count, COUNT) + 1)
     tasks = [(number, spec) for spec in options.schemes for number in numbers]
     found = dict(zip(tasks, simulate.side_by_side(lambda task: measure(task, options), tasks, options.jobs)))
     if options.only:
         for (number, spec), figures in found.items():
-            crowd = Crowd(number)
-            print(f"{crowd.name} ({crowd}; {crowd.asked:.1f} ms asked)\n  {spec}: queue {figures['queue']:.1f} ms, "
+            drawn = ManyFlows(number)
+            print(f"{drawn.name} ({drawn}; {drawn.asked:.1f} ms asked)\n  {spec}: queue {figures['queue']:.1f} ms, "
                   f"loss {100 * figures['loss']:.2f} %, Jain's index {figures['jain']:.3f}, {100 * figures['used']:.1f} % of the rate")
         return
     print("| scheme | all goals | queue at most twice what `thalweg` asks for | no drops | Jain's index at least 0.95 | loss, mean | "
           "Jain's index, mean |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for spec in options.schemes:
-        of = [(Crowd(number), found[number, spec]) for number in numbers]
+        of = [(ManyFlows(number), found[number, spec]) for number in numbers]
         short = [is_short(*each) for each in of]
         clean = [figures["loss"] == 0 for _, figures in of]
         fair = [figures["jain"] >= JAIN for _, figures in of]
         losses, jains = ([figures[key] for _, figures in of] for key in ("loss", "jain"))
         print(f"| {spec} | {sum(map(all, zip(short, clean, fair)))} | {sum(short)} | {sum(clean)} | {sum(fair)} | "
               f"{100 * sum(losses) / len(of):.2f} % | {sum(jains) / len(of):.3f} |")
-    print(f"\nOf {len(numbers)} crowds.")
+    print(f"\nOf {len(numbers)} networks.")
