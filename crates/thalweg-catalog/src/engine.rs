@@ -73,7 +73,7 @@ macro_rules! engines {
 
         impl<P: Carries> AnyEngine<P> {
             /// Creates the sender of a new connection, with `stream` as the source of its
-            /// [draws](crate::Properties::draws).
+            /// [draws](crate::family::EndNeeds::random).
             pub fn sender(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
                 let mut sender = match ends {
                     EndpointConfigs::Window(config) => {
@@ -92,7 +92,7 @@ macro_rules! engines {
             }
 
             /// Creates the receiver of a new connection, with `stream` as the source of its
-            /// [draws](crate::Properties::draws).
+            /// [draws](crate::family::EndNeeds::random).
             pub fn receiver(ends: &EndpointConfigs, stream: Option<Stream>) -> Self {
                 let mut receiver = match ends {
                     EndpointConfigs::Window(config) => {

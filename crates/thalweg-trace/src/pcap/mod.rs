@@ -3,7 +3,7 @@
 //! Link types are Ethernet (with VLAN tags and PPPoE), raw IP, Linux cooked mode (versions 1 and 2), loopback and PPP; IPv4 and IPv6 with
 //! its extension headers. Packets may be cut to their headers: sizes are those of the headers' length fields.
 //!
-//! TCP connections are reconstructed as tcptrace does ([`tcp`]). Of QUIC without its keys, and of other protocols over UDP, only sizes
+//! TCP connections are reconstructed as tcptrace does (`tcp`). Of QUIC without its keys, and of other protocols over UDP, only sizes
 //! and times are visible, and QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other
 //! protocols, are counted.
 
