@@ -22,7 +22,7 @@ fn series_grow_during_a_run_into_those_of_its_results() {
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(names, [name("pair.1"), name("pair.2"), name("single"), None]);
     let mut parts: Vec<Vec<Series>> = Vec::new();
-    while simulation.advance(5000) == Status::Running {
+    while simulation.advance(1000) == Status::Running {
         parts.push(simulation.series().cloned().collect());
     }
     let (result, _) = simulation.finish();
