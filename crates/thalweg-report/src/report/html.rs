@@ -126,6 +126,7 @@ pub(super) const TRACE_SCRIPTS: &[&str] = &[
     asset!("sequence.js"),
     asset!("choice.js"),
     asset!("plots.js"),
+    asset!("run-plots.js"),
     asset!("trace.js"),
 ];
 
