@@ -6,8 +6,8 @@ use bytes::Bytes;
 use core::net::SocketAddr;
 use core::num::NonZeroUsize;
 use proto::{
-    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, FourTuple, Incoming, PathId, ServerConfig, StreamId, Transmit,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple,
+    PathId, ServerConfig, StreamId, Transmit,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,20 +33,6 @@ pub fn handle(
     buffer: &mut Vec<u8>,
 ) -> Option<DatagramEvent> {
     endpoint.handle(now, FourTuple::new(peer, None), ecn, datagram.into(), buffer)
-}
-
-/// Accepts a connection.
-///
-/// # Errors
-///
-/// The response to the peer, in `buffer`, if there is one.
-pub fn accept(
-    endpoint: &mut Endpoint,
-    incoming: Incoming,
-    now: Instant,
-    buffer: &mut Vec<u8>,
-) -> Result<(ConnectionHandle, Connection), Option<Transmit>> {
-    endpoint.accept(incoming, now, buffer, None).map_err(|error| error.response)
 }
 
 /// Writes the datagrams of one transmission to `buffer`.

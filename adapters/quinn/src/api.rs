@@ -5,8 +5,8 @@ pub use quinn_proto as proto;
 use bytes::Bytes;
 use core::net::SocketAddr;
 use proto::{
-    Connection, ConnectionHandle, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, Incoming, ServerConfig, StreamId, Transmit,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig,
+    StreamId, Transmit,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,20 +32,6 @@ pub fn handle(
     buffer: &mut Vec<u8>,
 ) -> Option<DatagramEvent> {
     endpoint.handle(now, peer, None, ecn, datagram.into(), buffer)
-}
-
-/// Accepts a connection.
-///
-/// # Errors
-///
-/// The response to the peer, in `buffer`, if there is one.
-pub fn accept(
-    endpoint: &mut Endpoint,
-    incoming: Incoming,
-    now: Instant,
-    buffer: &mut Vec<u8>,
-) -> Result<(ConnectionHandle, Connection), Option<Transmit>> {
-    endpoint.accept(incoming, now, buffer, None).map_err(|error| error.response)
 }
 
 /// Writes the datagrams of one transmission to `buffer`.

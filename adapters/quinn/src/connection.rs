@@ -216,10 +216,13 @@ impl Connection for End {
                 if self.connection.is_some() {
                     self.endpoint.ignore(incoming);
                 } else {
-                    match api::accept(&mut self.endpoint, incoming, now, &mut buffer) {
+                    match self.endpoint.accept(incoming, now, &mut buffer, None) {
                         Ok(connection) => self.connection = Some(connection),
-                        Err(Some(transmit)) => self.respond(&transmit, buffer),
-                        Err(None) => {}
+                        Err(error) => {
+                            if let Some(transmit) = error.response {
+                                self.respond(&transmit, buffer);
+                            }
+                        }
                     }
                 }
             }

@@ -8,6 +8,8 @@
 
 mod api;
 mod connection;
+#[macro_use]
+mod schemes;
 
 pub use connection::End;
 
@@ -15,35 +17,6 @@ use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewReno
 use std::sync::Arc;
 use thalweg_catalog::{Registry, SchemeDescription};
 use thalweg_stack::{Config, Side, Stack, Time, scheme};
-
-/// A congestion controller of the stack.
-macro_rules! schemes {
-    ($($STATIC:ident, $Scheme:ident: $name:literal, $Config:ty, $about:literal;)+) => {
-        $(
-            #[doc = concat!("The scheme `", $name, "`.")]
-            #[derive(Debug)]
-            pub struct $Scheme;
-
-            impl Stack for $Scheme {
-                const NAME: &'static str = $name;
-                const ECN: bool = true;
-                type Connection = End;
-
-                fn open(side: Side, config: &Config, now: Time) -> End {
-                    let controller: Arc<dyn ControllerFactory + Send + Sync> = Arc::new(<$Config>::default());
-                    End::new(side, config, controller, now)
-                }
-            }
-
-            static $STATIC: SchemeDescription = scheme::<$Scheme>($about);
-        )+
-
-        /// Adds all schemes of the stack.
-        pub fn register(registry: &mut Registry) {
-            $(registry.add_scheme(&$STATIC);)+
-        }
-    };
-}
 
 schemes! {
     CUBIC, QuinnCubic: "quinn-cubic", CubicConfig, "QUIC by quinn-proto 0.11.19, with its CUBIC (RFC 9438).";
