@@ -39,9 +39,9 @@ enum Request {
     },
     /// Handling of up to this many events.
     Advance { events: u64 },
-    /// Handling of events until this time in seconds, at most so many.
+    /// Handling of events until this time in seconds, with a maximum number of events.
     Until { time: f64, events: u64 },
-    /// Handling of events until a packet takes a step, at most so many.
+    /// Handling of events until a packet takes a step, with a maximum number of events.
     Step { events: u64 },
     /// End of the run: its results.
     Finish,

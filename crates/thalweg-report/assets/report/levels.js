@@ -1,8 +1,8 @@
 // Levels of detail: long lists come in tiles, at several levels, the finest first. A time range is drawn from the finest
 // level that has few enough rows in it.
 
-const MOST_ROWS = 24000;
-const MOST_TILES = 400;
+const MAX_ROWS = 24000;
+const MAX_TILES = 400;
 
 // Decoded tiles, the least recently used ones first.
 const decoded = new Map();
@@ -16,7 +16,7 @@ function tileRows(tile) {
     rows = { times: decode(tile.times).map((picos) => picos / PICOSECONDS), low, high: lengths && low.map((value, i) => value + lengths[i]) };
   }
   decoded.set(tile, rows);
-  if (decoded.size > MOST_TILES) decoded.delete(decoded.keys().next().value);
+  if (decoded.size > MAX_TILES) decoded.delete(decoded.keys().next().value);
   return rows;
 }
 
@@ -34,7 +34,7 @@ function rowsWithin(levels, from, to, margin) {
   for (const [number, level] of levels.entries()) {
     const tiles = overlapping(level, from, to, margin);
     const rows = tiles.reduce((sum, tile) => sum + tile.times.count, 0);
-    if (rows <= MOST_ROWS || number === levels.length - 1) return tiles.map(tileRows);
+    if (rows <= MAX_ROWS || number === levels.length - 1) return tiles.map(tileRows);
   }
   return [];
 }
@@ -46,7 +46,7 @@ for (const series of allSeries) {
   series.detail = (from, to) => {
     const finer = rowsWithin(levels, from, to, 1);
     const count = finer.reduce((sum, rows) => sum + rows.times.length, 0);
-    if (!count || count > MOST_ROWS) return { times: series.times, values: series.values };
+    if (!count || count > MAX_ROWS) return { times: series.times, values: series.values };
     const times = new Float64Array(count);
     const values = new Float64Array(count);
     let at = 0;
