@@ -14,7 +14,7 @@ use proto::{
 use rand::Rng as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock};
+use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock, qlog};
 
 /// Address of either end: there is one peer.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
@@ -82,6 +82,7 @@ impl End {
     ///
     /// If the stack refuses its own defaults.
     pub fn new(
+        scheme: &'static str,
         side: Side,
         config: &Config,
         controller: Arc<dyn ControllerFactory + Send + Sync>,
@@ -91,7 +92,12 @@ impl End {
         rand::rng().reseed().expect("the connection has random numbers");
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
-        let transport = Arc::new(transport(config, controller));
+        let mut transport = transport(config, controller);
+        let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        if let Some(file) = qlog::file(scheme, side, number, now) {
+            api::log(&mut transport, file, scheme, clock::instant(Time::ZERO));
+        }
+        let transport = Arc::new(transport);
         let mut endpoint_config = EndpointConfig::default();
         endpoint_config.rng_seed(Some(seed));
         api::identify(&mut endpoint_config, || Box::new(Ids));
