@@ -1,6 +1,7 @@
 //! Where `noq-proto` differs from `quinn-proto`, of which it is a fork: `connection` is common to both.
 
 pub use noq_proto as proto;
+pub use rand::Rng as Random;
 
 use bytes::Bytes;
 use core::net::SocketAddr;

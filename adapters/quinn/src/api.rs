@@ -1,6 +1,7 @@
 //! Where `quinn-proto` differs from its fork `noq-proto`: `connection` is common to both.
 
 pub use quinn_proto as proto;
+pub use rand::Rng as Random;
 
 use bytes::Bytes;
 use core::net::SocketAddr;

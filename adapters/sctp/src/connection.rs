@@ -12,7 +12,7 @@ use sctp_proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit};
+use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
 use thalweg_stack_clock as clock;
 
 /// Address of either end: there is one peer.
@@ -63,6 +63,8 @@ fn instant(now: Time) -> Instant {
 
 /// Lets the generator of this thread continue with numbers of this connection: it may have those of another.
 fn reseed() {
+    // The first use in a thread draws a seed, which must not depend on the thread.
+    random::with(&mut random::Generator::new(0), || drop(rand::rng()));
     rand::rng().reseed().expect("the connection has random numbers");
 }
 
