@@ -1,5 +1,8 @@
 //! All stacks in scenarios: delivery, losses, ECN, slow readers, many connections, and the same bytes twice.
 
+mod cases;
+#[path = "../../../kit/claims.rs"]
+mod claims;
 mod reports;
 
 use serde_json::Value;
@@ -171,13 +174,28 @@ fn stacks_serve_many_connections() {
 #[test]
 fn two_runs_are_equal_to_the_byte() {
     let schemes = schemes().join(",");
-    let path = file("twice", MANY);
-    let path = path.to_str().unwrap();
+    let many = file("twice", MANY);
+    let path = many.to_str().unwrap();
     let document =
         |jobs: &str| call(&["compare", path, "--schemes", &schemes, "--reps", "2", "--jobs", jobs, "--json"]);
     let first = document("2");
     assert_eq!(first, document("1"));
     assert_eq!(first, document("2"));
+    // Controllers that draw random numbers over a longer time, as the first run of a thread and as a later one.
+    let long = file("longer", ONE);
+    let drawing = [
+        "compare",
+        long.to_str().unwrap(),
+        "--schemes",
+        "quinn-bbr,noq-bbr3",
+        "--reps",
+        "3",
+        "--json",
+        "--set",
+    ];
+    let [one, two] =
+        ["1", "2"].map(|jobs| call(&[&drawing[..], &["flow.one.count=2", "--jobs", jobs]].concat()));
+    assert_eq!(one, two);
 
     let capture = |name: &str, scheme: &str, seed: &str| {
         let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
