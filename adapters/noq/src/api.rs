@@ -1,15 +1,17 @@
 //! Where `noq-proto` differs from `quinn-proto`, of which it is a fork: `connection` is common to both.
 
 pub use noq_proto as proto;
+pub use rand::Rng as Random;
 
 use bytes::Bytes;
 use core::net::SocketAddr;
 use core::num::NonZeroUsize;
 use proto::{
-    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple,
-    PathId, ServerConfig, StreamId, Transmit,
+    Connection, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
+    FourTuple, PathId, QlogConfig, QlogFactory, ServerConfig, Side, StreamId, Transmit, TransportConfig,
 };
-use std::sync::Arc;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use thalweg_stack::{Rate, Stats, clock};
 
@@ -21,6 +23,33 @@ pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoin
 /// Sets the generator of connection ids.
 pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
     config.cid_generator(Arc::new(make));
+}
+
+/// The qlog file of the one connection of an endpoint.
+struct Log {
+    file: Mutex<Option<Box<dyn Write + Send + Sync>>>,
+    scheme: String,
+    start: Instant,
+}
+
+impl QlogFactory for Log {
+    fn for_connection(&self, _: Side, _: SocketAddr, _: ConnectionId, _: Instant) -> Option<QlogConfig> {
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut config = QlogConfig::new(file);
+        config.title(Some(self.scheme.clone())).start_time(self.start);
+        Some(config)
+    }
+}
+
+/// Writes the stack's qlog to a file, with times from `start` on.
+pub fn log(
+    transport: &mut TransportConfig,
+    file: Box<dyn Write + Send + Sync>,
+    scheme: &str,
+    start: Instant,
+) {
+    let file = Mutex::new(Some(file));
+    transport.qlog_factory(Arc::new(Log { file, scheme: scheme.to_owned(), start }));
 }
 
 /// Processes a datagram.

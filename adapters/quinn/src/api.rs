@@ -1,13 +1,15 @@
 //! Where `quinn-proto` differs from its fork `noq-proto`: `connection` is common to both.
 
 pub use quinn_proto as proto;
+pub use rand::Rng as Random;
 
 use bytes::Bytes;
 use core::net::SocketAddr;
 use proto::{
-    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, ServerConfig,
-    StreamId, Transmit,
+    Connection, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, QlogConfig,
+    ServerConfig, StreamId, Transmit, TransportConfig,
 };
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 use thalweg_stack::{Stats, clock};
@@ -20,6 +22,18 @@ pub fn endpoint(config: EndpointConfig, server: Option<ServerConfig>) -> Endpoin
 /// Sets the generator of connection ids.
 pub fn identify(config: &mut EndpointConfig, make: fn() -> Box<dyn ConnectionIdGenerator>) {
     config.cid_generator(make);
+}
+
+/// Writes the stack's qlog to a file, with times from `start` on.
+pub fn log(
+    transport: &mut TransportConfig,
+    file: Box<dyn Write + Send + Sync>,
+    scheme: &str,
+    start: Instant,
+) {
+    let mut config = QlogConfig::default();
+    config.writer(file).title(Some(scheme.to_owned())).start_time(start);
+    transport.qlog_stream(config.into_stream());
 }
 
 /// Processes a datagram.

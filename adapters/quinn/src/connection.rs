@@ -1,6 +1,6 @@
 //! One end of a connection of `quinn-proto`, or of its fork `noq-proto`.
 
-use crate::api::{self, proto};
+use crate::api::{self, Random as _, proto};
 use bytes::Bytes;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,10 +11,11 @@ use proto::{
     ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event, NoneTokenStore,
     ServerConfig, StreamEvent, StreamId, Transmit as Datagrams, TransportConfig, VarInt,
 };
-use rand::Rng as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock};
+use thalweg_stack::{
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock, qlog, random,
+};
 
 /// Address of either end: there is one peer.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
@@ -47,6 +48,13 @@ impl ConnectionIdGenerator for Ids {
     fn cid_lifetime(&self) -> Option<core::time::Duration> {
         None
     }
+}
+
+/// Lets the generator of this thread continue with numbers of this connection: it may have those of another.
+fn reseed() {
+    // The first use in a thread draws a seed, which must not depend on the thread.
+    random::with(&mut random::Generator::new(0), || drop(rand::rng()));
+    rand::rng().reseed().expect("the connection has random numbers");
 }
 
 /// One end of a connection, with an endpoint of its own.
@@ -82,16 +90,21 @@ impl End {
     ///
     /// If the stack refuses its own defaults.
     pub fn new(
+        scheme: &'static str,
         side: Side,
         config: &Config,
         controller: Arc<dyn ControllerFactory + Send + Sync>,
         now: Time,
     ) -> Self {
-        // The generator of this thread may have numbers of another connection.
-        rand::rng().reseed().expect("the connection has random numbers");
+        reseed();
         let mut seed = [0; 32];
         rand::rng().fill_bytes(&mut seed);
-        let transport = Arc::new(transport(config, controller));
+        let mut transport = transport(config, controller);
+        let number = seed.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        if let Some(file) = qlog::file(scheme, side, number, now) {
+            api::log(&mut transport, file, scheme, clock::instant(Time::ZERO));
+        }
+        let transport = Arc::new(transport);
         let mut endpoint_config = EndpointConfig::default();
         endpoint_config.rng_seed(Some(seed));
         api::identify(&mut endpoint_config, || Box::new(Ids));

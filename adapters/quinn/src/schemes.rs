@@ -15,7 +15,7 @@ macro_rules! schemes {
 
                 fn open(side: Side, config: &Config, now: Time) -> End {
                     let controller: Arc<dyn ControllerFactory + Send + Sync> = Arc::new(<$Config>::default());
-                    End::new(side, config, controller, now)
+                    End::new(Self::NAME, side, config, controller, now)
                 }
             }
 

@@ -17,6 +17,9 @@ pub trait Stack: Send + Sync + 'static {
     /// True if its datagrams are IP packets; false if they are the content of UDP datagrams.
     const IS_IP: bool = false;
 
+    /// UDP port of servers in captures: that of most QUIC test servers.
+    const PORT: u16 = 4433;
+
     /// One end of a connection.
     type Connection: Connection + 'static;
 

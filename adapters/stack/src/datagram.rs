@@ -7,9 +7,6 @@ use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, Wire};
 
-/// UDP port of servers in captures: that of most QUIC test servers.
-const PORT: u16 = 4433;
-
 /// A datagram of a stack. Its content is opaque: datagrams of clients count as data, those of servers as control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram<P> {
@@ -19,13 +16,15 @@ pub struct Datagram<P> {
     size: u32,
     /// As long as `size`; `None` for one of a server.
     payload: Option<P>,
+    /// UDP port of the server in captures.
+    port: u16,
 }
 
 impl<P: Payload> Datagram<P> {
-    pub(crate) fn new(bytes: &[u8], ecn: Ecn, is_data: bool, is_ip: bool) -> Self {
+    pub(crate) fn new(bytes: &[u8], ecn: Ecn, is_data: bool, is_ip: bool, port: u16) -> Self {
         // Datagrams have at most 64 KiB, and IP packets of transports no less than an IP and a UDP header.
         let size = (bytes.len() as u32).saturating_sub(if is_ip { IP_AND_UDP } else { 0 });
-        Self { bytes: bytes.into(), ecn, size, payload: is_data.then(|| P::blank(size)) }
+        Self { bytes: bytes.into(), ecn, size, payload: is_data.then(|| P::blank(size)), port }
     }
 
     /// Returns the content.
@@ -67,7 +66,7 @@ impl<P: Payload> DataUnit<P> for Datagram<P> {
     }
 
     fn captured(&self, _connection: u32) -> Captured {
-        Captured { bytes: self.bytes.to_vec(), includes_payload: true, checksum: None, port: PORT }
+        Captured { bytes: self.bytes.to_vec(), includes_payload: true, checksum: None, port: self.port }
     }
 }
 
@@ -78,6 +77,6 @@ impl Wire for Datagram<Slice> {
     }
 
     fn decode(bytes: Slice) -> Option<Self> {
-        Some(Self::new(bytes.as_bytes(), Ecn::NotEct, true, false))
+        Some(Self::new(bytes.as_bytes(), Ecn::NotEct, true, false, 0))
     }
 }

@@ -332,7 +332,13 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
                 && let Some((bytes, ecn)) = self.outgoing.pop_front()
             {
                 self.sent += 1;
-                return Output::Transmit(Datagram::new(&bytes, ecn, self.side == Side::Client, S::IS_IP));
+                return Output::Transmit(Datagram::new(
+                    &bytes,
+                    ecn,
+                    self.side == Side::Client,
+                    S::IS_IP,
+                    S::PORT,
+                ));
             }
             if let Some(event) = self.events.pop_front() {
                 return Output::Event(event);

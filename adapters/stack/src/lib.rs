@@ -21,6 +21,7 @@ mod contract;
 mod datagram;
 mod engine;
 pub mod pattern;
+pub mod qlog;
 mod scheme;
 pub mod watch;
 

@@ -9,6 +9,7 @@ pub fn registry() -> Registry {
     thalweg_noq::register(&mut registry);
     #[cfg(feature = "quiche")]
     thalweg_quiche::register(&mut registry);
+    thalweg_sctp::register(&mut registry);
     thalweg_smoltcp::register(&mut registry);
     registry
 }

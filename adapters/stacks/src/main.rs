@@ -4,5 +4,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Err(message) = thalweg_stack::qlog::prepare() {
+        eprintln!("error: {message}");
+        return ExitCode::from(2);
+    }
     thalweg::run_with(thalweg_stacks::registry())
 }
