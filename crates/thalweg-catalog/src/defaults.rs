@@ -72,10 +72,29 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
     found
 }
 
+/// Returns the options with other values in simulations than on real paths, each with both, for a scheme with these
+/// values. Options that one of both does not have, or that are not settled for the path yet, are omitted.
+pub fn environment_differences(
+    description: &SchemeDescription,
+    simulated: &Values,
+    live: &Values,
+) -> Vec<(&'static str, [Option<Value>; 2])> {
+    let is_comparable = |key: &&Key| {
+        let from_path = matches!(key.live, Live::Path(_)) && live.explicit_value(key.name).is_none();
+        key.is_simulated() && key.is_live() && !from_path
+    };
+    let keys = description.keys.flat().filter(is_comparable);
+    let both = keys.map(|key| (key.name, [simulated.get(key.name), live.get(key.name)]));
+    both.filter(|(_, [simulated, live])| simulated != live).collect()
+}
+
 /// Returns true for a scheme that has the option, uses its default, and could have another value.
 fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
-    let own =
-        of.description.keys.find(key.name).filter(|own| own.is_simulated() && own.has_same_meaning(key));
+    let is_there = |own: &&Key| match of.values.place() {
+        Environment::Simulated => own.is_simulated(),
+        Environment::Live => own.is_live(),
+    };
+    let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
     let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
     let is_inherent = Reason::of(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
     own.is_some()
@@ -262,7 +281,7 @@ pub fn defaults_reference() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
+    use crate::{PathHints, Registry};
 
     /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
     fn between(texts: &[&str]) -> Vec<DefaultDifference> {
@@ -287,6 +306,25 @@ mod tests {
         assert!(found[0].is_common());
         assert_eq!(names(&["cubic", "newreno", "dctcp"]), [""; 0]);
         assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
+    }
+
+    /// Live, all window schemes have RACK; of the simulated and the live CUBIC only the latter has it.
+    #[test]
+    fn defaults_of_real_paths_are_compared_with_each_other_and_with_simulated_ones() {
+        let read = |name, place| Registry::default().read_scheme(name, place).unwrap();
+        let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
+        let live: Vec<Compared<'_>> =
+            live.iter().map(|(name, (description, values))| Compared { name, description, values }).collect();
+        assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
+        let between = |text| {
+            let [(description, simulated), (_, mut live)] =
+                [Environment::Simulated, Environment::Live].map(|place| read(text, place));
+            (description.settle)(&mut live, &PathHints::default());
+            environment_differences(description, &simulated, &live)
+        };
+        let rack = ("rack", [false, true].map(|on| Some(Value::Switch(on))));
+        assert!(between("cubic").contains(&rack), "{:?}", between("cubic"));
+        assert!(!between("cubic:rack=true").iter().any(|(option, _)| *option == "rack"));
     }
 
     #[test]

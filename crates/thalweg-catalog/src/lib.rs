@@ -31,7 +31,9 @@ pub mod text;
 mod value;
 mod values;
 
-pub use defaults::{Compared, DefaultDifference, default_differences, defaults_reference};
+pub use defaults::{
+    Compared, DefaultDifference, default_differences, defaults_reference, environment_differences,
+};
 pub use describe::{ConfigError, Environment, Key, Keys, Kind, Live, Preset, Table};
 pub use discipline::DisciplineDescription;
 pub use disciplines::DISCIPLINES;

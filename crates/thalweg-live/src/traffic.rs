@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::flow::Scheme;
@@ -86,10 +86,20 @@ impl fmt::Display for TrafficError {
 
 impl core::error::Error for TrafficError {}
 
+/// Transport of a group of flows, with its name in failures.
+#[derive(Clone, Debug)]
+pub struct GroupCarrier {
+    /// Name.
+    pub label: String,
+    /// Transport.
+    pub carrier: Carrier,
+}
+
 /// A flow to carry.
 #[derive(Clone, Debug)]
 struct Flow {
     name: String,
+    by: Arc<GroupCarrier>,
     ends: [usize; 2],
     sink: IpAddr,
     port: u16,
@@ -98,11 +108,9 @@ struct Flow {
     stop: Duration,
 }
 
-/// The flows of a scenario, and their transport.
+/// The flows of a scenario, with the transport of each.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    label: String,
-    carrier: Carrier,
     flows: Vec<Flow>,
 }
 
@@ -133,6 +141,8 @@ struct GoodputSeries {
 pub struct CarriedFlow {
     /// Name.
     pub name: String,
+    /// Name of its transport.
+    pub by: String,
     /// Start time, from the beginning of the run.
     pub start: Duration,
     /// Stop time.
@@ -172,28 +182,37 @@ fn nanos(span: thalweg_proto::units::Duration) -> Duration {
     Duration::from_nanos(span.as_picos() / 1000)
 }
 
+impl Carrier {
+    const fn protocol(&self) -> Protocol {
+        match self {
+            Self::Kernel(_) => Protocol::Tcp,
+            Self::Ours(_) => Protocol::Udp,
+        }
+    }
+}
+
 impl Traffic {
-    /// Returns the flows of a scenario, over this carrier, which failures name by `label`. Adds the flows' ports to the
-    /// plan, to attribute packets to flows.
+    /// Returns the flows of a scenario; `by` returns the transport of each group, by its position. Adds the flows' ports
+    /// to the plan, to attribute packets to flows.
     ///
     /// # Errors
     /// The first flow that cannot be carried.
     pub fn new(
-        carrier: Carrier,
-        label: &str,
+        by: impl Fn(usize) -> Arc<GroupCarrier>,
         plan: &mut Plan,
         spec: &Spec,
         length: thalweg_proto::units::Duration,
     ) -> Result<Self, TrafficError> {
-        let protocol = if matches!(carrier, Carrier::Kernel(_)) { Protocol::Tcp } else { Protocol::Udp };
         let mut flows = Vec::new();
         let mut rules = Vec::new();
-        for group in &spec.groups {
+        for (position, group) in spec.groups.iter().enumerate() {
+            let by = by(position);
+            let protocol = by.carrier.protocol();
             for number in 0..group.count {
                 if flows.len() >= MAX_FLOWS {
                     return Err(TrafficError::TooManyFlows);
                 }
-                let flow = flow(group, number, plan, flows.len(), length)?;
+                let flow = flow(group, &by, number, plan, flows.len(), length)?;
                 rules.push(Rule {
                     name: flow.name.clone(),
                     ends: flow.ends,
@@ -208,7 +227,7 @@ impl Traffic {
             }
         }
         plan.rules = rules;
-        Ok(Self { label: label.to_owned(), carrier, flows })
+        Ok(Self { flows })
     }
 
     /// Carries all flows until the last has ended or the run is over.
@@ -220,13 +239,11 @@ impl Traffic {
             let found = hosts.iter().find(|host| host.node == node);
             found.ok_or(TrafficError::NoHost)
         };
-        let tcp_statistics = match self.carrier {
-            Carrier::Kernel(_) => {
-                self.flows.iter().map(|flow| tcp_statistics(host(flow.ends[0])?).map(Some)).collect()
-            }
-            Carrier::Ours(_) => Ok(self.flows.iter().map(|_| None).collect()),
-        };
-        let tcp_statistics: Vec<Option<Sockets>> = tcp_statistics?;
+        let tcp_statistics = self.flows.iter().map(|flow| match flow.by.carrier {
+            Carrier::Kernel(_) => tcp_statistics(host(flow.ends[0])?).map(Some),
+            Carrier::Ours(_) => Ok(None),
+        });
+        let tcp_statistics: Vec<Option<Sockets>> = tcp_statistics.collect::<Result<_, TrafficError>>()?;
         let goodput_series: Vec<GoodputSeries> = self.flows.iter().map(|_| GoodputSeries::new()).collect();
         let over = AtomicBool::new(false);
         let ready = Barrier::new(self.flows.len() + 1);
@@ -273,6 +290,7 @@ impl Traffic {
         Ok(flows
             .map(|((flow, series), samples)| CarriedFlow {
                 name: flow.name.clone(),
+                by: flow.by.label.clone(),
                 start: flow.start,
                 stop: flow.stop,
                 samples,
@@ -291,7 +309,7 @@ impl Traffic {
     ) -> Result<(), String> {
         let place = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), flow.port);
         let entered = host.enter().map_err(|error| error.to_string());
-        match &self.carrier {
+        match &flow.by.carrier {
             Carrier::Kernel(_) => {
                 let listener =
                     entered.and_then(|()| TcpListener::bind(place).map_err(|error| error.to_string()));
@@ -346,9 +364,9 @@ impl Traffic {
         }
         let to = SocketAddr::new(flow.sink, flow.port);
         let is_over = || over.load(Ordering::Relaxed) || began.elapsed() >= flow.stop;
-        match &self.carrier {
+        match &flow.by.carrier {
             Carrier::Kernel(name) => {
-                let stream = tcp(to, name, is_over).map_err(|error| format!("{}: {error}", self.label))?;
+                let stream = tcp(to, name, is_over).map_err(|error| format!("{}: {error}", flow.by.label))?;
                 let Some(mut stream) = stream else { return Ok(()) };
                 let piece = vec![7; 1 << 16];
                 while !is_over() {
@@ -456,6 +474,7 @@ impl GoodputSeries {
 /// Returns flow `number` of a group, at index `place` of all flows.
 fn flow(
     group: &GroupSpec,
+    by: &Arc<GroupCarrier>,
     number: u32,
     plan: &Plan,
     place: usize,
@@ -482,7 +501,8 @@ fn flow(
     }
     // There are fewer flows than ports.
     let port = FIRST_PORT + place as u16;
-    Ok(Flow { name, ends: [source, sink], sink: plan.nodes[sink].addresses[0], port, start, stop })
+    let (by, sink_address) = (Arc::clone(by), plan.nodes[sink].addresses[0]);
+    Ok(Flow { name, by, ends: [source, sink], sink: sink_address, port, start, stop })
 }
 
 /// Returns the names of the kernel's congestion controls that are loaded.

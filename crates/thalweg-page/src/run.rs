@@ -8,7 +8,7 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::Time;
 use thalweg_report::output::{RunKey, Style, summary};
 use thalweg_report::report::{AllSeries, report};
-use thalweg_report::results::{Contention, Document, Header, MARGIN, Scenario};
+use thalweg_report::results::{Contention, Document, Header, MARGIN, Scenario, differing_defaults_within};
 use thalweg_scenario::Loaded;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
@@ -186,7 +186,7 @@ impl Run {
             warmup: spec.warmup,
             seeds: vec![self.seed],
             margin: MARGIN,
-            unlike_defaults: Vec::new(),
+            unlike_defaults: differing_defaults_within(&self.loaded),
             contention: Contention::of(spec),
             compared: Vec::new(),
         };

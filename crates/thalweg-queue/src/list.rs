@@ -14,6 +14,7 @@ macro_rules! disciplines {
             red,
             codel,
             fq_codel,
+            cake,
             pie,
             dualpi2,
             step,

@@ -58,6 +58,15 @@ impl Loader {
         self.merged(source, directory, &mut open, report)
     }
 
+    /// Reads a file that is no scenario.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`]; earlier files count against the same limit.
+    pub fn text(&mut self, path: &Path) -> Result<String, ReadError> {
+        self.reader.text(path)
+    }
+
     /// Registers a source with `directory` as the base of its relative file names.
     pub fn add(&mut self, source: Source, directory: &Path, report: &mut Report) -> u32 {
         let id = report.add_source(source);

@@ -14,6 +14,7 @@ pub mod import;
 mod include;
 mod keys;
 mod lint;
+mod matrix;
 mod named_paths;
 mod network;
 mod path;
@@ -384,6 +385,8 @@ fn finish(
     mut loader: Loader,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     set::apply(sets, 1, &mut table, directory, &mut loader, &mut report);
+    // Positions of overridden flows are those of resolved groups.
+    matrix::expand(&mut table, &mut loader, &mut report);
     let replaced = scheme_override.map(|scheme_override| {
         let former = scheme_override.former(&table);
         set::apply(&scheme_override.sets(), sets.len() + 1, &mut table, directory, &mut loader, &mut report);

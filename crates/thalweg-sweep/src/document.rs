@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use thalweg_report::output::{
-    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning, heads_of, listed,
-    mean_in_words, means, quoted, share_in_words, value,
+    Cells, MeansRow, ParquetRows, Remedy, Rows, Style, counted, differing_defaults_warning, has_transfers,
+    heads_of, listed, mean_in_words, means, quoted, share_in_words, value,
 };
 use thalweg_report::results::{
     DifferingDefault, Metric, Metrics, Of, Run, Summary, Tables as In, goodput_share,
@@ -291,7 +291,7 @@ impl Document {
     }
 
     /// Formats the results as text: the points if they are few, and the importance of factors.
-    pub fn summary(&self, budget: Budget, style: Style) -> String {
+    pub fn summary(&self, budget: &Budget, style: Style) -> String {
         let mut text = style.bold(&style.clean(&format!("{} over {}", self.file, self.scenario)));
         let runs: usize = self.points.iter().map(|point| point.seeds.len()).sum();
         let of = |count: usize, one| counted(count as u64, one);
@@ -434,7 +434,9 @@ pub(crate) fn metrics_of(points: &[PointResults]) -> Vec<Metric> {
             || known.any(|value| Some(value) != first)
             || first.is_some_and(|value| value != 0.0)
     };
-    shown_metrics().filter(|metric| has(metric) && varies(metric)).collect()
+    let can_complete = points.iter().any(|point| has_transfers(&point.metrics));
+    let applies = |metric: &Metric| *metric != Metric::Completions || can_complete;
+    shown_metrics().filter(|metric| has(metric) && varies(metric) && applies(metric)).collect()
 }
 
 fn importance(

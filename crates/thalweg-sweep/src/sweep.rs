@@ -60,7 +60,7 @@ impl fmt::Display for Unfinished {
 impl core::error::Error for Unfinished {}
 
 /// Number of runs per point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Budget {
     /// Fixed number of runs.
     Runs(u32),
@@ -70,9 +70,9 @@ pub enum Budget {
 
 impl Budget {
     /// Returns the maximum number of runs per point.
-    pub fn most(self) -> u32 {
+    pub const fn most(&self) -> u32 {
         match self {
-            Self::Runs(most) | Self::Until(_, most) => most,
+            Self::Runs(most) | Self::Until(_, most) => *most,
         }
     }
 }
@@ -432,10 +432,11 @@ impl<'a> Sweep<'a> {
             if of.failure.is_some() {
                 continue;
             }
-            let Budget::Until(goal, most) = self.budget else {
+            let Budget::Until(goal, most) = &self.budget else {
                 of.is_finished = true;
                 continue;
             };
+            let most = *most;
             let all: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
             let enough = (MIN_RUNS.min(most as usize)..=all.len()).find(|&count| {
                 let widest = goal.widest(&[("", &all[..count])]);

@@ -58,11 +58,11 @@ pub struct CompareArguments {
     pub schemes: Vec<String>,
     /// Assign the schemes to these groups of flows only, by name; other flows keep theirs. Tables and verdicts cover
     /// the named groups and show the results of the others beside them
-    #[arg(long, value_name = "GROUP,..", value_delimiter = ',', conflicts_with = "live")]
+    #[arg(long, value_name = "GROUP,..", value_delimiter = ',')]
     pub flows: Vec<String>,
     /// Also run each scheme live, in a network on this host (see `thalweg shell`), for the scenario's duration;
     /// kernel:NAME is the kernel's TCP
-    #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "report", "svg", "png", "pcap", "qlog", "trace", "jobs"])]
+    #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "report", "svg", "png", "pcap", "qlog", "trace", "jobs", "threads", "margin", "verify"])]
     pub live: bool,
     /// Treat relative differences below this share as undecided ("2 %")
     #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
@@ -84,8 +84,8 @@ pub struct Options {
     /// Number of replications; seeds are SEED, SEED + 1, ..., and results are means with 95 % intervals
     #[arg(long, value_name = "R", default_value = "1", value_parser = replications)]
     pub reps: NonZeroU32,
-    /// Replicate until the 95 % intervals of a metric are within this share of their means ("goodput 2 %"); at least 10
-    /// replications
+    /// Replicate until the 95 % intervals of a metric are within this share of their means ("goodput 2 %"), of the
+    /// network and all groups or of one group ("goodput of web 2 %"); at least 10 replications
     #[arg(long, value_name = "METRIC SHARE", conflicts_with_all = ["reps", "pcap", "qlog", "trace", "json_lines"])]
     pub until: Option<Goal>,
     /// Maximum number of replications

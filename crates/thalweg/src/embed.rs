@@ -17,7 +17,7 @@ use thalweg_catalog::Registry;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_report::output::{Style, summary};
 use thalweg_report::report::{AllSeries, View, figure};
-use thalweg_report::results::{Document, Header, MARGIN};
+use thalweg_report::results::{Document, Header, MARGIN, differing_defaults_within};
 use thalweg_scenario::Scenario;
 use thalweg_sim::RunResult;
 use thalweg_sim::spec::Spec;
@@ -206,7 +206,8 @@ fn run(
     let (loaded, schemes, unlike_defaults) = if request.schemes.is_empty() {
         let loaded = source.load(&request.sets, registry)?;
         let scheme = Scheme::new(None, &loaded);
-        (loaded, vec![scheme], Vec::new())
+        let unlike_defaults = differing_defaults_within(&loaded);
+        (loaded, vec![scheme], unlike_defaults)
     } else {
         let (loaded, schemes, scheme_options) =
             compared(&source, &request.sets, &request.schemes, &request.flows, registry)?;

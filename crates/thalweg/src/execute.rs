@@ -401,7 +401,7 @@ impl<'a> Gathered<'a> {
     /// depend
     /// on threads.
     fn check_intervals(&mut self) {
-        let Some((goal, least)) = self.execution.until else { return };
+        let Some((goal, least)) = self.execution.until.clone() else { return };
         let runs = self.runs.iter().map(Vec::len).min().unwrap_or(0);
         let names = self.execution.schemes.iter().map(|scheme| scheme.name.as_deref().unwrap_or(""));
         let named: Vec<(&str, &[Run])> = names.zip(self.runs.iter().map(Vec::as_slice)).collect();
@@ -451,7 +451,7 @@ impl<'a> Gathered<'a> {
             None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
         };
         document.drifts = drifts;
-        let document = document.until(self.execution.until.map(|(goal, _)| goal));
+        let document = document.until(self.execution.until.as_ref().map(|(goal, _)| goal.clone()));
         Ok((document, self.kept, self.replays))
     }
 }

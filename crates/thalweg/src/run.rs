@@ -13,20 +13,23 @@ use crate::report::ReportTarget;
 use crate::sequences::Sequences;
 use crate::values::KERNEL;
 use crate::version::version;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_report::output::{FIGURE, Folder, IMAGE, REPORT, counted, listed, png, summary};
 use thalweg_report::report::{View, figure, report};
-use thalweg_report::results::{Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario};
+use thalweg_report::results::{
+    Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
+};
 use thalweg_scenario::{
-    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeOverride, is_random, threads as threads_in_words,
+    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, is_random,
+    threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};
-use thalweg_sim::spec::Spec;
+use thalweg_sim::spec::{Middlebox, Spec};
 use thalweg_sweep::differing_defaults;
 
 /// Implements `thalweg run`.
@@ -35,7 +38,8 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Done {
     let source = Source::find(&arguments.file)?;
     let loaded = source.load(&options.sets, &console.registry)?;
     let scheme = Scheme::new(None, &loaded);
-    execute(&source, &loaded, vec![scheme], Frame::default(), options, console)
+    let frame = Frame { unlike_defaults: differing_defaults_within(&loaded), ..Frame::default() };
+    execute(&source, &loaded, vec![scheme], frame, options, console)
 }
 
 /// Implements `thalweg compare`.
@@ -76,7 +80,7 @@ pub fn agents(spec: &Spec) -> Vec<usize> {
 struct Frame {
     /// Relative differences below this margin are undecided.
     margin: f64,
-    /// Options that differ between schemes because of different defaults.
+    /// Options that differ between schemes, or groups of one scenario, because of different defaults.
     unlike_defaults: Vec<DifferingDefault>,
     /// Groups that use the compared schemes; empty for all.
     compared: Vec<String>,
@@ -95,6 +99,8 @@ pub struct SchemeOptions {
     pub note: Option<String>,
     /// Options that differ between the schemes because of different defaults.
     pub unlike_defaults: Vec<DifferingDefault>,
+    /// The schemes, each with its use in the groups, by position from 0.
+    pub in_use: Vec<(String, BTreeMap<usize, Arc<SchemeInUse>>)>,
 }
 
 /// Returns a scenario as it is, and with each scheme for the groups in `flows`, with notes on their options. By default
@@ -129,7 +135,8 @@ pub fn compared(
         former.push((name.clone(), loaded.former));
     }
     let unlike_defaults = differing_defaults(&in_use);
-    Ok((loaded, schemes, SchemeOptions { note: describe_options(&former), unlike_defaults }))
+    let in_use = in_use.into_iter().map(|(name, of)| (name.to_owned(), of)).collect();
+    Ok((loaded, schemes, SchemeOptions { note: describe_options(&former), unlike_defaults, in_use }))
 }
 
 /// Describes which options of the file's schemes are kept for the compared schemes, and which are not.
@@ -238,7 +245,7 @@ fn execute(
     let execution = Execution {
         header,
         schemes,
-        until: options.until.map(|goal| (goal, MIN_RUNS.min(most_runs(options) as usize))),
+        until: options.until.clone().map(|goal| (goal, MIN_RUNS.min(most_runs(options) as usize))),
         jobs: options.jobs,
         threads,
         events: None,
@@ -328,11 +335,20 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
+    if loaded.spec().links.iter().any(|link| link.middlebox != Middlebox::default()) {
+        console.inform(
+            "note: `nat`, `nat-rebind` and `udp-for` act in live networks alone (`thalweg shell`); a simulation has no addresses",
+        );
+    }
     let several = loaded.check_replications(most_runs(options));
-    if let (Some(_), Some(why)) = (options.until, &several) {
+    if let (Some(_), Some(why)) = (&options.until, &several) {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
+    if let Some(goal) = &options.until {
+        let groups = loaded.spec().groups.iter().map(|group| group.name.as_str());
+        goal.check(groups).map_err(|why| Error::Usage(format!("--until: {why}")))?;
+    }
     // Check before partitioning the network for threads, which needs memory itself.
     has_memory(loaded)?;
     if let Some(threads) = options.threads.map(NonZeroUsize::get).filter(|&threads| threads > 1) {
@@ -378,7 +394,7 @@ pub fn available_memory() -> Option<u64> {
 
 /// Returns the maximum number of runs per scheme.
 fn most_runs(options: &Options) -> u32 {
-    options.until.map_or(options.reps, |_| options.max_reps).get()
+    options.until.as_ref().map_or(options.reps, |_| options.max_reps).get()
 }
 
 /// Returns this number of consecutive seeds.

@@ -73,13 +73,21 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let stop = interruptible_by(console)?;
     let budget = budget(&file)?;
     let program = program(&console.registry)?;
-    let mut sweep = Sweep::new(&file, &load, (budget, &program), stop).map_err(error_of)?;
+    let mut sweep = Sweep::new(&file, &load, (budget.clone(), &program), stop).map_err(error_of)?;
     sweep.threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     sweep.shard = arguments.shard.unwrap_or((0, 1));
     // Workers check their own memory.
     sweep.memory = available_memory().filter(|_| arguments.cluster.is_none());
     sweep.check().map_err(error_of)?;
+    if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
+        // A point that cannot run says so later.
+        if let Some(spec) = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok()) {
+            let names = spec.groups.iter().map(|group| group.name.as_str());
+            goal.check(names)
+                .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
+        }
+    }
     let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
     if arguments.list {
         return list(&sweep, rerun, console);
@@ -115,7 +123,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     console.inform(&format!("Results are in {}", folder.display()));
     match arguments.json {
         true => console.print(&document.to_json())?,
-        false => console.print(&document.summary(budget, console.style))?,
+        false => console.print(&document.summary(&budget, console.style))?,
     }
     check_results(&sweep, &made, &document, console)
 }

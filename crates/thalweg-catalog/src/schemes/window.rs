@@ -439,6 +439,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
     }
     check_preset(values, &mut faults);
     check_rack(values, &mut faults);
+    check_effects(values, &mut faults);
     if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
         let what = "`window-validation` replaces a restart after idle times";
         let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
@@ -477,6 +478,46 @@ pub(crate) fn is_validated(values: &Values) -> bool {
 }
 
 /// Rejects an unknown preset.
+/// Finds options without effect beside the others.
+fn check_effects(values: &Values, faults: &mut Vec<ConfigError>) {
+    let explicit = |key: &str| values.explicit_value(key);
+    let is_off = |key: &str| matches!(values.get(key), None | Some(Value::Switch(false)));
+    if explicit("ecn-beta").is_some() && is_off("ecn") {
+        let what = "`ecn-beta` is the decrease at marks, and without `ecn` nothing is marked";
+        faults.push(ConfigError::new("ecn-beta", what).help("set ecn = true"));
+    }
+    if explicit("rledbat") == Some(Value::Switch(true))
+        && explicit("timestamps") == Some(Value::Switch(false))
+    {
+        let what = "`rledbat` measures delays by timestamps, which are off";
+        let fault = ConfigError::new("timestamps", what).help("leave it out");
+        faults.push(ConfigError { is_scheme_rule: true, ..fault });
+    }
+    let warn =
+        |key, what: String, help| ConfigError { is_warning: true, ..ConfigError::new(key, what).help(help) };
+    if explicit("cut-for-lost-repairs").is_some() && rack(values).is_none() {
+        let what = "`cut-for-lost-repairs` is a part of `rack`, which is off".to_owned();
+        faults.push(ConfigError {
+            is_scheme_rule: true,
+            ..warn("cut-for-lost-repairs", what, "set rack = true")
+        });
+    }
+    let segments = |key: &str| explicit(key).and_then(|value| value.measure());
+    if let (Some(first), Some(most)) = (segments("initial-window"), segments("max-window"))
+        && first > most
+    {
+        let what = "`initial-window` is above `max-window`, which bounds it".to_owned();
+        faults.push(warn("initial-window", what, "lower it, or raise `max-window`"));
+    }
+    if explicit("delayed-ack.delay").is_some()
+        && values.take::<u32>("delayed-ack.every") == Some(1)
+        && is_off("delayed-ack.adaptive")
+    {
+        let what = "with `delayed-ack.every` 1 no acknowledgement waits for `delayed-ack.delay`".to_owned();
+        faults.push(warn("delayed-ack.delay", what, "raise `delayed-ack.every`"));
+    }
+}
+
 fn check_preset(values: &Values, faults: &mut Vec<ConfigError>) {
     let presets = values.keys().presets;
     let Some(Value::Word(chosen)) = values.explicit_value(PRESET) else { return };

@@ -9,7 +9,8 @@ use thalweg_scenario::load_text;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
-/// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.
+/// Maximum share of the packets sent, or of the capacity if that is more, that is lost or arrives again: at this share
+/// twice the useful data was sent.
 const BOUND: f64 = 0.5;
 
 /// Path with its flows.
@@ -94,7 +95,7 @@ fn scenario(scheme: &str, link: &str, flows: u32, spread_ms: u32, seconds: u32) 
     )
 }
 
-/// Returns the share of packets sent by `scheme` that is lost or retransmitted.
+/// Returns the score of `scheme`.
 fn score(scheme: &str, case: Case) -> f64 {
     let Case { delay_ms, rate, queue, flows, spread_ms } = case;
     let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");
@@ -137,16 +138,40 @@ fn copa_sends_no_more_than_twice_what_arrives() {
     assert!(worst(&scores) <= 1.1 * BOUND, "{scores:.2?}");
 }
 
-/// With half of the acknowledgements lost, LEDBAT++, with an initial window of two segments that slowdowns return to,
-/// carries nearly as much as NewReno.
+/// Schemes that nearly stop where half of the acknowledgements are lost, with the reason for each.
+const STOPPED: &[(&str, &str)] = &[
+    ("slow-start", WINDOW_OF_ONE),
+    ("seif", WINDOW_OF_ONE),
+    ("dec-bit", WINDOW_OF_ONE),
+    ("sscop", "lost reports on polls end the connection (Timer_NO-RESPONSE)"),
+    ("sscop-rate", "as sscop"),
+    ("sscop-rate-literal", "as sscop"),
+];
+
+/// Each time-out doubles the next one until a packet is acknowledged at its first transmission (RFC 6298, section 5;
+/// Karn's algorithm). With one packet in flight half of them time out, and the mean time-out has no bound.
+const WINDOW_OF_ONE: &str = "an initial window of one packet";
+
+/// With half of the acknowledgements lost, each scheme carries at least a third of what NewReno does, in each of three
+/// runs; LEDBAT++, with an initial window of two segments that slowdowns return to, nearly as much.
 #[test]
-fn losing_half_of_the_acknowledgements_does_not_stall_background_schemes() {
-    let [background, reno] = ["ledbat-plus-plus", "newreno"].map(goodput);
-    assert!(background > 0.75 * reno, "{background} beside {reno}");
+fn losing_half_of_the_acknowledgements_stalls_declared_schemes_alone() {
+    let reno = worst_goodput("newreno");
+    for description in SCHEMES {
+        let name = description.name;
+        let carried = worst_goodput(name);
+        match STOPPED.iter().find(|(scheme, _)| *scheme == name) {
+            Some((_, reason)) => {
+                assert!(carried < reno / 3.0, "{name} carries {carried} of {reno}: {reason} is no reason");
+            }
+            None => assert!(carried > reno / 3.0, "{name} carries {carried} of {reno}"),
+        }
+    }
+    assert!(worst_goodput("ledbat-plus-plus") > 0.75 * reno);
 }
 
-/// Returns the goodput in Mbit/s with half of the acknowledgements lost, over three seeds.
-fn goodput(scheme: &str) -> f64 {
+/// Returns the least goodput of three seeds in Mbit/s, with half of the acknowledgements lost.
+fn worst_goodput(scheme: &str) -> f64 {
     let link = "rate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"1 bdp\"\nreverse = { loss = 0.5 }";
     let text = scenario(scheme, link, 1, 0, 40);
     let mut spec = load_text("acks.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
@@ -156,5 +181,5 @@ fn goodput(scheme: &str) -> f64 {
         while simulation.advance(1 << 30) == Status::Running {}
         simulation.finish().0.flows[0].goodput.as_f64() / 1e6
     };
-    (1..=3).map(run).sum::<f64>() / 3.0
+    (1..=3).map(run).fold(f64::INFINITY, f64::min)
 }

@@ -1,5 +1,6 @@
 //! Tables whose columns are metrics. The metrics table defines the columns, headings and units.
 
+use super::sections::has_transfers;
 use super::table::{Align, Table};
 use super::text::{Scale, Style, rate, seconds};
 use crate::results::{Metric, Metrics, Of, Tables, Unit};
@@ -105,6 +106,7 @@ pub struct MeansRow<'a> {
 pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style) -> String {
     let lead: Vec<(&str, Align)> = lead.iter().map(|head| (*head, Align::Left)).collect();
     let trail: Vec<(&str, Align)> = trail.iter().map(|head| (*head, Align::Right)).collect();
+    let can_complete = rows.iter().any(|row| has_transfers(row.metrics));
     let row = |row: &MeansRow<'_>| {
         let metrics: Metrics = row.metrics.clone();
         let value = move |metric: Metric| metrics.get(metric.name(Of::Network)).copied().map(Datum::Mean);
@@ -112,7 +114,8 @@ pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style)
     };
     let rows: Vec<Row<'_>> = rows.iter().map(row).collect();
     let mut text = table(Tables::MEANS, &lead, &rows, &trail, style).render(style);
-    if !columns(Tables::TRANSFERS, &rows).is_empty() {
+    // Where nothing can complete, a row of zeros would say that nothing did.
+    if can_complete && !columns(Tables::TRANSFERS, &rows).is_empty() {
         text.push('\n');
         text.push_str(&table(Tables::TRANSFERS, &lead, &rows, &[], style).render(style));
     }

@@ -8,6 +8,10 @@ use crate::results::{DifferingDefault, SchemeDefault};
 pub enum Remedy {
     /// Command with `--set`.
     Command,
+    /// The same, where the schemes are those of groups in one scenario.
+    Groups,
+    /// Names of schemes, with their options; `--set` does not apply to live flows.
+    Schemes,
     /// Sweep file.
     SweepFile,
 }
@@ -21,7 +25,7 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
     let sets = || all.iter().filter_map(|of| of.set.as_deref());
     let mut remedies = Vec::new();
     match remedy {
-        Remedy::Command if sets().next().is_some() => {
+        Remedy::Command | Remedy::Groups if sets().next().is_some() => {
             let options: Vec<String> = sets().map(|set| format!("--set {set}")).collect();
             remedies.push(options.join(" "));
         }
@@ -29,10 +33,16 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
             let quoted: Vec<String> = sets().map(|set| format!("\"{set}\"")).collect();
             remedies.push(format!("set = [{}] in the sweep file", quoted.join(", ")));
         }
-        Remedy::Command | Remedy::SweepFile => {}
+        Remedy::Command | Remedy::Groups | Remedy::Schemes | Remedy::SweepFile => {}
     }
+    let by_name: Vec<[String; 2]> = match remedy {
+        Remedy::Schemes => all.iter().flat_map(DifferingDefault::by_name).collect(),
+        Remedy::Command | Remedy::Groups | Remedy::SweepFile => {
+            all.iter().flat_map(|of| &of.schemes).cloned().collect()
+        }
+    };
     let mut named: Vec<[String; 2]> = Vec::new();
-    for [scheme, with] in all.iter().flat_map(|of| &of.schemes) {
+    for [scheme, with] in &by_name {
         match named.iter_mut().find(|[other, _]| other == scheme) {
             // Options of one scheme are grouped.
             Some([_, text]) => {
@@ -46,8 +56,12 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
         true => " No value is valid for all of them.".to_owned(),
         false => format!(" To equalise: {}", remedies.join(", ")),
     };
+    let [of, effect] = match remedy {
+        Remedy::Groups => ["the schemes of these groups", "Differences between groups"],
+        Remedy::Command | Remedy::Schemes | Remedy::SweepFile => ["the schemes", "The results below"],
+    };
     Some(format!(
-        "NOT LIKE FOR LIKE: by default the schemes also differ in {}. The results below include the effect of this.{level}",
+        "NOT LIKE FOR LIKE: by default {of} also differ in {}. {effect} include the effect of this.{level}",
         options.join("; ")
     ))
 }
@@ -104,6 +118,11 @@ mod tests {
             text.ends_with("To equalise: --set defaults.scheme.rack=true, vegas:a=1,b=1 in place of vegas"),
             "{text}"
         );
+        let text = differing_defaults_warning(&all, Remedy::Groups).unwrap();
+        assert!(text.contains("the schemes of these groups also differ in rack"), "{text}");
+        let text = differing_defaults_warning(&all, Remedy::Schemes).unwrap();
+        let names = "cubic:rack=true in place of cubic, vegas:rack=true,a=1,b=1 in place of vegas";
+        assert!(text.ends_with(&format!("To equalise: {names}")), "{text}");
         let text = differing_defaults_warning(&all[..1], Remedy::SweepFile).unwrap();
         assert!(
             text.ends_with("To equalise: set = [\"defaults.scheme.rack=true\"] in the sweep file"),

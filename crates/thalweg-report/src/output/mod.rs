@@ -35,6 +35,7 @@ pub use png::{Pixels, PngError, pixels, png};
 pub(crate) use remarks::remarks;
 pub use rows::{Cells, Column, ParquetRows, Rows};
 pub(crate) use sections::direction;
+pub use sections::has_transfers;
 pub use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;

@@ -1,12 +1,22 @@
 //! Sentences below the tables of a document, and on the first screen of its page.
 
 use super::Style;
+use super::differing_defaults::{Remedy, differing_defaults_warning};
 use super::failures::failures;
 use super::losses::losses;
 use super::settling::settling;
-use crate::results::Document;
+use crate::results::{Body, Document};
 
-/// Returns the remarks on flows that gave up, groups that lost much, and goodput that had not settled.
+/// Returns the remarks on defaults that differ between the groups of a scenario, flows that gave up, groups that lost
+/// much, and goodput that had not settled.
 pub(crate) fn remarks(document: &Document, style: Style) -> impl Iterator<Item = String> {
-    failures(document, style).into_iter().chain(losses(document, style)).chain(settling(document, style))
+    let unlike = match document.body {
+        Body::Run { .. } | Body::Replications { .. } => {
+            differing_defaults_warning(&document.unlike_defaults, Remedy::Groups)
+        }
+        // It precedes the verdicts.
+        Body::Comparison { .. } => None,
+    };
+    let failures = failures(document, style).into_iter();
+    unlike.into_iter().chain(failures).chain(losses(document, style)).chain(settling(document, style))
 }

@@ -24,7 +24,7 @@ pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
 }
 
 /// Returns true if transfers were started.
-pub(super) fn has_transfers(metrics: &Metrics) -> bool {
+pub fn has_transfers(metrics: &Metrics) -> bool {
     let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
     begun(Metric::Completions) || begun(Metric::Unfinished)
 }

@@ -63,8 +63,7 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
 
 /// Returns the sentence on runs repeated until an interval was narrow enough or the maximum was reached.
 fn until_text(until: &Until, document: &Document, style: Style) -> String {
-    let (runs, word, target) =
-        (document.seeds.len(), until.word().replace('_', " "), Scale::PERCENT.value(until.share));
+    let (runs, word, target) = (document.seeds.len(), until.word(), Scale::PERCENT.value(until.share));
     let of = if until.of.is_empty() { String::new() } else { format!(" ({})", style.clean(&until.of)) };
     match until.widest.map(|widest| Scale::PERCENT.value(widest)) {
         Some(widest) if until.is_reached() => {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use thalweg_catalog::{Compared, SchemeDescription, Values, default_differences};
+use thalweg_scenario::Loaded;
 
 /// Option that differs between compared schemes because of their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,27 @@ pub struct SchemeDefault {
     pub value: Option<String>,
 }
 
+impl DifferingDefault {
+    /// Returns the schemes whose value is not the common one of `set`, each with its name that has this value; those of
+    /// `schemes` where there is no `set`.
+    pub fn by_name(&self) -> Vec<[String; 2]> {
+        let Some(level) = self.set.as_deref().and_then(|set| set.split_once('=')).map(|(_, level)| level)
+        else {
+            return self.schemes.clone();
+        };
+        let text = |of: &SchemeDefault| of.value.as_ref().map(|value| value.replace(' ', ""));
+        let others = self.values.iter().filter(|of| text(of).as_deref() != Some(level));
+        let renamed = others.map(|of| [of.scheme.clone(), with_option(&of.scheme, &self.option, level)]);
+        renamed.collect()
+    }
+}
+
+/// Returns a scheme's name with another option.
+fn with_option(scheme: &str, option: &str, value: &str) -> String {
+    let separator = if scheme.contains(':') { "," } else { ":" };
+    format!("{scheme}{separator}{option}={value}")
+}
+
 /// Returns the options whose defaults differ between these schemes: each by its name, with its description and values.
 pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) -> Vec<DifferingDefault> {
     let schemes = schemes.iter().map(|&(name, description, values)| Compared { name, description, values });
@@ -36,8 +58,7 @@ pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)
         let set = set.map(|level| format!("defaults.scheme.{}={level}", found.option));
         let others = found.values.iter().filter(|(_, value)| *value != found.level);
         let others = others.filter_map(|(scheme, _)| {
-            let separator = if scheme.contains(':') { "," } else { ":" };
-            Some([scheme.clone(), format!("{scheme}{separator}{}={}", found.option, level.as_ref()?)])
+            Some([scheme.clone(), with_option(scheme, found.option, level.as_ref()?)])
         });
         let schemes = if set.is_some() { Vec::new() } else { others.collect() };
         let value = |(scheme, value): &(String, Option<thalweg_catalog::Value>)| SchemeDefault {
@@ -52,4 +73,19 @@ pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)
         }
     };
     default_differences(&schemes.collect::<Vec<_>>()).into_iter().map(of).collect()
+}
+
+/// Returns the options whose defaults differ between the groups of one scenario that send reliably.
+pub fn differing_defaults_within(loaded: &Loaded) -> Vec<DifferingDefault> {
+    let groups = loaded.compared_flows();
+    let in_use = groups.iter().filter_map(|position| loaded.schemes.get(&(position - 1)));
+    let compared: Vec<_> = in_use.map(|of| (of.description.name, of.description, &of.values)).collect();
+    let mut all = differing_defaults(&compared);
+    for found in &mut all {
+        // Groups with the same scheme and the same value are one entry.
+        let mut seen = Vec::new();
+        found.values.retain(|of| !seen.contains(of) && (seen.push(of.clone()), true).1);
+        found.schemes.dedup();
+    }
+    all
 }

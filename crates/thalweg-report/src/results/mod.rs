@@ -19,7 +19,7 @@ mod until;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
-pub use defaults::{DifferingDefault, SchemeDefault, differing_defaults};
+pub use defaults::{DifferingDefault, SchemeDefault, differing_defaults, differing_defaults_within};
 pub use definition::{Joined, Of, Tables, Unit};
 pub use drift::{Drift, GoodputSeries};
 pub use metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};
@@ -67,7 +67,8 @@ pub struct Document {
     pub seeds: Vec<u64>,
     /// False after an interruption: runs are missing, or the last ones are partial.
     pub complete: bool,
-    /// Options that differ between the compared schemes because of their defaults; missing if none differ.
+    /// Options that differ between the compared schemes, or those of the groups of one scenario, because of their
+    /// defaults; missing if none differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike_defaults: Vec<DifferingDefault>,
     /// Flows that compete over different sets of saturated links; missing if there are none.
@@ -162,7 +163,7 @@ pub struct Header {
     pub seeds: Vec<u64>,
     /// Relative margin: smaller differences between schemes do not count. Default [`MARGIN`].
     pub margin: f64,
-    /// Options that differ between the compared schemes because of their defaults.
+    /// Options that differ between the compared schemes, or those of the groups, because of their defaults.
     pub unlike_defaults: Vec<DifferingDefault>,
     /// Flows that compete over different sets of saturated links.
     pub contention: Option<Contention>,

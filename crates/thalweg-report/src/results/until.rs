@@ -18,11 +18,13 @@ use thalweg_catalog::nearest::nearest;
 /// Minimum number of replications: with fewer, an interval is often narrow by chance.
 pub const MIN_RUNS: usize = 10;
 
-/// Requested confidence interval, such as "goodput 2 %".
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Requested confidence interval, such as "goodput 2 %" or "goodput of web 2 %".
+#[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Metric, of the network and of each group.
+    /// Metric.
     pub metric: Metric,
+    /// Group whose interval alone counts; `None` for the network and each group.
+    pub group: Option<String>,
     /// Maximum half width of the 95 % interval, relative to its mean; above 0.
     pub share: f64,
 }
@@ -32,6 +34,9 @@ pub struct Goal {
 pub struct Until {
     /// Metric, by its name for the network.
     pub metric: String,
+    /// Group whose interval alone counts; missing for the network and each group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Requested share of the mean.
     pub share: f64,
     /// Widest interval at the end, as a share of its mean; missing if there is no interval.
@@ -59,8 +64,10 @@ impl Until {
     pub fn is_always_zero(&self, document: &Document) -> bool {
         let Some(metric) = find(&self.metric) else { return false };
         let of = |run: &Run| {
-            let groups = run.groups.iter().filter_map(|group| group.get(metric));
-            run.totals.get(metric).into_iter().chain(groups).collect::<Vec<f64>>()
+            let is_meant = |name: &str| self.group.as_deref().is_none_or(|group| group == name);
+            let groups = run.groups.iter().filter(|group| is_meant(&group.name));
+            let total = run.totals.get(metric).filter(|_| self.group.is_none());
+            total.into_iter().chain(groups.filter_map(|group| group.get(metric))).collect::<Vec<f64>>()
         };
         let values: Vec<f64> = document.runs().flat_map(|(_, run)| of(run)).collect();
         !values.is_empty() && values.iter().all(|value| *value == 0.0)
@@ -68,16 +75,32 @@ impl Until {
 
     /// Returns the goal, if this version knows its metric.
     pub fn goal(&self) -> Option<Goal> {
-        Some(Goal { metric: find(&self.metric)?, share: self.share })
+        Some(Goal { metric: find(&self.metric)?, group: self.group.clone(), share: self.share })
     }
 
     /// Returns the metric's everyday name: "goodput".
     pub fn word(&self) -> String {
-        find(&self.metric).map_or_else(|| self.metric.clone(), word)
+        let word = find(&self.metric).map_or_else(|| self.metric.clone(), word).replace('_', " ");
+        self.group.as_ref().map_or(word.clone(), |group| format!("{word} of {group}"))
     }
 }
 
 impl Goal {
+    /// Checks that the group exists among `groups`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that lists the groups.
+    pub fn check<'a>(&self, groups: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
+        let Some(group) = self.group.as_deref().filter(|group| groups.clone().all(|name| name != *group))
+        else {
+            return Ok(());
+        };
+        let names: Vec<String> = groups.clone().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+        let more = if groups.count() > MAX_NAMES { ", ..." } else { "" };
+        Err(format!("there is no group `{group}`; the groups are {}{more}", names.join(", ")))
+    }
+
     /// Returns the widest interval of `schemes`, each with its name and its runs; `None` with fewer than two runs, or
     /// if none has the metric. If all runs are equal, more of them add no information: their interval counts as empty.
     pub fn widest(&self, schemes: &[(&str, &[Run])]) -> Option<Widest> {
@@ -87,7 +110,9 @@ impl Goal {
             let fingerprints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
             let groups = runs.first().filter(|_| runs.len() > 1)?.groups.as_slice();
             let named = groups.iter().enumerate().map(|(number, group)| (Some(number), group.name.as_str()));
-            for (group, name) in named.chain([(None, "")]) {
+            let is_meant = |name: &str| self.group.as_deref().is_none_or(|group| group == name);
+            let all = self.group.is_none().then_some((None, ""));
+            for (group, name) in named.filter(|(_, name)| is_meant(name)).chain(all) {
                 let value = |run: &&Run| match group {
                     Some(group) => run.groups.get(group)?.get(self.metric),
                     None => run.totals.get(self.metric),
@@ -119,6 +144,7 @@ impl Goal {
         };
         Until {
             metric: self.metric.name(Of::Network).to_owned(),
+            group: self.group.clone(),
             share: self.share,
             widest: widest.as_ref().map(|widest| widest.share),
             of: widest.map(|widest| widest.of).unwrap_or_default(),
@@ -139,11 +165,15 @@ impl FromStr for Goal {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = "expected a metric and a share, such as \"goodput 2 %\"";
+        let usage = "expected a metric and a share, such as \"goodput 2 %\" or \"goodput of web 2 %\"";
         let split = text.trim().strip_suffix('%').and_then(|text| text.trim_end().rsplit_once(' '));
         let (name, percent) = split.ok_or(usage)?;
         let share = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent > 0.0);
         let share = share.ok_or("expected a share above 0 %, such as 2 %")? / 100.0;
+        let (name, group) = match name.split_once(" of ") {
+            Some((name, group)) if !group.trim().is_empty() => (name, Some(group.trim().to_owned())),
+            _ => (name, None),
+        };
         let metric = find(name).ok_or_else(|| {
             let known: Vec<String> = Metric::all_of(Of::Network).map(word).collect();
             let nearest = nearest(name.trim(), known.iter().map(String::as_str));
@@ -154,9 +184,12 @@ impl FromStr for Goal {
             let least = metric.exactness() * 100.0;
             return Err(format!("percentiles are exact to {least} %: request no less, or a mean"));
         }
-        Ok(Self { metric, share })
+        Ok(Self { metric, group, share })
     }
 }
+
+/// Maximum number of group names in a message.
+const MAX_NAMES: usize = 20;
 
 /// Returns a metric of the network by its name, with or without its unit; "delay" means the mean delay.
 fn find(name: &str) -> Option<Metric> {
@@ -216,12 +249,30 @@ mod tests {
         assert!((one - 4.3027 * 15.2753 / 3.0_f64.sqrt() / 63.3333).abs() < 1e-3, "{one}");
     }
 
+    /// The interval of one group alone, and none for an unknown group.
+    #[test]
+    fn a_goal_may_name_a_group() {
+        let runs = runs(&[50, 80, 60]);
+        let name = runs[0].groups[0].name.clone();
+        let goal: Goal = format!("goodput of {name} 2 %").parse().unwrap();
+        assert_eq!(goal.group.as_deref(), Some(name.as_str()));
+        let widest = goal.widest(&[("wild", &runs)]).unwrap();
+        assert_eq!(widest.of, format!("wild, {name}"));
+        assert_eq!(goal.check([name.as_str()].into_iter()), Ok(()));
+        let other: Goal = "goodput of nobody 2 %".parse().unwrap();
+        assert_eq!(other.widest(&[("wild", &runs)]), None);
+        assert!(other.check([name.as_str()].into_iter()).unwrap_err().contains("there is no group `nobody`"));
+        let document = Document::of_runs(header(&[1, 2, 3]), runs).until(Some(goal.clone()));
+        let until = document.until.unwrap();
+        assert_eq!((until.goal(), until.word()), (Some(goal), format!("goodput of {name}")));
+    }
+
     #[test]
     fn a_document_records_whether_the_goal_was_reached() {
         let goal: Goal = "goodput 2 %".parse().unwrap();
-        let wild = Document::of_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal));
+        let wild = Document::of_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal.clone()));
         let until = wild.until.unwrap();
-        assert!(!until.is_reached() && until.goal() == Some(goal) && until.word() == "goodput");
+        assert!(!until.is_reached() && until.goal() == Some(goal.clone()) && until.word() == "goodput");
         let calm = Document::of_runs(header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
         assert!(calm.until.unwrap().is_reached());
     }

@@ -15,7 +15,7 @@ use super::reading::Reading;
 use super::scheme::{SchemeRef, words};
 use super::workload::Workload;
 use serde_json::json;
-use thalweg_proto::units::Duration;
+use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 
@@ -154,6 +154,15 @@ table! {
         pattern: PatternName = "pattern" or r#""pairs""#;
         /// The number of peers in the patterns "incast" and "random".
         degree: u32 = "degree";
+        /// A traffic matrix beside the scenario file: each demand from a node of `from` to a node of `to` (`"*"` for all)
+        /// becomes a group of its own, named after this one and its nodes, and gives the `load` of a Poisson workload or
+        /// the `rate` of a constant one. SNDlib's XML with demands; a list `from, to, rate` as CSV, in this order or as
+        /// named in its first line; or a table with a row for each source and a column for each sink, with names, or
+        /// in the order of the list `from`.
+        matrix: String = "matrix";
+        /// The rate of a demand of 1, for numbers without unit; by default the unit of SNDlib's file. A smaller one
+        /// scales all demands down.
+        matrix_unit: Rate = "matrix-unit";
         /// In a live network (`thalweg shell`), the filter that assigns packets of real programs between the two nodes
         /// to this flow, with its name and its priority: by protocol, ports and DSCP, such as "udp 5060", "tcp
         /// 8000-8010" or "dscp 46". By default it matches none. Simulations ignore it.

@@ -1,5 +1,6 @@
 //! Lints: checks of a valid scenario for errors and probably unintended values.
 
+mod effects;
 mod feedback;
 mod gates;
 mod links;
@@ -53,6 +54,8 @@ pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) 
     feedback::unserved_flows(&checked, report);
     marks::queues(&checked, report);
     marks::unserved_flows(&checked, report);
+    effects::groups(&checked, report);
+    effects::links(&checked, report);
     order::late(&checked, report);
     gates::gates(&checked, report);
     for (message, span) in &origins.unused {

@@ -26,6 +26,8 @@ use super::table::At;
 use super::table::Decode;
 use thalweg_proto::units::{Duration, Rate};
 
+pub use topology::demands as sndlib_demands;
+
 /// Maximum number of nodes, and of links, of such a network.
 const MAX_GENERATED: u64 = 1 << 16;
 

@@ -3,6 +3,7 @@
 use super::map::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
 use crate::diagnostic::Report;
+use crate::matrix::{Demand, MAX_BITS};
 use crate::source::Span;
 use roxmltree::Node;
 
@@ -45,6 +46,35 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
         map.wires.push(Wire { ends, rate, span: span(&link) });
     }
     map
+}
+
+/// Reads the demands of a document, in its unit or in `unit`, with `span` for the positions of its elements. Reports
+/// invalid numbers.
+pub(super) fn demands(
+    root: Node<'_, '_>,
+    unit: Option<f64>,
+    span: impl Fn(&Node<'_, '_>) -> Span,
+    report: &mut Report,
+) -> Vec<Demand> {
+    let unit = unit.unwrap_or_else(|| self::unit(root, &span, report));
+    let mut found = Vec::new();
+    let lists = elements(root, "demands");
+    for demand in lists.flat_map(|demands| elements(demands, "demand")) {
+        let ends = ["source", "target"].map(|end| text(demand, end).unwrap_or_default().to_owned());
+        let value = text(demand, "demandValue").unwrap_or_default();
+        match value.parse::<f64>() {
+            Ok(number) if number >= 0.0 && number * unit <= MAX_BITS => {
+                found.push(Demand { ends, bits: number * unit, span: span(&demand) });
+            }
+            _ => {
+                let message = format!(
+                    "`demandValue` must be a number of at least 0, and at most 1e15 bit/s, not `{value}`"
+                );
+                report.error("scenario.range", span(&demand), message);
+            }
+        }
+    }
+    found
 }
 
 /// Returns the capacity unit in bit/s: `unit` in the file's `meta`, or 1 Mbit/s.

@@ -3,6 +3,7 @@
 use super::xml::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
 use crate::diagnostic::Report;
+use crate::matrix::Demand;
 use crate::source::{Source, Span};
 use roxmltree::{Error, Node};
 use std::sync::Arc;
@@ -27,12 +28,7 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
         }
     };
     let root = document.root_element();
-    let span = |node: &Node<'_, '_>| {
-        // Only the start tag: an element may be long.
-        let range = node.range();
-        let first = text.text()[range.clone()].find('>').map_or(range.end, |end| range.start + end + 1);
-        Span::new(source, range.start..first)
-    };
+    let span = |node: &Node<'_, '_>| start_tag(&text, source, node);
     let errors = report.errors();
     let map = match root.tag_name().name() {
         "graphml" => graphml::read(root, span, report),
@@ -53,6 +49,34 @@ pub(super) fn read(source: u32, has_delay: bool, file: Span, report: &mut Report
     }
     let edges = map.edges(has_delay, file, report)?;
     Some(Topology { edges, missing_delay_reason: map.missing_delay_reason() })
+}
+
+/// Reads the demands of the SNDlib file with source number `source`, in its unit or in `unit`, in bit/s. Reports errors,
+/// at `file` if they concern the whole file.
+pub fn demands(source: u32, file: Span, unit: Option<f64>, report: &mut Report) -> Option<Vec<Demand>> {
+    let text: Arc<Source> = Arc::clone(report.source(source));
+    let document = match xml::parse(text.text()) {
+        Ok(document) => document,
+        Err(refused) => {
+            refuse(&refused, &text, source, file, report);
+            return None;
+        }
+    };
+    let root = document.root_element();
+    let span = |node: &Node<'_, '_>| start_tag(&text, source, node);
+    if root.tag_name().name() != "network" {
+        let message = format!("`{}` is no network of SNDlib, and has no demands", root.tag_name().name());
+        report.error("scenario.file", span(&root), message);
+        return None;
+    }
+    Some(sndlib::demands(root, unit, span, report))
+}
+
+/// Returns the position of an element's start tag: an element may be long.
+fn start_tag(text: &Source, source: u32, node: &Node<'_, '_>) -> Span {
+    let range = node.range();
+    let first = text.text()[range.clone()].find('>').map_or(range.end, |end| range.start + end + 1);
+    Span::new(source, range.start..first)
 }
 
 /// Reports a text that is not supported XML.

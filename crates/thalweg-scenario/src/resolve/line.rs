@@ -129,7 +129,18 @@ impl Resolver<'_> {
         };
         let ((rate, queue, loss, schedule), (rate2, queue2, loss2, schedule2)) =
             (spans(&forward), spans(&backward));
+        let both = |of: fn(&Line) -> Option<Span>| {
+            [&forward, &backward].map(|line| of(line).filter(|span| !super::is_default(*span)))
+        };
+        let cost = [
+            link.weight.as_ref().map(|at| at.span),
+            link.reverse.as_ref().and_then(|at| at.value.weight.as_ref()).map(|at| at.span),
+        ];
         let origin = LinkOrigin {
+            weight: cost.map(|span| span.filter(|span| !super::is_default(*span))),
+            shaper: both(|line| line.shaper.as_ref().map(|at| at.span)),
+            black_hole: both(|line| line.black_hole.as_ref().map(|at| at.span)),
+            ecn: both(|line| line.ecn.as_ref().map(|at| at.span)),
             rate: [rate, rate2],
             queue: [queue, queue2],
             loss: [loss, loss2],
@@ -182,7 +193,8 @@ impl Resolver<'_> {
             (None, None) => {
                 if !line.broken && line.trace.is_none() {
                     let help = self.missing_key_help("rate = \"100 Mbit/s\"", span, place);
-                    self.report.error("scenario.missing", span, format!("{what} needs `rate`")).help(help);
+                    let subject = self.missing_key_subject(what, span);
+                    self.report.error("scenario.missing", span, format!("{subject} `rate`")).help(help);
                 }
                 Rate::MAX
             }
@@ -191,7 +203,8 @@ impl Resolver<'_> {
             let help = self.missing_key_help("delay = \"10 ms\"", span, place);
             let why = self.topology.as_ref().filter(|topology| topology.source == span.source);
             let why = why.map_or_else(String::new, |topology| format!(": {}", topology.missing_delay_reason));
-            self.report.error("scenario.missing", span, format!("{what} needs `delay`{why}")).help(help);
+            let subject = self.missing_key_subject(what, span);
+            self.report.error("scenario.missing", span, format!("{subject} `delay`{why}")).help(help);
         }
         let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
         line.fill(&mut spec);
@@ -233,7 +246,23 @@ impl Resolver<'_> {
                 "the file does not give it: network = {{ kind = \"file\", file = \"{}\", {key} }}, or {key} under {defaults}",
                 topology.name
             ),
-            _ => format!("such as {key}, here or under {defaults}"),
+            _ => match &self.network_line {
+                Some((network, Some(line))) if *network == span => {
+                    format!("network = \"{line} {}\", or {key} under {defaults}", key.replace([' ', '"'], ""))
+                }
+                Some((network, None)) if *network == span => {
+                    format!("{key} in this table, or under {defaults}")
+                }
+                _ => format!("such as {key}, here or under {defaults}"),
+            },
+        }
+    }
+
+    /// Returns the subject of a message on a missing key: links of a generated network have no text of their own.
+    fn missing_key_subject(&self, what: &str, span: Span) -> String {
+        match &self.network_line {
+            Some((network, _)) if *network == span => "the links of this network need".to_owned(),
+            _ => format!("{what} needs"),
         }
     }
 

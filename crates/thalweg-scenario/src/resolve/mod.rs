@@ -51,6 +51,8 @@ pub struct Origins {
     pub groups: Vec<GroupOrigin>,
     /// Each gate, with its node.
     pub gates: Vec<(NodeId, Span)>,
+    /// The convergence time of routing, if set.
+    pub reroute: Option<Span>,
     /// Unreferenced tables, with their description.
     pub unused: Vec<(String, Span)>,
 }
@@ -66,6 +68,14 @@ pub struct LinkOrigin {
     pub loss: [Span; 2],
     /// The schedules of both directions, if any.
     pub schedule: [Option<Span>; 2],
+    /// The routing costs of both directions, if set.
+    pub weight: [Option<Span>; 2],
+    /// The shapers of both directions, if set.
+    pub shaper: [Option<Span>; 2],
+    /// The black holes of both directions, if set.
+    pub black_hole: [Option<Span>; 2],
+    /// The treatments of ECN codepoints of both directions, if set.
+    pub ecn: [Option<Span>; 2],
 }
 
 /// Source positions of a flow group's elements.
@@ -87,6 +97,10 @@ pub struct GroupOrigin {
     pub host: Span,
     /// The rates of the access links.
     pub access: Span,
+    /// The interval between starts, if the group itself sets it.
+    pub stagger: Option<Span>,
+    /// The misbehaviour, if set.
+    pub misbehaviour: Option<Span>,
     /// An explicit host overhead in the scenario, even if zero.
     pub has_explicit_overhead: bool,
 }
@@ -118,6 +132,8 @@ pub(super) struct Resolver<'a> {
     pub files: BTreeMap<PathBuf, Option<u32>>,
     /// The network's topology file, if it was read.
     topology: Option<TopologyText>,
+    /// The position of the network, and its text if it is in one line.
+    network_line: Option<(Span, Option<String>)>,
     /// Some link's ends are invalid, so an unknown node may be one of them.
     pub nodes_incomplete: bool,
 }
@@ -185,6 +201,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         reader: Reader::default().with(built_in),
         files: BTreeMap::new(),
         topology: None,
+        network_line: None,
         nodes_incomplete: document.link.as_ref().map_or(0, |list| list.len())
             + usize::from(document.network.is_some())
             < links,
@@ -200,7 +217,7 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
     }
     let mut pending = resolver.links(&document, &mut spec, &mut origins);
     resolver.nodes(&document, &mut spec, &mut origins);
-    resolver.routing(&document, &mut spec);
+    resolver.routing(&document, &mut spec, &mut origins);
     resolver.groups(&document, &mut spec, &mut origins, &mut pending);
     unused_schemes(&schemes, &resolver.used_schemes, &mut origins);
     if spec.duration.is_zero() {
@@ -323,6 +340,11 @@ impl Resolver<'_> {
     fn network(&mut self, document: &Document) -> Vec<At<Link>> {
         let Some(At { value: Network(network), span }) = &document.network else { return Vec::new() };
         let network = At { value: network.clone(), span: *span };
+        let text = self.report.source(span.source).text();
+        let text = text.get(span.start as usize..span.end as usize).map(str::trim).unwrap_or_default();
+        let line = (!text.starts_with('{') && !text.contains('\n'))
+            .then(|| text.trim_matches(['"', '\'']).to_owned());
+        self.network_line = Some((*span, line));
         if let NetworkTable::File(table) = &network.value {
             let text = |file: &At<String>| {
                 Some(TopologyText {

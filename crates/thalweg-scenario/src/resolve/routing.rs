@@ -11,8 +11,10 @@ const MAX_FAILURES: usize = 1000;
 
 impl Resolver<'_> {
     /// Resolves the routing, once links and flows are known.
-    pub(super) fn routing(&mut self, document: &Document, spec: &mut Spec) {
+    pub(super) fn routing(&mut self, document: &Document, spec: &mut Spec, origins: &mut Origins) {
         if let Some(routing) = &document.routing {
+            origins.reroute =
+                routing.reroute.as_ref().map(|at| at.span).filter(|span| !super::is_default(*span));
             routing.fill(&mut spec.routing);
         }
         for failure in document.failure.as_deref().map_or(&[][..], Vec::as_slice) {

@@ -145,6 +145,8 @@ impl Resolver<'_> {
             reading: span_or(keys.reading.as_ref().map_or(flow.span, |at| at.span), flow.span),
             host: span_or(keys.host.as_ref().map_or(flow.span, |at| at.span), flow.span),
             access: keys.access.as_ref().map_or(flow.span, |at| at.span),
+            stagger: flow.shared.stagger.as_ref().map(|at| at.span),
+            misbehaviour: keys.misbehaviour.as_ref().map(|at| at.span),
             has_explicit_overhead: keys.overhead.as_ref().is_some_and(|at| !super::is_default(at.span)),
         };
         let pairs = pairs?;

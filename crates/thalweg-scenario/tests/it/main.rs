@@ -1,12 +1,14 @@
 //! Integration tests of `thalweg-scenario`, in one program: it is linked once.
 
 mod broken;
+mod cake;
 mod changes;
 mod fabric;
 mod generate;
 mod hostile;
 mod late_hosts;
 mod lists;
+mod matrices;
 mod meaning;
 mod media;
 mod paths;

@@ -3,6 +3,7 @@
 //!
 //! A live run is a separate process (`thalweg shell --traffic`): its namespaces are gone before the next run.
 
+use super::likeness::Likeness;
 use super::traffic::known;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use thalweg_live::plan::{PlanOptions, plan};
-use thalweg_report::output::{Align, Table, counted, rate, seconds};
+use thalweg_report::output::{Align, Table, counted, quoted, rate, seconds};
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult, Simulation};
@@ -34,6 +35,8 @@ struct SchemeOutcome {
 #[derive(Clone, Debug)]
 struct FlowOutcome {
     name: String,
+    /// True if it is one of the compared flows, of which totals are.
+    is_compared: bool,
     goodput: f64,
     resent: f64,
     /// Mean one-way delay of its packets in seconds, and their number.
@@ -49,7 +52,9 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
     let sets = &arguments.options.sets;
     // Report errors in the scenario or a scheme before anything runs.
-    let (loaded, schemes, scheme_options) = compared(source, sets, &ours, &[], &console.registry)?;
+    let (loaded, schemes, scheme_options) =
+        compared(source, sets, &ours, &arguments.flows, &console.registry)?;
+    let likeness = Likeness::new(&names, &scheme_options, &console.registry)?;
     if let Some(note) = scheme_options.note {
         console.inform(&note);
     }
@@ -66,11 +71,18 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     }
     let stop = interruptible_by(console)?;
     let mut outcomes = Vec::new();
+    let compared = compared_flows(loaded.spec(), &arguments.flows);
     for name in &names {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
-            outcomes.push(simulated(name, &scheme.spec, arguments.options.seed)?);
+            outcomes.push(simulated(name, &scheme.spec, arguments.options.seed, &compared)?);
         }
-        let parameters = LiveParameters { source, sets, seed: arguments.options.seed };
+        let parameters = LiveParameters {
+            source,
+            sets,
+            seed: arguments.options.seed,
+            flows: &arguments.flows,
+            compared: &compared,
+        };
         let outcome = live(name, parameters, out.map(|out| folder(out, name)).as_deref());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
@@ -78,11 +90,20 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         outcomes.push(outcome?);
     }
     if arguments.options.json {
-        let text = serde_json::to_string_pretty(&document(&outcomes))
-            .map_err(|error| Error::Failed(error.to_string()))?;
+        let mut document = document(&outcomes);
+        likeness.add_to(&mut document);
+        let text =
+            serde_json::to_string_pretty(&document).map_err(|error| Error::Failed(error.to_string()))?;
         console.print(&format!("{text}\n"))?;
     } else {
-        console.print(&table(&outcomes).render(console.style))?;
+        for sentence in likeness.sentences() {
+            console.print(&format!("{}\n", console.style.folded(&sentence)))?;
+        }
+        if !arguments.flows.is_empty() {
+            console
+                .print(&format!("Compared: {}; the others keep their schemes\n", quoted(&arguments.flows)))?;
+        }
+        console.print(&table(&outcomes, !arguments.flows.is_empty()).render(console.style))?;
     }
     for outcome in &outcomes {
         if let Some((false, why)) = &outcome.fidelity {
@@ -92,7 +113,14 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     Ok(())
 }
 
-fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<SchemeOutcome, Error> {
+/// Returns for each flow of a scenario whether it belongs to one of the named groups; to any, if none is named.
+fn compared_flows(spec: &Spec, groups: &[String]) -> Vec<bool> {
+    let is_compared = |name: &String| groups.is_empty() || groups.contains(name);
+    let flows = spec.groups.iter().map(|group| (is_compared(&group.name), group.count as usize));
+    flows.flat_map(|(is_compared, count)| std::iter::repeat_n(is_compared, count)).collect()
+}
+
+fn simulated(name: &str, spec: &Spec, seed: Option<u64>, compared: &[bool]) -> Result<SchemeOutcome, Error> {
     let spec = Spec { seed: seed.unwrap_or(spec.seed), ..spec.clone() };
     let mut simulation = Simulation::new(&spec, NoTrace).map_err(|error| Error::Failed(error.to_string()))?;
     simulation.advance(u64::MAX);
@@ -102,6 +130,7 @@ fn simulated(name: &str, spec: &Spec, seed: Option<u64>) -> Result<SchemeOutcome
     let (result, _) = simulation.finish();
     let flows = result.flows.iter().zip(0..).map(|(flow, number)| FlowOutcome {
         name: flow.name.clone(),
+        is_compared: compared.get(number as usize).copied().unwrap_or(true),
         goodput: flow.goodput.as_f64(),
         resent: flow.retransmissions as f64,
         delay: Some((flow.delay.mean.as_secs_f64(), flow.delay.count as f64)),
@@ -129,6 +158,10 @@ struct LiveParameters<'a> {
     source: &'a Source,
     sets: &'a [String],
     seed: Option<u64>,
+    /// Groups that use the scheme; empty for all.
+    flows: &'a [String],
+    /// Whether each flow belongs to one of them.
+    compared: &'a [bool],
 }
 
 /// A scenario with one scheme for all flows, simulated and live.
@@ -147,8 +180,9 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
-    let simulated = simulated(scheme, &chosen.spec, None)?;
-    let live = live(scheme, LiveParameters { source, sets: &[], seed: None }, Some(folder))?;
+    let simulated = simulated(scheme, &chosen.spec, None, &[])?;
+    let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
+    let live = live(scheme, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
     Ok(Both {
         goodput: [simulated.goodput(), live.goodput()],
@@ -164,6 +198,9 @@ fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Re
     command.arg("shell").arg(parameters.source.argument()).args(["--quiet", "--all", "--traffic", name]);
     if let Some(folder) = folder {
         command.arg("--out").arg(folder);
+    }
+    if !parameters.flows.is_empty() {
+        command.arg("--traffic-flows").arg(parameters.flows.join(","));
     }
     for set in parameters.sets {
         command.args(["--set", set]);
@@ -187,9 +224,10 @@ fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Re
         let found = flows.into_iter().find(|other| other["name"] == flow)?;
         Some((found["delay_mean_s"].as_f64()?, found["delay_samples"].as_f64()?))
     };
-    let flows = traffic["flows"].as_array().into_iter().flatten().map(|flow| {
+    let flows = traffic["flows"].as_array().into_iter().flatten().enumerate().map(|(number, flow)| {
         let name = flow["name"].as_str().unwrap_or_default().to_owned();
         FlowOutcome {
+            is_compared: parameters.compared.get(number).copied().unwrap_or(true),
             goodput: flow["goodput_bps"].as_f64().unwrap_or(0.0),
             resent: flow["retransmissions"].as_f64().unwrap_or(0.0),
             delay: measured(&name),
@@ -208,48 +246,58 @@ fn live(name: &str, parameters: LiveParameters<'_>, folder: Option<&Path>) -> Re
 }
 
 impl SchemeOutcome {
+    /// Returns the compared flows.
+    fn compared(&self) -> impl Iterator<Item = &FlowOutcome> {
+        self.flows.iter().filter(|flow| flow.is_compared)
+    }
+
     fn goodput(&self) -> f64 {
-        self.flows.iter().map(|flow| flow.goodput).sum()
+        self.compared().map(|flow| flow.goodput).sum()
+    }
+
+    /// Returns the goodput of the other flows.
+    fn goodput_of_others(&self) -> f64 {
+        self.flows.iter().filter(|flow| !flow.is_compared).map(|flow| flow.goodput).sum()
     }
 
     fn jain(&self) -> Option<f64> {
-        let squares: f64 = self.flows.iter().map(|flow| flow.goodput * flow.goodput).sum();
-        let count = self.flows.len() as f64;
+        let squares: f64 = self.compared().map(|flow| flow.goodput * flow.goodput).sum();
+        let count = self.compared().count() as f64;
         (count > 1.0 && squares > 0.0).then(|| self.goodput().powi(2) / (count * squares))
     }
 
     fn delay(&self) -> Option<f64> {
         let (sum, count) = self
-            .flows
-            .iter()
+            .compared()
             .filter_map(|flow| flow.delay)
             .fold((0.0, 0.0), |(sum, all), (mean, count)| (mean.mul_add(count, sum), all + count));
         (count > 0.0).then(|| sum / count)
     }
 
     fn resent(&self) -> f64 {
-        self.flows.iter().map(|flow| flow.resent).sum()
+        self.compared().map(|flow| flow.resent).sum()
     }
 
     /// Returns the mean window over all flows.
     fn window(&self) -> Option<f64> {
-        let windows: Vec<f64> = self.flows.iter().filter_map(|flow| flow.window).collect();
+        let windows: Vec<f64> = self.compared().filter_map(|flow| flow.window).collect();
         (!windows.is_empty()).then(|| windows.iter().sum::<f64>() / windows.len() as f64)
     }
 }
 
-fn table(outcomes: &[SchemeOutcome]) -> Table {
+/// Returns the table; `has_others` adds a column for flows that are not compared.
+fn table(outcomes: &[SchemeOutcome], has_others: bool) -> Table {
     let [goodput, jain, delay, resent, window] =
         ["Goodput", "Jain", "Delay", "Retransmitted", "Window"].map(|head| (head, Align::Right));
     let left = |head| (head, Align::Left);
-    let mut table =
-        Table::new([left("Scheme"), left("Where"), goodput, jain, delay, resent, window, left("Fidelity")]);
+    let others = has_others.then_some(("Goodput of the others", Align::Right));
+    let heads = [left("Scheme"), left("Where"), goodput].into_iter().chain(others);
+    let mut table = Table::with_columns(heads.chain([jain, delay, resent, window, left("Fidelity")]));
     let none = || "-".to_owned();
     for outcome in outcomes {
-        table.row([
-            outcome.scheme.clone(),
-            outcome.place.to_owned(),
-            rate(outcome.goodput()),
+        let others = has_others.then(|| rate(outcome.goodput_of_others()));
+        let lead = [outcome.scheme.clone(), outcome.place.to_owned(), rate(outcome.goodput())];
+        table.row(lead.into_iter().chain(others).chain([
             outcome.jain().map_or_else(none, |jain| format!("{jain:.3}")),
             outcome.delay().map_or_else(none, seconds),
             format!("{:.0}", outcome.resent()),
@@ -259,7 +307,7 @@ fn table(outcomes: &[SchemeOutcome]) -> Table {
                 Some((true, _)) => "valid".to_owned(),
                 Some((false, _)) => "NOT VALID".to_owned(),
             },
-        ]);
+        ]));
     }
     table
 }
@@ -272,6 +320,7 @@ fn document(outcomes: &[SchemeOutcome]) -> Value {
             .map(|flow| {
                 json!({
                     "name": flow.name,
+                    "compared": flow.is_compared,
                     "goodput_bps": flow.goodput,
                     "retransmissions": flow.resent,
                     "delay_mean_s": flow.delay.map(|(mean, _)| mean),
@@ -283,6 +332,7 @@ fn document(outcomes: &[SchemeOutcome]) -> Value {
             "scheme": outcome.scheme,
             "where": outcome.place,
             "goodput_bps": outcome.goodput(),
+            "goodput_of_others_bps": outcome.flows.iter().any(|flow| !flow.is_compared).then(|| outcome.goodput_of_others()),
             "jain": outcome.jain(),
             "delay_mean_s": outcome.delay(),
             "retransmissions": outcome.resent(),

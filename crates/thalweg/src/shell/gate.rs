@@ -79,6 +79,7 @@ pub fn gate(arguments: &GateArguments, console: &Console) -> Done {
         mark_feedback: false,
         hold_acks: None,
         traffic: None,
+        traffic_flows: Vec::new(),
         duration: arguments.duration,
         sets: vec![
             format!("node.{here}.gate={}", arguments.gate),

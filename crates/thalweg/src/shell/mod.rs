@@ -9,6 +9,7 @@ mod children;
 pub mod compare;
 pub mod gate;
 mod inside;
+mod likeness;
 mod outside;
 mod results;
 mod threads;
@@ -60,6 +61,9 @@ pub struct ShellArguments {
     /// this host's kernel ("kernel:cubic")
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["command", "at", "run"])]
     pub traffic: Option<String>,
+    /// Carry only these groups of flows by the scheme of --traffic; the others keep theirs
+    #[arg(long, value_name = "GROUP,..", value_delimiter = ',', requires = "traffic")]
+    pub traffic_flows: Vec<String>,
     /// Run time; default: until the command ends
     #[arg(long = "for", value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Duration>,
@@ -182,7 +186,8 @@ impl Network {
         let at = at.or_else(|| plan.hosts().next().map(|(number, _)| number)).unwrap_or(0);
         let traffic = match (&arguments.traffic, length) {
             (Some(text), Some(length)) => {
-                Some(TrafficOption::new(text, &mut plan, &spec, length, &console.registry)?)
+                let carried = (text.as_str(), arguments.traffic_flows.as_slice());
+                Some(TrafficOption::new(carried, &mut plan, &loaded, &spec, length, &console.registry)?)
             }
             _ => None,
         };

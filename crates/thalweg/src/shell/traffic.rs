@@ -3,15 +3,17 @@
 use crate::console::Error;
 use crate::values::KERNEL;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 use thalweg_catalog::Registry;
 use thalweg_live::host::Host;
 use thalweg_live::plan::Plan;
 use thalweg_live::traffic::{
-    CarriedFlow, Carrier, MAX_FLOWS, Sample, Traffic, TrafficError, kernel_controls,
+    CarriedFlow, Carrier, GroupCarrier, MAX_FLOWS, Sample, Traffic, TrafficError, kernel_controls,
 };
 use thalweg_net::flow::Scheme;
 use thalweg_report::output::{Align, Table, rate, seconds};
+use thalweg_scenario::Loaded;
 use thalweg_sim::spec::Spec;
 
 /// The flows of a scenario, and the option's text.
@@ -31,29 +33,32 @@ pub struct Carried {
 }
 
 impl TrafficOption {
-    /// Returns the traffic of a scenario, over this scheme or `kernel:` and a congestion control. Adds the flows' ports
-    /// to the plan.
+    /// Returns the traffic of a scenario, over this scheme or `kernel:` and a congestion control; of `groups` alone
+    /// where some are named, and of the others over their own schemes. Adds the flows' ports to the plan.
     pub fn new(
-        text: &str,
+        (text, groups): (&str, &[String]),
         plan: &mut Plan,
+        loaded: &Loaded,
         spec: &Spec,
         length: thalweg_proto::units::Duration,
         registry: &Registry,
     ) -> Result<Self, Error> {
-        let carrier = match text.strip_prefix(KERNEL) {
-            Some(name) => Carrier::Kernel(known(name)?),
-            None => {
-                let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
-                let scheme = scheme.map_err(|error| Error::Usage(format!("--traffic: {error}")))?;
-                if !scheme.is_reliable() {
-                    return Err(Error::Usage(format!(
-                        "--traffic: flows of {text} are not reliable, and have no goodput of a stream"
-                    )));
-                }
-                Carrier::Ours(Box::new(scheme))
+        let chosen = Arc::new(carrier(text, registry)?);
+        let named = match groups {
+            [] => (1..=spec.groups.len()).collect(),
+            names => {
+                loaded.groups_named(names).map_err(|why| Error::Usage(format!("--traffic-flows: {why}")))?
             }
         };
-        let traffic = Traffic::new(carrier, text, plan, spec, length).map_err(usage)?;
+        let of_group = |position: usize| -> Result<Arc<GroupCarrier>, Error> {
+            if named.contains(&(position + 1)) {
+                return Ok(Arc::clone(&chosen));
+            }
+            Ok(Arc::new(carrier(&own_scheme(loaded, spec, position), registry)?))
+        };
+        let carriers = (0..spec.groups.len()).map(of_group).collect::<Result<Vec<_>, _>>()?;
+        let traffic =
+            Traffic::new(|position| Arc::clone(&carriers[position]), plan, spec, length).map_err(usage)?;
         Ok(Self { text: text.to_owned(), traffic })
     }
 
@@ -67,6 +72,36 @@ impl TrafficOption {
         let documents: Vec<Value> = flows.iter().map(document).collect();
         Ok(Carried { document: json!({ "traffic": self.text, "flows": documents }), failures })
     }
+}
+
+/// Returns the transport with this name.
+fn carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
+    let carrier = match text.strip_prefix(KERNEL) {
+        Some(name) => Carrier::Kernel(known(name)?),
+        None => {
+            let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
+            let scheme = scheme.map_err(|error| Error::Usage(format!("--traffic: {error}")))?;
+            if !scheme.is_reliable() {
+                return Err(Error::Usage(format!(
+                    "--traffic: flows of {text} are not reliable, and have no goodput of a stream"
+                )));
+            }
+            Carrier::Ours(Box::new(scheme))
+        }
+    };
+    Ok(GroupCarrier { label: text.to_owned(), carrier })
+}
+
+/// Returns the scheme of a group with its explicit options on real paths, as text.
+fn own_scheme(loaded: &Loaded, spec: &Spec, position: usize) -> String {
+    let Some(in_use) = loaded.schemes.get(&position) else {
+        return spec.groups[position].transport.scheme.to_string();
+    };
+    let explicit = in_use.values.explicit_values().iter().filter(|(key, _)| key.is_live());
+    let options = explicit.map(|(key, value)| format!("{}={}", key.name, value.to_string().replace(' ', "")));
+    let options: Vec<String> = options.collect();
+    let colon = if options.is_empty() { "" } else { ":" };
+    format!("{}{colon}{}", in_use.description.name, options.join(","))
 }
 
 /// Converts an error, with the option that remedies it.
@@ -90,12 +125,11 @@ impl Carried {
         let [goodput, resent, window, rtt] = heads;
         let mut table =
             Table::new([("Carried", Align::Left), ("By", Align::Left), goodput, resent, window, rtt]);
-        let by = self.document["traffic"].as_str().unwrap_or_default();
         for flow in self.document["flows"].as_array().into_iter().flatten() {
             let number = |name: &str| flow[name].as_f64();
             table.row([
                 flow["name"].as_str().unwrap_or_default().to_owned(),
-                by.to_owned(),
+                flow["by"].as_str().unwrap_or_default().to_owned(),
                 rate(number("goodput_bps").unwrap_or(0.0)),
                 number("retransmissions").map_or("-".to_owned(), |count| format!("{count:.0}")),
                 number("mean_window_packets").map_or("-".to_owned(), |packets| format!("{packets:.1}")),
@@ -111,6 +145,7 @@ fn document(flow: &CarriedFlow) -> Value {
         |of: &dyn Fn(&(Duration, Sample)) -> Value| -> Vec<Value> { flow.samples.iter().map(of).collect() };
     json!({
         "name": flow.name,
+        "by": flow.by,
         "goodput_bps": flow.goodput_bps(),
         "retransmissions": flow.retransmissions(),
         "mean_window_packets": flow.mean(|sample| sample.window),

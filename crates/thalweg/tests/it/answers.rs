@@ -348,3 +348,39 @@ fn groups_that_are_not_there_are_refused_with_those_that_are() {
     assert_eq!(printed.status.code(), Some(2), "{text}");
     assert!(text.contains("no flows `newer`") && text.contains("`new`, `old`"), "{text}");
 }
+
+/// Two groups of one run with different defaults: the run names them below its tables, and in its document.
+#[test]
+fn a_run_with_several_schemes_names_defaults_that_differ() {
+    let flow = |name: &str, scheme: &str| {
+        format!(
+            "[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\nscheme = \"{scheme}\"\n"
+        )
+    };
+    let link = "duration = \"3 s\"\nwarmup = \"1 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"5 Mbit/s\"\ndelay = \"10 ms\"\n";
+    let flows =
+        [flow("one", "cubic"), flow("two", "cubic"), flow("three", "bbr"), flow("tone", "udp")].concat();
+    let place = place("mixed", &format!("{link}{flows}"));
+    let run = |more: &[&str]| stdout_text(&thalweg(&place, &[&["run", "own.toml"], more].concat()));
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = words(&run(&[]));
+    let expected = "by default the schemes of these groups also differ in rack (false: cubic, true: bbr). \
+                    Differences between groups include the effect of this. To equalise: --set defaults.scheme.rack=true";
+    assert!(text.contains(expected), "{text}");
+    let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    assert_eq!(document["unlike_defaults"][0]["values"].as_array().unwrap().len(), 2);
+    let levelled = words(&run(&["--set", "defaults.scheme.rack=true"]));
+    assert!(!levelled.contains("NOT LIKE FOR LIKE"), "{levelled}");
+}
+
+/// Options of `compare` that live runs do not have are refused.
+#[test]
+fn live_comparisons_refuse_options_without_effect() {
+    let place = place("refused", ALONE);
+    for option in [&["--margin", "5 %"][..], &["--verify"], &["--threads", "2"], &["--reps", "3"]] {
+        let call = [&["compare", "own.toml", "--schemes", "cubic,bbr", "--live"], option].concat();
+        let output = thalweg(&place, &call);
+        assert_eq!(output.status.code(), Some(2), "{option:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("cannot be used with"), "{option:?}");
+    }
+}

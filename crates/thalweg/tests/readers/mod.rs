@@ -194,9 +194,10 @@ pub fn networks(octets: &[u8]) {
     check_loaded(load_text("network.toml", scenario, &folder.0, &[]));
 }
 
-/// Fuzzes traffic files of a scenario: lists of transfers (CSV, htsim, ns-3), sizes, writes, losses and delays.
+/// Fuzzes traffic files of a scenario: lists of transfers (CSV, htsim, ns-3), sizes, writes, losses, delays and traffic
+/// matrices.
 pub fn transfers(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 5) else { return };
+    let Some((reader, octets)) = selected(octets, 6) else { return };
     let folder = Folder::new().with("file", octets);
     let more = match reader {
         0 => "workload = { kind = \"list\", file = \"file\" }\n",
@@ -204,6 +205,9 @@ pub fn transfers(octets: &[u8]) {
             "workload = { kind = \"poisson\", load = \"50 %\", size = { distribution = \"table\", file = \"file\" } }\n"
         }
         2 => "workload = { kind = \"trace\", file = \"file\" }\n",
+        5 => {
+            "matrix = \"file\"\nmatrix-unit = \"1 kbit/s\"\nworkload = { kind = \"poisson\", size = \"10 kB\" }\n"
+        }
         _ => "workload = \"bulk\"\n",
     };
     let wire = match reader {
