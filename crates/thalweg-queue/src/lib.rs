@@ -5,7 +5,7 @@
 //!
 //! - [`Discipline`] is the interface of a queue, and [`Configure`] that of its configuration. [`Any`] is any discipline
 //!   of this or another crate, selected by a [`DisciplineSpec`]: [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`],
-//!   [`Sfq`], [`Drr`]; by priority [`Priority`]; with active queue management [`Red`], [`CoDel`], [`Pie`]; with both
+//!   [`Sfq`], [`Drr`], [`VirtualClock`], [`Hrr`]; by priority [`Priority`]; with active queue management [`Red`], [`CoDel`], [`Pie`]; with both
 //!   [`FqCoDel`] and [`Cake`]; for L4S [`DualPi2`]; rate-limited by a [`Policer`].
 //! - [`feedback`]: congestion feedback from routers to sources.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, corruption and reordering on a wire, configured by an
@@ -41,6 +41,7 @@ mod fair_queueing;
 mod fcfs;
 pub mod feedback;
 mod fq_codel;
+mod hrr;
 mod impairment;
 mod lanes;
 mod loss;
@@ -64,6 +65,7 @@ mod testing;
 mod timestamped;
 mod tokens;
 mod trials;
+mod virtual_clock;
 mod weights;
 
 pub use cake::*;
@@ -73,6 +75,7 @@ pub use dualpi2::*;
 pub use fair_queueing::*;
 pub use fcfs::*;
 pub use fq_codel::*;
+pub use hrr::*;
 pub use pie::*;
 pub use policer::*;
 pub use priority::*;
@@ -80,6 +83,7 @@ pub use random_drop::*;
 pub use red::*;
 pub use sfq::*;
 pub use step::*;
+pub use virtual_clock::*;
 
 pub use ack_filter::AckFilter;
 pub use aggregation::{Aggregation, AggregationSpec};

@@ -11,6 +11,8 @@ macro_rules! disciplines {
             fair_queueing,
             sfq,
             drr,
+            virtual_clock,
+            hrr,
             red,
             codel,
             fq_codel,

@@ -9,6 +9,7 @@ pub mod dualpi2;
 pub mod fair_queueing;
 pub mod fcfs;
 pub mod fq_codel;
+pub mod hrr;
 pub mod pie;
 pub mod policer;
 pub mod priority;
@@ -16,6 +17,7 @@ pub mod random_drop;
 pub mod red;
 pub mod sfq;
 pub mod step;
+pub mod virtual_clock;
 mod weights;
 
 /// Lists the description of each discipline in reference order.

@@ -5,7 +5,7 @@ use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
-use thalweg_proto::congestion::{Follow, SeifConfig};
+use thalweg_proto::congestion::{Follow, SeifConfig, Signals};
 
 /// SEIF (Liang 1991).
 pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
@@ -46,6 +46,12 @@ const KEYS: &[Key] = &[
         "all",
         "Queues whose messages reduce the window: \"all\", or only the \"loudest\", which has sent the most.",
     ),
+    key(
+        "signals",
+        SIGNALS,
+        "both",
+        "Signals that reduce the window: messages of routers (\"explicit\"), losses (\"implicit\"), or \"both\".",
+    ),
 ];
 
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
@@ -57,6 +63,12 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("segment", "1448 B"),
     ("header", "52 B"),
 ];
+
+words!(SIGNALS: Signals {
+    "both" => Signals::Both,
+    "explicit" => Signals::Explicit,
+    "implicit" => Signals::Implicit,
+});
 
 words!(FOLLOW: Follow { "all" => Follow::All, "loudest" => Follow::Loudest });
 
@@ -70,6 +82,7 @@ impl Bound for SeifConfig {
             cut_back: values.need("cut-back"),
             growth_windows: values.need("growth-windows"),
             follow: values.take("follow").unwrap_or(Follow::All),
+            signals: values.take("signals").unwrap_or(Signals::Both),
         }
     }
 
@@ -79,5 +92,6 @@ impl Bound for SeifConfig {
         values.give("cut-back", &self.cut_back);
         values.give("growth-windows", &self.growth_windows);
         values.give("follow", &self.follow);
+        values.give("signals", &self.signals);
     }
 }

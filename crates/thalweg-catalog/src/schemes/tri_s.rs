@@ -3,8 +3,8 @@
 use super::window::{self, GO_BACK_N};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Key, Kind, Range, bind};
-use thalweg_proto::congestion::TriSConfig;
+use crate::{Key, Kind, Range, bind, words};
+use thalweg_proto::congestion::{TriSConfig, TriSIncrease};
 
 /// Tri-S (Wang and Crowcroft 1991).
 pub const SCHEME: SchemeDescription = window::scheme::<TriSConfig>(
@@ -29,9 +29,24 @@ const KEYS: &[Key] = &[
     )
     .within(Range::at_least(0.0), GRADIENT)
     .peer(Range::between(0.0, 1.0)),
+    key(
+        "increase",
+        INCREASE,
+        "per-ack",
+        "Growth in the last mode. \"per-ack\": by 1 / W an acknowledgement, and each time the window has grown by one, the \
+         growth is taken back if the gradient is below `ntg-i`. \"per-round\": by one a round trip, or down by one if the \
+         gradient is below `ntg-i`.",
+    ),
 ];
+
+words!(INCREASE: TriSIncrease { "per-ack" => TriSIncrease::PerAck, "per-round" => TriSIncrease::PerRound });
 
 const GRADIENT: &str =
     "the gradient is 1 while a packet more brings what the first brought, 0 when it brings nothing";
 
-bind!(TriSConfig { max_window: "max-window", decrease_below: "ntg-d", increase_above: "ntg-i" });
+bind!(TriSConfig {
+    max_window: "max-window",
+    decrease_below: "ntg-d",
+    increase_above: "ntg-i",
+    increase: "increase"
+});

@@ -24,6 +24,7 @@
 //! | --- | --- | --- | --- |
 //! | a reduction enters the stable state | below half of the window before the reduction it grows by one per acknowledgement | for large reductions the thesis describes exponential growth, and its message counts require it | none for c >= 1/2 |
 //! | rounding of half an odd window: unspecified | the window is a real number; only full packets are sent | the figures of the thesis do not settle it | less than a packet |
+//! | either explicit or implicit signals in section 4.1, both in section 3.3 | both; [`Signals`] has either | chapter 3 is the design | see [`Signals`] |
 //! | one response per path is future work | [`Follow::Loudest`] responds only to the queue that has sent most messages | proposed by the thesis | off by default |
 
 use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
@@ -45,6 +46,19 @@ pub enum Follow {
     /// The queue that has sent the most messages only, so two bottlenecks do not cause two reductions. Packets dropped
     /// by other queues are retransmitted without a reduction.
     Loudest,
+}
+
+/// Kinds of congestion signals that a source responds to. Section 4.1 of the thesis gives its simulated source either
+/// kind, but not both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Signals {
+    /// Messages of routers, time-outs and duplicate acknowledgements.
+    #[default]
+    Both,
+    /// Messages of routers only. Losses are repaired without a reduction.
+    Explicit,
+    /// Time-outs and duplicate acknowledgements only.
+    Implicit,
 }
 
 /// Phase of a source.
@@ -73,6 +87,8 @@ pub struct SeifConfig {
     pub growth_windows: u32,
     /// Selection of the routers that count.
     pub follow: Follow,
+    /// Kinds of signals that reduce the window.
+    pub signals: Signals,
 }
 
 /// SEIF controller.
@@ -86,6 +102,7 @@ pub struct Seif {
     /// Acknowledgements since the last growth or reduction.
     acks: u32,
     cut: bool,
+    signals: Signals,
     message_counts: Option<Box<MessageCounts>>,
 }
 
@@ -138,6 +155,7 @@ impl Seif {
             growth_windows: config.growth_windows.max(1),
             acks: 0,
             cut: false,
+            signals: config.signals,
             message_counts: (config.follow == Follow::Loudest).then(Box::default),
         }
     }
@@ -181,11 +199,13 @@ impl Controller for Seif {
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {
-        self.cut();
+        if self.signals != Signals::Explicit {
+            self.cut();
+        }
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
-        if sample.known {
+        if sample.known || self.signals == Signals::Implicit {
             return;
         }
         let queue = sample.feedback.queue;
@@ -195,7 +215,7 @@ impl Controller for Seif {
     }
 
     fn retransmits_reported_drops(&self) -> bool {
-        true
+        self.signals != Signals::Implicit
     }
 
     fn decision(&self) -> Decision {

@@ -15,10 +15,14 @@
 //!   initialise: from 1, +1 an acknowledgement, to the maximum; one test there ---NTG >= NTGd---+
 //!        |  \                                                                                 v
 //!        |   +-- NTG < NTGd --> decrease: from 1, +1 an acknowledgement, --NTG < NTGd--> increase: each round trip
-//!        +------ time-out ----> while NTG >= NTGd                                        +1 if NTG >= NTGi, else -1
+//!        +------ time-out ----> while NTG >= NTGd                                        +1, and -1 if NTG < NTGi
 //!                                   ^                                                         |
 //!                                   +----------------------- time-out ------------------------+
 //! ```
+//!
+//! In the last mode the window grows by 1 / W an acknowledgement. At the end of each round trip after which it has grown by
+//! one or more it is tested: if the gradient is below NTGi, the growth is taken back. The window thus holds where a larger
+//! one gains nothing (Liang 1991, section 2.5.1).
 //!
 //! # Differences from the paper
 //!
@@ -27,10 +31,22 @@
 //! | the first packet's round-trip time gives TG(W1) | the minimum round-trip time | the first packet may meet a queue | the test is slightly stricter |
 //! | continuation of the search after too large a window: unspecified | from the last window with a sufficient gradient | the window continued to grow during the measurement | a shorter queue |
 //! | behaviour at the ends of the range: unspecified | a window at its maximum is tested one packet lower | without a change there is no gradient | the window leaves the maximum if that costs no throughput |
+//! | the last mode never falls by more than it has just grown | [`TriSIncrease::PerRound`] falls by one each round trip without a gain | a window that is too large stays so | shorter queues; off by default |
 //! | only time-outs are losses | duplicate acknowledgements too | as old as the paper | the same response, earlier |
 
 use super::{AckSample, ConfigureController, Controller, Decision, LossSample, SentSample};
 use crate::units::Duration;
+
+/// Growth of the window in the last mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TriSIncrease {
+    /// By 1 / W an acknowledgement. Each time the window has grown by one, the growth is taken back if the gradient is
+    /// below the threshold.
+    #[default]
+    PerAck,
+    /// By one a round trip if the gradient is at the threshold or above; otherwise it falls by one.
+    PerRound,
+}
 
 /// Configuration of a [`TriS`] source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,6 +57,8 @@ pub struct TriSConfig {
     pub decrease_below: f64,
     /// NTGi: gradient below which a larger window brings no gain (0.5 in the paper).
     pub increase_above: f64,
+    /// Growth of the window in the last mode.
+    pub increase: TriSIncrease,
 }
 
 /// Current Tri-S mode.
@@ -71,6 +89,8 @@ pub struct TriS {
     marker: Option<Marker>,
     /// Last measured window, and its throughput in segments per second.
     last: Option<(f64, f64)>,
+    /// Growth since the last test, in segments.
+    grown: f64,
 }
 
 impl TriS {
@@ -82,6 +102,7 @@ impl TriS {
             window: 1.0,
             marker: None,
             last: None,
+            grown: 0.0,
         }
     }
 
@@ -94,6 +115,7 @@ impl TriS {
         self.mode = TriSMode::Decrease;
         self.window = 1.0;
         self.last = None;
+        self.grown = 0.0;
     }
 
     /// Ends the round trip of the marker: the throughput of a window is known.
@@ -112,10 +134,22 @@ impl TriS {
                 self.mode = TriSMode::Increase;
                 self.window = before.map_or(1.0, |(last, _)| last);
                 // The next gradient must not span the step back.
-                self.last = None;
+                (self.last, self.grown) = (None, 0.0);
             }
             TriSMode::Initialise | TriSMode::Decrease if at_most => self.mode = TriSMode::Increase,
             TriSMode::Initialise | TriSMode::Decrease => {}
+            TriSMode::Increase if self.config.increase == TriSIncrease::PerAck => {
+                if self.grown < 1.0 {
+                    // The next test compares with the window before the growth.
+                    self.last = before.or(self.last);
+                    return;
+                }
+                let grown = core::mem::take(&mut self.grown);
+                if is_below(self.config.increase_above) {
+                    self.window -= grown;
+                    self.last = before;
+                }
+            }
             TriSMode::Increase => {
                 let grows = !at_most && !is_below(self.config.increase_above);
                 self.window += if grows { 1.0 } else { -1.0 };
@@ -137,9 +171,14 @@ impl Controller for TriS {
     }
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        if self.mode != TriSMode::Increase {
-            self.window = (self.window + 1.0).min(self.config.max_window);
-        }
+        let growth = match (self.mode, self.config.increase) {
+            (TriSMode::Increase, TriSIncrease::PerRound) => 0.0,
+            (TriSMode::Increase, TriSIncrease::PerAck) => 1.0 / self.window,
+            (TriSMode::Initialise | TriSMode::Decrease, _) => 1.0,
+        };
+        let before = self.window;
+        self.window = (before + growth).min(self.config.max_window);
+        self.grown += self.window - before;
         if let Some(marker) = self.marker.filter(|marker| sample.cumulative > marker.sequence) {
             self.marker = None;
             // A zero round-trip time yields no throughput.

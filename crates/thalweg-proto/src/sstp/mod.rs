@@ -48,6 +48,7 @@
 //! | --- | --- | --- | --- |
 //! | R_l: accepted by the application | the cumulative acknowledgement counts accepted segments, the window upper limit consumed ones | both numbers are in every report | a slow application holds no sender buffer |
 //! | two bytes after the type are unassigned | version, flags | a segment may be short: full segments are flagged in each packet, and the last packet is marked | none on full segments |
+//! | figure 5: the window upper limit has a row of 4 bytes | 2 bytes; the other 2 name the segment that a SNAK asks for | segment numbers have 2 bytes everywhere, and a SNAK also acknowledges a segment | a SNAK is as long as in the paper, a PACK 2 bytes shorter |
 //! | the tolerance check counts lost packets | a segment is requested if no packet of it arrived, or if the end of a short one is lost and no keep-alive packet has reported its length | the amount missing is unknown | tolerable losses are retransmitted if segments are short |
 //! | an idle sender sends a keep-alive packet each period | only while data is unacknowledged, the window is closed, or the stream ends | an idle connection needs no packets | none on losses: all sent data is known or acknowledged |
 //! | an idle sender waits for the next burst | [`Resume`] offers to continue at once | the analysis assumes it | up to 1/F less delay |

@@ -3,8 +3,8 @@
 use crate::samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
     AckSample, Bbn, BbnConfig, Controller, DecBit, DecBitConfig, Decision, FeedbackKind, FeedbackSample,
-    FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample, SlowStart,
-    SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSMode,
+    FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample, Signals, SlowStart,
+    SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease, TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
@@ -24,6 +24,7 @@ fn seif() -> SeifConfig {
         cut_back: 0.5,
         growth_windows: 1,
         follow: Follow::All,
+        signals: Signals::Both,
     }
 }
 
@@ -222,13 +223,19 @@ fn tri_s_round(tri_s: &mut TriS, number: u64, capacity: u32) -> f64 {
     tri_s.decision().window
 }
 
+/// The paper's thresholds, with the window that searches each round trip.
+fn tri_s_config(max_window: f64) -> TriSConfig {
+    let increase = TriSIncrease::PerRound;
+    TriSConfig { max_window, decrease_below: 0.5, increase_above: 0.5, increase }
+}
+
 /// Wang and Crowcroft 1991, with a path capacity of ten packets: initialisation opens to the maximum, where doubling
 /// from 16 gained nothing (NTG 0), so the search restarts. From 8 to 16 the throughput grows from 80 to 100 packets a
 /// second: NTG = 20 / 8 * 0.1 = 0.25 < 0.5, and the last mode starts at 8: it increases while that gains throughput,
 /// else it decreases.
 #[test]
 fn tri_s_searches_for_the_knee() {
-    let mut tri_s = TriS::new(&TriSConfig { max_window: 32.0, decrease_below: 0.5, increase_above: 0.5 });
+    let mut tri_s = TriS::new(&tri_s_config(32.0));
     assert_eq!((tri_s.decision().window, tri_s.mode()), (1.0, TriSMode::Initialise));
     let mut number = 0;
     let mut rounds = |tri_s: &mut TriS, count: u32| -> Vec<f64> {
@@ -255,7 +262,7 @@ fn tri_s_searches_for_the_knee() {
 /// loss of throughput.
 #[test]
 fn tri_s_stays_at_a_beneficial_maximum() {
-    let mut tri_s = TriS::new(&TriSConfig { max_window: 8.0, decrease_below: 0.5, increase_above: 0.5 });
+    let mut tri_s = TriS::new(&tri_s_config(8.0));
     let windows: Vec<f64> = (1..=8).map(|number| tri_s_round(&mut tri_s, number, 10)).collect();
     assert_eq!(windows, [2.0, 4.0, 8.0, 8.0, 7.0, 8.0, 7.0, 8.0]);
     assert_eq!(tri_s.mode(), TriSMode::Increase);
@@ -263,6 +270,47 @@ fn tri_s_stays_at_a_beneficial_maximum() {
     let before = tri_s.decision();
     acks(&mut tri_s, 1, &AckSample { cumulative: u64::MAX, rtt: None, ..ack(0) });
     assert_eq!(tri_s.decision(), before);
+}
+
+/// Liang 1991, section 2.5.1: in the last mode the window grows by 1 / W an acknowledgement, and what it has
+/// grown by is taken back if it gained nothing. With a capacity of ten packets the window rises to ten, and then is
+/// within two packets of that for good.
+#[test]
+fn tri_s_holds_its_window_where_a_larger_one_gains_nothing() {
+    let config = TriSConfig { increase: TriSIncrease::PerAck, ..tri_s_config(32.0) };
+    let mut tri_s = TriS::new(&config);
+    let mut windows: Vec<f64> = (1..=200).map(|number| tri_s_round(&mut tri_s, number, 10)).collect();
+    assert_eq!(tri_s.mode(), TriSMode::Increase);
+    // The searches before are those of the other rule.
+    assert_eq!(windows[..11], [2.0, 4.0, 8.0, 16.0, 32.0, 1.0, 2.0, 4.0, 8.0, 16.0, 8.0]);
+    let held = windows.split_off(60);
+    assert!(held.iter().all(|window| (9.0..13.0).contains(window)), "{held:?}");
+    // Half as much capacity: the window does not fall, as it gives back only what it has grown by.
+    let later: Vec<f64> = (201..=300).map(|number| tri_s_round(&mut tri_s, number, 5)).collect();
+    assert!(later.iter().all(|window| *window > 8.0), "{later:?}");
+    let mut tri_s = TriS::new(&TriSConfig { increase: TriSIncrease::PerRound, ..config });
+    for number in 1..=300 {
+        tri_s_round(&mut tri_s, number, if number <= 200 { 10 } else { 5 });
+    }
+    assert!(tri_s.decision().window < 7.0, "the other rule falls");
+}
+
+/// Liang 1991, section 4.1: a source that responds to messages of routers only, and one that responds to losses only.
+#[test]
+fn seif_responds_to_the_signals_it_is_given() {
+    let of = |signals| Seif::new(&SeifConfig { initial_window: 20.0, signals, ..seif() });
+    for (signals, by_message, by_loss) in
+        [(Signals::Both, 10.0, 10.0), (Signals::Explicit, 10.0, 20.0), (Signals::Implicit, 20.0, 10.0)]
+    {
+        let mut source = of(signals);
+        source.on_feedback(&message(0));
+        assert_eq!(source.decision().window, by_message, "{signals:?}");
+        let mut source = of(signals);
+        source.on_loss(&loss(LossKind::Timeout, 20));
+        assert_eq!(source.decision().window, by_loss, "{signals:?}");
+        // What no message repairs is left to the loss signals.
+        assert_eq!(source.retransmits_reported_drops(), signals != Signals::Implicit);
+    }
 }
 
 /// Nagle, RFC 896: a quench closes the window until ten acknowledgements have arrived, or nothing is outstanding.

@@ -8,8 +8,8 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
     Any, CakeConfig, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
-    FairQueueingConfig, FqCoDelConfig, Isolation, Limit, Overflow, PieConfig, PriorityConfig,
-    RandomDropConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold, Weights,
+    FairQueueingConfig, FqCoDelConfig, HrrConfig, Isolation, Limit, Overflow, PieConfig, PriorityConfig,
+    RandomDropConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold, VirtualClockConfig, Weights,
 };
 
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         (limits(), fair).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), sfq()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), drr()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), virtual_clock()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), hrr()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), red()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
@@ -80,6 +82,17 @@ fn drr() -> impl Strategy<Value = DrrConfig> {
             weights,
         },
     )
+}
+
+fn virtual_clock() -> impl Strategy<Value = VirtualClockConfig> {
+    let rate = prop::option::of((1u64..100_000_000).prop_map(Rate::from_bits_per_sec));
+    (rate, weights()).prop_map(|(rate, weights)| VirtualClockConfig { rate, weights })
+}
+
+fn hrr() -> impl Strategy<Value = HrrConfig> {
+    (1u64..3000, 1u32..10, 0u32..10, 1u32..=6, weights()).prop_map(|(slot, frame, below, levels, weights)| {
+        HrrConfig { slot: Bytes::new(slot), frame, below: below.min(frame - 1), levels, weights }
+    })
 }
 
 fn red() -> impl Strategy<Value = RedConfig> {

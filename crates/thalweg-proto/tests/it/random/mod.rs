@@ -4,8 +4,8 @@ use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
     BbnConfig, BbrConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FilterAdvance, FixedConfig,
-    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, SeifConfig,
-    SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, VegasConfig,
+    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, SeifConfig, Signals,
+    SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, TriSIncrease, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
@@ -40,6 +40,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             cut_back,
             growth_windows,
             follow: if loudest { Follow::Loudest } else { Follow::All },
+            signals: Signals::Both,
         })
     });
     let slow_start = move |counted| {
@@ -111,7 +112,16 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         })
     });
     let tri_s = (share(), share()).prop_map(|(decrease_below, increase_above)| {
-        ControllerConfig::TriS(TriSConfig { max_window: 30.0, decrease_below, increase_above })
+        ControllerConfig::TriS(TriSConfig {
+            max_window: 30.0,
+            decrease_below,
+            increase_above,
+            increase: if decrease_below < increase_above {
+                TriSIncrease::PerAck
+            } else {
+                TriSIncrease::PerRound
+            },
+        })
     });
     let quench = (1.0..40.0f64, 0u32..20)
         .prop_map(|(window, acks)| ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks }));

@@ -15,6 +15,7 @@ fn seif(initial_window: f64) -> ControllerConfig {
         cut_back: 0.5,
         growth_windows: 1,
         follow: Follow::All,
+        signals: thalweg_proto::congestion::Signals::Both,
     })
 }
 

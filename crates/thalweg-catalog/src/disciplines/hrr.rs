@@ -1,0 +1,50 @@
+//! Hierarchical Round Robin.
+
+use super::weights::WEIGHT_KEYS;
+use crate::describe::key;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use thalweg_queue::{HrrConfig, Weights};
+
+/// Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990).
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<HrrConfig>(
+    "Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990): flows of a level share the slots of its frame, and \
+     a part of each frame belongs to the level below. The level of a flow is its `priority`, and its `weight` the \
+     number of its slots in a frame.",
+    Keys { own: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+);
+
+const KEYS: &[Key] = &[
+    key("slot", Kind::Size, "1500 B", "Size of a slot. A packet takes as many slots as it needs.")
+        .within(Range::POSITIVE, ""),
+    key("frame", Kind::Count, "10", "Slots in a frame of each level.")
+        .within(Range::between(1.0, HrrConfig::MAX_FRAME as f64), ""),
+    key("below", Kind::Count, "5", "Slots of each frame that belong to the level below; less than `frame`.")
+        .within(Range::between(0.0, HrrConfig::MAX_FRAME as f64 - 1.0), ""),
+    key(
+        "levels",
+        Kind::Count,
+        "2",
+        "Number of levels. Flows of a lower priority than this are on the last one.",
+    )
+    .within(Range::between(1.0, Weights::CLASSES as f64), ""),
+];
+
+impl Bound for HrrConfig {
+    fn of(values: &Values) -> Self {
+        Self {
+            slot: values.need("slot"),
+            frame: values.need("frame"),
+            below: values.need("below"),
+            levels: values.need("levels"),
+            weights: Weights::of(values),
+        }
+    }
+
+    fn write(&self, values: &mut Values) {
+        values.give("slot", &self.slot);
+        values.give("frame", &self.frame);
+        values.give("below", &self.below);
+        values.give("levels", &self.levels);
+        self.weights.write(values);
+    }
+}

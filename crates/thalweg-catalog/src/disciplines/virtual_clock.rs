@@ -1,0 +1,33 @@
+//! Virtual Clock.
+
+use super::weights::WEIGHT_KEYS;
+use crate::describe::key;
+use crate::{Bound, DisciplineDescription, Key, Keys, Kind, Range, Values};
+use thalweg_queue::{VirtualClockConfig, Weights};
+
+/// Virtual Clock (Zhang 1990).
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<VirtualClockConfig>(
+    "Virtual Clock (Zhang 1990): packets leave in the order in which each flow's reserved rate would send them. A flow \
+     within its rate does not wait for those that exceed theirs.",
+    Keys { own: KEYS, shared: &[WEIGHT_KEYS], defaults: &[], presets: &[] },
+);
+
+const KEYS: &[Key] = &[key(
+    "rate",
+    Kind::Rate,
+    "",
+    "Reserved rate of a flow of weight 1; default: a tenth of the link's rate (1 Mbit/s where that is unknown). The \
+     reserved rates should not exceed the link's rate in sum: otherwise the order is nearly first come, first served.",
+)
+.within(Range::POSITIVE, "")];
+
+impl Bound for VirtualClockConfig {
+    fn of(values: &Values) -> Self {
+        Self { rate: values.take("rate"), weights: Weights::of(values) }
+    }
+
+    fn write(&self, values: &mut Values) {
+        values.give("rate", &self.rate);
+        self.weights.write(values);
+    }
+}

@@ -1,0 +1,327 @@
+//! Virtual Clock.
+
+use crate::occupancy::Occupancy;
+use crate::spec::above_zero;
+use crate::weights::Weights;
+use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use thalweg_proto::units::{Bytes, Rate, Time};
+
+/// Parameters of [`VirtualClock`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VirtualClockConfig {
+    /// Reserved rate of a flow of weight 1. `None` is a tenth of the line's rate.
+    pub rate: Option<Rate>,
+    /// Weights of flows by their priority: a flow of weight 3 reserves three times the rate.
+    pub weights: Weights,
+}
+
+/// Virtual Clock (Zhang 1990): packets leave in the order in which they would in time-division multiplexing, with a
+/// clock for each flow that advances by P / r at a packet of P bytes of a flow with the reserved rate r.
+///
+/// At an arrival the clock is set to the present if it is behind, then advanced; its value is the packet's stamp. The
+/// packet with the lowest stamp leaves next, in order of arrival if stamps are equal. A flow that keeps to its rate has
+/// stamps near the present, however much the others send. A flow that has sent more in an idle network has a clock that
+/// is ahead, and waits until those behind it have had their rates.
+///
+/// On overflow the packet with the highest stamp is dropped. Urgent packets leave before all others and advance no clock.
+///
+/// Differences from the paper:
+///
+/// | paper | here | reason | effect |
+/// | --- | --- | --- | --- |
+/// | reservations by a set-up protocol | one rate, times the [weight](Weights) of the flow | flows here make no reservations | reservations may exceed the line's rate: then clocks stay near the present, and the order is nearly first come, first served |
+/// | a second clock for each flow, and advice to sources whose clock is too far ahead or behind | none | the sources here have no agreed rate to return to | none on the order of service |
+/// | number of clocks not discussed | clocks that are behind the present are forgotten, and of more than [`MAX_CLOCKS`](VirtualClock::MAX_CLOCKS) the least advanced one | bounded memory | a forgotten clock that was ahead gains a service |
+#[derive(Clone, Debug)]
+pub struct VirtualClock {
+    config: VirtualClockConfig,
+    occupancy: Occupancy,
+    urgent: VecDeque<Entry>,
+    /// Queued packets by stamp, then by arrival.
+    packets: BTreeMap<(Stamp, u64), Entry>,
+    clocks: BTreeMap<u32, Stamp>,
+    /// The same clocks, by value.
+    by_value: BTreeSet<(Stamp, u32)>,
+    line: Rate,
+    arrivals: u64,
+}
+
+/// Value of a clock, in picoseconds: wider than [`Time`], so that no sum of packets overflows it.
+type Stamp = u128;
+
+impl VirtualClock {
+    /// Maximum number of clocks ahead of the present.
+    pub const MAX_CLOCKS: usize = 1 << 16;
+    /// Reserved rate where neither it nor the line's rate is known.
+    pub const FALLBACK_RATE: Rate = Rate::from_mbits_per_sec(1);
+    /// Part of the line's rate that a flow reserves by default.
+    const DEFAULT_PART: f64 = 0.1;
+
+    /// Creates an empty queue with this limit.
+    pub const fn new(limit: Limit, config: VirtualClockConfig) -> Self {
+        Self {
+            config,
+            occupancy: Occupancy::new(limit),
+            urgent: VecDeque::new(),
+            packets: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            by_value: BTreeSet::new(),
+            line: Rate::ZERO,
+            arrivals: 0,
+        }
+    }
+
+    /// Returns the reserved rate of a flow of weight 1, above zero.
+    fn rate(&self) -> Rate {
+        let of_line = || Some(self.line.mul_f64(Self::DEFAULT_PART)).filter(|rate| !rate.is_zero());
+        self.config.rate.or_else(of_line).unwrap_or(Self::FALLBACK_RATE)
+    }
+
+    /// Returns the advance of a flow's clock at a packet.
+    fn tick(&self, entry: &Entry) -> Stamp {
+        let time = self.rate().transmission_time(Bytes::new(u64::from(entry.size)));
+        Stamp::from(time.as_picos()) / Stamp::from(self.config.weights.of(entry))
+    }
+
+    /// Advances the clock of a packet's flow, and returns its new value.
+    fn advance(&mut self, now: Time, entry: &Entry) -> Stamp {
+        let now = Stamp::from(now.as_picos());
+        while let Some(&(value, flow)) = self.by_value.first() {
+            if value > now && self.clocks.len() <= Self::MAX_CLOCKS {
+                break;
+            }
+            self.by_value.pop_first();
+            self.clocks.remove(&flow);
+        }
+        let before = self.clocks.get(&entry.flow).copied();
+        let value = before.unwrap_or(now).max(now) + self.tick(entry);
+        if let Some(before) = before {
+            self.by_value.remove(&(before, entry.flow));
+        }
+        self.clocks.insert(entry.flow, value);
+        self.by_value.insert((value, entry.flow));
+        value
+    }
+
+    /// Drops the packets with the highest stamps until the rest fits.
+    fn shed(&mut self, dropped: &mut Vec<Dropped>) {
+        while self.occupancy.is_exceeded() {
+            let Some((_, entry)) = self.packets.pop_last() else { return };
+            self.occupancy.give_back(&entry);
+            dropped.push(Dropped { entry, reason: DropReason::Full });
+        }
+    }
+}
+
+impl Discipline for VirtualClock {
+    fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
+        if entry.urgent {
+            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            return;
+        }
+        let stamp = self.advance(now, &entry);
+        self.occupancy.take(&entry);
+        self.packets.insert((stamp, self.arrivals), entry);
+        self.arrivals += 1;
+        self.shed(dropped);
+    }
+
+    fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+            return Some(entry);
+        }
+        let (_, entry) = self.packets.pop_first()?;
+        self.occupancy.give_back(&entry);
+        Some(entry)
+    }
+
+    fn packets(&self) -> u64 {
+        self.occupancy.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.occupancy.bytes()
+    }
+
+    fn set_rate(&mut self, rate: Rate) {
+        self.line = rate;
+    }
+
+    fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
+        self.occupancy.set_limit(limit);
+        self.shed(dropped);
+        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+    }
+}
+
+impl Configure for VirtualClockConfig {
+    type Queue = VirtualClock;
+    const NAME: &'static str = "virtual-clock";
+
+    fn check(&self) -> Result<(), SpecError> {
+        self.weights.check()?;
+        self.rate.map_or(Ok(()), |rate| above_zero("rate", rate.as_f64()))
+    }
+
+    fn make(&self, limit: Limit, _: Streams<'_>) -> VirtualClock {
+        VirtualClock::new(limit, *self)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            keeps_order: false,
+            drops_early: false,
+            marks: false,
+            is_random: false,
+            sees_all: true,
+            serves_by_priority: self.weights.differ(),
+        }
+    }
+
+    fn words(&self) -> String {
+        self.rate.map_or_else(
+            || "Virtual Clock queue".to_owned(),
+            |rate| format!("Virtual Clock queue with {rate} for each flow"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Tests Virtual Clock: stamps by the definition, isolation of flows, and memory.
+    use super::*;
+    use crate::testing::{drain, offer, ordinary};
+    use thalweg_proto::units::Duration;
+
+    fn ms(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    /// 8 kbit/s for each flow: a packet of 1000 bytes advances its clock by a second.
+    fn queue(limit: Limit) -> VirtualClock {
+        let config = VirtualClockConfig { rate: Some(Rate::from_bits_per_sec(8000)), ..Default::default() };
+        VirtualClock::new(limit, config)
+    }
+
+    fn entry(packet: u32, flow: u32) -> Entry {
+        Entry { flow, ..ordinary(packet) }
+    }
+
+    #[test]
+    fn packets_leave_in_the_order_of_their_stamps() {
+        // Flow 1 has stamps of 1, 2 and 3 s; flow 2 of 1.5 s, at 0.5 s; flow 3, at 1.2 s, 2.2 s.
+        let mut queue = queue(Limit::Unlimited);
+        for packet in 0..3 {
+            offer(&mut queue, ms(0), entry(packet, 1));
+        }
+        offer(&mut queue, ms(500), entry(3, 2));
+        offer(&mut queue, ms(1200), entry(4, 3));
+        assert_eq!(drain(&mut queue, ms(1200)), [0, 3, 1, 4, 2]);
+    }
+
+    #[test]
+    fn a_clock_behind_the_present_is_set_to_it() {
+        // Flow 1 was silent for 10 s and saves nothing: its two packets have stamps of 11 and 12 s, flow 2's 11.5 s.
+        let mut queue = queue(Limit::Unlimited);
+        offer(&mut queue, ms(0), entry(0, 1));
+        assert_eq!(drain(&mut queue, ms(0)), [0]);
+        offer(&mut queue, ms(10_000), entry(1, 1));
+        offer(&mut queue, ms(10_000), entry(2, 1));
+        offer(&mut queue, ms(10_500), entry(3, 2));
+        assert_eq!(drain(&mut queue, ms(10_500)), [1, 3, 2]);
+    }
+
+    #[test]
+    fn a_flow_that_used_an_idle_line_waits_for_the_others() {
+        // Flow 1 sends 10 packets alone within a millisecond. Its clock is at 10 s, so each packet of flow 2 in
+        // the next 8 seconds leaves before its next one.
+        let mut queue = queue(Limit::Unlimited);
+        for packet in 0..10 {
+            offer(&mut queue, ms(0), entry(packet, 1));
+        }
+        drain(&mut queue, ms(1));
+        offer(&mut queue, ms(1), entry(10, 1));
+        for packet in 11..20 {
+            offer(&mut queue, ms(1), entry(packet, 2));
+        }
+        assert_eq!(drain(&mut queue, ms(1)), [11, 12, 13, 14, 15, 16, 17, 18, 19, 10]);
+    }
+
+    #[test]
+    fn a_flow_within_its_rate_waits_for_one_packet_at_most() {
+        // The line sends 10 packets a second. Flow 1 offers a packet a second, its rate; flow 2 offers 20.
+        // A packet of flow 1 leaves with the next service, since flow 2's clock is ever farther ahead.
+        let mut queue = queue(Limit::Unlimited);
+        let mut left = Vec::new();
+        for tenth in 0..300u32 {
+            let now = ms(100 * u64::from(tenth));
+            for copy in 0..2 {
+                offer(&mut queue, now, entry(1000 + 2 * tenth + copy, 2));
+            }
+            if tenth % 10 == 5 {
+                offer(&mut queue, now, entry(tenth, 1));
+            }
+            let served = queue.dequeue(now, &mut Vec::new()).unwrap();
+            if served.flow == 1 {
+                left.push(served.packet);
+                assert_eq!(served.packet, tenth);
+            }
+        }
+        assert_eq!(left.len(), 30);
+    }
+
+    #[test]
+    fn reserved_rates_are_in_proportion_to_weights() {
+        let config = VirtualClockConfig {
+            rate: Some(Rate::from_bits_per_sec(1000)),
+            weights: Weights([3, 1, 1, 1, 1, 1]),
+        };
+        let mut queue = VirtualClock::new(Limit::Unlimited, config);
+        for packet in 0..400 {
+            offer(
+                &mut queue,
+                ms(0),
+                Entry { flow: packet % 2, priority: 1 + (packet % 2) as u8, ..ordinary(packet) },
+            );
+        }
+        let left: Vec<u32> = (0..200).map(|_| queue.dequeue(ms(0), &mut Vec::new()).unwrap().flow).collect();
+        assert_eq!(left.iter().filter(|flow| **flow == 0).count(), 150);
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_highest_stamp() {
+        // Flow 1 has stamps of 1, 2 and 3 s, flow 2 1 s: flow 1's last packet goes. Then flow 1's own arrival does.
+        let mut queue = queue(Limit::Packets(3));
+        for packet in 0..3 {
+            assert!(offer(&mut queue, ms(0), entry(packet, 1)).is_empty());
+        }
+        assert_eq!(offer(&mut queue, ms(0), entry(3, 2)), [2]);
+        assert_eq!(offer(&mut queue, ms(0), entry(4, 1)), [4]);
+        assert_eq!(drain(&mut queue, ms(0)), [0, 3, 1]);
+    }
+
+    #[test]
+    fn without_a_rate_a_flow_reserves_a_tenth_of_the_line() {
+        let mut queue = VirtualClock::new(Limit::Unlimited, VirtualClockConfig::default());
+        assert_eq!(queue.rate(), VirtualClock::FALLBACK_RATE);
+        queue.set_rate(Rate::from_bits_per_sec(80_000));
+        assert_eq!(queue.rate(), Rate::from_bits_per_sec(8000));
+    }
+
+    #[test]
+    fn clocks_are_forgotten_once_they_are_behind_and_never_too_many() {
+        let mut queue = queue(Limit::Packets(1));
+        for flow in 0..100 {
+            offer(&mut queue, ms(0), entry(flow, flow));
+        }
+        assert_eq!(queue.clocks.len(), 100);
+        offer(&mut queue, ms(1000), entry(0, 7));
+        assert_eq!((queue.clocks.len(), queue.by_value.len()), (1, 1));
+        for flow in 0..2 * VirtualClock::MAX_CLOCKS as u32 {
+            offer(&mut queue, ms(1000), entry(flow, flow));
+        }
+        assert!(queue.clocks.len() <= VirtualClock::MAX_CLOCKS + 1);
+        assert_eq!(queue.clocks.len(), queue.by_value.len());
+    }
+}
