@@ -9,12 +9,12 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, distinguishes path losses from congestion losses, and shares with flows that fill the queue.",
+    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
 
-/// Defaults of a controller that paces, measures one-way delays and reacts little to single losses.
+/// Defaults of a controller that paces and measures one-way delays.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
     // The controller's rules count bytes: a window holds more packets if they are small.

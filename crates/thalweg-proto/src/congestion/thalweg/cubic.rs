@@ -38,8 +38,9 @@ pub(super) struct Congestion {
     pub rtt: f64,
     /// Segments in flight.
     pub in_flight: f64,
-    /// The retransmission timer expired, for the first time for this segment.
+    /// The retransmission timer expired, and did so before for the same segment.
     pub timeout: bool,
+    pub repeated: bool,
     /// Competing traffic is present, and has grown since the last loss.
     pub competing: bool,
 }
@@ -70,6 +71,11 @@ impl CubicWindow {
 
     /// Reduces the window, to no less than `min_window` segments.
     pub fn on_congestion(&mut self, event: &Congestion, min_window: f64) {
+        if event.repeated {
+            // RFC 5681, section 3.1: a repeated time-out keeps ssthresh.
+            self.window = (self.window.min(1.0) * BETA).max(min_window);
+            return;
+        }
         let was_starting = self.window < self.ssthresh;
         // RFC 9438, section 4.7: fast convergence.
         self.top = if self.window < self.top { self.window * (1.0 + BETA) / 2.0 } else { self.window };
@@ -106,7 +112,7 @@ mod tests {
     }
 
     fn loss(millis: u64, in_flight: f64) -> Congestion {
-        Congestion { now: at(millis), rtt: RTT, in_flight, timeout: false, competing: false }
+        Congestion { now: at(millis), rtt: RTT, in_flight, timeout: false, repeated: false, competing: false }
     }
 
     /// Acknowledges a window per round trip from `from` to `until`, in milliseconds.
@@ -149,12 +155,17 @@ mod tests {
         }
     }
 
-    /// A time-out restarts slow start up to 0.7 of the data in flight.
+    /// A time-out restarts slow start up to 0.7 of the data in flight, and repeated ones do not change that.
     #[test]
     fn a_time_out_restarts_slow_start() {
         let mut cubic = CubicWindow::new(100.0, 0.0, at(0));
         cubic.on_congestion(&Congestion { timeout: true, ..loss(0, 60.0) }, 0.25);
         assert_eq!((cubic.window, cubic.ssthresh), (1.0, 42.0));
+        let mut repeated = cubic;
+        (0..5).for_each(|_| {
+            repeated.on_congestion(&Congestion { timeout: true, repeated: true, ..loss(0, 1.0) }, 0.25)
+        });
+        assert_eq!((repeated.window, repeated.ssthresh), (0.25, 42.0));
         for _ in 0..3 {
             let acked = cubic.window;
             cubic.on_ack(at(100), Duration::from_secs_f64(RTT), acked);

@@ -13,11 +13,14 @@ use super::Thalweg;
 use super::steady_state::LONG;
 use crate::units::{Duration, Time};
 
-/// Time without the shortest delay before a drain, and the same beside a long queue or competing traffic.
-const INTERVAL: Duration = Duration::from_secs(5);
-const SHORT_INTERVAL: Duration = Duration::from_millis(2500);
-/// Reduction of the window in a drain, as a share of the window.
-const CUT: f64 = 0.25;
+/// Time without the shortest delay before a drain. It is the same in all modes and beside any queue: with two intervals
+/// only some flows take part in every second drain, and others of the scheme look like competing traffic.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
+const AGAIN: (Duration, f64) = (Duration::from_millis(500), 4.0);
+/// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
+/// traffic in the same round trip would hide a smaller decrease.
+const CUT: (f64, f64) = (0.25, 0.5);
 /// Round trips of a drain: the reduction, and its effect one round trip later. Beside a long queue the reduction lasts
 /// two round trips, as drains of other flows begin within one round trip.
 const ROUNDS: u32 = 2;
@@ -26,17 +29,22 @@ const LONG_ROUNDS: u32 = 3;
 /// longest delay below which it falls.
 const MIN_QUEUE_ROUNDS: u32 = 6;
 const SHRINKS: f64 = 0.9;
-/// Share of the common reduction's effect below which the queue is that of competing traffic.
+/// Share of the common reduction's effect below which the queue is that of competing traffic: in one drain to begin to
+/// compete, in the mean of drains to continue, as CUBIC's window also changes in a drain. Weight of a drain in that
+/// mean.
 const ELASTIC: f64 = 0.85;
-/// Consecutive drains that must find no competing traffic until a flow that competes is alone.
-const ALONE_DRAINS: u32 = 2;
+const WEIGHT: f64 = 0.3;
+/// Share of the common reduction's effect below which the delay did not fall.
+const UNCHANGED: f64 = 0.1;
+/// Round trips since the delay of the last drain was seen, up to which it is still the same.
+const FLAT: f64 = 2.0;
 /// Maximum difference of the remaining delay of consecutive drains, as a share of it, and number of such differences at
 /// which the delay is the path's.
 const SAME: f64 = 0.02;
 const SAME_DRAINS: u32 = 2;
-/// Share of the largest window since the queue was short at which a flow begins to compete. It returns to that window by
-/// slow start: what it has yielded meanwhile was taken by the competing traffic.
-const REGAINED: f64 = 0.7;
+/// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
+/// start: competing traffic took what the flow has yielded meanwhile.
+const REGAINS: f64 = 2.0;
 
 /// State of drains.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,14 +61,16 @@ pub(super) struct Drain {
     /// Remaining delay of the last drain, and consecutive drains with the same delay.
     remaining: f64,
     same: u32,
+    /// Consecutive drains in which the delay did not fall; the next one follows soon.
+    repeats: u32,
     /// Congestion since the last drain.
     pub has_lost: bool,
-    /// Consecutive drains without competing traffic.
-    alone: u32,
+    /// Mean share of the common reduction's effect, beside competing traffic.
+    elastic: f64,
     /// Round trips with a long queue, and the longest delay in them.
     long: u32,
     longest: f64,
-    /// Largest window since the queue was short, in bytes.
+    /// Largest window since the last drain without a long queue, in bytes.
     pub peak: f64,
 }
 
@@ -75,12 +85,7 @@ impl Drain {
         self.cut > 0.0
     }
 
-    /// Returns true if this queueing delay, in seconds, is the one that remained in the last drain.
-    fn is_remaining(&self, queueing: f64) -> bool {
-        (queueing - self.remaining).abs() < SAME * queueing
-    }
-
-    /// Counts a round trip with this queueing delay and target, in seconds.
+    /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
     fn watch(&mut self, queueing: f64, target: f64, window: f64) {
         let is_long = queueing > LONG * target;
         if !is_long || queueing < SHRINKS * self.longest {
@@ -90,18 +95,35 @@ impl Drain {
             self.long += 1;
             self.longest = self.longest.max(queueing);
         }
-        self.peak = if queueing <= target { 0.0 } else { self.peak.max(window) };
+        self.peak = self.peak.max(window);
     }
-}
 
-/// Result of a drain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Finding {
-    /// The delay is that of a longer path.
-    LongerPath,
-    CompetingTraffic,
-    /// The queue is that of flows of this scheme, or empty.
-    OwnQueue,
+    /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
+    /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
+    fn repeats(&self, now: Time, age: f64, rtt: f64) -> bool {
+        let is_flat = self.long > 0 && age <= FLAT * rtt;
+        is_flat
+            && self.repeats > 0
+            && now.since(self.began) >= AGAIN.0.max(Duration::from_secs_f64(AGAIN.1 * rtt))
+    }
+
+    /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
+    fn evaluate(&mut self, target: f64) -> (f64, bool) {
+        let is_queue = self.shortest > target;
+        let is_lossless = !core::mem::take(&mut self.has_lost);
+        let is_same =
+            is_lossless && is_queue && (self.shortest - self.remaining).abs() < SAME * self.shortest;
+        self.same = if is_same { self.same + 1 } else { 0 };
+        self.remaining = self.shortest;
+        let is_longer_path = self.same >= SAME_DRAINS;
+        if is_longer_path {
+            self.same = 0;
+        }
+        let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
+        let is_unchanged = is_lossless && fell < UNCHANGED;
+        self.repeats = if is_unchanged && self.repeats < SAME_DRAINS { self.repeats + 1 } else { 0 };
+        (fell, is_longer_path)
+    }
 }
 
 impl Thalweg {
@@ -120,69 +142,56 @@ impl Thalweg {
             return true;
         }
         self.drain.watch(queueing, target, self.full_window());
-        let is_suspect = self.is_competing || self.drain.long >= MIN_QUEUE_ROUNDS;
-        // On a longer path every packet has the shortest delay.
-        let is_constant = is_suspect && self.drain.is_remaining(queueing);
-        let age = if is_constant { now.since(self.drain.began) } else { self.delay.age(now) };
-        if age < if is_suspect { SHORT_INTERVAL } else { INTERVAL } {
+        let age = self.delay.age(now);
+        if age < INTERVAL && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
             return false;
         }
         self.delay.begin_drain(now);
+        let is_suspect = self.suspects_competition();
         self.drain.began = now;
-        self.drain.cut = CUT;
+        self.drain.cut = if is_suspect { CUT.1 } else { CUT.0 };
         self.drain.rounds = if is_suspect { LONG_ROUNDS } else { ROUNDS };
         (self.drain.queue, self.drain.shortest) = (queueing, f64::INFINITY);
-        self.drain.falls = (CUT * rtt).min(queueing);
+        self.drain.falls = (self.drain.cut * rtt).min(queueing);
         true
     }
 
+    /// Returns true if the queue may be competing traffic's.
+    fn suspects_competition(&self) -> bool {
+        self.is_competing || self.drain.long >= MIN_QUEUE_ROUNDS
+    }
+
     fn end_drain(&mut self, now: Time, target: f64) {
-        let finding = self.evaluate_drain(target);
-        self.evidence.evaluate_drains();
-        match finding {
-            Finding::LongerPath => self.delay.lengthen_base(self.drain.shortest),
-            Finding::CompetingTraffic if !self.is_competing && self.config.compete => {
-                self.is_competing = true;
-                let window = self.full_window().max(REGAINED * self.drain.peak);
-                self.cubic = Some(self.cubic_at(now, window, self.drain.peak));
-            }
-            Finding::CompetingTraffic | Finding::OwnQueue => {}
+        let (fell, is_longer_path) = self.drain.evaluate(target);
+        if is_longer_path {
+            self.delay.lengthen_base(self.drain.shortest);
         }
-        let is_alone = finding == Finding::LongerPath
-            || self.drain.shortest <= target
-            || self.drain.alone >= ALONE_DRAINS;
-        if self.is_competing && is_alone {
-            // The window of before the drain, or CUBIC's if that is smaller.
-            self.is_competing = false;
-            self.window = self.full_window();
-            self.cubic = None;
-            self.pace.slow_down();
+        self.evidence.evaluate_drains();
+        let is_long = self.drain.queue > LONG * target;
+        if self.is_competing {
+            self.drain.elastic += WEIGHT * (fell - self.drain.elastic);
+            if is_longer_path || self.drain.elastic > ELASTIC {
+                self.stop_competing();
+            }
+        } else if !is_longer_path && is_long && fell < ELASTIC && self.suspects_competition() {
+            if self.config.compete {
+                self.drain.elastic = fell;
+                let peak = self.drain.peak.max(self.full_window());
+                self.is_competing = true;
+                self.cubic = Some(self.cubic_at(now, peak, REGAINS * peak));
+            }
+        } else if !is_long {
+            self.drain.peak = self.full_window();
         }
         (self.drain.longest, self.drain.long) = (0.0, 0);
         self.pace.rest();
     }
 
-    fn evaluate_drain(&mut self, target: f64) -> Finding {
-        let is_suspect = self.is_competing || self.drain.long >= MIN_QUEUE_ROUNDS;
-        let drain = &mut self.drain;
-        let remaining = drain.shortest;
-        let is_queue = remaining > target;
-        let is_same = !drain.has_lost && is_queue && drain.is_remaining(remaining);
-        drain.same = if is_same { drain.same + 1 } else { 0 };
-        (drain.remaining, drain.has_lost) = (remaining, false);
-        let finding = if drain.same >= SAME_DRAINS {
-            drain.same = 0;
-            Finding::LongerPath
-        } else if is_suspect
-            && is_queue
-            && drain.queue > LONG * target
-            && drain.queue - remaining < ELASTIC * drain.falls
-        {
-            Finding::CompetingTraffic
-        } else {
-            Finding::OwnQueue
-        };
-        drain.alone = if finding == Finding::CompetingTraffic { 0 } else { drain.alone + 1 };
-        finding
+    /// Returns to the delay rule, with the window of before the drain, or CUBIC's if that is smaller.
+    fn stop_competing(&mut self) {
+        self.is_competing = false;
+        self.window = self.full_window();
+        self.cubic = None;
+        self.pace.slow_down();
     }
 }

@@ -11,6 +11,12 @@ const MEMORY: f64 = 20_000.0;
 const RECENT: f64 = 4_000.0;
 /// Number of standard deviations above the path's losses at which those of a round trip indicate congestion.
 const DEVIATIONS: f64 = 4.0;
+/// Loss events that may be chance beyond that, where the path is known to lose packets: few events are not normally
+/// distributed.
+const CHANCE_EVENTS: f64 = 1.0;
+/// Number of standard deviations, and events, above the losses of the trial at which those of the last round trip before
+/// the response were sudden, as at a policer whose bucket is empty: they are not the path's.
+const SUDDEN: (f64, f64) = (3.0, 1.0);
 /// Number of standard deviations below the expected losses at which losses are significantly fewer.
 const FEWER: f64 = 1.7;
 /// Maximum share of packets whose loss is attributed to the path: no usable path loses more.
@@ -99,6 +105,16 @@ struct Trial {
     /// Window before the response, in bytes.
     window: f64,
     high: Tally,
+    /// Packets of the last round trip before the response, some of which are answered after it.
+    last: Tally,
+}
+
+impl Trial {
+    /// Returns true if the last round trip before the response lost more packets than at `rate` events per packet.
+    fn is_sudden(&self, rate: f64) -> bool {
+        let expected = self.last.sent * rate;
+        self.last.events > expected + SUDDEN.0 * expected.sqrt() + SUDDEN.1
+    }
 }
 
 impl Evidence {
@@ -112,7 +128,8 @@ impl Evidence {
     /// Returns true if the losses of a round trip of `round` packets exceed the path's; `tally` counts those known so
     /// far.
     pub fn exceeded_by(&self, tally: Tally, round: f64) -> bool {
-        tally.exceeds(self.rate() * tally.sent.max(round), 0.0)
+        let expected = self.rate() * tally.sent.max(round);
+        tally.exceeds(expected, if expected > 0.0 { CHANCE_EVENTS } else { 0.0 })
             || tally.is_hopeless() && tally.sent > SHARE_PACKETS
     }
 
@@ -146,10 +163,18 @@ impl Evidence {
         self.trial.is_some()
     }
 
-    /// Begins a trial with the reduction of a window of `window` bytes. Nothing is proven by losses that no path has.
-    pub fn begin(&mut self, window: f64) {
+    /// Begins a trial with the reduction of a window of `window` bytes; `last` counts the packets of the round trip
+    /// answered so far. Nothing is proven by losses that no path has.
+    pub fn begin(&mut self, window: f64, last: Tally) {
         let high = core::mem::take(&mut self.recent);
-        self.trial = (!high.is_hopeless()).then_some(Trial { window, high });
+        self.trial = (!high.is_hopeless()).then_some(Trial { window, high, last });
+    }
+
+    /// Counts packets that were sent before the response, and answered after it.
+    pub fn count_earlier(&mut self, tally: Tally) {
+        if let Some(trial) = &mut self.trial {
+            trial.last.add(tally);
+        }
     }
 
     /// Ends a trial without a result: the losses remain congestion.
@@ -168,6 +193,10 @@ impl Evidence {
         }
         let is_enough = low.events >= PROOF_EVENTS.max(PROOF_BY_RATE * high);
         let ratio = low.rate() / high;
+        if is_enough && trial.is_sudden(low.rate()) {
+            self.trial = None;
+            return None;
+        }
         if is_enough && PERSISTS.contains(&ratio) && !low.is_hopeless() {
             self.known.add_to_memory(low, MEMORY);
             self.known.add_to_memory(trial.high, MEMORY);
@@ -197,7 +226,7 @@ mod tests {
     fn decide(high: Tally, low: Tally) -> (Option<f64>, Evidence) {
         let mut evidence = Evidence::default();
         evidence.count(high, false);
-        evidence.begin(1000.0);
+        evidence.begin(1000.0, Tally::default());
         assert_eq!(evidence.decide(700.0), None);
         evidence.count(low, false);
         (evidence.decide(700.0), evidence)
@@ -209,7 +238,7 @@ mod tests {
         assert!(evidence.exceeded_by(tally(1.0, 1.0), 800.0));
         evidence.known = tally(10_000.0, 100.0);
         // 7.2 events are expected in a round trip of 800 packets, whose first half has arrived.
-        assert!(!evidence.exceeded_by(tally(400.0, 17.0), 800.0));
+        assert!(!evidence.exceeded_by(tally(400.0, 18.0), 800.0));
         assert!(evidence.exceeded_by(tally(400.0, 19.0), 800.0));
         // No path loses more than a quarter; of few packets that may be chance.
         evidence.known = tally(1000.0, 200.0);
@@ -242,8 +271,21 @@ mod tests {
         // No path loses a third, and none is tried.
         let mut evidence = Evidence::default();
         evidence.count(tally(90.0, 30.0), false);
-        evidence.begin(1000.0);
+        evidence.begin(1000.0, Tally::default());
         assert!(!evidence.is_trial());
+    }
+
+    /// A policer whose bucket is empty loses suddenly, and as much at the lower rate.
+    #[test]
+    fn sudden_losses_are_not_the_paths() {
+        for (last, expected) in [(5.0, Some(1000.0)), (6.0, None)] {
+            let mut evidence = Evidence::default();
+            evidence.count(tally(1000.0, 10.0), false);
+            evidence.begin(1000.0, tally(50.0, 2.0));
+            evidence.count_earlier(tally(50.0, last - 2.0));
+            evidence.count(tally(400.0, 4.0), false);
+            assert_eq!((evidence.decide(700.0), evidence.is_trial()), (expected, false), "{last}");
+        }
     }
 
     /// A window that has regrown measures nothing.
@@ -251,7 +293,7 @@ mod tests {
     fn a_trial_ends_with_the_reduction() {
         let mut evidence = Evidence::default();
         evidence.count(tally(1000.0, 10.0), false);
-        evidence.begin(1000.0);
+        evidence.begin(1000.0, Tally::default());
         evidence.count(tally(1000.0, 10.0), false);
         assert_eq!((evidence.decide(860.0), evidence.is_trial(), evidence.rate()), (None, false, 0.0));
     }

@@ -278,17 +278,20 @@ impl Thalweg {
     fn respond(&mut self, path: &Path, cause: Cause) {
         let (now, before) = (path.now, self.full_window());
         let mut cubic = self.cubic.unwrap_or_else(|| self.cubic_at(now, before, 0.0));
+        let is_timeout = matches!(cause, Cause::Timeout { .. });
         let event = Congestion {
             now,
             rtt: self.rtt,
-            in_flight: f64::from(path.in_flight),
-            timeout: cause == Cause::Timeout { repeated: false },
+            // After a time-out all segments count as lost; RFC 5681, section 3.1, uses FlightSize.
+            in_flight: f64::from(if is_timeout { path.outstanding } else { path.in_flight }),
+            timeout: is_timeout,
+            repeated: cause == Cause::Timeout { repeated: true },
             competing: self.is_competing,
         };
         cubic.on_congestion(&event, MIN_WINDOW);
         self.cubic = Some(cubic);
-        if !matches!(cause, Cause::Timeout { .. }) {
-            self.evidence.begin(before);
+        if !is_timeout {
+            self.evidence.begin(before, self.round.tally);
         }
         if cause != Cause::Loss || !self.is_provable {
             self.evidence.abandon();
@@ -378,10 +381,12 @@ impl Controller for Thalweg {
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
         self.acked_at = path.now;
+        let arrived = Tally { sent: acked, ..Tally::default() };
         if sample.sent_at >= self.epoch {
-            let arrived = Tally { sent: acked, ..Tally::default() };
             self.round.tally.add(arrived);
             self.evidence.count(arrived, info.in_drain && self.is_provable);
+        } else {
+            self.evidence.count_earlier(arrived);
         }
         self.round.delivered += sample.acked_bytes as f64;
         self.round.app_limited |= rs.app_limited;
@@ -410,13 +415,14 @@ impl Controller for Thalweg {
         }
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
+        let one = Tally { sent: 1.0, lost: 1.0, events };
         if sample.sent_at < self.epoch {
+            self.evidence.count_earlier(one);
             return;
         }
         if self.round.lost_at == 0.0 {
             self.round.lost_at = info.delivery.in_flight as f64;
         }
-        let one = Tally { sent: 1.0, lost: 1.0, events };
         self.round.tally.add(one);
         self.evidence.count(one, info.in_drain && self.is_provable);
         let is_decided = !self.is_starting && !self.evidence.is_trial();
