@@ -183,7 +183,7 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "rack",
         &["copa", "thalweg"],
-        "It reacts little to a single loss; a reordered packet must not count as lost.",
+        "A reordered packet must not count as lost.",
     ),
     Reason::new(
         "rack",
@@ -202,7 +202,6 @@ const REASONS: &[Reason] = &[
     )
     .inherent(),
     Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
-    Reason::new("initial-window", &["thalweg"], "It paces its first window over a round trip."),
     Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
     Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
     Reason::new("initial-window", &["ledbat-plus-plus"], "The draft starts with two packets."),

@@ -1,4 +1,4 @@
-//! Thalweg: a short queue where possible, a fair share where competition requires it.
+//! Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 
 use super::initial_window;
 use super::window;
@@ -7,14 +7,14 @@ use crate::scheme::SchemeDescription;
 use crate::{ConfigError, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
-/// Thalweg: a short queue where possible, a fair share where competition requires it.
+/// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, distinguishes path losses from congestion losses, and shares with flows that fill the queue.",
+    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
 
-/// Defaults of a controller that paces, measures one-way delays and reacts little to single losses.
+/// Defaults of a controller that paces and measures one-way delays.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "sack"),
     // The controller's rules count bytes: a window holds more packets if they are small.
@@ -31,7 +31,7 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
 ];
 
 const KEYS: &[Key] = &[
-    initial_window("32 pkt"),
+    initial_window("10 pkt"),
     key(
         "queueing",
         Kind::Time,
@@ -49,7 +49,7 @@ const KEYS: &[Key] = &[
     key(
         "base-window",
         Kind::Time,
-        "10 s",
+        "60 s",
         "Lifetime of the base delay, the minimum that counts as the delay of an empty path.",
     )
     .within(Range::POSITIVE, "at least some seconds")

@@ -17,7 +17,7 @@ const QUICK: [&str; 7] = ["newreno", "cubic", "dctcp", "prague", "copa", "bbr", 
 
 /// Largest completion time of a scheme, as a multiple of the fastest.
 const SLOWEST: f64 = 1.3;
-/// Factor for comparisons of schemes with different initial windows, of 10 and of 32 segments.
+/// Factor for transfers that end in slow start, which pacing makes slower.
 const SLOWEST_START: f64 = 1.6;
 
 /// Returns connected ends with a round trip of 300 ms, at 20 Mbit/s in each direction.

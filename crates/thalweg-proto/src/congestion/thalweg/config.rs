@@ -7,11 +7,11 @@ use crate::units::Duration;
 /// Configuration of [`Thalweg`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThalwegConfig {
-    /// Initial window, in segments; at least 1. It may exceed RFC 6928's window, as it is paced.
+    /// Initial window, in segments; at least 1. Default: that of RFC 6928.
     pub initial_window: f64,
     /// Queueing-delay target of a fast flow; slower flows add a rate-dependent amount.
     pub queueing: Duration,
-    /// Compete with buffer-filling senders by the rules of CUBIC, instead of yielding the path to them.
+    /// Share with senders that fill the queue by the rules of CUBIC, instead of yielding the path to them.
     pub compete: bool,
     /// Lifetime of the minimum delay as the base delay.
     pub base_window: Duration,
@@ -20,10 +20,10 @@ pub struct ThalwegConfig {
 impl Default for ThalwegConfig {
     fn default() -> Self {
         Self {
-            initial_window: 32.0,
+            initial_window: 10.0,
             queueing: Duration::from_millis(1),
             compete: true,
-            base_window: Duration::from_secs(10),
+            base_window: Duration::from_secs(60),
         }
     }
 }

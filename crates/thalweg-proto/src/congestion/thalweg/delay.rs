@@ -1,6 +1,5 @@
 //! Queueing delay: the excess of the packet delay over that of an empty path.
 
-use super::overflow::Overflow;
 use crate::congestion::AckSample;
 use crate::units::{Duration, Time};
 use crate::window::RelativeDelay;
@@ -10,8 +9,6 @@ const PIECE: (u32, u64) = (12, 8);
 /// Averaging time of the spread in round trips, for increase and decrease: a queue that comes and goes within a round
 /// trip is soon forgotten.
 const MEMORY: (f64, f64) = (10.0, 4.0);
-/// Half of the time for which the minimum delay is kept beside a standing queue.
-const LASTING: Duration = Duration::from_secs(60);
 /// Multiple of the delay spread that may be chance.
 const UNCERTAINTY: f64 = 3.0;
 
@@ -24,12 +21,10 @@ const UNCERTAINTY: f64 = 3.0;
 pub(super) struct Delay {
     window: Duration,
     first: Option<RelativeDelay>,
-    /// Minima over half to all of the window, and over one to two minutes.
+    /// Minima over half to all of the window.
     base: Shortest,
-    lasting: Shortest,
-    /// Queueing delay of the last round trip, relative to the latter.
-    standing: f64,
-    /// Time of the last sample at or near the minimum.
+    /// Shortest delay since the last drain began, and time of the last sample at or near it.
+    shortest: f64,
     seen: Time,
     /// Minimum of this round trip.
     round: Samples,
@@ -44,7 +39,6 @@ pub(super) struct Delay {
     /// Delay of the newest packet, and the number of consecutive packets above the queried delay.
     newest: f64,
     waited: u32,
-    overflow: Overflow,
 }
 
 /// Windowed minimum delay: minima of this half of the window and of the last half.
@@ -102,8 +96,7 @@ impl Delay {
             window,
             first: None,
             base: Shortest::NONE,
-            lasting: Shortest::NONE,
-            standing: 0.0,
+            shortest: f64::INFINITY,
             seen: Time::ZERO,
             round: Samples::NONE,
             first_piece: f64::INFINITY,
@@ -113,13 +106,12 @@ impl Delay {
             spread: 0.0,
             newest: 0.0,
             waited: 0,
-            overflow: Overflow::NONE,
         }
     }
 
-    /// Takes the delay of an acknowledgement. A sample within `tolerance` of the minimum confirms it. With `keep`, the
-    /// minimum never expires.
-    pub fn sample(&mut self, sample: &AckSample, tolerance: f64, keep: bool) {
+    /// Takes the delay of an acknowledgement. A sample within `tolerance` of the shortest since the last drain confirms
+    /// it.
+    pub fn sample(&mut self, sample: &AckSample, tolerance: f64) {
         let now = sample.path.now;
         let value = match (sample.one_way_delay, sample.rtt) {
             (Some(delay), _) => {
@@ -129,17 +121,13 @@ impl Delay {
             (None, Some(rtt)) if self.first.is_none() => rtt.as_secs_f64(),
             _ => return,
         };
-        if !keep {
-            self.base.turn(now, self.window / 2);
-        }
-        self.lasting.turn(now, LASTING);
-        if value <= self.base.get() + tolerance + self.spread {
+        self.base.turn(now, self.window / 2);
+        if value <= self.shortest + tolerance + self.spread {
             self.seen = now;
+            self.shortest = self.shortest.min(value);
         }
-        self.overflow.sample(sample.sent_at, value, sample.path.smoothed_rtt);
         self.newest = value;
         self.base.add(value);
-        self.lasting.add(value);
         self.round.add(value);
         self.piece.add(value);
         if self.piece.count >= PIECE.0 && now.since(self.piece_began) * PIECE.1 >= sample.path.smoothed_rtt {
@@ -147,12 +135,12 @@ impl Delay {
         }
     }
 
-    /// Accepts the current minimum as the base delay for a while, as nothing lower is measurable.
-    pub fn accept(&mut self, now: Time) {
-        self.seen = now;
+    /// Begins a drain: the shortest delay from now on counts, as nothing shorter is measurable.
+    pub fn begin_drain(&mut self, now: Time) {
+        (self.seen, self.shortest) = (now, f64::INFINITY);
     }
 
-    /// Returns the time since the base delay was last seen.
+    /// Returns the time since the shortest delay was last seen.
     pub fn age(&self, now: Time) -> Duration {
         now.since(self.seen)
     }
@@ -163,44 +151,12 @@ impl Delay {
     }
 
     fn queueing(&self, shortest: f64) -> f64 {
-        self.beyond(self.base.get(), shortest)
+        if shortest.is_finite() { (shortest - self.base.get() - self.uncertainty()).max(0.0) } else { 0.0 }
     }
 
-    fn beyond(&self, base: f64, shortest: f64) -> f64 {
-        if shortest.is_finite() { (shortest - base - self.uncertainty()).max(0.0) } else { 0.0 }
-    }
-
-    /// Records the loss of a packet sent at `sent_at`.
-    pub fn lost(&mut self, sent_at: Time) {
-        self.overflow.lost(sent_at);
-    }
-
-    /// Returns the queueing delay at which the lossy queue overflows, if there is one.
-    pub fn full(&self) -> Option<f64> {
-        self.overflow.full().map(|delay| (delay - self.base.get()).max(0.0))
-    }
-
-    /// Returns the queueing delay of the last round trip, relative to the minimum of one to two minutes.
-    pub fn standing(&self) -> f64 {
-        self.standing
-    }
-
-    #[cfg(test)]
-    pub fn set_standing(&mut self, standing: f64) {
-        self.standing = standing;
-    }
-
-    /// Resets the base delay to the delay of the last packets.
-    pub fn reset_base(&mut self) {
-        for shortest in [&mut self.base, &mut self.lasting] {
-            shortest.halves = [f64::INFINITY, self.last_piece];
-        }
-        self.standing = 0.0;
-    }
-
-    /// Restores the long-term minimum as the base delay.
-    pub fn remember(&mut self) {
-        self.base.halves[0] = self.lasting.get();
+    /// Lengthens the base delay by this queueing delay: the path is longer.
+    pub fn lengthen_base(&mut self, by: f64) {
+        self.base.halves = [f64::INFINITY, self.base.get() + by];
     }
 
     /// Records an acknowledgement; returns true if a dozen consecutive packets had a queueing delay of more than `than`
@@ -215,12 +171,6 @@ impl Delay {
         self.queueing(self.last_piece)
     }
 
-    /// Discards the newest delays: they are old, and no queue is known until new samples arrive.
-    pub fn forget_newest(&mut self) {
-        (self.piece, self.round) = (Samples::NONE, Samples::NONE);
-        (self.first_piece, self.last_piece, self.waited) = (f64::INFINITY, f64::INFINITY, 0);
-    }
-
     fn end_piece(&mut self, now: Time) {
         self.last_piece = core::mem::replace(&mut self.piece, Samples::NONE).shortest;
         self.first_piece = if self.first_piece.is_finite() { self.first_piece } else { self.last_piece };
@@ -231,7 +181,6 @@ impl Delay {
     pub fn end_round(&mut self) -> f64 {
         let round = core::mem::replace(&mut self.round, Samples::NONE);
         let queueing = self.queueing(round.shortest);
-        self.standing = self.beyond(self.lasting.get(), round.shortest);
         if self.first_piece.is_finite() {
             let moved = (self.last_piece - self.first_piece).abs();
             let scatter = (round.spread() - moved).max(0.0);
@@ -261,7 +210,7 @@ mod tests {
         let mut queueing = 0.0;
         for packet in 0..count * 100 {
             let now = from + packet * RTT / 100;
-            delay.sample(&acked(now, rtt(packet)), 1e-4, false);
+            delay.sample(&acked(now, rtt(packet)), 1e-4);
             if packet % 100 == 99 {
                 queueing = delay.end_round();
             }
@@ -296,7 +245,7 @@ mod tests {
     fn a_dozen_in_a_row_wait() {
         let mut delay = Delay::new(Duration::from_secs(10));
         let mut wait = |rtt| {
-            delay.sample(&acked(RTT, rtt), 1e-4, false);
+            delay.sample(&acked(RTT, rtt), 1e-4);
             delay.waits(2e-3)
         };
         assert!(!wait(RTT));

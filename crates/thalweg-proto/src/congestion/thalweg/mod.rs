@@ -1,36 +1,29 @@
-//! Thalweg: keeps a short queue on uncongested paths, and its fair share beside competing traffic.
+//! Thalweg: keeps a short queue on uncongested paths, and harms others no more than CUBIC does.
 //!
-//! It responds to queueing delay, separates the path's own losses from congestion losses, and behaves as CUBIC where
-//! competing traffic fills the queue. `docs/design/thalweg-scheme.md` describes the design and its reasons.
+//! It responds to queueing delay. A loss is congestion, and the response is CUBIC's, until experiments prove that the
+//! path loses packets at any rate. `docs/design/thalweg-scheme.md` describes the design and its reasons.
 //!
 //! ```text
-//!   Start  -- standing queue, or losses beyond the path's -->  Hold  -- time-out -->  Start, to half of the window
-//!                                                                    -- outage ---->  Start, to nearly all  (outage)
+//!   Start  -- a queue stands, losses keep the rate from growing, or a time-out -->  steady state
 //!
-//!   Hold:   the window converges to the flow's target queue                          (steady_state)
-//!           losses beyond the path's: a lower rate, restored if the losses continue  (loss_probe)
-//!           such losses beside a standing queue: a lower rate                        (many_flows)
-//!           a queue that overflows below the target: at most half of its length      (overflow)
-//!           a delay independent of the window: a longer path, not a queue            (base_delay_reset)
-//!           a standing queue above the target: part of the window is yielded         (yield_share)
-//!           a standing queue far above the target: the window of CUBIC               (competition)
-//!           a queue that marks: the same                                             (marks)
-//!           a router that reports a nearly full queue: a shorter target queue        (router_feedback)
+//!   Steady state:
+//!     the window converges to the flow's target queue                               (steady_state, target)
+//!     a queue that stays above the target: part of the window is yielded            (yield_share)
+//!     losses beyond the path's: CUBIC's window, undone if the losses continue       (cubic, evidence)
+//!     no empty queue for some seconds: a smaller window for a round trip            (drain)
+//!     a queue that does not fall then: CUBIC's window                               (drain)
+//!     a mark: the same
+//!     a router that reports a nearly full queue: a shorter target queue             (router_feedback)
 //! ```
 //!
-//! Decisions are made once per round trip, except for the end of slow start. Volumes are in bytes, rates in bytes per
-//! second and times in seconds.
+//! Decisions are made once per round trip, except for losses, marks and the end of slow start. Volumes are in bytes,
+//! rates in bytes per second and times in seconds.
 
-mod base_delay_reset;
-mod competition;
 mod config;
+mod cubic;
 mod delay;
-mod loss;
-mod loss_probe;
-mod many_flows;
-mod marks;
-mod outage;
-mod overflow;
+mod drain;
+mod evidence;
 mod router_feedback;
 mod start;
 mod steady_state;
@@ -47,13 +40,10 @@ use super::{
 };
 use crate::units::{Duration, Rate, Time};
 use crate::window::MAX_WINDOW;
-use base_delay_reset::BaseDelayReset;
-use competition::Competition;
+use cubic::{Congestion, CubicWindow};
 use delay::Delay;
-use loss::{PathLoss, Tally};
-use loss_probe::LossProbe;
-use many_flows::ManyFlows;
-use outage::Outage;
+use drain::Drain;
+use evidence::{Evidence, Tally};
 use router_feedback::RouterFeedback;
 use steady_state::Pace;
 use target::Target;
@@ -67,19 +57,28 @@ const QUANTUM: f64 = 250e-6;
 /// Minimum and maximum burst, in segments. Pacing single segments loses throughput whenever a host wakes late, except
 /// in slow start, which has more margin.
 const BURST: (f64, f64) = (2.0, 64.0);
+/// Window, in segments, below which the pacing rate alone limits: the window is rounded up, and the rate is one window
+/// per round trip.
+const PACED: f64 = 4.0;
+/// Minimum window, in segments. Many flows may have less than one packet each in the network (Kumar et al. 2020, section
+/// 3.4), and a larger minimum would keep any queue full.
+const MIN_WINDOW: f64 = 0.25;
+/// Window, in segments, from which losses can be proven to be the path's: a flow with a smaller window may be one of
+/// many, whose response changes nothing.
+const PROVES: f64 = 16.0;
+/// Multiple of the window beyond which CUBIC's window no longer matters as a bound.
+const UNBOUND: f64 = 2.0;
 /// Minimum length of a round, as a share of the shortest round-trip time: a late packet may seem to end a round at
 /// once.
 const SHORTEST: f64 = 0.75;
-/// Upper bound of the smoothed round-trip time, as a multiple of a round-trip time sample.
+/// Upper bound of the smoothed round-trip time, as a multiple of a round-trip time sample: few packets arrive at the
+/// pacing rate of an outage.
 const OVER: f64 = 2.0;
-/// Shares of the former window at which slow start ends after a time-out, and after an outage.
-const RETURNS: (f64, f64) = (0.5, 0.9);
-/// Share of the previous round's rate below which a delay is attributed to a host, not to the path.
-const HOST_SLEEP_SHARE: f64 = 0.5;
-/// Maximum share of an overflowing queue that a flow targets.
-const FULL: f64 = 0.5;
 /// Tolerated variation of an empty path's delay, as a share of the smallest queue target.
 const TOLERANCE: f64 = 0.1;
+/// Share of the window kept after a mark or message in slow start, where the window has doubled since the packet was
+/// sent.
+const OF_START: f64 = 0.5;
 
 /// Thalweg controller.
 #[derive(Clone, Debug)]
@@ -88,21 +87,23 @@ pub struct Thalweg {
     sampler: Sampler,
     /// Segment size, in bytes; 0 until the first packet is sent.
     segment: f64,
+    /// Window that the delay allows, in bytes.
     window: f64,
-    phase: Phase,
+    /// CUBIC's window: the upper bound after congestion, or the window beside competing traffic.
+    cubic: Option<CubicWindow>,
+    is_starting: bool,
+    is_competing: bool,
+    /// Losses can be proven to be the path's: the window is large enough, and no queue stands.
+    is_provable: bool,
     pace: Pace,
     delay: Delay,
-    base_delay_reset: BaseDelayReset,
-    path_loss: PathLoss,
-    loss_probe: Option<LossProbe>,
-    many_flows: ManyFlows,
+    evidence: Evidence,
+    /// Packets of slow start while the rate grew.
+    started: Tally,
+    drain: Drain,
     yielding: Yielding,
-    competition: Competition,
     router_feedback: RouterFeedback,
-    outage: Outage,
     round: Round,
-    /// Reduction of the window for this round trip, to drain the queue.
-    drain_cut: f64,
     min_rtt: f64,
     /// Smoothed round-trip time; 0 before the first sample.
     rtt: f64,
@@ -114,13 +115,16 @@ pub struct Thalweg {
     acked_at: Time,
 }
 
-/// Phase of a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Phase {
-    /// Slow start: the window doubles every round trip, up to `until`.
-    Start { until: f64 },
-    /// Steady state: the queue is held at its target.
-    Hold,
+/// Signal of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Loss,
+    /// Mark, or a router's report of a dropped packet: congestion beyond doubt.
+    Report,
+    /// Retransmission time-out, `repeated` if for the same segment.
+    Timeout {
+        repeated: bool,
+    },
 }
 
 /// Events of a round trip.
@@ -128,8 +132,6 @@ enum Phase {
 struct Round {
     began: Time,
     tally: Tally,
-    /// Tally of the packets sent at a reduced rate.
-    low: Tally,
     delivered: f64,
     /// Maximum data in flight, and data in flight at the transmission of the first lost packet.
     in_flight: f64,
@@ -138,14 +140,6 @@ struct Round {
     rtts: (f64, f64),
     app_limited: bool,
     before: Before,
-}
-
-impl Round {
-    /// Returns the arrival rate, given `rate` in this round trip. A sleeping host has few arrivals in one round trip,
-    /// and the rest in the next.
-    fn arrives(&self, rate: f64) -> f64 {
-        if rate < HOST_SLEEP_SHARE * self.before.rate { self.before.rate } else { rate }
-    }
 }
 
 /// Figures of the previous round trip.
@@ -161,8 +155,8 @@ struct Before {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThalwegStamp {
     delivery: Stamp,
-    /// The packet was sent at a reduced rate.
-    low: bool,
+    /// The packet was sent at the reduced rate of a drain.
+    in_drain: bool,
 }
 
 impl Thalweg {
@@ -175,19 +169,18 @@ impl Thalweg {
             sampler: Sampler::default(),
             segment: 0.0,
             window: 0.0,
-            phase: Phase::Start { until: f64::INFINITY },
+            cubic: None,
+            is_starting: true,
+            is_competing: false,
+            is_provable: false,
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
-            base_delay_reset: BaseDelayReset::default(),
-            path_loss: PathLoss::default(),
-            loss_probe: None,
-            many_flows: ManyFlows::default(),
+            evidence: Evidence::default(),
+            started: Tally::default(),
+            drain: Drain::default(),
             yielding: Yielding::default(),
-            competition: Competition::default(),
             router_feedback: RouterFeedback::default(),
-            outage: Outage::default(),
             round: Round::default(),
-            drain_cut: 0.0,
             min_rtt: f64::INFINITY,
             rtt: 0.0,
             lost_until: u64::MAX,
@@ -196,14 +189,14 @@ impl Thalweg {
         }
     }
 
-    /// Returns true while it behaves as CUBIC because competing traffic fills the queue.
+    /// Returns true while it behaves as CUBIC because competing traffic fills the queue, or because packets are marked.
     pub fn is_competing(&self) -> bool {
-        self.competition.is_there()
+        self.is_competing
     }
 
-    /// Returns the estimated share of packets lost by the path itself.
+    /// Returns the loss events per packet that are attributed to the path itself.
     pub fn path_loss(&self) -> f64 {
-        self.path_loss.share()
+        self.evidence.rate()
     }
 
     /// Initialises the state at the transmission of the first packet.
@@ -215,25 +208,33 @@ impl Thalweg {
         self.round.began = path.now;
     }
 
-    /// Returns the queueing-delay target of a flow of this rate.
-    fn target(&self, rate: f64) -> f64 {
-        let wanted = self.target_rule().at(rate, self.segment, self.min_rtt);
-        self.delay.full().map_or(wanted, |full| wanted.min((FULL * full).max(self.segment / rate.max(1.0))))
-    }
-
     fn target_rule(&self) -> Target {
         Target { constant: self.config.queueing.as_secs_f64() }
     }
 
-    /// Returns the rate of one window per round trip.
-    fn rate(&self) -> f64 {
-        if self.rtt > 0.0 { self.window / self.rtt } else { 0.0 }
+    /// Returns the queueing-delay target of a flow of this rate.
+    fn target(&self, rate: f64) -> f64 {
+        self.target_rule().at(rate, self.segment, self.min_rtt)
     }
 
-    /// Returns the allowed window, without the reduction of a one-round drain.
-    fn window_without_drain(&self) -> f64 {
-        let window = self.competition.window().map_or(self.window, |window| window * self.segment);
-        if self.competition.is_probing() { window * (1.0 - competition::PROBE_CUT) } else { window }
+    /// Returns the allowed window, without the reduction of a drain.
+    fn full_window(&self) -> f64 {
+        let cubic = self.cubic.map(|cubic| cubic.window * self.segment);
+        match cubic {
+            Some(cubic) if self.is_competing => cubic,
+            Some(cubic) => self.window.min(cubic),
+            None => self.window,
+        }
+    }
+
+    /// Returns the window in use.
+    fn window_in_use(&self) -> f64 {
+        self.full_window() * self.drain.share()
+    }
+
+    /// Returns the rate of one window per round trip.
+    fn rate(&self) -> f64 {
+        if self.rtt > 0.0 { self.full_window() / self.rtt } else { 0.0 }
     }
 
     /// Returns the initial window of a flow.
@@ -241,23 +242,20 @@ impl Thalweg {
         self.config.initial_window * self.segment
     }
 
-    /// Returns true if the window exceeds the initial one; the flow is then not one of many.
-    fn is_large(&self) -> bool {
-        self.window > self.first_window()
+    fn min_window(&self) -> f64 {
+        MIN_WINDOW * self.segment
+    }
+
+    /// Returns CUBIC's window of `window` bytes, with slow start up to `ssthresh` bytes.
+    fn cubic_at(&self, now: Time, window: f64, ssthresh: f64) -> CubicWindow {
+        CubicWindow::new(window / self.segment, ssthresh / self.segment, now)
     }
 
     /// Returns true if the path still carries a large window: a retransmission was lost, or is late because the queue
-    /// grows faster than the time-out, and losses are judged per round trip. The window falls to its minimum if
+    /// grows faster than the time-out, and losses are evaluated by themselves. The window falls to its minimum if
     /// acknowledgements cease, as in RFC 9002 (section 7.6).
     fn is_served(&self, path: &Path) -> bool {
-        self.is_large()
-            && self.phase == Phase::Hold
-            && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
-    }
-
-    /// Returns the tally of packets sent at a reduced rate.
-    fn low(&mut self) -> &mut Tally {
-        self.loss_probe.as_mut().map_or(&mut self.round.low, |loss_probe| &mut loss_probe.low)
+        self.full_window() > self.first_window() && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
     }
 
     /// Takes the round-trip time of an acknowledgement. For a retransmitted packet it uses the last transmission,
@@ -272,53 +270,88 @@ impl Thalweg {
             self.round.rtts.1 += 1.0;
             // RFC 6298, section 2: alpha is an eighth.
             let smoothed = if self.rtt == 0.0 { rtt } else { self.rtt + (rtt - self.rtt) / 8.0 };
-            // The bound discards the outage's delay at the first packet sent after it: few packets arrive at the pacing
-            // rate of an outage.
             self.rtt = smoothed.min(OVER * rtt);
         }
+    }
+
+    /// Responds to congestion as CUBIC does, once in a window of data. The origin of losses may be proven later.
+    fn respond(&mut self, path: &Path, cause: Cause) {
+        let (now, before) = (path.now, self.full_window());
+        let mut cubic = self.cubic.unwrap_or_else(|| self.cubic_at(now, before, 0.0));
+        let is_timeout = matches!(cause, Cause::Timeout { .. });
+        let event = Congestion {
+            now,
+            rtt: self.rtt,
+            // After a time-out all segments count as lost; RFC 5681, section 3.1, uses FlightSize.
+            in_flight: f64::from(if is_timeout { path.outstanding } else { path.in_flight }),
+            timeout: is_timeout,
+            repeated: cause == Cause::Timeout { repeated: true },
+            competing: self.is_competing,
+        };
+        cubic.on_congestion(&event, MIN_WINDOW);
+        self.cubic = Some(cubic);
+        if !is_timeout {
+            self.evidence.begin(before, self.round.tally);
+        }
+        if cause != Cause::Loss || !self.is_provable {
+            self.evidence.abandon();
+        }
+        self.epoch = now;
+        self.drain.has_lost = true;
+        self.round.tally = Tally::default();
+        self.pace.slow_down();
+        self.pace.ceiling = before;
+    }
+
+    /// Undoes the response to losses that are the path's, with the window before it.
+    fn undo_response(&mut self, window: f64) {
+        self.cubic = None;
+        self.window = self.window.max(window);
+        self.pace.rest();
     }
 
     fn end_round(&mut self, path: &Path) {
         let now = path.now;
         let queueing = self.delay.end_round();
-        self.router_feedback.watch(queueing, self.delay.newest());
         let last = core::mem::take(&mut self.round);
-        let windows = self.window_without_drain() / self.first_window();
-        let queueing = if self.base_delay_reset.has_moved(
-            self.delay.standing(),
-            windows,
-            last.tally,
-            self.path_loss(),
-        ) {
-            self.delay.reset_base();
-            self.competition = Competition::default();
-            0.0
-        } else {
-            queueing
-        };
         let took = now.since(last.began).as_secs_f64();
         let rate = if took > 0.0 { last.delivered / took } else { 0.0 };
         self.round.began = now;
         self.round.before = Before { rate, sent: last.tally.sent, in_flight: last.in_flight };
-        self.path_loss.control(last.low);
-        self.end_drain(queueing);
         let rtt = if last.rtts.1 > 0.0 { last.rtts.0 / last.rtts.1 } else { self.rtt };
         if rtt <= 0.0 {
             return;
         }
-        let empty = (rtt - queueing).max(0.0);
-        if let Phase::Start { .. } = self.phase {
-            self.end_round_of_start(now, &last, rate, empty);
-        } else if self.respond_to_losses(&last, path, last.arrives(rate) * empty) {
-            // The former queue estimate no longer matters.
-        } else if let Some(window) = self.competition.window() {
-            self.window = window * self.segment;
-            let is_calm = queueing < self.target(self.rate());
-            if self.competition.watch(now, rate, is_calm) {
-                self.pace.slow_down();
+        if self.is_starting {
+            self.end_round_of_start(now, &last, rate, (rtt - queueing).max(0.0));
+            return;
+        }
+        let target = self.target(self.rate());
+        self.evaluate_losses(queueing, target);
+        if self.run_drain(now, queueing, target, rtt) {
+            return;
+        }
+        if self.is_competing {
+            self.window = self.full_window();
+        } else {
+            if !last.app_limited {
+                let target = self.router_feedback.target_share(now) * target;
+                self.steer(&last, queueing, rate, rtt, target);
             }
-        } else if !last.app_limited {
-            self.steer(now, &last, queueing, rate, rtt);
+            self.cubic = self.cubic.filter(|cubic| cubic.window * self.segment <= UNBOUND * self.window);
+        }
+    }
+
+    /// Decides the origin of losses, if that is possible beside this queueing delay. Beside a long queue losses are
+    /// congestion, whether they depend on this flow's rate or not.
+    fn evaluate_losses(&mut self, queueing: f64, target: f64) {
+        let is_short = queueing <= steady_state::LONG * target;
+        self.is_provable = is_short && !self.is_competing && self.full_window() > PROVES * self.segment;
+        if !self.is_provable {
+            self.evidence.abandon();
+        }
+        if let Some(window) = self.evidence.decide(self.full_window()) {
+            self.undo_response(window);
         }
     }
 }
@@ -340,7 +373,7 @@ impl Controller for Thalweg {
         self.segment = f64::from(sample.path.segment);
         let delivery = self.sampler.on_sent(sample);
         self.round.in_flight = self.round.in_flight.max(delivery.in_flight as f64);
-        ThalwegStamp { delivery, low: self.is_low() }
+        ThalwegStamp { delivery, in_drain: self.drain.is_reducing() }
     }
 
     fn on_ack(&mut self, sample: &AckSample, info: ThalwegStamp) {
@@ -348,26 +381,26 @@ impl Controller for Thalweg {
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
         self.acked_at = path.now;
+        let arrived = Tally { sent: acked, ..Tally::default() };
         if sample.sent_at >= self.epoch {
-            self.round.tally.sent += acked;
-        }
-        if info.low {
-            self.low().sent += acked;
+            self.round.tally.add(arrived);
+            self.evidence.count(arrived, info.in_drain && self.is_provable);
+        } else {
+            self.evidence.count_earlier(arrived);
         }
         self.round.delivered += sample.acked_bytes as f64;
         self.round.app_limited |= rs.app_limited;
-        if self.outage.is_over(sample) {
-            self.take_rtt(sample);
-            self.delay.sample(
-                sample,
-                TOLERANCE * self.config.queueing.as_secs_f64(),
-                self.competition.is_there(),
-            );
+        self.take_rtt(sample);
+        self.delay.sample(sample, TOLERANCE * self.config.queueing.as_secs_f64());
+        if self.is_starting {
+            self.start(sample, &rs);
         }
-        if let Phase::Start { until } = self.phase {
-            self.start(sample, &rs, until);
+        if let Some(cubic) = &mut self.cubic
+            && !sample.app_limited
+            && !sample.recovering
+        {
+            cubic.on_ack(path.now, path.smoothed_rtt, acked);
         }
-        self.competition.on_ack(path.now, path.smoothed_rtt, acked);
         let is_full_round = path.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
         if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
             self.end_round(path);
@@ -380,41 +413,47 @@ impl Controller for Thalweg {
             // The router's message carries this information itself.
             return;
         }
-        self.delay.lost(sample.sent_at);
         let events = if sample.sequence == self.lost_until { 0.0 } else { 1.0 };
         self.lost_until = sample.sequence + u64::from(sample.bytes);
         let one = Tally { sent: 1.0, lost: 1.0, events };
-        if sample.sent_at >= self.epoch {
-            if self.round.lost_at == 0.0 {
-                self.round.lost_at = info.delivery.in_flight as f64;
-            }
-            self.round.tally.add(one);
+        if sample.sent_at < self.epoch {
+            self.evidence.count_earlier(one);
+            return;
         }
-        if info.low {
-            self.low().add(one);
+        if self.round.lost_at == 0.0 {
+            self.round.lost_at = info.delivery.in_flight as f64;
+        }
+        self.round.tally.add(one);
+        self.evidence.count(one, info.in_drain && self.is_provable);
+        let is_decided = !self.is_starting && !self.evidence.is_trial();
+        if is_decided && self.evidence.exceeded_by(self.round.tally, self.window_in_use() / self.segment) {
+            self.respond(&sample.path, Cause::Loss);
         }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        // Single losses are evaluated once per round trip.
-        if self.segment > 0.0 && sample.kind == LossKind::Mark {
-            self.on_mark(&sample.path);
-        } else if self.segment > 0.0 && sample.kind == LossKind::Timeout && !self.is_served(&sample.path) {
-            let is_outage = self.outage.time_out(self.is_grown());
-            if is_outage {
-                self.delay.forget_newest();
+        if self.segment == 0.0 {
+            return;
+        }
+        let path = &sample.path;
+        match sample.kind {
+            // Losses are evaluated packet by packet.
+            LossKind::Duplicates => {}
+            LossKind::Mark if self.is_starting => self.leave_start(path.now, OF_START * self.window),
+            LossKind::Mark => {
+                // The router decides the length of the queue and its division among flows that use ECN: the delay rule
+                // would find no usable queue, or one that stays.
+                self.respond(path, Cause::Report);
+                self.is_competing |= self.config.compete;
             }
-            let returns = if is_outage { RETURNS.1 } else { RETURNS.0 };
-            let until = if let Phase::Start { until } = self.phase { until } else { returns * self.window };
-            self.phase = Phase::Start { until };
-            // Halve each time: if many flows start at once, their initial windows together may be too much.
-            self.window = (self.window.min(self.first_window()) / 2.0).max(self.least());
-            // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
-            // windows.
-            self.epoch = sample.path.now + Duration::from_secs_f64(self.rtt);
-            self.round.tally = Tally::default();
-            self.loss_probe = None;
-            (self.competition, self.yielding) = (Competition::default(), Yielding::default());
+            LossKind::Timeout if !self.is_served(path) => {
+                self.is_starting = false;
+                self.respond(path, Cause::Timeout { repeated: sample.repeated });
+                // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
+                // windows.
+                self.epoch = path.now + Duration::from_secs_f64(self.rtt);
+            }
+            LossKind::Timeout => {}
         }
     }
 
@@ -433,30 +472,37 @@ impl Controller for Thalweg {
     }
 
     fn undoes(&self, before: &Self) -> bool {
-        before.window > self.window
+        before.full_window() > self.full_window()
     }
 
     fn on_undo(&mut self, before: Self, _path: &Path) {
         // Measurements taken since are kept.
-        (self.window, self.phase, self.loss_probe) = (self.window.max(before.window), before.phase, None);
+        self.window = self.window.max(before.window);
+        (self.is_starting, self.is_competing, self.cubic) =
+            (before.is_starting, before.is_competing, before.cubic);
+        self.evidence.abandon();
     }
 
     fn decision(&self) -> Decision {
         if self.segment == 0.0 {
             return Decision::window(self.config.initial_window);
         }
-        let window_without_drain = self.window_without_drain();
-        let window = ((window_without_drain - self.drain_cut).max(self.least()) / self.segment).max(1.0);
+        let window = self.window_in_use().max(self.min_window()) / self.segment;
         if self.rtt == 0.0 {
-            return Decision::window(window);
+            return Decision::window(window.max(1.0));
         }
-        let (gain, min_burst) =
-            if matches!(self.phase, Phase::Start { .. }) { (PACING.0, 1.0) } else { (PACING.1, BURST.0) };
-        let rate = gain * window_without_drain / self.rtt;
+        let is_paced = window < PACED && !self.is_starting;
+        let (gain, min_burst) = match (self.is_starting, is_paced) {
+            (true, _) => (PACING.0, 1.0),
+            (false, true) => (1.0, 1.0),
+            (false, false) => (PACING.1, BURST.0),
+        };
+        let rate = gain * window * self.segment / self.rtt;
+        let max_burst = if is_paced { 1.0 } else { BURST.1 };
         Decision {
-            window,
+            window: if is_paced { window.ceil() } else { window },
             pacing_rate: Some(Rate::from_bits_per_sec((8.0 * rate).max(1.0) as u64)),
-            burst: (rate * QUANTUM / self.segment).clamp(min_burst, BURST.1) as u32,
+            burst: (rate * QUANTUM / self.segment).clamp(min_burst, max_burst) as u32,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Slow start: the window doubles until a queue stands, or until losses exceed the path's own.
+//! Slow start: the window doubles until a queue stands, or until losses keep the rate from growing.
 //!
 //! With a short queue, slow start loses the data sent in the round trip before it detects that. So growth falls to a
 //! quarter while the queueing delay is at the target, as in HyStart++'s conservative slow start (RFC 9406, section
 //! 4.2).
 
-use super::{Phase, Round, Thalweg};
+use super::evidence::Tally;
+use super::{Round, Thalweg};
 use crate::congestion::AckSample;
 use crate::congestion::delivery::RateSample;
 use crate::units::{Duration, Time};
@@ -25,16 +26,19 @@ const UNUSED: f64 = 4.0;
 /// Minimum growth of the delivery rate, as a share of the growth of the sending rate, for losses to be attributed to
 /// the path.
 const FOLLOWS: f64 = 0.9;
-/// Maximum share of packets lost in the first round trips while the path's loss rate is unknown.
+/// Maximum share of packets lost in the first round trips while the path's loss rate is unknown, and minimum number of
+/// packets for an estimate of it.
 const UNKNOWN: f64 = 0.5;
-/// Minimum number of packets of a round trip at which that loss rate ends slow start. With fewer packets, many flows
-/// may lose their initial windows together, and ending slow start would reduce fairness.
-const MAX_UNKNOWN: f64 = 8192.0;
+const KNOWN: f64 = 60.0;
+/// Loss events in a round trip that may be chance.
+const CHANCE_EVENTS: f64 = 2.0;
+/// Minimum window at the end, in segments.
+const MIN_END: f64 = 2.0;
 
 impl Thalweg {
-    /// Handles an acknowledgement in slow start, up to a window of `until` bytes. A lost packet permits growth like an
-    /// acknowledged one, since losses alone do not justify slower growth.
-    pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample, until: f64) {
+    /// Handles an acknowledgement in slow start. A lost packet permits growth like an acknowledged one, since losses
+    /// alone do not justify slower growth.
+    pub(super) fn start(&mut self, sample: &AckSample, rs: &RateSample) {
         let in_flight = self.round.in_flight.max(self.round.before.in_flight);
         let slows = self.is_grown() && self.delay.waits(self.target(self.rate()));
         let growth = if slows { CONSERVATIVE } else { 1.0 };
@@ -49,28 +53,28 @@ impl Thalweg {
         } else if self.overflows() {
             let rate = rs.bytes_per_second().unwrap_or(0.0).max(self.round.before.rate);
             self.leave_start(now, (rate * self.min_rtt).max(NEARLY * self.round.lost_at));
-        } else if self.window >= until {
-            // The path is full at the former window, not at this one.
-            self.hold(now, until);
         }
     }
 
     /// Returns true if the window is several times the initial one.
-    pub(super) fn is_grown(&self) -> bool {
+    fn is_grown(&self) -> bool {
         self.window > GROWN * self.first_window()
     }
 
-    /// Returns true if the losses of this round trip already exceed the path's, or, if the path's are unknown, most of
-    /// its packets. An application that pauses keeps the estimate unknown.
-    pub(super) fn overflows(&self) -> bool {
+    /// Returns true if the losses of this round trip already exceed those of earlier ones.
+    fn overflows(&self) -> bool {
         let tally = self.round.tally;
-        if tally.lost < ENOUGH.0 {
-            return false;
-        }
-        if self.round.before.rate > 0.0 && self.path_loss.is_known() {
-            return tally.events >= ENOUGH.1 && self.path_loss.exceeded_by(tally, f64::INFINITY);
-        }
-        tally.share() > UNKNOWN && tally.sent > MAX_UNKNOWN
+        tally.lost >= ENOUGH.0
+            && tally.events >= ENOUGH.1
+            && self.round.before.rate > 0.0
+            && self.started.sent >= KNOWN
+            && self.exceeds_start(tally)
+    }
+
+    /// Returns true if these losses exceed those of the round trips in which the rate grew.
+    fn exceeds_start(&self, tally: Tally) -> bool {
+        tally.exceeds(self.started.rate() * tally.sent, CHANCE_EVENTS)
+            || tally.is_hopeless() && tally.events > CHANCE_EVENTS
     }
 
     /// Ends a round trip of slow start, with the delivery rate `rate` and the round-trip time `rtt` without its queue.
@@ -80,27 +84,23 @@ impl Thalweg {
             return;
         }
         let sent = last.tally.sent / last.before.sent.max(1.0);
-        let is_unknown = !self.path_loss.is_known() && last.tally.share() < UNKNOWN;
+        let is_unknown = self.started.sent < KNOWN && last.tally.share() < UNKNOWN;
         let grows = rate > FOLLOWS * sent * last.before.rate;
-        if is_unknown || grows || !self.path_loss.exceeded_by(last.tally, f64::INFINITY) {
-            self.path_loss.learn(last.tally);
+        if is_unknown || grows || !self.exceeds_start(last.tally) {
+            self.started.add(last.tally);
         } else {
             self.leave_start(now, rate * rtt);
         }
     }
 
+    /// Ends slow start with a window of at most `window` bytes.
     pub(super) fn leave_start(&mut self, now: Time, window: f64) {
-        self.competition.note_peak(self.window / self.segment);
-        self.hold(now, window);
-        self.pace.ceiling = self.window;
-    }
-
-    /// Limits the window to `window`, and enters steady state.
-    fn hold(&mut self, now: Time, window: f64) {
+        self.drain.peak = self.window;
         // Until the queue has drained, the packets that overflowed it may still be reported lost.
         self.epoch = now + Duration::from_secs_f64(self.rtt);
-        self.window = window.min(self.window).max(self.least());
-        self.phase = Phase::Hold;
+        self.window = window.min(self.window).max(MIN_END * self.segment);
+        self.is_starting = false;
         self.pace.slow_down();
+        self.pace.ceiling = self.window;
     }
 }

@@ -1,4 +1,4 @@
-//! Steady state: the window converges to the flow's queue target, and the queue is drained periodically.
+//! Steady state: the window converges to the flow's queue target.
 //!
 //! ```text
 //!   window  +=  1/4 (rate x target - rate x queueing delay)                     each round trip
@@ -9,7 +9,6 @@
 //! was last full.
 
 use super::{Round, Thalweg};
-use crate::units::{Duration, Time};
 
 /// Share of the distance to the target covered per round trip. Its effect appears one round trip later; a step of half
 /// the distance would oscillate.
@@ -19,9 +18,6 @@ const SHORT: f64 = 0.5;
 const HARDLY: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG: f64 = 2.0;
-/// Same multiple for a window within a twentieth of its minimum: such flows cannot shorten a queue.
-const LONG_AT_MIN_WINDOW: f64 = 1.15;
-const NEARLY: f64 = 1.05;
 /// Range of cautious growth, as shares of the last full window, and the velocity in it.
 const NEAR: core::ops::Range<f64> = 0.75..1.05;
 const CAREFUL: f64 = 4.0;
@@ -38,15 +34,13 @@ const ACCELERATION: (u32, u32) = (3, 3);
 const USED: f64 = 0.8;
 /// Maximum window, as a multiple of the data arriving in a round trip.
 const USEFUL: f64 = 2.0;
-/// Interval between searches for an empty queue.
-const REFRESH: Duration = Duration::from_secs(5);
-/// Reduction of the first drain, as a multiple of the flow's own queue, and its maximum as a share of the window.
-const DRAIN_CUT: f64 = 1.5;
-const MAX_DRAIN: f64 = 0.25;
 /// Number of round trips after a drain during which delays do not reflect the window.
 const REST: u32 = 2;
-/// Minimum reduction of a drain on a lossy path, as a share of the window, to measure losses at a lower rate.
-const CONTROL: f64 = 0.1;
+/// Segments by which the window may exceed that maximum.
+const MARGIN: f64 = 2.0;
+/// Share of the previous round's rate below which a delay is attributed to a host, not to the path. A sleeping host has
+/// few arrivals in one round trip, and the rest in the next.
+const HOST_SLEEP: f64 = 0.5;
 
 /// Growth rate of the window.
 #[derive(Clone, Copy, Debug)]
@@ -57,15 +51,13 @@ pub(super) struct Pace {
     growth_streak: u32,
     /// Window at which the path was last full, in bytes.
     pub ceiling: f64,
-    /// Reduction of the next drain, as a multiple of the flow's own queue.
-    drain_cut: f64,
     /// Round trips until delays reflect the window again, after a temporary reduction.
     rest: u32,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { velocity: 1.0, growth_streak: 0, ceiling: f64::INFINITY, drain_cut: DRAIN_CUT, rest: 0 }
+        Self { velocity: 1.0, growth_streak: 0, ceiling: f64::INFINITY, rest: 0 }
     }
 }
 
@@ -104,25 +96,17 @@ impl Pace {
 
 impl Thalweg {
     /// Evaluates a round trip with `last.in_flight` bytes in flight, this queueing delay in seconds, the delivery rate
-    /// `rate` and the round-trip time `rtt`.
-    pub(super) fn steer(&mut self, now: Time, last: &Round, queueing: f64, rate: f64, rtt: f64) {
+    /// `rate`, the round-trip time `rtt`, and the target of the flow.
+    pub(super) fn steer(&mut self, last: &Round, queueing: f64, rate: f64, rtt: f64, target: f64) {
         if self.pace.rest > 0 {
             self.pace.rest -= 1;
             return;
         }
-        let flow_rate = self.window / rtt;
-        let target = self.target(flow_rate);
-        let is_least = self.window < NEARLY * self.least();
-        let is_long = queueing > target * if is_least { LONG_AT_MIN_WINDOW } else { LONG };
-        let window = (self.window / self.segment, is_least);
-        if self.config.compete && self.competition.suspect(now, window, rate, queueing, is_long) {
-            return;
-        }
-        let target = self.router_feedback.target_share(now) * target;
         if self.router_feedback.has_recovered() && self.yield_share(queueing, target) {
             return;
         }
         let pauses = self.yielding.pauses();
+        let flow_rate = self.full_window() / rtt;
         if queueing > SHORT * target {
             self.pace.slow_down();
             self.pace.ceiling = self.window;
@@ -138,39 +122,11 @@ impl Thalweg {
                 self.pace.slow_down();
             }
         }
-        let useful = USEFUL * last.arrives(rate) * rtt / (1.0 - self.path_loss.share());
+        let arrives = if rate < HOST_SLEEP * last.before.rate { last.before.rate } else { rate };
+        let useful = USEFUL * arrives * rtt / (1.0 - self.evidence.rate());
         let used = last.in_flight.max(last.before.in_flight);
-        self.window = self.window.min(useful.max(used) + self.least()).max(self.least());
-        self.refresh(now, self.window * queueing / rtt);
-    }
-
-    /// Drains the queue for a round trip if no empty queue was seen for long; `flow_queue` bytes of it belong to this flow.
-    /// If that is not enough, the next drain is deeper.
-    fn refresh(&mut self, now: Time, flow_queue: f64) {
-        if self.delay.age(now) < REFRESH {
-            return;
-        }
-        let minimum = if self.path_loss.share() > 0.0 { CONTROL * self.window } else { 2.0 * self.segment };
-        self.drain_cut = (self.pace.drain_cut * flow_queue).max(minimum).min(MAX_DRAIN * self.window);
-        self.pace.drain_cut = (2.0 * self.pace.drain_cut).min(1.0 / MAX_DRAIN);
-        self.delay.accept(now);
-    }
-
-    /// Ends the one-round reduction of [`refresh`](Self::refresh).
-    pub(super) fn end_drain(&mut self, queueing: f64) {
-        if self.drain_cut <= 0.0 {
-            return;
-        }
-        if queueing < HARDLY * self.target(self.rate()) {
-            self.pace.drain_cut = DRAIN_CUT;
-        }
-        self.drain_cut = 0.0;
-        self.pace.rest();
-    }
-
-    /// Returns true if the reduction is large enough to show whether losses continue at a lower rate.
-    pub(super) fn is_low(&self) -> bool {
-        self.loss_probe.is_some() || self.drain_cut >= CONTROL * self.window && self.drain_cut > 0.0
+        let maximum = useful.max(used) + MARGIN * self.segment;
+        self.window = self.window.min(maximum).max(self.min_window());
     }
 }
 

@@ -4,8 +4,11 @@
 const AT_REFERENCE: f64 = 1.5e-3;
 /// Reference rate, in bytes per second.
 const REFERENCE: f64 = 12.5e6;
-/// Minimum queue target, in segments of the flow: a shorter queue cannot be distinguished from the packets themselves.
+/// Segments of the flow that its target may contain on short paths, where the round-trip time limits it: a shorter queue
+/// cannot be distinguished from the packets themselves.
 const MIN_TARGET_SEGMENTS: f64 = 1.0;
+/// Maximum of the rate-dependent part, as a share of the minimum round-trip time.
+const SCALED_SHARE: f64 = 0.25;
 /// Maximum of the constant part, as a share of the minimum round-trip time. On paths shorter than the host delay, in
 /// seconds, the maximum is the difference of the two if that is larger.
 const SHARE: f64 = 0.125;
@@ -25,7 +28,7 @@ impl Target {
     pub fn at(self, rate: f64, segment: f64, min_rtt: f64) -> f64 {
         let constant = self.constant(min_rtt);
         let scaled = AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt();
-        constant + scaled.min(min_rtt / 4.0).max(MIN_TARGET_SEGMENTS * segment / rate.max(1.0))
+        constant + scaled.min((SCALED_SHARE * min_rtt).max(MIN_TARGET_SEGMENTS * segment / rate.max(1.0)))
     }
 
     fn constant(self, min_rtt: f64) -> f64 {
@@ -54,8 +57,9 @@ mod tests {
         near(at(100.0, 0.1), 2.5e-3);
         near(at(25.0, 0.1), 4.0e-3);
         near(at(1.0, 0.1), 16e-3);
-        // On a slow flow the transmission time of a segment exceeds that.
-        near(at(0.1, 0.1), 1e-3 + SEGMENT / 12.5e3);
+        // A quarter of the round-trip time, or a segment where that is longer.
+        near(at(1.0, 0.04), 1e-3 + SEGMENT / 125e3);
+        near(at(5.0, 0.02), 1e-3 + 5e-3);
         // At most three eighths of the round-trip time on a short path.
         near(at(100.0, 1e-3), 0.375e-3);
         // At most a millisecond and a quarter, if hosts cause the delay.

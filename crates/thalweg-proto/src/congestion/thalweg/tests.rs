@@ -1,4 +1,4 @@
-//! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with a greedy flow.
+//! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with greedy flows.
 
 use super::*;
 use crate::units::Duration;
@@ -47,51 +47,61 @@ struct Packet {
     stamp: ThalwegStamp,
 }
 
-/// Flow alone on the link.
-struct Flow {
-    thalweg: Thalweg,
+/// Link that flows share.
+struct Link {
     now: Time,
-    /// Time at which the link's queue is empty.
+    /// Time at which the queue is empty.
     busy_until: Time,
-    paced_until: Time,
-    packets: VecDeque<Packet>,
-    sent: u64,
-    smoothed: Duration,
-    shortest: Duration,
+    rtt: Duration,
     /// Maximum queueing delay of a packet.
     max_queueing: Duration,
     /// Returns true for packet numbers that the path loses.
     loses: fn(u64) -> bool,
 }
 
-impl Flow {
+impl Link {
     fn new() -> Self {
         Self {
-            thalweg: Thalweg::new(&ThalwegConfig::default()),
             now: Time::ZERO,
             busy_until: Time::ZERO,
-            paced_until: Time::ZERO,
-            packets: VecDeque::new(),
-            sent: 0,
-            smoothed: Duration::ZERO,
-            shortest: Duration::MAX,
+            rtt: RTT,
             max_queueing: Duration::MAX,
             loses: |_| false,
         }
     }
 
-    /// Returns a flow that left slow start some seconds ago.
-    fn steady() -> Self {
-        let mut flow = Self::new();
-        assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
-        flow.run_until(3, |_| false);
-        flow
+    /// Returns the current queueing delay.
+    fn queueing(&self) -> Duration {
+        self.busy_until.since(self.now)
+    }
+}
+
+/// Flow on the link.
+struct Flow {
+    thalweg: Thalweg,
+    paced_until: Time,
+    packets: VecDeque<Packet>,
+    sent: u64,
+    smoothed: Duration,
+    shortest: Duration,
+}
+
+impl Flow {
+    fn new() -> Self {
+        Self {
+            thalweg: Thalweg::new(&ThalwegConfig::default()),
+            paced_until: Time::ZERO,
+            packets: VecDeque::new(),
+            sent: 0,
+            smoothed: Duration::ZERO,
+            shortest: Duration::MAX,
+        }
     }
 
-    fn path(&self) -> Path {
+    fn path(&self, now: Time) -> Path {
         let outstanding = self.packets.len() as u32;
         Path {
-            now: self.now,
+            now,
             outstanding,
             in_flight: outstanding,
             in_flight_bytes: u64::from(outstanding * SEGMENT),
@@ -102,43 +112,48 @@ impl Flow {
         }
     }
 
-    /// Returns the current queueing delay.
-    fn queueing(&self) -> Duration {
-        self.busy_until.since(self.now)
+    /// Returns the time of the next transmission, if the window allows one.
+    fn sends_at(&self, now: Time) -> Time {
+        let may_send = (self.packets.len() as f64) < self.thalweg.decision().window.floor();
+        if may_send { self.paced_until.max(now) } else { Time::MAX }
     }
 
-    fn send(&mut self) {
-        let sample = SentSample { path: self.path(), bytes: SEGMENT, retransmission: false };
-        let stamp = self.thalweg.on_sent(&sample);
-        let is_lost = (self.loses)(self.sent) || self.queueing() > self.max_queueing;
+    fn acked_at(&self) -> Time {
+        self.packets.front().map_or(Time::MAX, |packet| packet.acked_at)
+    }
+
+    fn send(&mut self, link: &mut Link) {
+        let path = self.path(link.now);
+        let stamp = self.thalweg.on_sent(&SentSample { path, bytes: SEGMENT, retransmission: false });
+        let is_lost = (link.loses)(self.sent) || link.queueing() > link.max_queueing;
+        let free_at = link.busy_until.max(link.now);
         if !is_lost {
-            self.busy_until = self.busy_until.max(self.now) + SERVICE;
+            link.busy_until = free_at + SERVICE;
         }
-        let acked_at = self.busy_until.max(self.now) + RTT;
-        self.packets.push_back(Packet { number: self.sent, sent_at: self.now, acked_at, is_lost, stamp });
+        let acked_at = link.busy_until.max(link.now) + link.rtt;
+        self.packets.push_back(Packet { number: self.sent, sent_at: link.now, acked_at, is_lost, stamp });
         self.sent += 1;
         if let Some(rate) = self.thalweg.decision().pacing_rate {
             let gap = Duration::from_secs_f64(8.0 * f64::from(SEGMENT) / rate.as_f64());
-            self.paced_until = self.paced_until.max(self.now) + gap;
+            self.paced_until = self.paced_until.max(link.now) + gap;
         }
     }
 
-    fn deliver(&mut self, packet: &Packet) {
-        let (path, sent_at) = (self.path(), packet.sent_at);
+    fn deliver(&mut self, now: Time) {
+        let Some(packet) = self.packets.pop_front() else { return };
+        let (path, sent_at) = (self.path(now), packet.sent_at);
         if packet.is_lost {
             let sequence = packet.number * u64::from(SEGMENT);
-            self.thalweg.on_packet_lost(
-                &LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false },
-                packet.stamp,
-            );
+            let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false };
+            self.thalweg.on_packet_lost(&sample, packet.stamp);
             return;
         }
-        let rtt = self.now.since(sent_at);
+        let rtt = now.since(sent_at);
         self.shortest = self.shortest.min(rtt);
         self.smoothed =
             if self.smoothed.is_zero() { rtt } else { self.smoothed - self.smoothed / 8 + rtt / 8 };
         let sample = AckSample {
-            path: self.path(),
+            path: self.path(now),
             acked: 1,
             acked_bytes: u64::from(SEGMENT),
             counted: 1,
@@ -153,19 +168,53 @@ impl Flow {
         };
         self.thalweg.on_ack(&sample, packet.stamp);
     }
+}
+
+/// Flows and their link.
+struct Network {
+    link: Link,
+    flows: Vec<Flow>,
+}
+
+impl Network {
+    fn new() -> Self {
+        Self { link: Link::new(), flows: vec![Flow::new()] }
+    }
+
+    /// Returns a network of one flow that left slow start some seconds ago.
+    fn steady() -> Self {
+        let mut network = Self::new();
+        assert!(network.run_until(3, |network| !network.thalweg().is_starting), "slow start ends");
+        network.run(3);
+        network
+    }
+
+    fn thalweg(&self) -> &Thalweg {
+        &self.flows[0].thalweg
+    }
+
+    fn thalweg_mut(&mut self) -> &mut Thalweg {
+        &mut self.flows[0].thalweg
+    }
+
+    fn window(&self) -> f64 {
+        self.thalweg().full_window()
+    }
 
     /// Runs until `done` holds, which is tested after each event; returns false if it does not within `seconds`.
     fn run_until(&mut self, seconds: u64, mut done: impl FnMut(&Self) -> bool) -> bool {
-        let end = self.now + Duration::from_secs(seconds);
-        while self.now < end {
-            let acked_at = self.packets.front().map_or(Time::MAX, |packet| packet.acked_at);
-            let may_send = (self.packets.len() as f64) < self.thalweg.decision().window.floor();
-            let send_at = if may_send { self.paced_until.max(self.now) } else { Time::MAX };
-            self.now = acked_at.min(send_at);
-            if send_at < acked_at {
-                self.send();
-            } else if let Some(packet) = self.packets.pop_front() {
-                self.deliver(&packet);
+        let end = self.link.now + Duration::from_secs(seconds);
+        while self.link.now < end {
+            let now = self.link.now;
+            let next = |flow: &Flow| flow.acked_at().min(flow.sends_at(now));
+            let at = (0..self.flows.len()).min_by_key(|&at| next(&self.flows[at])).expect("a flow");
+            let flow = &mut self.flows[at];
+            let sends_at = flow.sends_at(now);
+            self.link.now = flow.acked_at().min(sends_at);
+            if sends_at < flow.acked_at() {
+                flow.send(&mut self.link);
+            } else {
+                flow.deliver(self.link.now);
             }
             if done(self) {
                 return true;
@@ -174,238 +223,376 @@ impl Flow {
         false
     }
 
+    fn run(&mut self, seconds: u64) {
+        self.run_until(seconds, |_| false);
+    }
+
     /// Runs until the flow responds to losses; returns the window before.
-    fn run_until_cut(&mut self) -> f64 {
+    fn run_until_response(&mut self) -> f64 {
         let mut before = 0.0;
-        let cuts = self.run_until(2, |flow| {
-            let cuts = flow.thalweg.loss_probe.is_some();
-            before = if cuts { before } else { flow.thalweg.window };
-            cuts
+        let responds = self.run_until(2, |network| {
+            let responds = network.thalweg().cubic.is_some();
+            before = if responds { before } else { network.window() };
+            responds
         });
-        assert!(cuts);
+        assert!(responds);
         before
+    }
+
+    /// Reports a time-out after `gap` without acknowledgements.
+    fn time_out(&mut self, gap: Duration) {
+        self.link.now += gap;
+        let (path, sent_at) = (self.flows[0].path(self.link.now), self.link.now - RTT);
+        let sample = LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false };
+        self.thalweg_mut().on_loss(&sample);
+    }
+
+    fn mark(&mut self) {
+        let (path, sent_at) = (self.flows[0].path(self.link.now), self.link.now - RTT);
+        let sample = LossSample { path, kind: LossKind::Mark, sent_at, repeated: false };
+        self.thalweg_mut().on_loss(&sample);
     }
 }
 
-/// "Losses": losses that continue at a lower rate are the path's. The reduction is reverted, and the estimate of the
-/// path's loss rate rises.
-#[test]
-fn a_reduction_that_does_not_help_is_undone() {
-    let mut flow = Flow::steady();
-    flow.loses = |number| number % 100 == 0;
-    let before = flow.run_until_cut();
-    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
-    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
-    assert!(flow.thalweg.window >= before, "{} of {before}", flow.thalweg.window);
-    assert!(flow.thalweg.path_loss() > 0.0);
-    // After a quarter of a million packets earlier observations have no weight.
-    flow.run_until(20, |_| false);
-    assert!((flow.thalweg.path_loss() - 0.01).abs() < 0.002, "{}", flow.thalweg.path_loss());
-    assert!(
-        !flow.run_until(5, |flow| flow.thalweg.loss_probe.is_some()),
-        "the path loses no more than it did"
-    );
+fn near(value: f64, wanted: f64) {
+    assert!((value / wanted - 1.0).abs() < 1e-9, "{value} for {wanted}");
 }
 
-/// "Losses": losses that stop at a lower rate were the flow's own. The reduction stays, and almost no loss is
+/// "Losses": a loss that is not known to be the path's reduces the window at once, as CUBIC does.
+#[test]
+fn an_unproven_loss_reduces_the_window_as_cubic_does() {
+    let mut network = Network::steady();
+    network.link.loses = |number| number % 500 == 0;
+    let before = network.run_until_response();
+    // The data in flight is slightly less than the window.
+    let left = network.window() / before;
+    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    assert!(network.thalweg().evidence.is_trial());
+}
+
+/// "Losses": losses that continue at the reduced rate are the path's. The response is undone, and the estimate of the
+/// path's loss rate rises; a path that loses no more than it did is full from then on.
+#[test]
+fn a_response_that_does_not_help_is_undone() {
+    let mut network = Network::steady();
+    network.link.loses = |number| number % 100 == 0;
+    let before = network.run_until_response();
+    let is_proven =
+        |network: &Network| network.thalweg().path_loss() > 0.0 && network.thalweg().cubic.is_none();
+    assert!(network.run_until(2, is_proven), "the end");
+    assert!(network.run_until(2, |network| network.window() > 0.98 * before), "{}", network.window());
+    network.run(20);
+    let loss = network.thalweg().path_loss();
+    assert!((0.007..0.0105).contains(&loss), "{loss}");
+    assert!(!network.run_until(5, |network| network.thalweg().cubic.is_some()));
+}
+
+/// "Losses": losses that stop at the reduced rate were the flow's own. The window stays below the bound, and nothing is
 /// attributed to the path.
 #[test]
-fn a_reduction_that_helps_stays() {
-    let mut flow = Flow::steady();
-    flow.max_queueing = SERVICE * 8;
-    let before = flow.run_until_cut();
-    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
-    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
-    assert!(flow.thalweg.path_loss() < 0.002, "{}", flow.thalweg.path_loss());
+fn a_response_that_helps_stays() {
+    let mut network = Network::steady();
+    network.link.max_queueing = SERVICE * 8;
+    let before = network.run_until_response();
+    network.run(1);
+    assert!(network.window() < before, "{} of {before}", network.window());
+    network.run(20);
+    assert_eq!(network.thalweg().path_loss(), 0.0);
 }
 
-/// "Losses": no path loses more than a quarter. The reduction stays whether it helps or not.
+/// "Losses": no path loses more than a quarter. The response stays whether it helps or not.
 #[test]
-fn a_reduction_at_losses_beyond_any_path_stays() {
-    let mut flow = Flow::steady();
-    flow.loses = |number| number % 3 == 0;
-    let before = flow.run_until_cut();
-    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
-    assert!(flow.thalweg.window < 0.9 * before, "{} of {before}", flow.thalweg.window);
-    assert_eq!(flow.thalweg.path_loss(), 0.0);
+fn losses_beyond_any_path_are_congestion() {
+    let mut network = Network::steady();
+    network.link.loses = |number| number % 3 == 0;
+    let before = network.run_until_response();
+    network.run(5);
+    assert!(network.window() < 0.3 * before, "{} of {before}", network.window());
+    assert_eq!(network.thalweg().path_loss(), 0.0);
 }
 
-/// "Losses": events count, not packets, since paths lose in bursts. Occasional bursts of four do not cause a reduction.
+/// "Losses": events count, not packets, since paths lose in bursts.
 #[test]
 fn a_burst_is_one_loss() {
-    let mut flow = Flow::steady();
-    flow.loses = |number| number % 1500 < 4;
-    assert!(!flow.run_until(3, |flow| flow.thalweg.loss_probe.is_some()));
+    let mut network = Network::steady();
+    network.link.loses = |number| number % 400 < 4;
+    network.run(30);
+    let loss = network.thalweg().path_loss();
+    assert!((0.001..0.003).contains(&loss), "{loss}");
 }
 
-/// "The delay": if no empty path was observed for five seconds, the flow removes more than its own queue for a round
-/// trip. So it knows the base delay after a minute too, and its queue is as short as at the start.
+/// "Losses": nothing is proven beside a queue above twice the target, or with less than 16 segments, where the flow may
+/// be one of many.
 #[test]
-fn the_queue_is_emptied_now_and_then() {
-    let mut flow = Flow::steady();
-    let (mut dips, mut began, mut longest) = (0, None, Duration::ZERO);
-    flow.run_until(60, |flow| {
-        match (began, flow.thalweg.drain_cut > 0.0) {
-            (None, true) => (dips, began) = (dips + 1, Some(flow.now)),
-            (Some(at), false) => (longest, began) = (longest.max(flow.now.since(at)), None),
+fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
+    let tries = |segments: f64, queue: f64| {
+        let mut network = Network::steady();
+        let thalweg = network.thalweg_mut();
+        (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
+        thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        let before = thalweg.full_window();
+        thalweg.is_provable = true;
+        let path = Path { in_flight: segments as u32, ..acked(RTT, None).path };
+        thalweg.respond(&path, Cause::Loss);
+        thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
+        let target = thalweg.target(thalweg.rate());
+        thalweg.evaluate_losses(queue * target, target);
+        assert!(!thalweg.evidence.is_trial());
+        thalweg.full_window() == before
+    };
+    assert!(tries(100.0, 1.9));
+    assert!(!tries(100.0, 2.1), "beside a queue");
+    assert!(!tries(22.0, 0.0), "0.7 of it is below 16 segments");
+    assert!(tries(24.0, 0.0));
+}
+
+/// "Losses": losses that the sender detected spuriously are undone, with the mode before them.
+#[test]
+fn a_spurious_loss_is_undone() {
+    let mut network = Network::steady();
+    let before = network.thalweg().clone();
+    let path = network.flows[0].path(network.link.now);
+    let thalweg = network.thalweg_mut();
+    thalweg.respond(&path, Cause::Loss);
+    assert!(thalweg.undoes(&before) && !before.undoes(thalweg));
+    thalweg.on_undo(before.clone(), &path);
+    assert_eq!(thalweg.full_window(), before.full_window());
+    assert!(thalweg.cubic.is_none() && !thalweg.evidence.is_trial());
+}
+
+/// "Drains": if no empty path was observed for three seconds, the flow reduces its window by a quarter for a round trip.
+/// So it knows the base delay after a minute too, and its queue is as short as at the start.
+#[test]
+fn the_queue_is_drained_periodically() {
+    let mut network = Network::steady();
+    let (mut drains, mut began, mut longest) = (0, None, Duration::ZERO);
+    network.run_until(60, |network| {
+        let (thalweg, now) = (network.thalweg(), network.link.now);
+        match (began, thalweg.drain.is_reducing()) {
+            (None, true) => {
+                near(thalweg.window_in_use() / thalweg.full_window(), 0.75);
+                (drains, began) = (drains + 1, Some(now));
+            }
+            (Some(at), false) => (longest, began) = (longest.max(now.since(at)), None),
             _ => {}
         }
         false
     });
-    assert!((8..=12).contains(&dips), "{dips}");
+    assert!((15..=20).contains(&drains), "{drains}");
     assert!(longest < RTT * 2, "{longest}");
-    assert!(flow.queueing() < Duration::from_millis(5), "{}", flow.queueing());
+    assert!(network.link.queueing() < Duration::from_millis(5), "{}", network.link.queueing());
+}
+
+/// "Drains": all flows see the shortest delay of one flow's drain, so their next drains begin within 50 ms, whenever the
+/// flows started.
+#[test]
+fn drains_of_several_flows_coincide() {
+    let mut network = Network::steady();
+    for _ in 0..3 {
+        network.flows.push(Flow::new());
+        network.run(2);
+    }
+    network.run(15);
+    let mut begins: Vec<Option<Time>> = vec![None; 4];
+    assert!(network.run_until(6, |network| {
+        for (begin, flow) in begins.iter_mut().zip(&network.flows) {
+            if flow.thalweg.drain.is_reducing() {
+                begin.get_or_insert(network.link.now);
+            }
+        }
+        begins.iter().all(Option::is_some)
+    }));
+    let (first, last) = (begins.iter().flatten().min().unwrap(), begins.iter().flatten().max().unwrap());
+    assert!(last.since(*first) < Duration::from_millis(50), "{begins:?}");
+}
+
+/// "Drains": a delay that remains the same in consecutive drains, without losses, is that of a longer path.
+#[test]
+fn a_longer_path_is_accepted() {
+    let mut network = Network::steady();
+    network.link.rtt = RTT * 2;
+    network.run(20);
+    let product = (RTT * 2).as_secs_f64() / SERVICE.as_secs_f64() * f64::from(SEGMENT);
+    assert!((1.0..1.1).contains(&(network.window() / product)), "{} of {product}", network.window());
+    assert!(!network.thalweg().is_competing());
+}
+
+/// Runs a drain beside a queue of 40 ms that falls by `falls` seconds in it.
+fn run_drain(thalweg: &mut Thalweg, falls: f64) {
+    let (queueing, target, rtt) = (0.04, 2.5e-3, 0.08);
+    let now = Time::ZERO + Duration::from_secs(100);
+    thalweg.delay.begin_drain(now);
+    for _ in 0..6 {
+        assert!(!thalweg.run_drain(now, queueing, target, rtt));
+    }
+    let now = now + Duration::from_secs(3);
+    assert!(thalweg.run_drain(now, queueing, target, rtt), "it begins");
+    for _ in 0..3 {
+        assert!(thalweg.run_drain(now, queueing - falls, target, rtt));
+    }
+    assert!(!thalweg.drain.is_reducing());
+}
+
+/// "Competing traffic": beside a long queue a common reduction by half of the window empties this queue. If a sixth of it
+/// remains, it is that of competing traffic, and the flow has CUBIC's window then.
+#[test]
+fn a_queue_that_does_not_fall_belongs_to_competing_traffic() {
+    for (falls, expected) in [(0.033, true), (0.035, false)] {
+        let mut network = Network::steady();
+        let thalweg = network.thalweg_mut();
+        (thalweg.drain, thalweg.is_competing) = (Drain::default(), false);
+        let before = thalweg.full_window();
+        run_drain(thalweg, falls);
+        assert_eq!(thalweg.is_competing(), expected, "{falls}");
+        assert_eq!(thalweg.full_window(), before);
+    }
+    let mut yielding = Network::steady();
+    yielding.thalweg_mut().config.compete = false;
+    run_drain(yielding.thalweg_mut(), 0.01);
+    assert!(!yielding.thalweg().is_competing());
+}
+
+/// "Competing traffic": it is gone if the mean decrease of drains is what a common reduction causes: one drain is not
+/// enough, as competing traffic may reduce in it too.
+#[test]
+fn several_drains_without_a_queue_end_the_competition() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    run_drain(thalweg, 0.01);
+    let competes: Vec<bool> = (0..5)
+        .map(|_| {
+            run_drain(thalweg, 0.04);
+            thalweg.is_competing()
+        })
+        .collect();
+    assert_eq!(competes, [true, true, true, true, false]);
+}
+
+/// "Competing traffic": what the flow has yielded since the queue was short, it takes back.
+#[test]
+fn a_flow_competes_with_the_window_that_it_had() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    let before = thalweg.window;
+    thalweg.drain.peak = 4.0 * before;
+    run_drain(thalweg, 0.01);
+    near(thalweg.full_window(), 4.0 * before);
 }
 
 /// "Yield": half of the distance to the rate at which a flow would target the present queue, after eight round trips.
 #[test]
 fn half_of_the_distance_to_the_fair_rate_is_yielded() {
-    let mut flow = Flow::steady().thalweg;
-    flow.min_rtt = 0.1;
-    (flow.window, flow.yielding) = (1e6, Yielding::default());
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    thalweg.min_rtt = 0.1;
+    (thalweg.window, thalweg.yielding) = (1e6, Yielding::default());
     let at = |megabits: f64| Target { constant: 1e-3 }.at(megabits * 125e3, 1000.0, 0.1);
     // The fair share is five eighths of the rate, so the flow yields three sixteenths.
-    let gave: Vec<bool> = (0..8).map(|_| flow.yield_share(at(50.0), at(80.0))).collect();
+    let gave: Vec<bool> = (0..8).map(|_| thalweg.yield_share(at(50.0), at(80.0))).collect();
     assert_eq!(gave, [false, false, false, false, false, false, false, true]);
-    assert!((flow.window / 1e6 - 13.0 / 16.0).abs() < 1e-9, "{}", flow.window);
+    near(thalweg.window / 1e6, 13.0 / 16.0);
 }
 
 /// "Start": while the queueing delay is at the target, the window grows by a quarter. A queue only slightly longer
 /// loses three quarters of a bandwidth-delay product by the end of slow start, and nine tenths without this rule.
 #[test]
 fn a_start_slows_down_where_the_queue_is_long_enough() {
-    let mut flow = Flow::new();
-    flow.max_queueing = Duration::from_micros(4_500);
-    let lost = |flow: &Flow| flow.packets.iter().filter(|packet| packet.is_lost).count();
-    assert!(flow.run_until(3, |flow| flow.thalweg.phase == Phase::Hold), "slow start ends");
+    let mut network = Network::new();
+    network.link.max_queueing = Duration::from_micros(4_500);
+    assert!(network.run_until(3, |network| !network.thalweg().is_starting), "slow start ends");
+    let lost = network.flows[0].packets.iter().filter(|packet| packet.is_lost).count() as f64;
     let product = RTT.as_secs_f64() / SERVICE.as_secs_f64();
-    assert!((lost(&flow) as f64) < 0.8 * product, "{} of {product}", lost(&flow));
+    assert!(lost < 0.8 * product, "{lost} of {product}");
 }
 
-/// "Start": a time-out restarts slow start if acknowledgements have ceased: from half of the initial window to half of
-/// the former window, and to nine tenths of a large one. While acknowledgements arrive a large window stays, as a late
-/// repair does not reflect the path; slow start, or a small window, is reduced.
+/// "Start": a path with random loss does not end slow start while the rate grows with the window.
+#[test]
+fn path_losses_do_not_end_slow_start() {
+    let mut network = Network::new();
+    network.link.loses = |number| number % 20 == 10;
+    assert!(network.run_until(3, |network| !network.thalweg().is_starting), "slow start ends");
+    let product = RTT.as_secs_f64() / SERVICE.as_secs_f64() * f64::from(SEGMENT);
+    assert!(network.window() > 0.9 * product, "{} of {product}", network.window());
+}
+
+/// "Time-outs": the window falls to one segment if acknowledgements have ceased, and CUBIC's slow start follows. While
+/// acknowledgements arrive a large window stays, as a late repair does not reflect the path; slow start ends.
 #[test]
 fn a_time_out_without_acknowledgements_starts_anew() {
-    let time_out = |mut flow: Flow, ack_gap: Duration| {
-        flow.now += ack_gap;
-        let (path, sent_at) = (flow.path(), flow.now - RTT);
-        flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
-        flow
-    };
-    let segments = |count: f64| count * f64::from(SEGMENT);
-    let with_window = |count: f64| {
-        let mut flow = Flow::steady();
-        flow.thalweg.window = segments(count);
-        flow
-    };
-    for (before, share) in [(500.0, 0.9), (100.0, 0.5)] {
-        let flow = time_out(with_window(before), RTT * 2);
-        assert_eq!(flow.thalweg.phase, Phase::Start { until: share * segments(before) });
-        assert_eq!(flow.thalweg.decision().window, 16.0);
-        assert!(flow.thalweg.epoch > flow.now, "what was in flight counts no more");
+    let mut network = Network::steady();
+    let before = network.window();
+    network.time_out(RTT * 2);
+    assert_eq!(network.thalweg().decision().window, 1.0);
+    assert!(network.thalweg().epoch > network.link.now, "what was in flight counts no more");
+    assert!(network.run_until(2, |network| network.window() > 0.65 * before), "{}", network.window());
+
+    let mut served = Network::steady();
+    served.time_out(RTT / 2);
+    assert_eq!(served.window(), before);
+
+    let mut starting = Network::new();
+    starting.run_until(1, |network| network.window() > 1e5);
+    starting.time_out(RTT * 2);
+    assert!(!starting.thalweg().is_starting);
+}
+
+/// "Windows below one segment": the sender has one segment in flight and paces it; the minimum is a quarter of a segment
+/// per round trip.
+#[test]
+fn a_window_below_one_segment_is_paced() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    (thalweg.window, thalweg.rtt) = (500.0, 0.1);
+    let decision = thalweg.decision();
+    assert_eq!((decision.window, decision.burst), (1.0, 1));
+    near(decision.pacing_rate.expect("paced").as_f64(), 8.0 * 5000.0);
+    for _ in 0..20 {
+        let path = network.flows[0].path(network.link.now);
+        network.thalweg_mut().respond(&path, Cause::Loss);
     }
-    let before = Flow::steady().thalweg.window;
-    let flow = time_out(Flow::steady(), RTT / 2);
-    assert_eq!((flow.thalweg.phase, flow.thalweg.window), (Phase::Hold, before));
-
-    let mut starting = Flow::new();
-    starting.run_until(1, |flow| flow.thalweg.window > segments(100.0));
-    assert!(starting.thalweg.phase != Phase::Hold);
-    assert_eq!(time_out(starting, RTT / 2).thalweg.decision().window, 16.0);
-    assert_eq!(time_out(with_window(10.0), RTT / 2).thalweg.decision().window, 5.0);
-}
-
-/// "Outages": slow start after an outage does not find out the window at which the path is full.
-#[test]
-fn the_window_is_restored_after_an_outage() {
-    let mut flow = Flow::steady();
-    let ceiling = flow.thalweg.pace.ceiling;
-    flow.now += RTT * 2;
-    let (path, sent_at) = (flow.path(), flow.now - RTT);
-    flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false });
-    assert_eq!(flow.thalweg.delay.newest(), 0.0, "the queue of before has gone");
-    assert!(flow.run_until(1, |flow| flow.thalweg.phase == Phase::Hold));
-    assert_eq!(flow.thalweg.pace.ceiling, ceiling);
-}
-
-/// "Losses": after a reverted reduction the window at which the path is full is unknown, if losses had determined it.
-#[test]
-fn path_losses_do_not_indicate_a_full_path() {
-    let mut flow = Flow::steady();
-    flow.loses = |number| number % 100 == 0;
-    flow.run_until_cut();
-    assert!(flow.thalweg.pace.ceiling.is_finite());
-    assert!(flow.run_until(2, |flow| flow.thalweg.loss_probe.is_none()), "its end");
-    assert!(flow.thalweg.pace.ceiling.is_infinite());
-}
-
-/// "Many-flow mode": on a path of a second, a queue of less than a sixteenth of that does not indicate many flows,
-/// however much it exceeds the target.
-#[test]
-fn a_short_queue_on_a_long_path_does_not_indicate_many_flows() {
-    let detects_many_flows = |queueing: f64| {
-        let mut flow = Flow::steady().thalweg;
-        (flow.min_rtt, flow.rtt) = (1.0, 1.0);
-        assert!(queueing > 4.0 * flow.target(flow.rate()));
-        flow.delay.set_standing(queueing);
-        (0..3).for_each(|_| flow.detect_many_flows(Tally::default()));
-        flow.many_flows.is_there()
-    };
-    assert!(!detects_many_flows(0.06));
-    assert!(detects_many_flows(0.07));
-}
-
-/// "Start": if most packets are lost, slow start ends, even if an application that pauses kept the path's loss rate
-/// unknown.
-#[test]
-fn heavy_losses_end_slow_start() {
-    let is_over = |sent, lost| {
-        let mut thalweg = Thalweg::new(&ThalwegConfig::default());
-        thalweg.round.tally = Tally { sent, lost, events: 1.0 };
-        thalweg.overflows()
-    };
-    assert!(is_over(9000.0, 7000.0));
-    assert!(!is_over(9000.0, 4000.0), "half of it comes");
-    assert!(!is_over(200.0, 190.0), "first windows of many");
+    near(network.window(), 250.0);
+    near(network.thalweg().decision().pacing_rate.expect("paced").as_f64(), 8.0 * 2500.0);
 }
 
 /// After an outage the round-trip time is that of the packets not delayed by it, from the first one on.
 #[test]
 fn an_outage_ends_with_the_first_round_trip_after_it() {
-    let mut flow = Flow::steady();
-    flow.thalweg.rtt = 10.0;
-    let before = flow.packets.front().unwrap().number;
-    assert!(flow.run_until(1, |flow| flow.packets.front().is_some_and(|packet| packet.number > before)));
-    assert!(flow.thalweg.rtt < 0.1, "{}", flow.thalweg.rtt);
+    let mut network = Network::steady();
+    network.thalweg_mut().rtt = 10.0;
+    let before = network.flows[0].packets.front().unwrap().number;
+    assert!(network.run_until(1, |network| {
+        network.flows[0].packets.front().is_some_and(|packet| packet.number > before)
+    }));
+    assert!(network.thalweg().rtt < 0.1, "{}", network.thalweg().rtt);
 }
 
 /// A host that sleeps for a round trip has few arrivals in it: the window stays unchanged.
 #[test]
 fn a_sleeping_host_does_not_lower_the_rate_estimate() {
-    for (before, expected) in [(2e6, 2e5), (1e4, 5e4 + 4e3)] {
-        let mut flow = Flow::steady().thalweg;
-        flow.pace = Pace::default();
-        flow.window = 2e5;
+    for (before, expected) in [(2e6, 2e5), (1e4, 5e4 + 2e3)] {
+        let mut network = Network::steady();
+        let thalweg = network.thalweg_mut();
+        (thalweg.pace, thalweg.window) = (Pace::default(), 2e5);
         let before = Before { rate: before, in_flight: 4e4, ..Before::default() };
         let round = Round { in_flight: 5e4, before, ..Round::default() };
-        flow.steer(Time::ZERO, &round, 0.0, 1e4, 0.1);
-        assert_eq!(flow.window, expected);
+        thalweg.steer(&round, 0.0, 1e4, 0.1, 2.5e-3);
+        assert_eq!(thalweg.window, expected);
     }
 }
 
-/// "Losses", the last guard: no window exceeds twice the arriving data, and an unused window does not grow.
+/// "Steady state": no window exceeds twice the arriving data, and an unused window does not grow.
 #[test]
 fn an_unused_window_does_not_grow() {
-    let mut flow = Flow::steady().thalweg;
-    flow.pace = Pace::default();
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    thalweg.pace = Pace::default();
     let round = Round { in_flight: 1e5, ..Round::default() };
     let mut steer = |window: f64, rate: f64| {
-        flow.window = window;
-        flow.steer(Time::ZERO, &round, 0.0, rate, 0.1);
-        flow.window
+        thalweg.window = window;
+        thalweg.steer(&round, 0.0, rate, 0.1, 2.5e-3);
+        thalweg.window
     };
-    assert_eq!(steer(1e6, 1e6), 2e5 + 4e3);
+    assert_eq!(steer(1e6, 1e6), 2e5 + 2e3);
     assert_eq!(steer(2e5, 2e6), 2e5, "half of it was in flight");
     assert!(steer(1e5, 2e6) > 1e5, "all of it was in flight");
 }
@@ -414,38 +601,35 @@ fn an_unused_window_does_not_grow() {
 /// attributed to the path. Slow start ends with half of its window.
 #[test]
 fn a_mark_is_not_a_path_loss() {
-    let mark = |flow: &mut Flow| {
-        let (path, sent_at) = (flow.path(), flow.now - RTT);
-        flow.thalweg.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
-    };
-    let mut flow = Flow::steady();
-    let before = flow.thalweg.decision().window;
-    mark(&mut flow);
-    let left = flow.thalweg.decision().window / before;
-    assert!((left - competition::BETA).abs() < 1e-9, "{left}");
-    assert!(flow.thalweg.is_competing() && flow.thalweg.path_loss() == 0.0);
-    assert!(flow.run_until(60, |flow| !flow.thalweg.is_competing()), "it finds nobody");
+    let mut network = Network::steady();
+    let before = network.window();
+    network.mark();
+    let left = network.window() / before;
+    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    let thalweg = network.thalweg();
+    assert!(thalweg.is_competing() && thalweg.path_loss() == 0.0 && !thalweg.evidence.is_trial());
+    assert!(network.run_until(60, |network| !network.thalweg().is_competing()), "it finds nobody");
 
-    let mut starting = Flow::new();
-    starting.run_until(1, |flow| flow.thalweg.window > 1e5);
-    let before = starting.thalweg.window;
-    mark(&mut starting);
-    assert_eq!((starting.thalweg.window, starting.thalweg.phase), (before / 2.0, Phase::Hold));
+    let mut starting = Network::new();
+    starting.run_until(1, |network| network.window() > 1e5);
+    let before = starting.window();
+    starting.mark();
+    assert!(!starting.thalweg().is_starting);
+    near(starting.window() / before, 0.5);
 
-    let mut yielding = Flow::steady();
-    yielding.thalweg.config.compete = false;
-    let before = yielding.thalweg.window;
-    mark(&mut yielding);
-    assert_eq!(yielding.thalweg.window, competition::BETA * before);
-    assert!(!yielding.thalweg.is_competing());
+    let mut yielding = Network::steady();
+    yielding.thalweg_mut().config.compete = false;
+    yielding.mark();
+    assert!(!yielding.thalweg().is_competing());
 }
 
 /// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.
-fn send_message(flow: &mut Flow, names: bool) {
-    let path = flow.path();
+fn send_message(network: &mut Network, names: bool) {
+    let (flow, now) = (&mut network.flows[0], network.link.now);
+    let path = flow.path(now);
     let sequence = (flow.sent - 1) * u64::from(SEGMENT);
     if names {
-        let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at: flow.now, named: true };
+        let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at: now, named: true };
         flow.thalweg.on_packet_lost(&sample, ThalwegStamp::default());
     }
     let feedback = crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, queue: 0 };
@@ -455,62 +639,57 @@ fn send_message(flow: &mut Flow, names: bool) {
 /// "Messages of routers": a message ends slow start with half of its window.
 #[test]
 fn a_message_ends_slow_start() {
-    let mut flow = Flow::new();
-    flow.run_until(1, |flow| flow.thalweg.window > 1e5);
-    let before = flow.thalweg.window;
-    send_message(&mut flow, false);
-    assert_eq!((flow.thalweg.window, flow.thalweg.phase), (before / 2.0, Phase::Hold));
+    let mut network = Network::new();
+    network.run_until(1, |network| network.window() > 1e5);
+    let before = network.window();
+    send_message(&mut network, false);
+    assert!(!network.thalweg().is_starting);
+    near(network.window() / before, 0.5);
 }
 
 /// "Messages of routers": the window falls to the one with half of the target queue, once a round trip. A packet named
-/// by a router is not a loss of the path, and starts no loss probe.
+/// by a router is neither a loss of the path nor a reason for a second response.
 #[test]
 fn a_message_halves_the_queue() {
     for names in [false, true] {
-        let mut flow = Flow::steady();
-        let (before, queueing) = (flow.thalweg.window, flow.queueing().as_secs_f64());
-        send_message(&mut flow, names);
-        let left = flow.thalweg.window;
+        let mut network = Network::steady();
+        let (before, queueing) = (network.window(), network.link.queueing().as_secs_f64());
+        send_message(&mut network, names);
+        let left = network.window();
         assert!((0.5 * before..=0.95 * before).contains(&left), "{left} of {before}");
-        (0..9).for_each(|_| send_message(&mut flow, names));
-        assert_eq!(flow.thalweg.window, left, "messages of the same round trip");
-        flow.run_until(1, |_| false);
-        let ratio = flow.queueing().as_secs_f64() / queueing;
+        (0..9).for_each(|_| send_message(&mut network, names));
+        assert_eq!(network.window(), left, "messages of the same round trip");
+        network.run(1);
+        let ratio = network.link.queueing().as_secs_f64() / queueing;
         assert!((0.35..0.8).contains(&ratio), "{ratio}");
-        assert!(
-            flow.thalweg.loss_probe.is_none()
-                && flow.thalweg.path_loss() == 0.0
-                && !flow.thalweg.is_competing()
-        );
-        assert_eq!(flow.thalweg.router_feedback.response_ratio, 1.0, "it is alone");
+        let thalweg = network.thalweg();
+        assert!(thalweg.cubic.is_none() && thalweg.path_loss() == 0.0 && !thalweg.is_competing());
     }
     // A message with a rate, or about congestion already answered, has no effect.
-    let mut flow = Flow::steady();
-    let (before, path) = (flow.thalweg.window, flow.path());
+    let mut network = Network::steady();
+    let (before, path) = (network.window(), network.flows[0].path(network.link.now));
     let rate = Some(Rate::from_mbits_per_sec(1));
     let rations = crate::transport::Feedback { dropped: None, rate, queue: 0 };
-    flow.thalweg.on_feedback(&FeedbackSample { path, feedback: rations, known: false });
     let named = crate::transport::Feedback { dropped: Some(0), rate: None, queue: 0 };
-    flow.thalweg.on_feedback(&FeedbackSample { path, feedback: named, known: true });
-    assert_eq!(flow.thalweg.window, before);
+    let thalweg = network.thalweg_mut();
+    thalweg.on_feedback(&FeedbackSample { path, feedback: rations, known: false });
+    thalweg.on_feedback(&FeedbackSample { path, feedback: named, known: true });
+    assert_eq!(network.window(), before);
 }
 
-/// "Messages of routers": if the queue does not fall, competing traffic fills it, and warnings are ignored; the
-/// response to drops is as CUBIC's.
+/// "Messages of routers": competing traffic does not receive them, and warnings are ignored beside it; the response to
+/// drops is as CUBIC's.
 #[test]
-fn warnings_without_effect_on_the_queue_are_ignored() {
-    let mut flow = Flow::steady();
-    flow.thalweg.router_feedback.response_ratio = 0.1;
-    let before = flow.thalweg.window;
-    send_message(&mut flow, false);
-    assert!(flow.thalweg.is_competing());
-    assert!(
-        flow.thalweg.window_without_drain() >= before,
-        "{} of {before}",
-        flow.thalweg.window_without_drain()
-    );
-    send_message(&mut flow, true);
-    let left = flow.thalweg.window_without_drain() / before;
-    assert!((left - competition::BETA).abs() < 1e-9, "{left}");
-    assert_eq!(flow.thalweg.path_loss(), 0.0);
+fn warnings_beside_competing_traffic_are_ignored() {
+    let mut network = Network::steady();
+    network.thalweg_mut().drain = Drain::default();
+    run_drain(network.thalweg_mut(), 0.01);
+    assert!(network.thalweg().is_competing());
+    let before = network.window();
+    send_message(&mut network, false);
+    assert_eq!(network.window(), before);
+    send_message(&mut network, true);
+    let left = network.window() / before;
+    assert!((0.99 * cubic::BETA..=cubic::BETA).contains(&left), "{left}");
+    assert_eq!(network.thalweg().path_loss(), 0.0);
 }

@@ -9,7 +9,7 @@
 use super::Thalweg;
 
 /// Excess of the queue over the target, as a share of the target. The rule applies within the range; above it the queue
-/// belongs to competing traffic ([`competition`](super::competition)).
+/// belongs to competing traffic ([`drain`](super::drain)).
 const EXCESS: core::ops::Range<f64> = 0.1..1.0;
 /// Minimum share of the largest excess that must remain in each of these round trips, or the count restarts: the excess
 /// of a single flow, and that of starting flows, drains in them.
@@ -86,13 +86,9 @@ impl Thalweg {
     /// Yields part of the window if the queue stays above `target`; returns true if it did.
     pub(super) fn yield_share(&mut self, queueing: f64, target: f64) -> bool {
         let excess = queueing / target - 1.0;
-        if excess < EXCESS.start {
-            self.competition.forget_yielded();
-        }
         if self.delay.uncertainty() > MAX_UNCERTAINTY * target || !self.yielding.stays(self.window, excess) {
             return false;
         }
-        self.competition.note_yielded(self.window / self.segment);
         self.yielding.yield_share(self.window);
         let share = self.target_rule().share(target, queueing, self.min_rtt);
         self.window *= (1.0 - PART * (1.0 - share)).max(KEPT);

@@ -1,0 +1,197 @@
+//! Drains: for one round trip a flow reduces its window by a quarter, if it has not seen the shortest delay for some
+//! seconds.
+//!
+//! All flows of the scheme on a path see the shortest delay during such a drain at the same time, so their next drains
+//! coincide: after two of them those of ten flows lie within 50 ms. What remains of the queue in a common drain does not
+//! belong to the scheme. One experiment answers three questions:
+//!
+//! - a queue that falls less than a common reduction explains is filled by competing traffic;
+//! - a delay that remains the same in consecutive drains, without losses, is that of a longer path;
+//! - losses that continue are the path's (`evidence`).
+
+use super::Thalweg;
+use super::steady_state::LONG;
+use crate::units::{Duration, Time};
+
+/// Time without the shortest delay before a drain. It is the same in all modes and beside any queue: with two intervals
+/// only some flows take part in every second drain, and others of the scheme look like competing traffic.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
+const AGAIN: (Duration, f64) = (Duration::from_millis(500), 4.0);
+/// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
+/// traffic in the same round trip would hide a smaller decrease.
+const CUT: (f64, f64) = (0.25, 0.5);
+/// Round trips of a drain: the reduction, and its effect one round trip later. Beside a long queue the reduction lasts
+/// two round trips, as drains of other flows begin within one round trip.
+const ROUNDS: u32 = 2;
+const LONG_ROUNDS: u32 = 3;
+/// Round trips with a long queue that does not fall before competing traffic may be its cause, and the share of the
+/// longest delay below which it falls.
+const MIN_QUEUE_ROUNDS: u32 = 6;
+const SHRINKS: f64 = 0.9;
+/// Share of the common reduction's effect below which the queue is that of competing traffic: in one drain to begin to
+/// compete, in the mean of drains to continue, as CUBIC's window also changes in a drain. Weight of a drain in that
+/// mean.
+const ELASTIC: f64 = 0.85;
+const WEIGHT: f64 = 0.3;
+/// Share of the common reduction's effect below which the delay did not fall.
+const UNCHANGED: f64 = 0.1;
+/// Round trips since the delay of the last drain was seen, up to which it is still the same.
+const FLAT: f64 = 2.0;
+/// Maximum difference of the remaining delay of consecutive drains, as a share of it, and number of such differences at
+/// which the delay is the path's.
+const SAME: f64 = 0.02;
+const SAME_DRAINS: u32 = 2;
+/// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
+/// start: competing traffic took what the flow has yielded meanwhile.
+const REGAINS: f64 = 2.0;
+
+/// State of drains.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drain {
+    /// Reduction in effect, as a share of the window.
+    cut: f64,
+    /// Remaining round trips of the drain, and its beginning.
+    rounds: u32,
+    began: Time,
+    /// Queueing delay before, shortest delay since, and the decrease that a common reduction would cause, in seconds.
+    queue: f64,
+    shortest: f64,
+    falls: f64,
+    /// Remaining delay of the last drain, and consecutive drains with the same delay.
+    remaining: f64,
+    same: u32,
+    /// Consecutive drains in which the delay did not fall; the next one follows soon.
+    repeats: u32,
+    /// Congestion since the last drain.
+    pub has_lost: bool,
+    /// Mean share of the common reduction's effect, beside competing traffic.
+    elastic: f64,
+    /// Round trips with a long queue, and the longest delay in them.
+    long: u32,
+    longest: f64,
+    /// Largest window since the last drain without a long queue, in bytes.
+    pub peak: f64,
+}
+
+impl Drain {
+    /// Returns the share of the window in use.
+    pub fn share(&self) -> f64 {
+        1.0 - self.cut
+    }
+
+    /// Returns true while the rate is reduced.
+    pub fn is_reducing(&self) -> bool {
+        self.cut > 0.0
+    }
+
+    /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
+    fn watch(&mut self, queueing: f64, target: f64, window: f64) {
+        let is_long = queueing > LONG * target;
+        if !is_long || queueing < SHRINKS * self.longest {
+            (self.long, self.longest) = (0, queueing);
+        }
+        if is_long {
+            self.long += 1;
+            self.longest = self.longest.max(queueing);
+        }
+        self.peak = self.peak.max(window);
+    }
+
+    /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
+    /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
+    fn repeats(&self, now: Time, age: f64, rtt: f64) -> bool {
+        let is_flat = self.long > 0 && age <= FLAT * rtt;
+        is_flat
+            && self.repeats > 0
+            && now.since(self.began) >= AGAIN.0.max(Duration::from_secs_f64(AGAIN.1 * rtt))
+    }
+
+    /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
+    fn evaluate(&mut self, target: f64) -> (f64, bool) {
+        let is_queue = self.shortest > target;
+        let is_lossless = !core::mem::take(&mut self.has_lost);
+        let is_same =
+            is_lossless && is_queue && (self.shortest - self.remaining).abs() < SAME * self.shortest;
+        self.same = if is_same { self.same + 1 } else { 0 };
+        self.remaining = self.shortest;
+        let is_longer_path = self.same >= SAME_DRAINS;
+        if is_longer_path {
+            self.same = 0;
+        }
+        let fell = if is_queue { ((self.queue - self.shortest) / self.falls).clamp(0.0, 1.0) } else { 1.0 };
+        let is_unchanged = is_lossless && fell < UNCHANGED;
+        self.repeats = if is_unchanged && self.repeats < SAME_DRAINS { self.repeats + 1 } else { 0 };
+        (fell, is_longer_path)
+    }
+}
+
+impl Thalweg {
+    /// Handles the end of a round trip with this queueing delay, target and round-trip time in seconds. Returns true if
+    /// the delay does not reflect the full window.
+    pub(super) fn run_drain(&mut self, now: Time, queueing: f64, target: f64, rtt: f64) -> bool {
+        if self.drain.rounds > 0 {
+            self.drain.rounds -= 1;
+            self.drain.shortest = self.drain.shortest.min(queueing);
+            if self.drain.rounds == 1 {
+                self.drain.cut = 0.0;
+            }
+            if self.drain.rounds == 0 {
+                self.end_drain(now, target);
+            }
+            return true;
+        }
+        self.drain.watch(queueing, target, self.full_window());
+        let age = self.delay.age(now);
+        if age < INTERVAL && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
+            return false;
+        }
+        self.delay.begin_drain(now);
+        let is_suspect = self.suspects_competition();
+        self.drain.began = now;
+        self.drain.cut = if is_suspect { CUT.1 } else { CUT.0 };
+        self.drain.rounds = if is_suspect { LONG_ROUNDS } else { ROUNDS };
+        (self.drain.queue, self.drain.shortest) = (queueing, f64::INFINITY);
+        self.drain.falls = (self.drain.cut * rtt).min(queueing);
+        true
+    }
+
+    /// Returns true if the queue may be competing traffic's.
+    fn suspects_competition(&self) -> bool {
+        self.is_competing || self.drain.long >= MIN_QUEUE_ROUNDS
+    }
+
+    fn end_drain(&mut self, now: Time, target: f64) {
+        let (fell, is_longer_path) = self.drain.evaluate(target);
+        if is_longer_path {
+            self.delay.lengthen_base(self.drain.shortest);
+        }
+        self.evidence.evaluate_drains();
+        let is_long = self.drain.queue > LONG * target;
+        if self.is_competing {
+            self.drain.elastic += WEIGHT * (fell - self.drain.elastic);
+            if is_longer_path || self.drain.elastic > ELASTIC {
+                self.stop_competing();
+            }
+        } else if !is_longer_path && is_long && fell < ELASTIC && self.suspects_competition() {
+            if self.config.compete {
+                self.drain.elastic = fell;
+                let peak = self.drain.peak.max(self.full_window());
+                self.is_competing = true;
+                self.cubic = Some(self.cubic_at(now, peak, REGAINS * peak));
+            }
+        } else if !is_long {
+            self.drain.peak = self.full_window();
+        }
+        (self.drain.longest, self.drain.long) = (0.0, 0);
+        self.pace.rest();
+    }
+
+    /// Returns to the delay rule, with the window of before the drain, or CUBIC's if that is smaller.
+    fn stop_competing(&mut self) {
+        self.is_competing = false;
+        self.window = self.full_window();
+        self.cubic = None;
+        self.pace.slow_down();
+    }
+}
