@@ -23,7 +23,7 @@ from stopped import until_stopped
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "adapters/target/release/thalweg-stacks"
-SCHEMES = "cubic,bbr,quinn-cubic,quinn-bbr,noq-cubic,noq-bbr3,smoltcp-cubic"
+SCHEMES = "cubic,bbr,quinn-cubic,quinn-bbr,noq-cubic,noq-bbr3,smoltcp-cubic,sctp"
 SECONDS = 20
 
 

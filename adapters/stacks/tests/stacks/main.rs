@@ -213,7 +213,8 @@ fn two_runs_are_equal_to_the_byte() {
     }
 }
 
-/// Stacks with qlog write it for each end, with simulated times and the same bytes, and results do not change.
+/// Stacks with qlog write it for each end, with simulated times and the same bytes, and results do not change. Session keys too
+/// are the same.
 #[test]
 fn qlog_of_the_stacks_is_written_beside_the_results() {
     let path = file("logged", ONE);
@@ -231,7 +232,10 @@ fn qlog_of_the_stacks_is_written_beside_the_results() {
             &set,
         ]);
         if let Some(folder) = folder {
-            command.env("QLOGDIR", PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder));
+            let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
+            // A folder of an earlier test run has keys, and more would be appended.
+            let _ = std::fs::remove_dir_all(&folder);
+            command.env("SSLKEYLOGFILE", folder.join("keys.log")).env("QLOGDIR", folder);
         }
         let output = command.output().unwrap();
         (
@@ -252,8 +256,13 @@ fn qlog_of_the_stacks_is_written_beside_the_results() {
             let name = |path: &PathBuf| path.file_name().unwrap().to_owned();
             files.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect::<Vec<_>>()
         });
-        assert!(first.len() == 2 && first == second, "{scheme}: two ends");
-        let (_, client) = &first[0];
+        assert!(first.len() == 3 && first == second, "{scheme}: two ends, and the keys");
+        let (_, keys) = &first[0];
+        assert!(
+            keys.contains("CLIENT_TRAFFIC_SECRET_0 ") && keys.contains("SERVER_TRAFFIC_SECRET_0 "),
+            "{keys}"
+        );
+        let (_, client) = &first[1];
         let last = client.lines().last().unwrap().trim_start_matches('\u{1e}');
         let event: Value = serde_json::from_str(last).unwrap();
         assert!(number(&event, "time") > 0.5 && client.contains("packet_sent"), "{scheme}: {last}");
