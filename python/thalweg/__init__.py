@@ -503,10 +503,12 @@ def validate(
     return explained
 
 
-def paper(name: str, *, experiments: Sequence[str] = (), quick: bool = False) -> dict[str, Any]:
+def paper(
+    name: str, *, experiments: Sequence[str] = (), quick: bool = False, full: bool = False
+) -> dict[str, Any]:
     """Runs the experiments of a published study; returns its values beside ours, and its claims."""
     named = [word for experiment in experiments for word in ("--experiment", experiment)]
-    return _json(["paper", name, *named, *(["--quick"] if quick else [])])
+    return _json(["paper", name, *named, *(["--quick"] if quick else []), *(["--full"] if full else [])])
 
 
 def explore(protocol: str, **options: int | str | bool) -> dict[str, Any]:

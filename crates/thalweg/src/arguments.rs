@@ -195,9 +195,12 @@ pub struct PaperArguments {
     /// Write an HTML page with plots and tables, into the results folder, FILE, or a file named after the paper
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
-    /// Make shorter runs and fewer replications, for a first look
-    #[arg(long)]
+    /// Make the shortest runs with the fewest replications, for a first look
+    #[arg(long, conflicts_with = "full")]
     pub quick: bool,
+    /// Make all runs in full length, also the long experiments. Without it runs are as long as the claims need
+    #[arg(long)]
+    pub full: bool,
     /// First seed; default: each scenario's
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     pub seed: Option<u64>,

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use thalweg_report::batch::{self, Progress};
-use thalweg_report::output::{Align, Folder, REPORT, Style, Table};
+use thalweg_report::output::{Align, Folder, REPORT, Style, Table, counted};
 use thalweg_report::results::{Document, Header, MARGIN, Run, Scenario};
 use thalweg_scenario::{expand, nearest};
 use thalweg_sim::RunResult;
@@ -25,6 +25,7 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     let choice = Choice {
         experiments: arguments.experiments.clone(),
         quick: arguments.quick,
+        full: arguments.full,
         seed: arguments.seed,
         replications: arguments.reps.map(Into::into),
     };
@@ -37,7 +38,10 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
     })?;
     if arguments.list {
         let mut table = Table::with_columns([("Experiment", Align::Left), ("Shows", Align::Left)]);
-        let named = prepared.left_out.iter().map(|id| (id.as_str(), "takes long; run only when named"));
+        let named = prepared
+            .left_out
+            .iter()
+            .map(|id| (id.as_str(), "takes long; run only with --full or when named"));
         for (id, title) in prepared.listing().chain(named) {
             table.row(vec![id.to_owned(), title.to_owned()]);
         }
@@ -47,7 +51,13 @@ pub fn paper(arguments: &PaperArguments, console: &Console) -> Done {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     for id in &prepared.left_out {
-        console.inform(&format!("note: `{id}` takes long and is run only with --experiment {id}"));
+        console.inform(&format!("note: `{id}` takes long and is run only with --full or --experiment {id}"));
+    }
+    if let Some(minutes) = prepared.full_minutes.filter(|_| !arguments.quick) {
+        console.inform(&format!(
+            "note: runs are as long as the claims need; --full makes all in full length, with {} of processor time",
+            counted(u64::from(minutes), "minute")
+        ));
     }
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place = ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), paper.name)?;

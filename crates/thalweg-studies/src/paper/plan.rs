@@ -19,7 +19,12 @@
 //! set = ["duration=80 s"]             # changes for all of its runs
 //! with = { buffer = 10 }              # words for placeholders
 //! vary = { scheme = ["slow-start"], threshold = [0.5, 0.8] }
-//! only_named = true                   # it takes long: run only when --experiment names it in full
+//! only_named = true                   # it takes long: run only with --full, or when --experiment names it in full
+//!
+//! [short]                             # what a run without --full shortens; an experiment may have its own `short`
+//! duration = 0.25                     # part of the counted time
+//! replications = 2
+//! full_minutes = 5                    # processor time of a run with --full, about
 //!
 //! [quick]                             # what --quick changes
 //! set = ["duration=20 s"]
@@ -47,9 +52,33 @@ pub struct Plan {
     #[serde(default)]
     pub figure: BTreeMap<String, Vec<String>>,
     #[serde(default)]
+    pub short: Short,
+    #[serde(default)]
     pub quick: Quick,
     #[serde(default)]
     pub experiment: Vec<Planned>,
+}
+
+/// Shorter lengths and fewer seeds of runs without `--full`, with which claims are decided alike.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Short {
+    /// Part of the counted time, above 0 to 1; `None` is all of it.
+    pub duration: Option<f64>,
+    pub replications: Option<u32>,
+    /// Processor time of a full run in minutes; only for the whole plan.
+    pub full_minutes: Option<u32>,
+}
+
+impl Short {
+    /// Returns this shortening with the values of `other` where it has none.
+    fn or(self, other: Self) -> Self {
+        Self {
+            duration: self.duration.or(other.duration),
+            replications: self.replications.or(other.replications),
+            full_minutes: other.full_minutes,
+        }
+    }
 }
 
 /// Changes made by `--quick`.
@@ -80,9 +109,12 @@ pub struct Planned {
     /// True if the output folder keeps its series.
     #[serde(default)]
     pub series: bool,
-    /// True for a long experiment, run only when named in full.
+    /// True for a long experiment, run only with `--full` or when named in full. It is never shortened.
     #[serde(default)]
     pub only_named: bool,
+    /// Shortening of this experiment; its values replace those of the plan.
+    #[serde(default)]
+    pub short: Short,
 }
 
 /// Varied keys, with their values.
@@ -115,7 +147,16 @@ impl Plan {
     /// Returns a description of the error in the plan.
     pub fn read(text: &str) -> Result<Self, String> {
         let value = toml_as_json("the plan", text)?;
-        serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))
+        let plan: Self = serde_json::from_value(value).map_err(|error| format!("the plan: {error}"))?;
+        let all = plan.experiment.iter().map(|of| (of.id.as_str(), of.short));
+        for (id, short) in all.chain([("short", plan.short)]) {
+            if short.duration.is_some_and(|part| !(part > 0.0 && part <= 1.0)) {
+                return Err(format!(
+                    "the plan: {id}: `duration` of `short` is a part, above 0 and at most 1"
+                ));
+            }
+        }
+        Ok(plan)
     }
 
     /// Returns the runs of an experiment: the keys of each, and the changes to its scenario.
@@ -135,6 +176,11 @@ impl Plan {
             }
         }
         Ok(runs)
+    }
+
+    /// Returns the shortening of an experiment without `--full`.
+    pub fn shortening(&self, of: &Planned) -> Short {
+        if of.only_named { Short::default() } else { of.short.or(self.short) }
     }
 
     fn changes(&self, of: &Planned, keys: &Map<String, Value>, quick: bool) -> Result<Vec<String>, String> {
@@ -228,9 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn an_experiment_shortens_what_it_names_and_a_long_one_nothing() {
+        let text = "[short]\nduration = 0.5\nreplications = 3\n[[experiment]]\nid = 'a'\nshort = { duration = 0.1 }\n\
+                    [[experiment]]\nid = 'b'\nonly_named = true";
+        let plan = Plan::read(text).unwrap();
+        let of = |place: usize| {
+            let short = plan.shortening(&plan.experiment[place]);
+            (short.duration, short.replications)
+        };
+        assert_eq!((of(0), of(1)), ((Some(0.1), Some(3)), (None, None)));
+    }
+
+    #[test]
     fn invalid_plans_are_rejected() {
         assert!(Plan::read("x = 1").unwrap_err().contains("unknown field"));
         assert!(Plan::read("x = ").unwrap_err().contains("the plan"));
+        for part in ["0", "1.5", "-1"] {
+            assert!(
+                Plan::read(&format!("short.duration = {part}")).unwrap_err().contains("at most 1"),
+                "{part}"
+            );
+        }
         let plan = Plan::read(&PLAN.replace("\"b\"]", "\"c\"]")).unwrap();
         assert_eq!(plan.runs(&plan.experiment[0], false).unwrap_err(), "t: no choice for scheme = c");
     }

@@ -1,7 +1,7 @@
 //! Preparation of a paper's runs from its plan, and collection of results.
 
 use super::Paper;
-use super::plan::Plan;
+use super::plan::{Plan, Short};
 use super::published::{Experiment, Published};
 use super::results::{ExperimentResults, Results, Row};
 use super::runs::{Case, CaseRuns, Runs};
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use thalweg_report::batch::Job;
 use thalweg_scenario::{Diagnostic, is_random, nearest};
 use thalweg_sim::RunResult;
+use thalweg_sim::spec::Spec;
 
 /// Selection of a paper's experiments, and run options.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +20,11 @@ pub struct Choice {
     /// Experiments to run: ids, the `ours/` ids of their unpublished results, id prefixes before a `/`, tables with
     /// their values, or figures drawn from them. If empty, all except the ones marked `only_named` in the plan.
     pub experiments: Vec<String>,
-    /// Run the shorter version defined by the plan.
+    /// Make the shortest runs, for a first look, as the plan defines them.
     pub quick: bool,
+    /// Make all runs in full length, also the experiments marked `only_named`. Otherwise the plan may shorten runs, so
+    /// that claims are decided in less time.
+    pub full: bool,
     /// First seed; `None` for each scenario's own.
     pub seed: Option<u64>,
     /// Number of seeds for scenarios with random parts; `None` for the plan's number.
@@ -84,6 +88,8 @@ pub struct Prepared {
     pub experiments: Vec<Experiment>,
     /// Experiments that run only when named, and were not.
     pub left_out: Vec<String>,
+    /// Processor time of a full run in minutes, about, if these runs are shortened.
+    pub full_minutes: Option<u32>,
     /// All cases, in the order of the experiments.
     pub cases: Vec<Case>,
     /// Titles of the experiments.
@@ -121,28 +127,38 @@ pub fn prepare(paper: &'static Paper, choice: &Choice) -> Result<Prepared, Paper
     let mut left_out = Vec::new();
     experiments.retain(|of| {
         let is_long = plan.experiment.iter().any(|planned| planned.id == of.id && planned.only_named);
-        let is_kept = !is_long || choice.experiments.contains(&of.id);
+        let is_named = |name: &String| *name == of.id || name.strip_prefix(OURS) == Some(of.id.as_str());
+        let is_kept = !is_long || choice.full || choice.experiments.iter().any(is_named);
         if !is_kept {
             left_out.push(of.id.clone());
         }
         is_kept
     });
-    let mut prepared = Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, left_out };
+    let full_minutes = plan.short.full_minutes.filter(|_| !choice.full);
+    let mut prepared =
+        Prepared { paper, titles: Vec::new(), cases: Vec::new(), experiments, left_out, full_minutes };
     for (number, experiment) in prepared.experiments.iter().enumerate() {
         let planned = plan.experiment.iter().filter(|planned| planned.id == experiment.id);
         let mut title = String::new();
         for planned in planned {
             title = planned.title.clone();
             let Some(file) = &planned.scenario else { continue };
+            let short = if choice.full || choice.quick { Short::default() } else { plan.shortening(planned) };
             let replications = choice.replications.unwrap_or_else(|| {
+                let full = planned.replications.unwrap_or(plan.replications);
                 let quick = plan.quick.replications.filter(|_| choice.quick);
-                quick.or(planned.replications).unwrap_or(plan.replications)
+                quick.unwrap_or_else(|| short.replications.map_or(full, |short| short.min(full)))
             });
             for (keys, changes) in plan.runs(planned, choice.quick).map_err(PaperError::Plan)? {
                 let name = case_name(&experiment.id, &keys);
-                let loaded = thalweg_scenario::load_built_in(file, paper.files.scenarios, &changes);
-                let loaded =
-                    loaded.map_err(|diagnostics| PaperError::Scenario { case: name.clone(), diagnostics })?;
+                let load = |changes: &[String]| {
+                    let loaded = thalweg_scenario::load_built_in(file, paper.files.scenarios, changes);
+                    loaded.map_err(|diagnostics| PaperError::Scenario { case: name.clone(), diagnostics })
+                };
+                let mut loaded = load(&changes)?;
+                if let Some(part) = short.duration {
+                    loaded = load(&[changes, vec![shorter(loaded.spec(), part)]].concat())?;
+                }
                 let spec = Arc::new(loaded.spec().clone());
                 let first = choice.seed.unwrap_or(spec.seed);
                 let count = if is_random(&spec) { replications.max(1) } else { 1 };
@@ -212,6 +228,12 @@ fn chosen(
 pub fn distinct(runs: &[RunResult]) -> &[RunResult] {
     let alike = runs.windows(2).all(|two| two[0].fingerprint == two[1].fingerprint);
     if alike { &runs[..runs.len().min(1)] } else { runs }
+}
+
+/// Returns the change that leaves this part of a scenario's counted time.
+fn shorter(spec: &Spec, part: f64) -> String {
+    let counted = (spec.duration - spec.warmup).mul_f64(part);
+    format!("duration={} ns", (spec.warmup + counted).as_picos().div_ceil(1000))
 }
 
 /// Returns the title of published values, with their place in the paper if it is known.

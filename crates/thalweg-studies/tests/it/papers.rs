@@ -21,7 +21,8 @@ fn keys(result: &Value, values: &[&str]) -> Map<String, Value> {
 fn every_published_value_has_its_place_exactly_once() {
     for paper in PAPERS {
         let published: Value = serde_json::from_str(paper.files.published).unwrap();
-        let ours: Value = serde_json::from_str(&all(paper).results(Vec::new()).to_json()).unwrap();
+        let prepared = prepare(paper, &Choice { full: true, ..Choice::default() }).unwrap();
+        let ours: Value = serde_json::from_str(&prepared.results(Vec::new()).to_json()).unwrap();
         assert_eq!(ours["paper"], paper.name);
         let of = |document: &Value| document["experiments"].as_array().unwrap().clone();
         let (published, mut ours) = (of(&published), of(&ours));
@@ -50,11 +51,12 @@ fn long_experiments_run_only_when_they_are_named() {
         prepared.experiments.iter().map(|of| of.id.clone()).collect()
     };
     let default_plan = all(gong);
-    assert_eq!(default_plan.left_out, [long]);
+    let left_out = ["ours/buffers/155-mbps-60-ms", "ours/buffers/1-gbps-100-ms", long];
+    assert_eq!(default_plan.left_out, left_out);
     assert!(!ids(&default_plan).iter().any(|id| id == long));
     let named = |name: &str| Choice { experiments: vec![name.to_owned()], ..Choice::default() };
     let some = prepare(gong, &named("ours")).unwrap();
-    assert!(ids(&some).len() > 1 && some.left_out == [long]);
+    assert!(ids(&some).len() > 1 && some.left_out == left_out);
     let prepared = prepare(gong, &named(long)).unwrap();
     assert_eq!((ids(&prepared), prepared.left_out.len()), (vec![long.to_owned()], 0));
     // 10^8 packets of 1024 bytes at 100 Mbit/s for each of the twelve points.
@@ -63,6 +65,35 @@ fn long_experiments_run_only_when_they_are_named() {
         let seconds = (case.spec.duration - case.spec.warmup).as_secs_f64() * case.seeds.len() as f64;
         assert!((seconds * 1e8 / 8192.0 - 1e8).abs() < 1e5, "{seconds}");
     }
+}
+
+/// Without `--full` runs are shorter and fewer; with it all are in full length, the long experiments too.
+#[test]
+fn full_runs_are_those_of_the_plan() {
+    for paper in PAPERS {
+        let full = prepare(paper, &Choice { full: true, ..Choice::default() }).unwrap();
+        let short = all(paper);
+        assert!(full.left_out.is_empty() && full.full_minutes.is_none(), "{}", paper.name);
+        for case in &short.cases {
+            let whole = full.cases.iter().find(|of| of.name == case.name).unwrap();
+            assert!(case.seeds.len() <= whole.seeds.len(), "{}", case.name);
+            assert!(whole.spec.warmup <= case.spec.duration, "{}", case.name);
+            assert!(case.spec.duration <= whole.spec.duration, "{}", case.name);
+        }
+        let seconds = |prepared: &thalweg_studies::paper::Prepared| -> f64 {
+            prepared.jobs().iter().map(|job| job.spec.duration.as_secs_f64()).sum()
+        };
+        let is_shortened = seconds(&short) < seconds(&full);
+        assert_eq!(is_shortened, short.full_minutes.is_some(), "{}: a note says so", paper.name);
+    }
+    // The plan's part of the counted time, after the whole warm-up.
+    let gong = thalweg_studies::paper::find("gong92").unwrap();
+    let of = |full: bool| {
+        let experiments = vec!["ours/1-gbps-100-ms".to_owned()];
+        let prepared = prepare(gong, &Choice { experiments, full, ..Choice::default() }).unwrap();
+        (prepared.cases[0].spec.duration - prepared.cases[0].spec.warmup).as_secs_f64()
+    };
+    assert!((of(false) / of(true) - 0.15).abs() < 1e-9);
 }
 
 #[test]
@@ -174,7 +205,10 @@ fn every_shown_id_can_be_selected() {
 fn seeds_count_up_from_the_requested_one() {
     let choose = |seed| {
         let experiments = vec!["table-5.2/exp-2".to_owned()];
-        prepare(&PAPERS[0], &Choice { experiments, seed: Some(seed), replications: Some(3), quick: false })
+        prepare(
+            &PAPERS[0],
+            &Choice { experiments, seed: Some(seed), replications: Some(3), ..Choice::default() },
+        )
     };
     let seeds: Vec<u64> = choose(11).unwrap().jobs().iter().map(|job| job.seed).take(3).collect();
     assert_eq!(seeds, [11, 12, 13]);

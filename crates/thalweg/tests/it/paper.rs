@@ -85,6 +85,30 @@ fn a_list_names_the_experiments_and_runs_none() {
     assert!(some.contains("table-4.5/exp-1") && some.lines().count() == 3, "{some}");
 }
 
+/// Without `--full` a note says what is shortened or left out; `--full` includes it.
+#[test]
+fn full_runs_are_those_of_the_plan() {
+    let place = place("full");
+    let call = |more: &[&str]| {
+        let name = ["paper", "yang01", "--experiment", "section-3.1/10-kB", "--reps", "1"];
+        thalweg(&place, &[&name, more].concat())
+    };
+    let messages = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let (short, full) = (call(&[]), call(&["--full"]));
+    assert!(short.status.success() && full.status.success(), "{}", messages(&full));
+    assert!(
+        messages(&short).contains("--full makes all in full length, with 4 minutes"),
+        "{}",
+        messages(&short)
+    );
+    assert!(!messages(&full).contains("--full"), "{}", messages(&full));
+    let listed = |more: &[&str]| prints(&place, &[&["paper", "gong92", "--list"], more].concat());
+    let long =
+        |text: &str| text.lines().filter(|line| line.contains("run only with --full or when named")).count();
+    assert_eq!((long(&listed(&[])), long(&listed(&["--full"]))), (3, 0));
+    assert!(refuses(&place, &["paper", "gong92", "--full", "--quick"]).contains("cannot be used with"));
+}
+
 /// Each run of a paper is stored like one of `thalweg run --out`, and a rerun gives the same numbers.
 #[test]
 fn a_folder_holds_each_run_ready_to_run_again() {

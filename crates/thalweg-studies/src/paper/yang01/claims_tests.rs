@@ -61,6 +61,15 @@ fn ideal() -> Results {
                 let time = time * factor(scheme, discipline, is_udp);
                 let keys = [("discipline", json!(discipline)), ("source", json!(class))];
                 row(&mut results, &format!("table-II/{scheme}"), scheme, TIME, &keys, time, true);
+                let (id, key) = if scheme.ends_with("/be") {
+                    ("ours/table-II-ageing/one", "patience")
+                } else {
+                    ("ours/table-II-ageing/both", "ageing")
+                };
+                for (ageing, times) in [("100 s", 1.01), ("10 s", 1.3)].iter().filter(|_| scheme != "be/be") {
+                    let keys = [keys[0].clone(), keys[1].clone(), (key, json!(ageing))];
+                    row(&mut results, id, scheme, TIME, &keys, time * times, false);
+                }
                 // One exception among the short flows.
                 let is_exception = (scheme, discipline, class) == ("cc/cc", "FCFS", "UDP4");
                 let short = if is_exception { 1.0 } else { time / 100.0 };
@@ -145,7 +154,7 @@ fn changed(id: &str, scheme: &str, metric: &str, key: &(&str, Value), value: f64
 #[test]
 fn all_claims_hold_by_ideal_results() {
     let claims = claims(&ideal());
-    assert_eq!(claims.len(), 34);
+    assert_eq!(claims.len(), 35);
     for claim in claims {
         assert!(claim.holds(), "{claim:?}");
     }
@@ -193,6 +202,8 @@ fn each_claim_can_fail() {
         ("4a", changed("table-II/be/be", "be/be", TIME, &source("UDP4"), 150.0)),
         ("ours-1", changed("table-II/cc/be", "cc/be", TIME, &source("TCP3"), 100.0)),
         ("ours-2", changed("table-II/ts/ts", "ts/ts", TIME, &with("DRR"), 2000.0)),
+        ("ours-3", changed("table-II/ts/be", "ts/be", TIME, &with("DRR"), 2000.0)),
+        ("ours-3", changed("ours/table-II-ageing/one", "ts/be", TIME, &("patience", json!("100 s")), 1.0)),
     ] {
         let claim = claims(&results).into_iter().find(|claim| claim.id == id).expect("it is there");
         assert!(!claim.holds() && claim.evidence.contains("Against it"), "{claim:?}");
@@ -222,8 +233,8 @@ fn ours_come_last_and_the_others_have_sections() {
     let claims = claims(&ideal());
     let (ours, others): (Vec<&Claim>, Vec<&Claim>) = claims.iter().partition(|claim| claim.ours);
     let ids: Vec<&str> = ours.iter().map(|claim| claim.id.as_str()).collect();
-    assert_eq!(ids, ["ours-1", "ours-2"]);
-    assert!(claims.ends_with(&[ours[0].clone(), ours[1].clone()]));
+    assert_eq!(ids, ["ours-1", "ours-2", "ours-3"]);
+    assert!(claims.ends_with(&ours.iter().map(|claim| (*claim).clone()).collect::<Vec<_>>()));
     assert!(others.iter().all(|claim| !claim.section.is_empty()));
 }
 

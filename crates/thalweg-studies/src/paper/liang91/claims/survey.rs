@@ -5,6 +5,7 @@ use crate::paper::liang91::metrics::VARIANCE_PER_RUN;
 use serde_json::json;
 
 pub(super) const CLAIMS: &[Decide] = &[
+    throughput_collapses_under_load,
     fair_queueing_shares_better,
     source_quench_wastes,
     slow_start_costs_nothing,
@@ -21,6 +22,29 @@ const NETWORKS: [(&str, &str); 2] =
 fn unmeasured(study: &Study<'_>, id: &str, scheme: &str) -> Option<(Interval, Interval)> {
     let variance = study.interval(id, scheme, VARIANCE_PER_RUN, &[("sources", json!("forward"))])?;
     Some((study.interval(id, scheme, THROUGHPUT, &[])?, variance))
+}
+
+fn throughput_collapses_under_load(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let at = |&window: &u32| {
+        study.interval("ours/figure-1.1", "vanilla", THROUGHPUT, &[("window", json!(window))])
+    };
+    let values: Vec<Interval> = LOADS.iter().map(at).collect::<Option<_>>()?;
+    let windows = LOADS.map(|window| window.to_string()).join(", ");
+    evidence.add(format!("two windows of {windows} packets: {} kbit/s", list(&values, 1)));
+    let means: Vec<f64> = values.iter().map(|of| of.mean).collect();
+    let best = (0..means.len()).max_by(|&a, &b| means[a].total_cmp(&means[b]))?;
+    // Gains for each further packet of the windows, up to the highest throughput.
+    let gain = |step: usize| (means[step + 1] - means[step]) / f64::from(LOADS[step + 1] - LOADS[step]);
+    let is_linear = means[1] > LINEAR * means[0] * f64::from(LOADS[1]) / f64::from(LOADS[0]);
+    evidence.must(is_linear, "it does not grow with the load from the start".to_owned());
+    let last_gain = best.checked_sub(1).map(gain);
+    evidence.must(last_gain.is_some_and(|last| last < gain(0) / 2.0), "its gain does not shrink".to_owned());
+    let lost = 1.0 - means[means.len() - 1] / means[best];
+    evidence.add(format!("{:.0} % less than at the best load with the heaviest", 100.0 * lost));
+    evidence.must(lost > DRAMATIC, "it does not drop by a half".to_owned());
+    let text = "Without congestion control throughput grows linearly with light load, then less, and drops dramatically under heavy load (figure 1.1)";
+    Some(evidence.claim("1.1.1a", text).at("1.1.1, p. 1, 3"))
 }
 
 fn fair_queueing_shares_better(study: &Study<'_>) -> Option<Claim> {
@@ -117,6 +141,12 @@ fn tri_s_is_fair_on_average(study: &Study<'_>) -> Option<Claim> {
     Some(evidence.claim("2.5.2a", text).at("2.5.2, p. 21; 6, p. 92"))
 }
 
+/// Windows of the two users without congestion control, in packets.
+const LOADS: [u32; 12] = [1, 2, 3, 4, 6, 8, 12, 16, 20, 30, 45, 60];
+/// Part of a proportional gain that counts as linear.
+const LINEAR: f64 = 0.9;
+/// Loss of throughput that counts as a dramatic drop, as a part of the highest.
+const DRAMATIC: f64 = 0.5;
 /// Share of a user's throughput by which users differ from their mean if shares are uneven.
 const UNEVEN: f64 = 0.05;
 const BITS_PER_BYTE: f64 = 8.0;
