@@ -159,7 +159,7 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
 }
 
 /// Reads the series of a folder.
-fn stored_series(folder: &Path, console: &Console) -> Result<AllSeries, Error> {
+pub fn stored_series(folder: &Path, console: &Console) -> Result<AllSeries, Error> {
     let path = folder.join("series.csv");
     Ok(match Reader::new(MAX_RESULTS).text(&path) {
         Ok(text) => AllSeries::from_csv(&text)
@@ -173,7 +173,7 @@ fn stored_series(folder: &Path, console: &Console) -> Result<AllSeries, Error> {
 }
 
 /// Loads the network of a folder, if its scenario can be read.
-fn stored_spec(stored: &Stored, console: &Console) -> Option<Spec> {
+pub fn stored_spec(stored: &Stored, console: &Console) -> Option<Spec> {
     let loaded = thalweg_scenario::load_with(&stored.scenario, &[], &console.registry);
     if loaded.is_err() {
         console

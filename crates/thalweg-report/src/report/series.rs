@@ -159,6 +159,11 @@ impl AllSeries {
         self.all.iter().map(|series| series.times.len()).sum()
     }
 
+    /// Returns all series.
+    pub(super) fn all(&self) -> &[One] {
+        &self.all
+    }
+
     /// Returns the series of a quantity.
     pub(super) fn of(&self, quantity: &str) -> impl Iterator<Item = &One> {
         self.all.iter().filter(move |one| one.quantity == quantity)
