@@ -6,16 +6,15 @@ use thalweg_catalog::SchemeDescription;
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::scripted::{self, ScriptedConfig};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, LostSample, Path,
-    SentSample,
+    AckSample, CeResponse, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
 };
-use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ViolationKind;
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Rate, Time};
 
 /// Number of values of a sample.
-pub const SAMPLE_NUMBERS: usize = 18;
+pub const SAMPLE_NUMBERS: usize = Observation::COLUMNS.len() + 4;
 /// Maximum window in segments.
 const MAX_WINDOW: f64 = (1u64 << 30) as f64;
 /// Maximum pacing rate in bit/s, beyond any link rate.
@@ -85,7 +84,8 @@ impl Scheme {
     /// Describes the scheme `name`. The description lives for the rest of the program.
     pub fn new(name: &'static str, script: Arc<dyn Script>) -> Self {
         let raised: Arc<Mutex<Option<String>>> = Arc::default();
-        let config = ScriptConfig { name, script, raised: Arc::clone(&raised), response: OnceLock::new() };
+        let source = Source { script, raised: Arc::clone(&raised), response: OnceLock::new() };
+        let config = ScriptedConfig { name, script: Arc::new(source) };
         let about = "A controller of one's own, in JavaScript.";
         let description = named_scheme(name, about, move || Ok(config.clone()));
         Self { description: Box::leak(Box::new(description)), raised }
@@ -102,55 +102,31 @@ impl Scheme {
     }
 }
 
-/// Configuration of a scripted controller.
-#[derive(Clone, Debug)]
-struct ScriptConfig {
-    name: &'static str,
+/// The script of a scheme, with the exceptions of its instances.
+#[derive(Debug)]
+struct Source {
     script: Arc<dyn Script>,
     raised: Arc<Mutex<Option<String>>>,
     response: OnceLock<CeResponse>,
 }
 
-impl PartialEq for ScriptConfig {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && Arc::ptr_eq(&self.script, &other.script)
-    }
-}
-
-impl ConfigureController for ScriptConfig {
+impl scripted::Script for Source {
     type Controller = Scripted;
-    const NAME: &'static str = "script";
+    const LANGUAGE: &'static str = "script";
 
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn make(&self) -> Scripted {
-        self.scripted(0)
-    }
-
-    fn draws(&self) -> bool {
-        true
-    }
-
-    fn make_drawing(&self, mut stream: Stream) -> Scripted {
-        self.scripted(stream.bits() as u32)
-    }
-
-    fn ce_response(&self) -> CeResponse {
+    fn response(&self) -> CeResponse {
         *self.response.get_or_init(|| self.script.response())
     }
-}
 
-impl ScriptConfig {
-    fn scripted(&self, seed: u32) -> Scripted {
+    fn controller(self: &Arc<Self>, seed: Option<u64>) -> Scripted {
         let mut scripted = Scripted {
-            config: self.clone(),
+            source: Arc::clone(self),
             instance: None,
             per_packet: false,
             observer: Observer::default(),
             decision: Decision::window(1.0),
         };
+        let seed = seed.unwrap_or_default() as u32;
         let made = self.script.make(seed).and_then(|made| Ok((made, decision(made.state)?)));
         match made {
             Ok((made, decision)) => {
@@ -162,7 +138,9 @@ impl ScriptConfig {
         }
         scripted
     }
+}
 
+impl Source {
     fn raise(&self, error: String) {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
@@ -185,34 +163,20 @@ fn decision(state: State) -> Result<Decision, String> {
 
 /// Returns the numbers of a sample.
 fn numbers(kind: u8, repeated: bool, seen: &Observation) -> [f64; SAMPLE_NUMBERS] {
-    let seconds = |span: Option<Duration>| span.map_or(f64::NAN, Duration::as_secs_f64);
     let flag = |is: bool| f64::from(u8::from(is));
-    [
-        f64::from(kind),
-        flag(repeated),
-        seen.now.as_secs_f64(),
-        seen.span.as_secs_f64(),
-        seen.sent as f64,
-        seen.acked as f64,
-        seen.acked_bytes as f64,
-        seen.lost as f64,
-        seen.lost_bytes as f64,
-        seen.ce as f64,
-        seconds(seen.rtt),
-        seconds(seen.smoothed_rtt),
-        seconds(seen.min_rtt),
-        seen.delivery_rate.map_or(f64::NAN, |rate| rate * 8.0),
-        seen.in_flight_bytes as f64 / f64::from(seen.segment.max(1)),
-        f64::from(seen.segment),
-        flag(seen.app_limited),
-        flag(seen.recovering),
-    ]
+    let mut numbers = [0.0; SAMPLE_NUMBERS];
+    let [first, second, rest @ ..] = &mut numbers;
+    (*first, *second) = (f64::from(kind), flag(repeated));
+    let (of_observation, flags) = rest.split_at_mut(Observation::COLUMNS.len());
+    of_observation.copy_from_slice(&seen.numbers());
+    flags.copy_from_slice(&[flag(seen.app_limited), flag(seen.recovering)]);
+    numbers
 }
 
 /// A controller whose rules are in a script. Copies share the instance.
 #[derive(Clone, Debug)]
 struct Scripted {
-    config: ScriptConfig,
+    source: Arc<Source>,
     /// `None` after an exception.
     instance: Option<u32>,
     per_packet: bool,
@@ -224,11 +188,11 @@ impl Scripted {
     /// Passes an event to the instance, and adopts its decision.
     fn call(&mut self, event: Event, numbers: &[f64; SAMPLE_NUMBERS]) {
         let Some(instance) = self.instance else { return };
-        let state = self.config.script.call(instance, event, numbers);
+        let state = self.source.script.call(instance, event, numbers);
         match state.and_then(decision) {
             Ok(decision) => self.decision = decision,
             Err(error) => {
-                self.config.raise(error);
+                self.source.raise(error);
                 self.instance = None;
             }
         }

@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::scripted::Script;
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller as Contract, Decision, LossKind, LossSample,
-    LostSample, Path, SentSample,
+    AckSample, CeResponse, Controller as Contract, Decision, LossKind, LossSample, LostSample, Path,
+    SentSample,
 };
-use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_sim::agent::MAX_WINDOW;
@@ -369,18 +369,6 @@ impl ControllerFactory {
         Ok(Made { object: made.unbind(), per_packet, decision })
     }
 
-    /// Returns the instances' response to CE.
-    fn response(&self) -> CeResponse {
-        if let Some(response) = self.response.get() {
-            return *response;
-        }
-        // A failing constructor reports its error when an instance is needed.
-        if let Ok(made) = self.attach(|py| self.made(py, None)) {
-            self.keep(made);
-        }
-        self.response.get().copied().unwrap_or_default()
-    }
-
     fn keep(&self, made: Made) {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(made);
     }
@@ -413,65 +401,41 @@ pub fn codepoint(ecn: &Bound<'_, PyAny>) -> PyResult<Ecn> {
     }
 }
 
-/// Configuration of a controller written in Python.
-#[derive(Clone, Debug)]
-pub struct ScriptedConfig {
-    pub name: &'static str,
-    pub maker: Arc<ControllerFactory>,
-}
-
-impl PartialEq for ScriptedConfig {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && Arc::ptr_eq(&self.maker, &other.maker)
-    }
-}
-
-impl ConfigureController for ScriptedConfig {
+impl Script for ControllerFactory {
     type Controller = Scripted;
-    const NAME: &'static str = "python";
+    const LANGUAGE: &'static str = "python";
 
-    fn name(&self) -> &'static str {
-        self.name
+    fn response(&self) -> CeResponse {
+        if let Some(response) = self.response.get() {
+            return *response;
+        }
+        // A failing constructor reports its error when an instance is needed.
+        if let Ok(made) = self.attach(|py| self.made(py, None)) {
+            self.keep(made);
+        }
+        self.response.get().copied().unwrap_or_default()
     }
 
-    fn make(&self) -> Scripted {
-        self.scripted(None)
-    }
-
-    fn draws(&self) -> bool {
-        true
-    }
-
-    fn make_drawing(&self, mut stream: Stream) -> Scripted {
-        self.scripted(Some(stream.bits()))
-    }
-
-    fn ce_response(&self) -> CeResponse {
-        self.maker.response()
-    }
-}
-
-impl ScriptedConfig {
-    fn scripted(&self, seed: Option<u64>) -> Scripted {
+    fn controller(self: &Arc<Self>, seed: Option<u64>) -> Scripted {
         let mut scripted = Scripted {
-            maker: Arc::clone(&self.maker),
+            maker: Arc::clone(self),
             instance: None,
             per_packet: false,
             observer: Observer::default(),
             decision: Decision::window(1.0),
             attached: None,
         };
-        match self.maker.attach(|py| self.maker.instance(py, seed)) {
+        match self.attach(|py| self.instance(py, seed)) {
             Ok(made) => {
                 scripted.per_packet = made.per_packet;
                 scripted.decision = made.decision;
                 scripted.instance = Some(Arc::new(Instance {
                     made: Some(made),
-                    maker: Arc::clone(&self.maker),
+                    maker: Arc::clone(self),
                     is_used: AtomicBool::new(false),
                 }));
             }
-            Err(error) => self.maker.raise(Time::ZERO, error),
+            Err(error) => self.raise(Time::ZERO, error),
         }
         scripted
     }

@@ -12,32 +12,25 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use thalweg::{Called, Prepared, Registry, agents, prepare};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::Decision;
+use thalweg_proto::congestion::observe::Observation;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::agent::{AGENT, Episode, Step, Stop, set_codepoint};
 use thalweg_sim::spec::Spec;
 
-/// Columns of the observations. An unknown value is NaN.
-const COLUMNS: [&str; 19] = [
-    "now",
-    "interval",
-    "sent",
-    "acked",
-    "acked_bytes",
-    "lost",
-    "lost_bytes",
-    "marks",
-    "rtt",
-    "smoothed_rtt",
-    "min_rtt",
-    "delivery_rate",
-    "in_flight",
-    "segment",
-    "window",
-    "pacing_rate",
-    "path_rate",
-    "path_rtt",
-    "over",
-];
+/// Columns of the observations: the numbers of [`Observation`], then those of the decision, the path and the end. An unknown value is
+/// NaN.
+const COLUMNS: [&str; Observation::COLUMNS.len() + 5] = {
+    let mut columns = [""; Observation::COLUMNS.len() + 5];
+    let mut at = 0;
+    while at < Observation::COLUMNS.len() {
+        columns[at] = Observation::COLUMNS[at];
+        at += 1;
+    }
+    [columns[at], columns[at + 1]] = ["window", "pacing_rate"];
+    [columns[at + 2], columns[at + 3]] = ["path_rate", "path_rtt"];
+    columns[at + 4] = "over";
+    columns
+};
 
 /// Values of the last column: the episode continues, its time is over, or the agent's flow has ended.
 const GOES_ON: f64 = 0.0;
@@ -129,7 +122,6 @@ impl SimulationSlot {
         let (Some(seen), Some(decision)) = (self.episode.observe(agent), self.episode.decision(agent)) else {
             return;
         };
-        let seconds = |span: Option<Duration>| span.map_or(f64::NAN, Duration::as_secs_f64);
         let path = self.paths.get(agent).copied().flatten();
         let over = if self.over {
             TIME_IS_OVER
@@ -138,25 +130,13 @@ impl SimulationSlot {
         } else {
             GOES_ON
         };
-        row.copy_from_slice(&[
-            seen.now.as_secs_f64(),
-            seen.span.as_secs_f64(),
-            seen.sent as f64,
-            seen.acked as f64,
-            seen.acked_bytes as f64,
-            seen.lost as f64,
-            seen.lost_bytes as f64,
-            seen.ce as f64,
-            seconds(seen.rtt),
-            seconds(seen.smoothed_rtt),
-            seconds(seen.min_rtt),
-            seen.delivery_rate.map_or(f64::NAN, |rate| rate * 8.0),
-            seen.in_flight_bytes as f64 / f64::from(seen.segment.max(1)),
-            f64::from(seen.segment),
+        let (of_observation, rest) = row.split_at_mut(Observation::COLUMNS.len());
+        of_observation.copy_from_slice(&seen.numbers());
+        rest.copy_from_slice(&[
             decision.window,
             decision.pacing_rate.map_or(f64::NAN, Rate::as_f64),
             path.map_or(f64::NAN, |path| path.0.as_f64()),
-            seconds(path.map(|path| path.1)),
+            path.map_or(f64::NAN, |path| path.1.as_secs_f64()),
             over,
         ]);
     }

@@ -3,7 +3,7 @@
 //! Scheme descriptions live for the rest of the program. The descriptions of Python controllers are therefore reused,
 //! by name, for the next run with that name. The instances' factory is known only during a run.
 
-use crate::controller::{Controller, ControllerFactory, ScriptedConfig};
+use crate::controller::{Controller, ControllerFactory};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use thalweg::Registry;
 use thalweg_catalog::schemes::window::named_scheme;
 use thalweg_catalog::{ConfigError, SchemeDescription};
+use thalweg_proto::congestion::scripted::ScriptedConfig;
 use thalweg_sim::agent::AGENT;
 
 /// A description, with the factory of its controllers during a run.
@@ -36,7 +37,7 @@ impl Lent {
         let controller = move || {
             let maker = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let gone = || ConfigError::new("", "its run is over");
-            maker.map(|maker| ScriptedConfig { name, maker }).ok_or_else(gone)
+            maker.map(|maker| ScriptedConfig { name, script: maker }).ok_or_else(gone)
         };
         let description = named_scheme(name, "A controller of the program's own, in Python.", controller);
         Self { name, description: Box::leak(Box::new(description)), maker }

@@ -15,6 +15,10 @@ pub enum Format {
     PcapNg,
     /// Output of `ss -tin`.
     Ss,
+    /// The kernel's window at each acknowledgement: `tcp_probe`, printed by bpftrace or the kernel.
+    Probe,
+    /// Series of simulated or live runs, of this project.
+    Results,
 }
 
 impl Format {
@@ -26,6 +30,8 @@ impl Format {
             Self::Pcap => "pcap",
             Self::PcapNg => "pcapng",
             Self::Ss => "ss -tin",
+            Self::Probe => "tcp_probe",
+            Self::Results => "results",
         }
     }
 }
@@ -66,8 +72,7 @@ pub enum ReadError {
 }
 
 /// Formats that are read, for messages.
-pub const EXPECTED: &str =
-    "qlog (JSON or JSON-SEQ), pcap, pcapng or the output of `ss -tin`, each also compressed by gzip";
+pub const EXPECTED: &str = "qlog (JSON or JSON-SEQ), pcap, pcapng, the output of `ss -tin` or of bpftrace, each also compressed by gzip";
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

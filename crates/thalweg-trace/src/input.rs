@@ -15,6 +15,8 @@ pub(crate) struct Input<'a> {
     is_over: bool,
     /// Error that ended the stream, such as one of the decompression.
     error: Option<io::Error>,
+    /// Position of the first byte that is no text, where lines were read.
+    binary_at: Option<u64>,
     /// Number of bytes after which the stream ends.
     max: u64,
 }
@@ -33,7 +35,17 @@ impl<'a> Input<'a> {
     }
 
     fn of(from: Box<dyn Read + 'a>, max: u64) -> Self {
-        Self { from, buffer: vec![0; SIZE], start: 0, end: 0, position: 0, is_over: false, error: None, max }
+        Self {
+            from,
+            buffer: vec![0; SIZE],
+            start: 0,
+            end: 0,
+            position: 0,
+            is_over: false,
+            error: None,
+            binary_at: None,
+            max,
+        }
     }
 
     /// Returns the bytes consumed.
@@ -44,6 +56,11 @@ impl<'a> Input<'a> {
     /// Returns the error that ended the stream.
     pub(crate) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()
+    }
+
+    /// Returns where bytes begin that are no text, if lines were read up to there.
+    pub(crate) fn binary_at(&self) -> Option<u64> {
+        self.binary_at
     }
 
     /// Returns true if the stream was longer than allowed.
@@ -100,6 +117,35 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Takes a line off the stream; a longer one than [`MAX_LINE`] is cut into several. `None` at the end, and where bytes begin that
+    /// are no text.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        if self.binary_at.is_some() {
+            return None;
+        }
+        let mut from = 0;
+        loop {
+            let held = self.held();
+            let end = held.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
+            let (length, is_whole) = match end {
+                Some(at) => (from + at + 1, true),
+                None => (held.len(), held.len() >= MAX_LINE),
+            };
+            if is_whole || !self.fill() {
+                let length = length.min(self.held().len());
+                let line = &self.held()[..length];
+                if let Some(at) = line.iter().position(|byte| *byte == 0) {
+                    self.binary_at = Some(self.position + at as u64);
+                    return None;
+                }
+                let text = String::from_utf8_lossy(line).into_owned();
+                self.consume(length);
+                return Some(text).filter(|_| length > 0);
+            }
+            from = length;
+        }
+    }
+
     /// Skips `count` bytes; false if the stream ends before.
     pub(crate) fn skip(&mut self, mut count: u64) -> bool {
         while count > 0 {
@@ -125,6 +171,9 @@ impl Read for Input<'_> {
         Ok(count)
     }
 }
+
+/// Maximum length of a line, in bytes.
+const MAX_LINE: usize = 64 << 10;
 
 /// Initial size of the buffer.
 const SIZE: usize = 256 << 10;
@@ -157,6 +206,29 @@ mod tests {
         let mut input = Input::new(&mut from, u64::MAX);
         assert!(!input.skip(2_000_000));
         assert!(input.position() > 1000 && input.error().is_some());
+    }
+
+    #[test]
+    fn lines_end_where_bytes_are_no_text() {
+        let mut bytes = b"one\ntwo\n".to_vec();
+        bytes.extend(vec![b'x'; MAX_LINE + 5]);
+        bytes.extend(b"\nthree\0\nfour\n");
+        let mut from = bytes.as_slice();
+        let mut input = Input::new(&mut from, u64::MAX);
+        assert_eq!(input.line().as_deref(), Some("one\n"));
+        assert_eq!(input.line().as_deref(), Some("two\n"));
+        let long = input.line().unwrap();
+        assert!(
+            long.len() >= MAX_LINE && long.bytes().all(|byte| byte == b'x' || byte == b'\n'),
+            "{}",
+            long.len()
+        );
+        let mut rest = long.len();
+        while let Some(line) = input.line() {
+            rest += line.len();
+        }
+        assert_eq!((rest, input.binary_at()), (MAX_LINE + 6, Some(8 + MAX_LINE as u64 + 6 + 5)));
+        assert!(input.line().is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | qlog, drafts 00 to 02, 0.3, 0.4 and its JSON text sequences | QUIC stacks, and this project's `--qlog` and `--record` | [`qlog`] |
 //! | pcap and pcapng | tcpdump, Wireshark, and this project's `--pcap` | [`pcap`] |
 //! | repeated output of `ss -tin` | Linux | [`ss`] |
+//! | `tcp_probe` | bpftrace, Linux | [`probe`] |
 //!
 //! [`read`] recognises the format, compressed or not, and returns a [`Trace`]: its connections, in both directions, with packets,
 //! acknowledgements and the sender's estimates. [`Summary`] has the figures of a direction, [`findings()`] what looks wrong in it.
@@ -18,6 +19,7 @@ mod format;
 mod input;
 mod model;
 pub mod pcap;
+pub mod probe;
 pub mod qlog;
 mod ranges;
 mod recognition;
@@ -29,5 +31,6 @@ pub use format::{EXPECTED, Format, Limits, ReadError};
 pub use model::{
     Ack, Connection, Counts, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
 };
-pub use recognition::read;
+pub use pcap::KeyLog;
+pub use recognition::{read, read_with_keys};
 pub use summary::{RttSummary, Summary, quantile};

@@ -56,6 +56,14 @@ pub enum Protocol {
     EncryptedQuic,
     /// Another protocol over UDP, in a capture: only sizes and times are visible.
     Udp,
+    /// A simulated or live flow of this project, from its series.
+    Simulated,
+    /// SSCOP (Q.2110) over UDP, in a capture of this project.
+    Sscop,
+    /// Two-level flow control over UDP, in a capture of this project.
+    TwoLevel,
+    /// Adaptive acknowledgement over UDP, in a capture of this project.
+    AdaptiveAck,
 }
 
 impl Protocol {
@@ -66,6 +74,10 @@ impl Protocol {
             Self::Quic => "QUIC",
             Self::EncryptedQuic => "QUIC (encrypted)",
             Self::Udp => "UDP",
+            Self::Simulated => "flow",
+            Self::Sscop => "SSCOP",
+            Self::TwoLevel => "SSTP",
+            Self::AdaptiveAck => "adaptive ack",
         }
     }
 }
@@ -343,33 +355,35 @@ impl Direction {
 
     /// Returns the bytes in flight after each change, as (time, bytes). The sender's own count is preferred; otherwise it is
     /// what was sent and neither acknowledged nor taken for lost.
-    pub fn in_flight(&self) -> Vec<(Time, f64)> {
+    pub fn in_flight(&self) -> Box<dyn Iterator<Item = (Time, f64)> + '_> {
         if let Some(logged) = self.metrics.get(&Metric::InFlight) {
-            return logged.clone();
+            return Box::new(logged.iter().copied());
         }
         if self.view == View::Receiver {
-            return Vec::new();
+            return Box::new(core::iter::empty());
         }
-        let mut changes: Vec<(Time, i64)> = Vec::with_capacity(self.packets.len() * 2);
-        for packet in &self.packets {
+        // Packets are in the order of time, and so nearly are their ends: sorting these is quick, and merging both keeps no list of
+        // all changes.
+        let ends = self.packets.iter().filter_map(|packet| {
             let until = packet.acked.min(packet.lost);
-            changes.push((packet.time, i64::from(packet.length)));
-            if until != Time::MAX {
-                changes.push((until.max(packet.time), -i64::from(packet.length)));
-            }
-        }
-        // A stable sort: what ends at the instant of a transmission comes in the order of packets.
-        changes.sort_by_key(|change| change.0);
+            (until != Time::MAX).then(|| (until.max(packet.time), i64::from(packet.length)))
+        });
+        let mut ends: Vec<(Time, i64)> = ends.collect();
+        ends.sort_by_key(|end| end.0);
+        let mut ends = ends.into_iter().peekable();
+        let mut starts = self.packets.iter().map(|packet| (packet.time, i64::from(packet.length))).peekable();
         let mut bytes = 0i64;
-        let mut flight: Vec<(Time, f64)> = Vec::with_capacity(changes.len());
-        for (time, change) in changes {
-            bytes += change;
-            match flight.last_mut().filter(|last| last.0 == time) {
-                Some(last) => last.1 = bytes as f64,
-                None => flight.push((time, bytes as f64)),
+        Box::new(core::iter::from_fn(move || {
+            let next = [starts.peek(), ends.peek()];
+            let time = next.into_iter().flatten().map(|change| change.0).min()?;
+            while let Some((_, length)) = starts.next_if(|start| start.0 <= time) {
+                bytes += length;
             }
-        }
-        flight
+            while let Some((_, length)) = ends.next_if(|end| end.0 <= time) {
+                bytes -= length;
+            }
+            Some((time, bytes as f64))
+        }))
     }
 
     /// Returns true if the trace shows when packets were sent, and their acknowledgements when the sender received them.

@@ -3,7 +3,8 @@
 use crate::format::{Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
-use crate::{pcap, qlog, ss};
+use crate::pcap::KeyLog;
+use crate::{pcap, probe, qlog, ss};
 use std::io::Read;
 
 /// Reads a trace in any of the formats.
@@ -12,6 +13,15 @@ use std::io::Read;
 ///
 /// [`ReadError`]
 pub fn read(from: &mut dyn Read, limits: &Limits) -> Result<Trace, ReadError> {
+    read_with_keys(from, limits, &KeyLog::default())
+}
+
+/// Reads a trace in any of the formats; QUIC in a capture is decrypted by these secrets.
+///
+/// # Errors
+///
+/// [`ReadError`]
+pub fn read_with_keys(from: &mut dyn Read, limits: &Limits, keys: &KeyLog) -> Result<Trace, ReadError> {
     let mut input = Input::new(from, limits.bytes);
     let head = input.peek(4096);
     let trace = match head {
@@ -19,14 +29,20 @@ pub fn read(from: &mut dyn Read, limits: &Limits) -> Result<Trace, ReadError> {
             Some(error) => return Err(ReadError::Io(error.to_string())),
             None => return Err(ReadError::Empty),
         },
-        head if pcap::is_pcap(head) || pcap::is_pcapng(head) => pcap::read(&mut input, limits),
+        head if pcap::is_pcap(head) || pcap::is_pcapng(head) => pcap::read(&mut input, limits, keys),
         head if qlog::is_qlog(head) => qlog::read(&mut input, limits),
+        head if probe::is_probe(head) => probe::read(&mut input, limits),
         head if ss::is_ss(head) => ss::read(&mut input, limits),
         _ => return Err(ReadError::Unknown),
     };
     let too_long = input.is_too_long();
     let failed = input.error().map(ToString::to_string);
+    let binary_at = input.binary_at();
     let mut trace = trace?;
+    if let Some(at) = binary_at {
+        trace.is_cut = true;
+        trace.notes.push(format!("The file has no text from byte {at} on; what comes before is shown."));
+    }
     if too_long {
         trace.is_cut = true;
         let gigabytes = limits.bytes as f64 / f64::from(1 << 30);
@@ -55,7 +71,7 @@ mod tests {
         }
         let words = ReadError::Unknown.to_string();
         assert!(
-            ["qlog", "pcap", "pcapng", "ss -tin", "gzip"].iter().all(|name| words.contains(name)),
+            ["qlog", "pcap", "pcapng", "ss -tin", "bpftrace", "gzip"].iter().all(|name| words.contains(name)),
             "{words}"
         );
         assert!(matches!(error(b"\x1f\x8b"), ReadError::Io(_)));

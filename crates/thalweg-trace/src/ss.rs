@@ -23,7 +23,7 @@ pub(crate) fn is_ss(head: &[u8]) -> bool {
 /// Reads a log.
 pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, ReadError> {
     let mut log = Log { max: limits.connections, max_points: limits.packets, ..Log::default() };
-    while let Some(line) = line(input) {
+    while let Some(line) = input.line() {
         log.line(&line);
     }
     let unusable = |problem: &str| ReadError::Unusable { format: Format::Ss, problem: problem.to_owned() };
@@ -46,27 +46,6 @@ pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, Read
     Ok(Trace { format: Format::Ss, connections, epoch, notes, is_cut: false })
 }
 
-/// Takes a line off the input; longer ones than [`MAX_LINE`] are cut.
-fn line(input: &mut Input<'_>) -> Option<String> {
-    let mut from = 0;
-    loop {
-        let held = input.held();
-        let end = held.get(from..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
-        let (length, is_over) = match end {
-            Some(at) => (from + at + 1, true),
-            None => (held.len(), held.len() >= MAX_LINE),
-        };
-        if is_over || !input.fill() {
-            let text = String::from_utf8_lossy(&input.held()[..length.min(input.held().len())]).into_owned();
-            input.consume(length);
-            return Some(text).filter(|_| length > 0);
-        }
-        from = length;
-    }
-}
-
-/// Maximum length of a line, in bytes.
-const MAX_LINE: usize = 64 << 10;
 /// Times before are times of day or of an unset clock, in seconds.
 const DAYS: f64 = 1e9;
 
@@ -307,7 +286,9 @@ fn rate(text: &str) -> Option<f64> {
         b'G' => (&number[..number.len() - 1], 1e9),
         _ => (number, 1.0),
     };
-    number.parse::<f64>().ok().map(|number| number * factor)
+    let number: f64 = number.parse().ok()?;
+    // `nan` and `inf` are numbers to the parser.
+    number.is_finite().then_some(number * factor)
 }
 
 /// Returns true if a word at the beginning of a line is a time rather than a number.

@@ -62,7 +62,7 @@ pub struct CompareArguments {
     pub flows: Vec<String>,
     /// Also run each scheme live, in a network on this host (see `thalweg shell`), for the scenario's duration;
     /// kernel:NAME is the kernel's TCP
-    #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "report", "svg", "png", "pcap", "qlog", "trace", "jobs", "threads", "margin", "verify"])]
+    #[arg(long, conflicts_with_all = ["reps", "until", "json_lines", "replay", "svg", "png", "pcap", "qlog", "trace", "jobs", "threads", "margin", "verify"])]
     pub live: bool,
     /// Treat relative differences below this share as undecided ("2 %")
     #[arg(long, value_name = "SHARE", default_value = "1 %", value_parser = share)]
@@ -224,6 +224,9 @@ pub struct ReportArguments {
     /// Output file; default: report.html in the folder. A name that ends in .svg or .png gets a picture
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Show the results of this folder beside those of DIR; may be repeated. The output file is then beside.html by default
+    #[arg(long, value_name = "DIR")]
+    pub beside: Vec<PathBuf>,
     /// Panels of a picture, any number of: goodput, queue, rtt, window, unread, ssthresh, in-flight, pacing-rate,
     /// queue-bytes, link-rate, drops, marks, completion-cdf, rtt-cdf
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = plot)]

@@ -73,7 +73,7 @@ pub enum Command {
     Report(ReportArguments),
     /// Export a link's transmission opportunities as a trace for mahimahi's mm-link
     Mahimahi(MahimahiArguments),
-    /// Show traces of any program: qlog, packet captures, `ss -tin`
+    /// Show traces of any program: qlog, packet captures, `ss -tin`, bpftrace
     View(ViewArguments),
     /// Infer the path from a recording of a transfer, and simulate the transfer on it
     Infer(InferArguments),

@@ -2,7 +2,7 @@
 
 use crate::console::{Console, Done, Error};
 use crate::doctor::this_host;
-use crate::view::read;
+use crate::view::{key_log, read};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fs;
@@ -23,6 +23,9 @@ pub struct InferArguments {
     /// Recording by --record of `send` or `bench client`, or a qlog, pcap or pcapng of any sender
     #[arg(value_name = "RECORDING")]
     pub recording: PathBuf,
+    /// Decrypt QUIC in a capture by this key log (`SSLKEYLOGFILE` of the client or the server)
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
     /// Connection by its number in `thalweg view`; default: the one with most data
     #[arg(long, value_name = "N")]
     pub connection: Option<usize>,
@@ -70,7 +73,7 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
             .map_err(|error| Error::Usage(format!("scheme `{scheme}`: {error}")))?;
     }
     let unusable = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", file.display()));
-    let trace = read(file)?;
+    let trace = read(file, &key_log(arguments.keys.as_deref())?)?;
     trace.notes.iter().for_each(|note| console.inform(&format!("note: {note}")));
     let (mut recording, from, _) =
         Recording::of_trace(&trace, *connection).map_err(|error| unusable(&error))?;

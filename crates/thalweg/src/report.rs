@@ -6,8 +6,9 @@ use crate::version::version;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thalweg_report::output::{Folder, MAX_RESULTS, REPORT, Stored, png};
-use thalweg_report::report::{AllSeries, View, figure, report as page};
+use thalweg_report::report::{AllSeries, Beside, Fidelity, Part, View, figure, report as page};
 use thalweg_scenario::Reader;
+use thalweg_sim::spec::Spec;
 use thalweg_studies::paper;
 use thalweg_studies::paper::paper_report;
 
@@ -103,7 +104,9 @@ fn write(path: &Path, page: &[u8]) -> Done {
 /// Implements `thalweg report`: writes the page of a folder.
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
-    let path = arguments.file.clone().unwrap_or_else(|| folder.join(REPORT));
+    let beside = &arguments.beside;
+    let default = || if beside.is_empty() { folder.join(REPORT) } else { PathBuf::from(BESIDE) };
+    let path = arguments.file.clone().unwrap_or_else(default);
     if unknown(&path) {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
     }
@@ -119,6 +122,13 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     }
     let view = (kind != FileFormat::Page).then_some(view);
     let page = match Folder::paper_results(folder)? {
+        Some(_) if !beside.is_empty() => {
+            return Err(Error::Usage(format!(
+                "`{}` has the results of a paper, which have a page of their own: --beside takes folders of `run` and `compare`",
+                folder.display()
+            )));
+        }
+        _ if !beside.is_empty() => page_beside(folder, beside, view.as_ref(), console)?,
         Some(_) if view.is_some() => {
             return Err(Error::Usage(
                 "there is no picture of a paper's results; leave the file out for a page".to_owned(),
@@ -140,8 +150,18 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
 /// Writes the page of a folder, or its picture if there is a view.
 fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result<String, Error> {
     let stored = Stored::open(folder)?;
+    let series = stored_series(folder, console)?;
+    if let Some(view) = view {
+        return Ok(figure(&stored.document, &series, view));
+    }
+    let spec = stored_spec(&stored, console);
+    Ok(page(&stored.document, &series, spec.as_ref(), &[]))
+}
+
+/// Reads the series of a folder.
+pub fn stored_series(folder: &Path, console: &Console) -> Result<AllSeries, Error> {
     let path = folder.join("series.csv");
-    let series = match Reader::new(MAX_RESULTS).text(&path) {
+    Ok(match Reader::new(MAX_RESULTS).text(&path) {
         Ok(text) => AllSeries::from_csv(&text)
             .map_err(|error| Error::Usage(format!("`{}`: {error}", path.display())))?,
         Err(error) if error.is_missing() => {
@@ -149,17 +169,77 @@ fn page_of_runs(folder: &Path, view: Option<&View>, console: &Console) -> Result
             AllSeries::default()
         }
         Err(error) => return Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
-    };
-    if let Some(view) = view {
-        return Ok(figure(&stored.document, &series, view));
-    }
+    })
+}
+
+/// Loads the network of a folder, if its scenario can be read.
+pub fn stored_spec(stored: &Stored, console: &Console) -> Option<Spec> {
     let loaded = thalweg_scenario::load_with(&stored.scenario, &[], &console.registry);
     if loaded.is_err() {
         console
             .inform("note: the folder's scenario cannot be read, and the report does not draw the network");
     }
-    Ok(page(&stored.document, &series, loaded.ok().as_ref().map(thalweg_scenario::Loaded::spec), &[]))
+    loaded.ok().map(|loaded| loaded.spec().clone())
 }
+
+/// Reads a results folder, of a simulation or a live run, for a page with several.
+pub fn part(label: String, folder: &Path, console: &Console) -> Result<Part, Error> {
+    let Stored { document, .. } = Stored::open(folder)?;
+    let mut series = stored_series(folder, console)?;
+    let read = |name: &str| {
+        let path = folder.join(name);
+        match Reader::new(MAX_RESULTS).text(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(Error::Failed(format!("cannot read `{}`: {error}", path.display()))),
+        }
+    };
+    let invalid = |name: &str, error: &dyn std::fmt::Display| {
+        Error::Usage(format!("`{}`: not written by a live run: {error}", folder.join(name).display()))
+    };
+    if let Some(text) = read(TRAFFIC)? {
+        let seed = document.seeds.first().copied().unwrap_or_default();
+        series.add_traffic(seed, &text).map_err(|error| invalid(TRAFFIC, &error))?;
+    }
+    let fidelity = read(FIDELITY)?
+        .map(|text| Fidelity::from_json(&text).map_err(|error| invalid(FIDELITY, &error)))
+        .transpose()?;
+    Ok(Part { label, document, series, fidelity })
+}
+
+/// Returns the page of several folders side by side, or its picture if there is a view.
+fn page_beside(
+    folder: &Path,
+    beside: &[PathBuf],
+    view: Option<&View>,
+    console: &Console,
+) -> Result<String, Error> {
+    let folders: Vec<&Path> = std::iter::once(folder).chain(beside.iter().map(PathBuf::as_path)).collect();
+    let short = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let labels: Vec<Option<String>> = folders.iter().map(|path| short(path)).collect();
+    let mut parts = Vec::with_capacity(folders.len());
+    for (path, label) in folders.iter().zip(&labels) {
+        let is_unique = labels.iter().filter(|other| *other == label).count() == 1;
+        let label = label.clone().filter(|_| is_unique).unwrap_or_else(|| path.display().to_string());
+        if parts.iter().any(|part: &Part| part.label == label) {
+            return Err(Error::Usage(format!("`{}` is given twice", path.display())));
+        }
+        parts.push(part(label, path, console)?);
+    }
+    let spec = if view.is_none() { stored_spec(&Stored::open(folder)?, console) } else { None };
+    let beside = Beside::of(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;
+    Ok(match view {
+        Some(view) => beside.figure(view),
+        None => beside.page(spec.as_ref()),
+    })
+}
+
+/// File in the folder of a live run with the host's certificate.
+pub const FIDELITY: &str = "fidelity.json";
+/// File in the folder of a live run with the carried flows.
+pub const TRAFFIC: &str = "traffic.json";
+/// Default name of a page with several folders.
+const BESIDE: &str = "beside.html";
 
 #[cfg(test)]
 mod tests {

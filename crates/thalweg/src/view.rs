@@ -1,21 +1,26 @@
 //! `thalweg view`: summarises and draws traces of any program.
 
 use crate::console::{Console, Done, Error};
-use crate::report::ReportTarget;
+use crate::report::{ReportTarget, stored_series, stored_spec};
 use crate::version::version;
 use clap::Args;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_report::output::{Align, Table, counted, rate};
-use thalweg_report::report::{Shown, trace_page};
-use thalweg_trace::{Connection, EXPECTED, Limits, RttSummary, Summary, Trace, findings};
+use thalweg_report::output::{Align, Stored, Table, counted, is_trace, rate};
+use thalweg_report::report::{Shown, trace_of_results, trace_page};
+use thalweg_scenario::Reader;
+use thalweg_trace::{
+    Connection, EXPECTED, KeyLog, Limits, RttSummary, Summary, Trace, findings, read_with_keys,
+};
 
 /// `thalweg view`.
 #[derive(Debug, Args)]
 pub struct ViewArguments {
-    /// Traces: qlog, pcap, pcapng or the output of `ss -tin`, also compressed by gzip
+    /// Traces: qlog, pcap, pcapng, the output of `ss -tin` or of bpftrace, also compressed by gzip; or results
+    /// folders
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Print figures and findings; the default without --json and --report
@@ -27,6 +32,9 @@ pub struct ViewArguments {
     /// Write a page with plots; default: named after the first trace
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub report: Option<Option<PathBuf>>,
+    /// Decrypt QUIC in captures by this key log (`SSLKEYLOGFILE` of the client or the server)
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
     /// Only this connection, by its number in the summary
     #[arg(long, value_name = "N")]
     pub connection: Option<usize>,
@@ -40,15 +48,68 @@ pub struct ViewArguments {
 /// # Errors
 ///
 /// If the file cannot be opened, or is no trace.
-pub fn read(path: &Path) -> Result<Trace, Error> {
+pub fn read(path: &Path, keys: &KeyLog) -> Result<Trace, Error> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     if path.is_dir() {
         return Err(Error::Usage(named(&format!(
-            "this is a folder (`thalweg report` draws those of results); expected {EXPECTED}"
+            "this is a folder (`thalweg view` takes those of results); expected {EXPECTED}"
         ))));
     }
     let mut file = File::open(path).map_err(|error| Error::Usage(named(&error)))?;
-    thalweg_trace::read(&mut file, &Limits::default()).map_err(|error| Error::Failed(named(&error)))
+    read_with_keys(&mut file, &Limits::default(), keys).map_err(|error| Error::Failed(named(&error)))
+}
+
+/// Reads a key log; without a file there are no secrets.
+pub fn key_log(path: Option<&Path>) -> Result<KeyLog, Error> {
+    let mut keys = KeyLog::default();
+    let Some(path) = path else { return Ok(keys) };
+    let text = Reader::new(MAX_KEY_LOG).text(path);
+    let text = text.map_err(|error| Error::Usage(format!("--keys: {}: {error}", path.display())))?;
+    if keys.add(&text) == 0 {
+        return Err(Error::Usage(format!(
+            "--keys: {}: it has no secrets of TLS 1.3; expected lines of SSLKEYLOGFILE, such as `CLIENT_TRAFFIC_SECRET_0`",
+            path.display()
+        )));
+    }
+    Ok(keys)
+}
+
+/// Maximum size of a key log, in bytes.
+const MAX_KEY_LOG: u64 = 64 << 20;
+
+/// Reads a results folder: its captures and logs if it has any, or else its series.
+fn read_results(folder: &Path, keys: &KeyLog, console: &Console) -> Result<Vec<(String, Trace)>, Error> {
+    let stored = Stored::open(folder)?;
+    let cannot = |error: &dyn std::fmt::Display| Error::Failed(format!("{}: {error}", folder.display()));
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let names = entries.map_err(|error| cannot(&error))?.into_iter().map(|entry| entry.file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.retain(|name| is_trace(name));
+    names.sort();
+    if !names.is_empty() {
+        let paths = names.iter().map(|name| folder.join(name));
+        return paths.map(|path| Ok((path.display().to_string(), read(&path, keys)?))).collect();
+    }
+    let series = stored_series(folder, console)?;
+    let spec = stored_spec(&stored, console);
+    let groups: HashMap<&str, &str> = stored
+        .document
+        .runs()
+        .flat_map(|(_, run)| &run.flows)
+        .map(|flow| (flow.name.as_str(), flow.group.as_str()))
+        .collect();
+    let segment = |flow: &str| {
+        let group = groups.get(flow)?;
+        let group = spec.as_ref()?.groups.iter().find(|of| of.name == *group)?;
+        Some(group.transport.properties().segment()).filter(|segment| *segment > 0)
+    };
+    let trace = trace_of_results(&series, segment).ok_or_else(|| {
+        Error::Usage(format!(
+            "{}: no flow has series, and there is no capture; `measure.interval` of the scenario records series, --pcap and --qlog packets",
+            folder.display()
+        ))
+    })?;
+    Ok(vec![(folder.display().to_string(), trace)])
 }
 
 /// Prints or writes the traces.
@@ -56,9 +117,14 @@ pub fn view(arguments: &ViewArguments, console: &Console) -> Done {
     let first = arguments.files.first().map_or(Path::new("trace"), PathBuf::as_path);
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let target = ReportTarget::of(arguments.report.as_ref(), "view.html", false, &name)?;
+    let keys = key_log(arguments.keys.as_deref())?;
     let mut traces = Vec::new();
     for path in &arguments.files {
-        traces.push((path.display().to_string(), read(path)?));
+        if path.is_dir() {
+            traces.extend(read_results(path, &keys, console)?);
+        } else {
+            traces.push((path.display().to_string(), read(path, &keys)?));
+        }
     }
     if let Some(number) = arguments.connection {
         choose(&mut traces, number)?;

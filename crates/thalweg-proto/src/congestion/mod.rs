@@ -30,6 +30,7 @@ mod new_reno;
 pub mod observe;
 mod prague;
 mod recent;
+pub mod scripted;
 mod search;
 mod seif;
 mod slow_start;

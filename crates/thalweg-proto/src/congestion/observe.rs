@@ -44,6 +44,48 @@ pub struct Observation {
     pub recovering: bool,
 }
 
+impl Observation {
+    /// Names of the [numbers](Self::numbers), in their order. Times are in seconds, rates in bit/s, `in_flight` in segments, and
+    /// `segment` in bytes.
+    pub const COLUMNS: [&str; 14] = [
+        "now",
+        "interval",
+        "sent",
+        "acked",
+        "acked_bytes",
+        "lost",
+        "lost_bytes",
+        "marks",
+        "rtt",
+        "smoothed_rtt",
+        "min_rtt",
+        "delivery_rate",
+        "in_flight",
+        "segment",
+    ];
+
+    /// Returns the values as numbers, for controllers in other languages; NaN for an unknown one.
+    pub fn numbers(&self) -> [f64; Self::COLUMNS.len()] {
+        let seconds = |span: Option<Duration>| span.map_or(f64::NAN, Duration::as_secs_f64);
+        [
+            self.now.as_secs_f64(),
+            self.span.as_secs_f64(),
+            self.sent as f64,
+            self.acked as f64,
+            self.acked_bytes as f64,
+            self.lost as f64,
+            self.lost_bytes as f64,
+            self.ce as f64,
+            seconds(self.rtt),
+            seconds(self.smoothed_rtt),
+            seconds(self.min_rtt),
+            self.delivery_rate.map_or(f64::NAN, |rate| rate * 8.0),
+            self.in_flight_bytes as f64 / f64::from(self.segment.max(1)),
+            f64::from(self.segment),
+        ]
+    }
+}
+
 /// Accumulator of a sender's events.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {

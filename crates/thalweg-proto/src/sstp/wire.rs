@@ -117,6 +117,14 @@ pub fn encode(connection: u32, pdu: &Pdu<Slice>, bytes: &mut Vec<u8>) {
     bytes.extend(checksum);
 }
 
+/// Writes the checksum of a packet into its last two bytes, for captures that have the header only; shorter ones stay as they are.
+pub fn seal(packet: &mut [u8]) {
+    if let Some(end) = packet.len().checked_sub(CHECKSUM) {
+        let (body, last) = packet.split_at_mut(end);
+        last.copy_from_slice(&checksum(body));
+    }
+}
+
 /// Decodes the connection and packet in `packet`, which must hold exactly one packet. The data shares its memory.
 ///
 /// # Errors

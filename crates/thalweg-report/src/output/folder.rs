@@ -301,6 +301,11 @@ fn is_numbered(name: &str) -> bool {
         || (name.starts_with("scenario-") && name.ends_with(".toml"))
 }
 
+/// Returns true for packet captures and logs in a results folder.
+pub fn is_trace(name: &str) -> bool {
+    is_capture(name) || is_qlog(name)
+}
+
 fn is_sequence(name: &str) -> bool {
     let ending = name.strip_prefix("sequence").filter(|rest| rest.starts_with(['.', '-']));
     ending.is_some_and(|ending| [".svg", ".png", ".txt"].iter().any(|kind| ending.ends_with(kind)))

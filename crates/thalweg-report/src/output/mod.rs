@@ -28,7 +28,7 @@ mod verdict;
 pub(crate) use columns::{Datum, words};
 pub use columns::{MeansRow, heads_of, mean_in_words, means, share_in_words, value};
 pub use differing_defaults::{Remedy, differing_defaults_warning};
-pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored};
+pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};
 pub use history::{QuantityHistory, history};
 pub use parquet::ParquetSeries;
 pub use png::{Pixels, PngError, pixels, png};

@@ -57,7 +57,12 @@ pub(crate) fn title_lines(document: &Document, style: Style) -> (String, String)
         0.0 => String::new(),
         warmup => format!(", the first {} not counted", plain_seconds(warmup)),
     };
-    let done = if document.runs().any(|(_, run)| run.is_live()) { "live" } else { "simulated" };
+    let is_done = |live| document.runs().any(|(_, run)| run.is_live() == live);
+    let done = match (is_done(true), is_done(false)) {
+        (true, true) => "simulated and live",
+        (true, false) => "live",
+        (false, _) => "simulated",
+    };
     (style.clean(title), format!("{} {done}{warmup}; {seeds}", plain_seconds(document.duration_s)))
 }
 

@@ -78,6 +78,64 @@ fn comparison(html: &mut String, schemes: &[SchemeResults], margin: f64, content
     why::of_schemes(html, schemes);
 }
 
+/// Returns the HTML section that shows results side by side, without a verdict: the values, their differences from the first, and
+/// the reasons. `notes` are sentences on what was measured, `warnings` on what makes it doubtful.
+pub(super) fn side_by_side(document: &Document, notes: &[String], warnings: &[String]) -> String {
+    let mut html = String::from("<section id=\"answer\" aria-label=\"Answer\">\n<h2>Side by side</h2>\n");
+    for (class, sentences) in [("warning", warnings), ("note", notes)] {
+        for sentence in sentences {
+            let _ = writeln!(html, "<p class=\"{class}\">{}</p>", escape(sentence));
+        }
+    }
+    if let Body::Comparison { schemes, .. } = &document.body {
+        scores(&mut html, schemes);
+        html.push_str("<p class=\"note\">Bars of a column have one scale.</p>\n");
+        differences(&mut html, schemes);
+        why::of_schemes(&mut html, schemes);
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// Writes the relative differences of all from the first.
+fn differences(html: &mut String, schemes: &[SchemeResults]) {
+    let Some((first, others)) = schemes.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return;
+    };
+    let value = |of: &SchemeResults, metric: Metric| {
+        let mean = of.summary.as_ref()?.totals.get(metric.name(Of::Network))?.mean;
+        Some(mean).filter(|mean| mean.is_finite())
+    };
+    let known = |metric: &Metric| value(first, *metric).is_some_and(|mean| mean != 0.0);
+    let metrics: Vec<Metric> = Metric::in_table(Tables::BARS).filter(known).collect();
+    let _ = write!(
+        html,
+        "<div class=\"wide\"><table class=\"sortable\"><thead><tr><th>Difference from {}</th>",
+        escape(&first.scheme)
+    );
+    for metric in &metrics {
+        let _ = write!(html, "<th class=\"number\">{}</th>", heads_of(&[*metric]).concat());
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    for of in others {
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&of.scheme));
+        for metric in &metrics {
+            let relative = value(of, *metric).zip(value(first, *metric)).map(|(own, base)| own / base - 1.0);
+            let _ = match relative {
+                Some(relative) => write!(
+                    html,
+                    "<td class=\"number\" data-value=\"{relative}\">{}{}</td>",
+                    if relative > 0.0 { "+" } else { "" },
+                    Scale::PERCENT.fixed(relative, 1)
+                ),
+                None => write!(html, "<td class=\"number\">–</td>"),
+            };
+        }
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</tbody></table></div>\n");
+}
+
 fn verdict_card(verdict: &Verdict) -> Card {
     let sure = match verdict.certainty {
         Certainty::Significant => ("yes", "Sure: more than chance"),

@@ -7,6 +7,7 @@
 
 mod answer;
 mod bars;
+mod beside;
 mod bounds;
 pub mod cards;
 mod encode;
@@ -20,10 +21,11 @@ mod topology;
 mod trace;
 mod why;
 
+pub use beside::{Beside, Fidelity, Part};
 pub use figure::{Plot, View, figure};
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
-pub use trace::{Shown, trace_page};
+pub use trace::{Shown, trace_of_results, trace_page};
 
 use crate::results::{Document, Tool};
 use html::Page;
@@ -34,10 +36,21 @@ use topology::Topology;
 /// Returns the page of a document with its series. `spec` is the network, if known, and `replays` are packets of its
 /// runs.
 pub fn report(document: &Document, series: &AllSeries, spec: Option<&Spec>, replays: &[Replay]) -> String {
+    page(document, series, spec, replays, answer::answer(document))
+}
+
+/// Returns the page whose first section is `answer`.
+fn page(
+    document: &Document,
+    series: &AllSeries,
+    spec: Option<&Spec>,
+    replays: &[Replay],
+    answer: String,
+) -> String {
     let topology = spec.map(Topology::of);
     let bounds = spec.map(bounds::Bounds::of).unwrap_or_default();
     let data = Model::of(document, series, topology.as_ref(), &bounds, replays).to_json();
-    let mut body = answer::answer(document);
+    let mut body = answer;
     body.push_str(SECTIONS);
     body.push_str(&figure::distributions(document));
     let (title, subtitle) = crate::output::title_lines(document, html::STYLE);

@@ -3,9 +3,9 @@
 use super::encode::Numbers;
 use super::thin::thin;
 use crate::output::{RunKey, series_subject};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thalweg_sim::RunResult;
+use thalweg_sim::{Quantity, RunResult};
 
 /// Series of several runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +42,27 @@ pub(super) struct Embedded<'a> {
     points: Option<usize>,
 }
 
+/// Part of `traffic.json` that reports draw.
+#[derive(Deserialize)]
+struct Traffic {
+    flows: Vec<TrafficFlow>,
+}
+
+/// A carried flow.
+#[derive(Deserialize)]
+struct TrafficFlow {
+    name: String,
+    series: TrafficSeries,
+}
+
+/// Series of a carried flow: values at the times, `null` where unknown.
+#[derive(Deserialize)]
+struct TrafficSeries {
+    time_s: Vec<f64>,
+    window_packets: Vec<Option<f64>>,
+    smoothed_rtt_s: Vec<Option<f64>>,
+}
+
 impl AllSeries {
     /// Adds the series of a run.
     pub fn add(&mut self, key: RunKey<'_>, result: &RunResult) {
@@ -56,6 +77,51 @@ impl AllSeries {
                 values: series.points.iter().map(|(_, value)| *value).collect(),
             });
         }
+    }
+
+    /// Adds the series of another document under its label, as [`Document::side_by_side`](crate::results::Document::side_by_side)
+    /// names its runs.
+    pub fn join(&mut self, label: &str, other: Self) {
+        self.all.extend(other.all.into_iter().map(|mut series| {
+            series.scheme = if series.scheme.is_empty() {
+                label.to_owned()
+            } else {
+                format!("{label} {}", series.scheme)
+            };
+            series
+        }));
+    }
+
+    /// Adds the windows and round-trip times of flows carried over a live network, from the content of `traffic.json`. Those of
+    /// our own series stay where a flow has both.
+    ///
+    /// # Errors
+    ///
+    /// The reason if the text has another format.
+    pub fn add_traffic(&mut self, seed: u64, text: &str) -> Result<(), serde_json::Error> {
+        let traffic: Traffic = serde_json::from_str(text)?;
+        for TrafficFlow { name, series } in traffic.flows {
+            for (quantity, values) in
+                [(Quantity::Window, &series.window_packets), (Quantity::Rtt, &series.smoothed_rtt_s)]
+            {
+                let pairs = series.time_s.iter().zip(values);
+                let known = pairs.filter_map(|(time, value)| Some((*time, (*value)?)));
+                let (times, values): (Vec<f64>, Vec<f64>) = known.unzip();
+                let is_known = |one: &One| one.quantity == quantity.name() && one.subject == name;
+                if !times.is_empty() && !self.all.iter().any(is_known) {
+                    self.all.push(One {
+                        scheme: String::new(),
+                        seed,
+                        quantity: quantity.name().to_owned(),
+                        unit: quantity.unit().to_owned(),
+                        subject: name.clone(),
+                        times,
+                        values,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Parses the output of [`CsvSeries`](crate::output::CsvSeries).
@@ -91,6 +157,11 @@ impl AllSeries {
     /// Returns the number of points of all series together.
     pub fn points(&self) -> usize {
         self.all.iter().map(|series| series.times.len()).sum()
+    }
+
+    /// Returns all series.
+    pub(super) fn all(&self) -> &[One] {
+        &self.all
     }
 
     /// Returns the series of a quantity.
@@ -265,6 +336,29 @@ mod tests {
             let error = refused(&format!("{HEAD}\n,1,q,u,s,1,2\n{row}\n"));
             assert!(error.starts_with("line 3: ") && error.contains(what), "{row}: {error}");
         }
+    }
+
+    #[test]
+    fn series_of_carried_flows_join_those_of_simulated_ones() {
+        let mut live = AllSeries::default();
+        let text = r#"{"traffic": "kernel:cubic", "flows": [{"name": "bold", "goodput_bps": 1, "series": {"time_s": [0.1, 0.2, 0.3],
+            "window_packets": [10.0, null, 12.0], "smoothed_rtt_s": [null, null, null]}}]}"#;
+        live.add_traffic(7, text).unwrap();
+        assert!(live.add_traffic(7, "{\"flows\": 3}").is_err());
+        let mut joined = AllSeries::default();
+        joined.add(RunKey { scheme: "", seed: 7 }, &result(7, 75));
+        let simulated = joined.clone();
+        let mut joined = AllSeries::default();
+        joined.join("simulated", simulated);
+        joined.join("live", live);
+        let windows: Vec<&One> = joined.of("window").filter(|one| one.subject == "bold").collect();
+        let live = windows.iter().find(|one| one.scheme == "live").unwrap();
+        assert_eq!((&live.times[..], &live.values[..]), (&[0.1, 0.3][..], &[10.0, 12.0][..]));
+        assert!(
+            joined.of("rtt").all(|one| one.scheme == "simulated"),
+            "a flow without samples has no series"
+        );
+        assert!(joined.all.iter().all(|one| ["simulated", "live"].contains(&one.scheme.as_str())));
     }
 
     fn many(series: usize, points: usize) -> AllSeries {

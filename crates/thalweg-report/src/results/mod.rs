@@ -31,6 +31,7 @@ pub use summary::{Difference, GroupMetrics, LinkMetrics, Metrics, Paired, SizeMe
 pub use until::{Goal, MIN_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
@@ -188,18 +189,46 @@ impl Document {
     pub fn of_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
         let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
-        let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
-        let links = summary::bottlenecks(&all);
-        let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
-        let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
-        summary::correct(&mut differences);
-        let with_summary = |(scheme, runs): (String, Vec<Run>)| {
-            let summary = Summary::of(&runs, &links);
-            SchemeResults { scheme, runs, summary }
-        };
-        let schemes = schemes.into_iter().map(with_summary).collect();
-        let margin = header.margin;
-        Self::new(header, complete, Body::Comparison { margin, schemes, differences }).with_compared(compared)
+        let body = comparison(schemes, header.margin);
+        Self::new(header, complete, body).with_compared(compared)
+    }
+
+    /// Joins documents with their labels to one comparison. A comparison among them contributes each of its schemes, named after the
+    /// label and the scheme. Title and warm-up are those of the first document; the duration is the longest. `None` without
+    /// documents.
+    pub fn side_by_side(parts: Vec<(String, Self)>) -> Option<Self> {
+        let (_, first) = parts.first()?;
+        let (tool, scenario, warmup_s) = (first.tool.clone(), first.scenario.clone(), first.warmup_s);
+        let longest = parts.iter().map(|(_, part)| part.duration_s).fold(0.0, f64::max);
+        // Live runs end at any nanosecond.
+        let duration_s = (longest * 1e3).ceil() / 1e3;
+        let seeds: BTreeSet<u64> = parts.iter().flat_map(|(_, part)| part.seeds.iter().copied()).collect();
+        let complete = parts.iter().all(|(_, part)| part.complete);
+        let mut all = Vec::new();
+        for (label, part) in parts {
+            match part.body {
+                Body::Run { runs } | Body::Replications { runs, .. } => all.push((label, runs)),
+                Body::Comparison { schemes, .. } => {
+                    all.extend(schemes.into_iter().map(|of| (format!("{label} {}", of.scheme), of.runs)));
+                }
+            }
+        }
+        Some(Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            tool,
+            scenario,
+            duration_s,
+            warmup_s,
+            seeds: seeds.into_iter().collect(),
+            complete,
+            unlike_defaults: Vec::new(),
+            contention: None,
+            compared: None,
+            drifts: Vec::new(),
+            until: None,
+            body: comparison(all, MARGIN),
+        })
     }
 
     fn new(header: Header, complete: bool, body: Body) -> Self {
@@ -265,6 +294,21 @@ impl Document {
         }
         serde_json::from_str(text).map_err(ReadError::Json)
     }
+}
+
+/// Returns the body of a comparison, with means and differences from the first scheme.
+fn comparison(schemes: Vec<(String, Vec<Run>)>, margin: f64) -> Body {
+    let all: Vec<&[Run]> = schemes.iter().map(|(_, runs)| runs.as_slice()).collect();
+    let links = summary::bottlenecks(&all);
+    let against_first = |other: &(String, Vec<Run>)| Difference::between(&schemes[0], other, &links);
+    let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
+    summary::correct(&mut differences);
+    let with_summary = |(scheme, runs): (String, Vec<Run>)| {
+        let summary = Summary::of(&runs, &links);
+        SchemeResults { scheme, runs, summary }
+    };
+    let schemes = schemes.into_iter().map(with_summary).collect();
+    Body::Comparison { margin, schemes, differences }
 }
 
 /// Returns true if every seed ran to the end.

@@ -247,7 +247,9 @@ for (const [name, url, share, low, high] of [["chain", chain, 0.4, 5, 60], ["mom
   await page.run("document.querySelector('#clock-play').focus()");
   await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13, text: "\r" });
   await page.send("Input.dispatchKeyEvent", { type: "keyUp", key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 });
-  await new Promise((later) => setTimeout(later, 600));
+  for (let polls = 0; polls < 600 && !(parseFloat(await clockTime()) > parseFloat(then)); polls += 1) {
+    await new Promise((later) => setTimeout(later, 50));
+  }
   check(`${name}: it plays`, parseFloat(await clockTime()) > parseFloat(then), await clockTime());
   await page.run("document.querySelector('#clock-play').click()");
   const paused = await clockTime();

@@ -1,6 +1,8 @@
 //! The connections of a capture, by addresses and ports.
 
 use super::link::{Address, Datagram, Segment, Skipped, datagram};
+use super::pdus::Pdus;
+use super::quic::KeyLog;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use crate::format::Limits;
@@ -15,11 +17,14 @@ type Key = (bool, (Address, u16), (Address, u16));
 enum Open {
     Tcp(Box<Tcp>),
     Udp(Box<Udp>),
+    Pdus(Box<Pdus>),
 }
 
 /// Table of connections.
 pub(super) struct Connections {
     limits: Limits,
+    /// Secrets of QUIC connections.
+    pub(super) keys: KeyLog,
     /// Packets and acknowledgements kept.
     kept: usize,
     all: Vec<Open>,
@@ -32,9 +37,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, keys: KeyLog) -> Self {
         Self {
             limits: *limits,
+            keys,
             kept: 0,
             all: Vec::new(),
             by_key: HashMap::new(),
@@ -80,7 +86,14 @@ impl Connections {
             _ => {
                 let open = match &segment {
                     Some(segment) => Open::Tcp(Box::new(Tcp::new(from, to, time, segment))),
-                    None => Open::Udp(Box::new(Udp::new(from, to, time, &datagram))),
+                    None => match Pdus::recognise([from.1, to.1], &datagram) {
+                        Some(protocol) => Open::Pdus(Box::new(Pdus::new(protocol, from, to, time))),
+                        None => {
+                            let packets = self.limits.packets.saturating_sub(self.kept);
+                            let limits = Limits { packets, ..self.limits };
+                            Open::Udp(Box::new(Udp::new([from, to], time, &datagram, &self.keys, &limits)))
+                        }
+                    },
                 };
                 self.all.push(open);
                 self.by_key.insert(key, self.all.len() - 1);
@@ -92,7 +105,8 @@ impl Connections {
         let Datagram { size, is_ce, .. } = datagram;
         self.kept += match (&mut self.all[index], &segment) {
             (Open::Tcp(tcp), Some(segment)) => tcp.segment(from, time, segment, size, is_ce, is_full),
-            (Open::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full),
+            (Open::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full, &self.keys),
+            (Open::Pdus(pdus), _) => pdus.datagram(from, time, &datagram, is_full),
             _ => 0,
         };
         Ok(())
@@ -106,6 +120,7 @@ impl Connections {
             .map(|open| match open {
                 Open::Tcp(tcp) => tcp.finish(),
                 Open::Udp(udp) => udp.finish(),
+                Open::Pdus(pdus) => pdus.finish(),
             })
             .collect();
         let mut notes = Vec::new();

@@ -3,12 +3,15 @@
 //! Link types are Ethernet (with VLAN tags and PPPoE), raw IP, Linux cooked mode (versions 1 and 2), loopback and PPP; IPv4 and IPv6 with
 //! its extension headers. Packets may be cut to their headers: sizes are those of the headers' length fields.
 //!
-//! TCP connections are reconstructed as tcptrace does (`tcp`). Of QUIC without its keys, and of other protocols over UDP, only sizes
+//! TCP connections are reconstructed as tcptrace does (`tcp`). QUIC is decrypted (`quic`) if the
+//! capture or a key log has its secrets. Of QUIC without them, and of other protocols over UDP, only sizes
 //! and times are visible, and QUIC's spin bit (RFC 9000, section 17.4). Fragments other than the first, and packets of other
 //! protocols, are counted.
 
 mod connections;
 mod link;
+mod pdus;
+mod quic;
 mod tcp;
 mod udp;
 
@@ -16,6 +19,7 @@ use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
 use connections::Connections;
+pub use quic::KeyLog;
 use thalweg_units::Time;
 
 /// Byte order and magic number of a pcap file.
@@ -59,11 +63,12 @@ pub(crate) fn is_pcapng(head: &[u8]) -> bool {
     head.starts_with(&SECTION.to_le_bytes())
 }
 
-/// Reads a capture.
-pub(crate) fn read(input: &mut Input<'_>, limits: &Limits) -> Result<Trace, ReadError> {
+/// Reads a capture, with secrets of QUIC connections.
+pub(crate) fn read(input: &mut Input<'_>, limits: &Limits, keys: &KeyLog) -> Result<Trace, ReadError> {
     let is_pcap = is_pcap(input.peek(4));
     let format = if is_pcap { Format::Pcap } else { Format::PcapNg };
-    let mut reader = Reader { connections: Connections::new(limits), clock: Clock::default(), packets: 0 };
+    let connections = Connections::new(limits, keys.clone());
+    let mut reader = Reader { connections, clock: Clock::default(), packets: 0 };
     let problem = if is_pcap { reader.pcap(input) } else { reader.pcapng(input) };
     let packets = reader.packets;
     let jumps = reader.clock.jumps;
@@ -211,7 +216,7 @@ impl Reader {
                     "The block at byte {position} has a length of {length} B: the file is damaged there"
                 ));
             }
-            let is_used = [INTERFACE, ENHANCED, SIMPLE, PACKET].contains(&kind);
+            let is_used = [INTERFACE, ENHANCED, SIMPLE, PACKET, SECRETS].contains(&kind);
             if !is_used {
                 if !input.skip(length as u64) {
                     return cut(length);
@@ -230,6 +235,7 @@ impl Reader {
             }
             let body = &block[8..length - 4];
             match kind {
+                SECRETS => self.secrets(order, body),
                 INTERFACE if interfaces.len() < MAX_INTERFACES => interfaces.push(Interface::of(order, body)),
                 INTERFACE => {
                     return Some(format!(
@@ -239,6 +245,15 @@ impl Reader {
                 _ => self.block(order, kind, body, &interfaces),
             }
             input.consume(length);
+        }
+    }
+
+    /// Adds the key log of a block of secrets (draft-ietf-opsawg-pcapng, section 4.7).
+    fn secrets(&mut self, order: Order, body: &[u8]) {
+        let length = order.u32(body, 4) as usize;
+        let text = body.get(8..).unwrap_or_default();
+        if order.u32(body, 0) == TLS_KEY_LOG {
+            self.connections.keys.add(&String::from_utf8_lossy(&text[..length.min(text.len())]));
         }
     }
 
@@ -320,6 +335,9 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE: u32 = 3;
 const ENHANCED: u32 = 6;
+const SECRETS: u32 = 10;
+/// Type of secrets: a key log of TLS.
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 /// Maximum length of a captured packet, in bytes; that of libpcap is 262,144.
 const MAX_CAPTURED: usize = 1 << 20;

@@ -1,6 +1,8 @@
-//! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC.
+//! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
 use super::link::{Address, Datagram, name};
+use super::quic::{Decrypted, KeyLog};
+use crate::format::Limits;
 use crate::model::{Connection, Direction, Packet, Point, Protocol};
 use thalweg_units::Time;
 
@@ -11,6 +13,8 @@ pub(super) struct Udp {
     last: Time,
     is_quic: bool,
     halves: [Half; 2],
+    /// Present for QUIC if there are keys.
+    decrypted: Option<Box<Decrypted>>,
 }
 
 #[derive(Default)]
@@ -34,14 +38,25 @@ fn begins_quic(bytes: &[u8]) -> bool {
 }
 
 impl Udp {
-    pub(super) fn new(from: (Address, u16), to: (Address, u16), time: Time, datagram: &Datagram<'_>) -> Self {
+    /// Creates the flow that a datagram begins. With `keys`, QUIC is decrypted, within `limits`.
+    pub(super) fn new(
+        [from, to]: [(Address, u16); 2],
+        time: Time,
+        datagram: &Datagram<'_>,
+        keys: &KeyLog,
+        limits: &Limits,
+    ) -> Self {
         let payload = datagram.bytes.get(8..).unwrap_or_default();
+        let is_quic = begins_quic(payload);
+        let decrypted =
+            (is_quic && !keys.is_empty()).then(|| Box::new(Decrypted::new([from, to], time, limits)));
         Self {
             ends: [from, to],
             start: time,
             last: time,
-            is_quic: begins_quic(payload),
+            is_quic,
             halves: [Half::default(), Half::default()],
+            decrypted,
         }
     }
 
@@ -52,12 +67,17 @@ impl Udp {
         time: Time,
         datagram: &Datagram<'_>,
         is_full: bool,
+        keys: &KeyLog,
     ) -> usize {
         self.last = time;
         let side = usize::from(from != self.ends[0]);
         let payload = datagram.bytes.get(8..).unwrap_or_default();
         self.is_quic |= begins_quic(payload);
         let length = datagram.length.saturating_sub(8);
+        let decrypted = self
+            .decrypted
+            .as_mut()
+            .map_or(0, |decrypted| decrypted.datagram(side, time, payload, length, datagram.is_ce, keys));
         let half = &mut self.halves[side];
         let counts = &mut half.direction.counts;
         counts.packets += 1;
@@ -70,7 +90,7 @@ impl Udp {
         }
         if is_full {
             half.direction.counts.not_kept += 1;
-            return 0;
+            return decrypted;
         }
         let flags = if datagram.is_ce { Packet::CE } else { 0 };
         let position = half.position;
@@ -84,12 +104,17 @@ impl Udp {
             lost: Time::MAX,
             flags,
         });
-        1
+        1 + decrypted
     }
 
     pub(super) fn finish(self) -> Connection {
-        let Self { ends, start, last, is_quic, halves } = self;
+        let Self { ends, start, last, is_quic, halves, decrypted } = self;
         let mut notes = Vec::new();
+        match decrypted.map(|decrypted| decrypted.finish()) {
+            Some(Ok(connection)) => return connection,
+            Some(Err(problem)) => notes.push(format!("It was not decrypted: {problem}.")),
+            None => {}
+        }
         let protocol = if is_quic { Protocol::EncryptedQuic } else { Protocol::Udp };
         let mut directions = halves.map(|mut half| {
             // Where the bit is set at random against observers, or for every packet anew, it is no measure.
@@ -103,7 +128,7 @@ impl Udp {
             direction.from = name(end);
         }
         if is_quic {
-            notes.push("QUIC is encrypted: only sizes and times are visible. A qlog of either end shows losses, acknowledgements and windows.".to_owned());
+            notes.push("QUIC is encrypted: only sizes and times are visible. A qlog of either end, or its key log (--keys), shows losses and acknowledgements.".to_owned());
             if directions.iter().all(|direction| direction.echoed.is_empty()) {
                 notes.push("The ends do not use the spin bit: there are no round-trip times.".to_owned());
             }

@@ -15,7 +15,7 @@ use thalweg_units::{Duration, Time};
 /// Builder of a file's connections.
 ///
 /// Times are indices of events until the trace is over, as its unit and format may follow its events.
-pub(super) struct Builder {
+pub(crate) struct Builder {
     limits: Limits,
     /// Packets and acknowledgements kept.
     kept: usize,
@@ -92,7 +92,7 @@ struct Space {
 }
 
 impl Builder {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limits: *limits,
             kept: 0,
@@ -102,6 +102,11 @@ impl Builder {
             is_ours: false,
             beyond: 0,
         }
+    }
+
+    /// Returns the number of packets and acknowledgements kept.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Returns true if there was no event of a packet or an estimate.
@@ -121,7 +126,7 @@ impl Builder {
     }
 
     /// Describes the current trace, or the one whose events follow.
-    pub(super) fn describe(&mut self, head: &Head) {
+    pub(crate) fn describe(&mut self, head: &Head) {
         if self.current.times.is_empty() {
             // The head of a sequence and the trace in it complement each other.
             match &mut self.pending {
@@ -146,7 +151,7 @@ impl Builder {
     }
 
     /// Adds an event.
-    pub(super) fn event(&mut self, event: &Event<'_>) -> Result<(), String> {
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> Result<(), String> {
         if !event.time.is_finite() || event.time.abs() > MAX_TIME {
             return Err("it has no valid time".to_owned());
         }
@@ -181,7 +186,7 @@ impl Builder {
     }
 
     /// Ends the file.
-    pub(super) fn finish(mut self, format: Format) -> Trace {
+    pub(crate) fn finish(mut self, format: Format) -> Trace {
         let head = self.pending.take().unwrap_or_default();
         self.end_trace(&head);
         // One clock for all, if all are on the wall clock and not years apart.
@@ -600,7 +605,7 @@ impl Space {
 
 impl Connection {
     /// Moves all times by `shift`.
-    fn shift(&mut self, shift: Duration) {
+    pub(crate) fn shift(&mut self, shift: Duration) {
         let moved = |time: &mut Time| {
             if *time != Time::MAX {
                 *time += shift;
@@ -638,7 +643,7 @@ impl Direction {
             let sent = self.packets.get(trip.as_picos() as usize).map_or(*time, |packet| packet.time);
             *trip = time.since(sent);
         }
-        if self.view != View::Sender {
+        if self.view == View::Receiver {
             self.round_trips.clear();
         }
         for metric in [Metric::SmoothedRtt, Metric::MinRtt] {

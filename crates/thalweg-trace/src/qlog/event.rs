@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// An event.
 #[derive(Debug, Default)]
-pub(super) struct Event<'de> {
+pub(crate) struct Event<'de> {
     /// Time, in the unit and format of the trace.
     pub time: f64,
     /// Category and name, as written: `transport:packet_sent`, or the name alone.
@@ -20,7 +20,7 @@ pub(super) struct Event<'de> {
 
 /// Data of an event: all fields that any event is read for.
 #[derive(Debug, Default)]
-pub(super) struct Data<'de> {
+pub(crate) struct Data<'de> {
     pub packet_type: Cow<'de, str>,
     pub space: Cow<'de, str>,
     pub number: Option<u64>,
@@ -50,14 +50,14 @@ pub(super) struct Data<'de> {
 
 /// An address with its port.
 #[derive(Debug, Default)]
-pub(super) struct Address {
+pub(crate) struct Address {
     pub ip: String,
     pub port: String,
 }
 
 /// Content of a packet.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     /// Data of streams: stream, offset and length. CRYPTO data has stream [`CRYPTO`].
     pub data: Vec<(u64, u64, u64)>,
     /// Bytes of datagrams.
@@ -73,7 +73,7 @@ pub(super) struct Frames {
 }
 
 /// Stream number of CRYPTO data.
-pub(super) const CRYPTO: u64 = u64::MAX;
+pub(crate) const CRYPTO: u64 = u64::MAX;
 
 /// Columns of events that are arrays.
 #[derive(Clone, Debug, Default)]

@@ -24,8 +24,9 @@ mod scan;
 use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
-use builder::Builder;
-use event::{Columns, Event};
+pub(crate) use builder::Builder;
+use event::Columns;
+pub(crate) use event::{CRYPTO, Data, Event, Frames};
 use scan::{Damage, Scanner};
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +52,7 @@ pub(crate) fn is_qlog(head: &[u8]) -> bool {
 /// Description of a trace, beside its events.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Head {
+pub(crate) struct Head {
     title: Value,
     description: Value,
     code_version: Value,
@@ -210,6 +211,11 @@ impl Reader {
 }
 
 impl Head {
+    /// Creates the description of a trace from this vantage point.
+    pub(crate) fn at(vantage_point: Value) -> Self {
+        Self { vantage_point, ..Self::default() }
+    }
+
     /// Takes what is missing from another description.
     fn complete(&mut self, other: &Self) {
         let fields = [

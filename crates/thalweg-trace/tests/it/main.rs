@@ -1,5 +1,6 @@
 //! Integration tests of the readers, in one program.
 
+mod folder;
 mod pcap;
 mod qlog;
 mod writers;

@@ -1,8 +1,10 @@
 //! Real traces of other programs on a known path: 8 Mbit/s, 20 ms each way, a queue of 40 kB (`data/README.md`).
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
-use thalweg_trace::{Format, Limits, Metric, Point, Protocol, Summary, Trace, View, read};
+use thalweg_trace::{
+    Format, KeyLog, Limits, Metric, Point, Protocol, Summary, Trace, View, read, read_with_keys,
+};
 use thalweg_units::Duration;
 
 fn open(name: &str) -> Trace {
@@ -51,6 +53,48 @@ fn aioquic() {
     let counts = connection.directions[0].counts;
     assert!(counts.lost > 20 && counts.again >= counts.lost, "{counts:?}");
     assert!(counts.delivered >= 700_000);
+}
+
+/// A capture that is decrypted by the key log has the packets, acknowledgements and retransmissions of the client's own log, also after
+/// an update of the keys.
+#[test]
+fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let text = fs::read_to_string(data.join("aioquic-keys.log")).unwrap();
+    let mut keys = KeyLog::default();
+    assert_eq!(keys.add(&text), 4);
+    let read_capture = |keys: &KeyLog| {
+        let mut file = File::open(data.join("aioquic-keys.pcap.gz")).unwrap();
+        read_with_keys(&mut file, &Limits::default(), keys).unwrap().connections.remove(0)
+    };
+    let (captured, log) = (read_capture(&keys), open("aioquic-keys.qlog.gz"));
+    let log = &log.connections[0];
+    assert_eq!((captured.protocol, captured.point), (Protocol::Quic, Point::Client));
+    assert!(!captured.notes.iter().any(|note| note.contains("could not")), "{:?}", captured.notes);
+    let [own, theirs] = [&captured, log].map(|of| of.directions[0].counts);
+    assert_eq!((own.packets, own.payload), (theirs.packets, theirs.payload), "{own:?} {theirs:?}");
+    assert_eq!((own.again, own.again_bytes), (theirs.again, theirs.again_bytes), "{own:?} {theirs:?}");
+    // The log lacks four of the packets that the client received; these are the counts of tshark.
+    assert_eq!((own.acks, captured.directions[1].counts.packets), (18, 21));
+    let [own, theirs] = [&captured, log].map(|of| Summary::of(of, 0));
+    // Three packets were dropped behind the capture; the path has 10 ms each way.
+    assert_eq!((own.lost, theirs.lost), (3, 3));
+    let [own, theirs] = [own, theirs].map(|of| of.rtt.unwrap().min.as_millis_f64());
+    assert!((20.0..26.0).contains(&own) && (own - theirs).abs() < 2.0, "{own} {theirs}");
+    // Without the secrets, or with those of others, sizes and times stay.
+    for (keys, words) in [(KeyLog::default(), "--keys"), (other(&text), "no secrets of this connection")] {
+        let hidden = read_capture(&keys);
+        assert_eq!(hidden.protocol, Protocol::EncryptedQuic);
+        assert!(hidden.notes.iter().any(|note| note.contains(words)), "{:?}", hidden.notes);
+    }
+}
+
+/// The secrets of another connection.
+fn other(text: &str) -> KeyLog {
+    let mut keys = KeyLog::default();
+    let random = text.split(' ').nth(1).unwrap();
+    keys.add(&text.replace(random, &random.chars().rev().collect::<String>()));
+    keys
 }
 
 /// The capture and the kernel's own counters agree on retransmissions, bytes and round trips.

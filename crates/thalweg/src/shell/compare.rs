@@ -4,11 +4,13 @@
 //! A live run is a separate process (`thalweg shell --traffic`): its namespaces are gone before the next run.
 
 use super::likeness::Likeness;
+use super::results;
 use super::traffic::known;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
+use crate::report::{ReportTarget, part};
 use crate::run::{compared, typed};
 use crate::values::KERNEL;
 use serde_json::{Value, json};
@@ -16,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use thalweg_live::plan::{PlanOptions, plan};
-use thalweg_report::output::{Align, Table, counted, quoted, rate, seconds};
+use thalweg_report::output::{Align, REPORT, RunKey, Table, counted, quoted, rate, seconds};
+use thalweg_report::report::{AllSeries, Beside, Part};
+use thalweg_report::results::Scenario;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult, Simulation};
@@ -69,12 +73,25 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
         let made = std::fs::create_dir_all(out);
         made.map_err(|error| Error::Failed(format!("cannot make `{}`: {error}", out.display())))?;
     }
+    let report = match (&arguments.options.report, out) {
+        // The folders below `out` are those of the live runs: the page is beside them.
+        (Some(None), Some(out)) => Some(ReportTarget::File(out.join(REPORT))),
+        (option, _) => ReportTarget::of(option.as_ref(), REPORT, false, &source.name())?,
+    };
+    // A page needs the series of live runs, which are in their folders.
+    let temporary = (report.is_some() && out.is_none()).then(TemporaryFolder::new).transpose()?;
+    let out = out.or(temporary.as_ref().map(|folder| folder.0.as_path()));
     let stop = interruptible_by(console)?;
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut parts) = (Vec::new(), Vec::new());
     let compared = compared_flows(loaded.spec(), &arguments.flows);
     for name in &names {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
-            outcomes.push(simulated(name, &scheme.spec, arguments.options.seed, &compared)?);
+            let (outcome, result) = simulated(name, &scheme.spec, arguments.options.seed, &compared)?;
+            outcomes.push(outcome);
+            if report.is_some() {
+                let scenario = Scenario { title: loaded.scenario.title.clone(), file: source.name() };
+                parts.push(simulated_part(format!("{name} simulated"), &result, scenario));
+            }
         }
         let parameters = LiveParameters {
             source,
@@ -83,11 +100,18 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             flows: &arguments.flows,
             compared: &compared,
         };
-        let outcome = live(name, parameters, out.map(|out| folder(out, name)).as_deref());
+        let folder = out.map(|out| folder(out, name));
+        let outcome = live(name, parameters, folder.as_deref());
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared".to_owned()));
         }
         outcomes.push(outcome?);
+        if let Some(folder) = folder.filter(|_| report.is_some()) {
+            parts.push(part(format!("{name} live"), &folder, console)?);
+        }
+    }
+    if let Some((report, beside)) = report.zip(Beside::of(parts)) {
+        report.write(beside.page(Some(loaded.spec())), None, console)?;
     }
     if arguments.options.json {
         let mut document = document(&outcomes);
@@ -120,7 +144,39 @@ fn compared_flows(spec: &Spec, groups: &[String]) -> Vec<bool> {
     flows.flat_map(|(is_compared, count)| std::iter::repeat_n(is_compared, count)).collect()
 }
 
-fn simulated(name: &str, spec: &Spec, seed: Option<u64>, compared: &[bool]) -> Result<SchemeOutcome, Error> {
+/// A folder that is removed on drop.
+struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    fn new() -> Result<Self, Error> {
+        let path = std::env::temp_dir().join(format!("thalweg-compare-{}", std::process::id()));
+        // A folder of this name that exists is not this run's.
+        std::fs::create_dir(&path)
+            .map_err(|error| Error::Failed(format!("cannot make `{}`: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // An error here has no receiver.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns a simulation for a page with several results.
+fn simulated_part(label: String, result: &RunResult, scenario: Scenario) -> Part {
+    let mut series = AllSeries::default();
+    series.add(RunKey { scheme: "", seed: result.seed }, result);
+    Part { label, document: results::document(result, scenario), series, fidelity: None }
+}
+
+fn simulated(
+    name: &str,
+    spec: &Spec,
+    seed: Option<u64>,
+    compared: &[bool],
+) -> Result<(SchemeOutcome, RunResult), Error> {
     let spec = Spec { seed: seed.unwrap_or(spec.seed), ..spec.clone() };
     let mut simulation = Simulation::new(&spec, NoTrace).map_err(|error| Error::Failed(error.to_string()))?;
     simulation.advance(u64::MAX);
@@ -136,7 +192,9 @@ fn simulated(name: &str, spec: &Spec, seed: Option<u64>, compared: &[bool]) -> R
         delay: Some((flow.delay.mean.as_secs_f64(), flow.delay.count as f64)),
         window: mean_window(&result, number),
     });
-    Ok(SchemeOutcome { scheme: name.to_owned(), place: "simulated", flows: flows.collect(), fidelity: None })
+    let flows = flows.collect();
+    let outcome = SchemeOutcome { scheme: name.to_owned(), place: "simulated", flows, fidelity: None };
+    Ok((outcome, result))
 }
 
 fn mean_window(result: &RunResult, flow: u32) -> Option<f64> {
@@ -180,7 +238,7 @@ pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Conso
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
-    let simulated = simulated(scheme, &chosen.spec, None, &[])?;
+    let (simulated, _) = simulated(scheme, &chosen.spec, None, &[])?;
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
     let live = live(scheme, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());

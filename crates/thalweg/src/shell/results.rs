@@ -4,7 +4,7 @@ use super::traffic::Carried;
 use super::{Network, ShellArguments};
 use crate::console::{Console, Error};
 use crate::execute::TableFiles;
-use crate::report::ReportTarget;
+use crate::report::{FIDELITY, ReportTarget, TRAFFIC};
 use crate::version::version;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -34,7 +34,8 @@ pub fn show(
     console: &Console,
 ) -> Result<bool, Error> {
     let ShellOutcome { result, counts, fidelity, carried } = outcome;
-    let document = document(result, network);
+    let scenario = Scenario { title: network.loaded.scenario.title.clone(), file: network.source.name() };
+    let document = document(result, scenario);
     let folder = arguments.out.as_deref().map(Folder::create).transpose()?;
     let place =
         ReportTarget::of(arguments.report.as_ref(), REPORT, folder.is_some(), &network.source.name())?;
@@ -50,9 +51,9 @@ pub fn show(
         tables.add("", result)?;
         tables.finish()?;
         folder.write_results(&document, &network.loaded.expanded())?;
-        folder.write("fidelity.json", format!("{:#}\n", json(fidelity)))?;
+        folder.write(FIDELITY, format!("{:#}\n", json(fidelity)))?;
         if let Some(carried) = carried {
-            folder.write("traffic.json", format!("{:#}\n", carried.document))?;
+            folder.write(TRAFFIC, format!("{:#}\n", carried.document))?;
         }
         let place = folder.commit()?;
         console.inform(&format!("Results are in {}", place.display()));
@@ -78,10 +79,11 @@ pub fn show(
     Ok(verdict == Verdict::Valid)
 }
 
-fn document(result: &RunResult, network: &Network) -> Document {
+/// Returns the document of one run.
+pub(super) fn document(result: &RunResult, scenario: Scenario) -> Document {
     let header = Header {
         tool_version: version().to_owned(),
-        scenario: Scenario { title: network.loaded.scenario.title.clone(), file: network.source.name() },
+        scenario,
         duration: result.ended.since(thalweg_proto::units::Time::ZERO),
         warmup: result.warmup,
         seeds: vec![result.seed],

@@ -243,3 +243,30 @@ fn a_page_has_the_packets_of_small_runs_and_requested_times() {
     assert!((1200..4000).contains(&some["link"]["count"].as_u64().unwrap()), "{}", some["link"]["count"]);
     assert!(fails(&place, &["run", "web", "--replay", "1 s"]).contains("--report"));
 }
+
+#[test]
+fn several_folders_are_shown_side_by_side() {
+    let place = place("report-beside");
+    for (folder, rate) in [("narrow", "8 Mbit/s"), ("wide", "10 Mbit/s")] {
+        let set = format!("link.1.rate={rate}");
+        let sets = ["--set", "duration=3 s", "--set", "warmup=1 s", "--set", &set];
+        succeeds(&place, &[&["run", "two-flows", "--out", folder][..], &sets].concat());
+    }
+    // A live run adds its flows and its certificate.
+    fs::write(place.join("wide/fidelity.json"), r#"{"valid": false, "why_not": ["late by 7 ms"]}"#).unwrap();
+    succeeds(&place, &["report", "narrow", "--beside", "wide"]);
+    let both = page(&place.join("beside.html"));
+    for words in
+        ["Difference from narrow", "wide is NOT VALID: late by 7 ms.", "\"schemes\":[\"narrow\",\"wide\"]"]
+    {
+        assert!(both.contains(words), "no `{words}`");
+    }
+    assert!(!place.join("narrow/report.html").exists());
+    succeeds(&place, &["report", "narrow", "both.svg", "--beside", "wide", "--plots", "queue,window"]);
+    let svg = fs::read_to_string(place.join("both.svg")).unwrap();
+    assert!(svg.contains("narrow: Window") && svg.contains("wide: Window"));
+    assert!(fails(&place, &["report", "narrow", "--beside", "narrow"]).contains("is given twice"));
+    assert!(fails(&place, &["report", "narrow", "--beside", "nowhere"]).contains("not a results folder"));
+    fs::write(place.join("wide/traffic.json"), "[]").unwrap();
+    assert!(fails(&place, &["report", "narrow", "--beside", "wide"]).contains("traffic.json"));
+}

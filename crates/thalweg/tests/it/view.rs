@@ -156,6 +156,12 @@ fn traces_of_other_programs_become_pages() {
         }
         assert!(page.contains("Time and sequence") && page.contains("\"rtt-sample\""), "{name}");
     }
+    let [quic, keys] = ["aioquic-keys.pcap.gz", "aioquic-keys.log"].map(stored);
+    let hidden = document(&place, &["view", &quic, "--json"]);
+    let open = document(&place, &["view", &quic, "--keys", &keys, "--json"]);
+    let protocol = |of: &Value| of["files"][0]["connections"][0]["protocol"].clone();
+    assert_eq!([protocol(&hidden), protocol(&open)], ["QUIC (encrypted)", "QUIC"]);
+    assert!(fails(&place, &["view", &quic, "--keys", &log], 2).contains("no secrets of TLS 1.3"));
     let one = document(&place, &["view", &client, &capture, "--connection", "3", "--json"]);
     let files = one["files"].as_array().unwrap();
     assert_eq!((files.len(), files[0]["connections"].as_array().unwrap().len()), (1, 1));
@@ -188,7 +194,8 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
             assert!(messages.contains(words) && messages.contains(name), "{command} {name}: {messages}");
         }
     }
-    assert!(fails(&place, &["view", "."], 2).contains("a folder"));
+    assert!(fails(&place, &["view", "."], 2).contains("not a results folder"));
+    assert!(fails(&place, &["infer", "."], 2).contains("a folder"));
     assert!(fails(&place, &["view", "missing.pcap"], 2).contains("missing.pcap"));
     // Two files, of which one is none.
     assert!(
@@ -197,6 +204,33 @@ fn files_that_are_no_trace_are_refused_with_what_was_expected() {
     assert!(
         fails(&place, &["infer", &stored("kernel-cubic.pcap.gz"), "--schemes", "qubic"], 2).contains("qubic")
     );
+}
+
+/// A results folder is shown by its captures and logs, or else by its series.
+#[test]
+fn results_folders_are_shown() {
+    let place = place("view-results");
+    simulated(&place, "cubic", ["10 Mbit/s", "20 ms", "\"60 kB\"", ""]);
+    prints(&place, &["run", "path.toml", "--quiet", "--out", "plain"]);
+    let results: Value =
+        serde_json::from_str(&fs::read_to_string(place.join("plain/results.json")).unwrap()).unwrap();
+    let view = document(&place, &["view", "plain", "--json", "--report=plain.html"]);
+    let (file, flow) = (&view["files"][0], &results["runs"][0]["flows"][0]);
+    assert_eq!((&file["format"], &file["connections"][0]["protocol"]), (&"results".into(), &"flow".into()));
+    let direction = &file["connections"][0]["directions"][0];
+    let [goodput, truth] = [&direction["goodput_bps"], &flow["goodput_bps"]].map(|of| of.as_f64().unwrap());
+    assert!((goodput / truth - 1.0).abs() < 0.01, "{direction:#} {flow:#}");
+    // The scenario has the size of a segment.
+    assert!(direction["segment_bytes"].as_u64().unwrap() > 1000, "{direction:#}");
+    let page = fs::read_to_string(place.join("plain.html")).unwrap();
+    assert!(page.contains("\"quantity\":\"window\""));
+    prints(&place, &["run", "path.toml", "--quiet", "--out", "packets", "--pcap", "--qlog"]);
+    let view = document(&place, &["view", "packets", "plain", "--json"]);
+    let formats: Vec<&str> =
+        view["files"].as_array().unwrap().iter().map(|file| file["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["pcap", "qlog", "results"]);
+    fs::remove_file(place.join("plain/series.csv")).unwrap();
+    assert!(fails(&place, &["view", "plain"], 2).contains("measure.interval"));
 }
 
 /// Cut files show what comes before, and say so.
@@ -214,5 +248,36 @@ fn cut_files_are_shown_with_a_note() {
         let delivered = file_value["connections"][0]["directions"][0]["delivered_bytes"].as_u64().unwrap();
         assert!(delivered > 5_000_000, "{file}: {delivered}");
         assert!(prints(&place, &["view", "cut"]).contains("Note: The file ends at byte"));
+    }
+}
+
+/// Captures of this project's own protocols have the simulation's figures.
+#[test]
+fn protocols_of_this_project_are_read_from_captures() {
+    let place = place("view-pdus");
+    for (scheme, protocol) in [("sscop", "SSCOP"), ("sstp", "SSTP"), ("adaptive-ack", "adaptive ack")] {
+        let text = format!(
+            "duration = \"10 s\"\nwarmup = \"0 s\"\n[[link]]\nname = \"line\"\nbetween = [\"client\", \"server\"]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = \"200 kB\"\nloss = 0.01\n\
+             [[flow]]\nname = \"transfer\"\nfrom = \"client\"\nto = \"server\"\nscheme = \"{scheme}\"\nworkload = \"bulk\"\n"
+        );
+        fs::write(place.join("path.toml"), text).unwrap();
+        let results = document(&place, &["run", "path.toml", "--json", "--quiet", "--pcap=run.pcap"]);
+        let flow = &results["runs"][0]["flows"][0];
+        let view = document(&place, &["view", "run.pcap", "--json"]);
+        let connection = &view["files"][0]["connections"][0];
+        assert_eq!(connection["protocol"], protocol, "{connection:#}");
+        assert_eq!(connection["notes"].as_array().unwrap().len(), 0, "{connection:#}");
+        let direction = &connection["directions"][0];
+        // What is on its way to the sender at the end is not acknowledged in the capture.
+        let [found, truth] =
+            [&direction["delivered_bytes"], &flow["delivered_bytes"]].map(|of| of.as_f64().unwrap());
+        assert!((found / truth - 1.0).abs() < 0.01, "{scheme}: {direction:#} {flow:#}");
+        let again = direction["retransmitted_packets"].as_f64().unwrap();
+        let truth = flow["retransmissions"].as_f64().unwrap();
+        assert!((again - truth).abs() <= 0.02 * truth + 2.0, "{scheme}: {direction:#} {flow:#}");
+        // Twice the delay, and the transmission time of a packet.
+        let trip = direction["rtt"]["min_s"].as_f64().unwrap();
+        assert!((0.04..0.06).contains(&trip), "{scheme}: {direction:#}");
+        assert!(direction["lost_packets"].as_u64().unwrap() > 0, "{scheme}: {direction:#}");
     }
 }

@@ -14,12 +14,12 @@ use thalweg_net::pairing::Code;
 use thalweg_queue::CapacityTrace;
 use thalweg_report::infer;
 use thalweg_report::output::{Style, summary};
-use thalweg_report::report::{AllSeries, Shown, View, figure, report, trace_page};
+use thalweg_report::report::{AllSeries, Fidelity, Shown, View, figure, report, trace_page};
 use thalweg_report::results::Document;
 use thalweg_scenario::import::c4;
 use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
-use thalweg_trace::Limits;
+use thalweg_trace::{KeyLog, Limits};
 
 pub use packets::packets;
 
@@ -93,10 +93,14 @@ fn check_loaded(loaded: Result<Loaded, Vec<Diagnostic>>) {
     }
 }
 
-/// Fuzzes traces of any program (qlog, captures, `ss`): summaries, findings and the page.
+/// Fuzzes traces of any program (qlog, captures, `ss`, `tcp_probe`): summaries, findings and the page. The secrets of QUIC are those of
+/// the stored capture that has some.
 pub fn traces(mut octets: &[u8]) {
     let limits = Limits { packets: 20_000, connections: 100, bytes: 1 << 20 };
-    let Ok(trace) = thalweg_trace::read(&mut octets, &limits) else { return };
+    let mut keys = KeyLog::default();
+    keys.add(include_str!("../../../thalweg-trace/tests/data/aioquic-keys.log"));
+    keys.add(&String::from_utf8_lossy(octets));
+    let Ok(trace) = thalweg_trace::read_with_keys(&mut octets, &limits, &keys) else { return };
     assert!(!trace.connections.is_empty() && trace.connections.len() <= limits.connections);
     for connection in &trace.connections {
         assert!(connection.start <= connection.end, "{connection:?}");
@@ -131,10 +135,10 @@ pub fn recordings(octets: &[u8]) {
     check_loaded(load_text("scenario.toml", &scenario, &folder.0, &[]));
 }
 
-/// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, and stored scores of a
-/// hunt.
+/// Fuzzes result files: documents, tables of series, stored runs of a sweep, results of papers, stored scores of a hunt, and the
+/// flows and certificate of a live run.
 pub fn results(octets: &[u8]) {
-    let Some((reader, octets)) = selected(octets, 5) else { return };
+    let Some((reader, octets)) = selected(octets, 6) else { return };
     let Some(text) = text(octets) else { return };
     match reader {
         // The table of series follows the document.
@@ -165,8 +169,15 @@ pub fn results(octets: &[u8]) {
         3 => {
             let _ = thalweg_studies::paper::paper_report("title", "1", text);
         }
-        _ => {
+        4 => {
             thalweg_hunt::kept_scores(octets, 2);
+        }
+        _ => {
+            let mut series = AllSeries::default();
+            if series.add_traffic(1, text).is_ok() {
+                assert!(series.points() <= text.len());
+            }
+            let _ = Fidelity::from_json(text);
         }
     }
 }

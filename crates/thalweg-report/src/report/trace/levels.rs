@@ -37,7 +37,8 @@ pub(super) type Bar = (f64, f64, f64);
 
 impl Levels {
     /// Returns the levels of bars; each further level merges up to sixteen neighbours.
-    pub(super) fn of_bars(mut bars: Vec<Bar>) -> Self {
+    pub(super) fn of_bars(bars: impl Iterator<Item = Bar>) -> Self {
+        let mut bars = collected(bars, |group, to| to.push(merged(group)));
         let mut levels = Vec::new();
         loop {
             if bars.len() <= MAX_ROWS {
@@ -51,7 +52,9 @@ impl Levels {
     }
 
     /// Returns the levels of a series; each further level has the smallest and largest of sixteen neighbours.
-    pub(super) fn of_points(mut times: Vec<f64>, mut values: Vec<f64>) -> Self {
+    pub(super) fn of_points(points: impl Iterator<Item = (f64, f64)>) -> Self {
+        let points = collected(points, |group, to| to.extend(extremes(group)));
+        let (mut times, mut values): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
         let mut levels = Vec::new();
         loop {
             if times.len() <= MAX_ROWS {
@@ -63,6 +66,11 @@ impl Levels {
             }
             (times, values) = thin(&times, &values, (times.len() / (MERGED / 2)).max(TILE));
         }
+    }
+
+    /// Returns true if there are no rows.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(Vec::is_empty)
     }
 
     /// Returns the approximate size within a page, in bytes.
@@ -130,12 +138,54 @@ fn merged(bars: &[Bar]) -> Bar {
     (bars.first().map_or(0.0, |bar| bar.0), low, high)
 }
 
+/// Returns the smallest and the largest of some points, in their order.
+fn extremes(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
+    let at = |is_less: fn(f64, f64) -> bool| {
+        let found = (1..points.len())
+            .fold(0, |best, index| if is_less(points[index].1, points[best].1) { index } else { best });
+        found.min(points.len())
+    };
+    let (low, high) = (at(|a, b| a < b), at(|a, b| a > b));
+    let second = (low != high).then_some(low.max(high));
+    [Some(low.min(high)), second].into_iter().flatten().filter_map(|index| points.get(index).copied())
+}
+
+/// Collects rows. Of more than [`MAX_ROWS`], which no level shows singly, groups are joined as they come: the memory is that of the
+/// joined rows.
+fn collected<T: Copy>(rows: impl Iterator<Item = T>, join: impl Fn(&[T], &mut Vec<T>)) -> Vec<T> {
+    let (mut all, mut group) = (Vec::new(), Vec::with_capacity(MERGED));
+    let mut is_joined = false;
+    for row in rows {
+        if is_joined {
+            group.push(row);
+            if group.len() == MERGED {
+                join(&group, &mut all);
+                group.clear();
+            }
+            continue;
+        }
+        all.push(row);
+        if all.len() > MAX_ROWS {
+            let mut joined = Vec::with_capacity(all.len() / MERGED * 2);
+            let groups = all.chunks_exact(MERGED);
+            group.extend_from_slice(groups.remainder());
+            groups.for_each(|group| join(group, &mut joined));
+            all = joined;
+            is_joined = true;
+        }
+    }
+    if !group.is_empty() {
+        join(&group, &mut all);
+    }
+    all
+}
+
 /// Rows of a tile: those that a screen shows, twice.
 const TILE: usize = 4096;
 /// Rows that one of the next level stands for.
 const MERGED: usize = 16;
 /// Maximum number of rows of a level; longer ones are only merged.
-const MAX_ROWS: usize = 4 << 20;
+const MAX_ROWS: usize = 2 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -143,21 +193,34 @@ mod tests {
 
     #[test]
     fn each_level_keeps_the_extremes() {
-        let bars: Vec<Bar> =
-            (0..100_000).map(|row| (f64::from(row), f64::from(row * 10), f64::from(row * 10 + 10))).collect();
+        let bars = (0..100_000).map(|row| (f64::from(row), f64::from(row * 10), f64::from(row * 10 + 10)));
         let levels = Levels::of_bars(bars);
         let rows = |level: &Level| level.iter().map(|tile| tile.times.values().len()).sum::<usize>();
         assert_eq!(levels.0.iter().map(rows).collect::<Vec<_>>(), [100_000, 6250, 391]);
         let last = levels.0[2].last().unwrap();
         let (low, high) = (last.low.values(), last.high.as_ref().unwrap().values());
         assert_eq!((low[0], low.last().unwrap() + high.last().unwrap()), (0.0, 1_000_000.0));
-        let times: Vec<f64> = (0..50_000).map(f64::from).collect();
-        let mut values = vec![1.0; 50_000];
-        values[33_333] = 9.0;
-        let levels = Levels::of_points(times, values);
+        let points = (0..50_000).map(|row| (f64::from(row), if row == 33_333 { 9.0 } else { 1.0 }));
+        let levels = Levels::of_points(points);
         let (tile, finer) = levels.split().unwrap();
         // Of equal neighbours one stays: all fit in one tile.
         assert_eq!(finer.len(), 1);
         assert!(tile.low.values().contains(&9.0));
+        assert!(Levels::of_points(core::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn rows_beyond_the_maximum_are_joined_as_they_come() {
+        let count = MAX_ROWS + 3 * MERGED + 5;
+        let values = |row: usize| if row == count - 2 || row == 77 { -5.0 } else { (row % 2) as f64 };
+        let points = || (0..count).map(|row| (row as f64, values(row)));
+        let joined = collected(points(), |group, to| to.extend(extremes(group)));
+        assert_eq!(joined.len(), 2 * (count / MERGED + 1));
+        assert!(joined.is_sorted_by_key(|point| point.0) && joined.contains(&(77.0, -5.0)));
+        assert!(joined.contains(&((count - 2) as f64, -5.0)));
+        let bars = (0..count).map(|row| (row as f64, row as f64, (row + 1) as f64));
+        let joined = collected(bars, |group, to| to.push(merged(group)));
+        assert_eq!((joined.len(), joined.last().unwrap().2), (count / MERGED + 1, count as f64));
+        assert_eq!(collected(points().take(MAX_ROWS), |_, _| ()).len(), MAX_ROWS);
     }
 }

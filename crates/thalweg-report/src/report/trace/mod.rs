@@ -2,10 +2,12 @@
 
 mod body;
 mod levels;
+mod own;
 mod series;
 
 use super::html::{self, Page};
 use levels::Levels;
+pub use own::trace_of_results;
 use serde::Serialize;
 use serde_json::{Value, json};
 use series::Subject;

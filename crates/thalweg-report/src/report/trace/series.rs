@@ -40,9 +40,9 @@ impl Subject {
     }
 
     fn add(&mut self, quantity: &'static str, unit: &'static str, points: impl Iterator<Item = (f64, f64)>) {
-        let (times, values): (Vec<f64>, Vec<f64>) = points.unzip();
-        if !times.is_empty() {
-            self.series.push((quantity, unit, Levels::of_points(times, values)));
+        let levels = Levels::of_points(points);
+        if !levels.is_empty() {
+            self.series.push((quantity, unit, levels));
         }
     }
 
@@ -50,28 +50,24 @@ impl Subject {
         let bar = |packet: &Packet| -> Bar {
             (packet.time.as_secs_f64() + offset, packet.position as f64, packet.end() as f64)
         };
-        let of =
-            |flag: u8| data.packets.iter().filter(move |packet| packet.is(flag)).map(bar).collect::<Vec<_>>();
-        let plain =
-            data.packets.iter().filter(|packet| !packet.is(Packet::AGAIN | Packet::LATE)).map(bar).collect();
-        let lost = data.packets.iter().filter(|packet| packet.is_lost() && !packet.is(Packet::SPURIOUS));
-        let lost = lost.map(bar).collect();
+        let packets = |is_of: fn(&Packet) -> bool| {
+            Levels::of_bars(data.packets.iter().filter(move |packet| is_of(packet)).map(bar))
+        };
         let sacks = |is_duplicate: bool| {
             let ranges = data.sacks.iter().filter(move |sack| sack.is_duplicate == is_duplicate);
-            ranges
-                .map(|sack| (sack.time.as_secs_f64() + offset, sack.start as f64, sack.end as f64))
-                .collect::<Vec<_>>()
+            Levels::of_bars(
+                ranges.map(|sack| (sack.time.as_secs_f64() + offset, sack.start as f64, sack.end as f64)),
+            )
         };
-        let layers: [(&str, Vec<Bar>); 6] = [
-            ("packets", plain),
-            ("again", of(Packet::AGAIN)),
-            ("late", of(Packet::LATE)),
-            ("lost", lost),
+        let layers = [
+            ("packets", packets(|packet| !packet.is(Packet::AGAIN | Packet::LATE))),
+            ("again", packets(|packet| packet.is(Packet::AGAIN))),
+            ("late", packets(|packet| packet.is(Packet::LATE))),
+            ("lost", packets(|packet| packet.is_lost() && !packet.is(Packet::SPURIOUS))),
             ("sacks", sacks(false)),
             ("duplicates", sacks(true)),
         ];
-        let present = layers.into_iter().filter(|(_, bars)| !bars.is_empty());
-        self.bars.extend(present.map(|(name, bars)| (name, Levels::of_bars(bars))));
+        self.bars.extend(layers.into_iter().filter(|(_, levels)| !levels.is_empty()));
     }
 
     fn lines(&mut self, connection: &Connection, data: &Direction, offset: f64) {
@@ -140,11 +136,10 @@ impl Subject {
             let points = data.metrics.get(&metric).into_iter().flatten();
             self.add(quantity, unit, points.map(|(time, value)| (time.as_secs_f64() + offset, *value)));
         }
-        let flight = data.in_flight();
         self.add(
             "in-flight",
             "B",
-            flight.into_iter().map(|(time, bytes)| (time.as_secs_f64() + offset, bytes)),
+            data.in_flight().map(|(time, bytes)| (time.as_secs_f64() + offset, bytes)),
         );
         let samples = data.rtt_samples().iter();
         self.add(
