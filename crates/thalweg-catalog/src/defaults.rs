@@ -180,11 +180,7 @@ const REASONS: &[Reason] = &[
         "The draft assumes RACK-TLP (RFC 8985), with tail loss probes, and undoes reductions after spurious retransmissions.",
     ),
     Reason::new("rack", &["prague"], "The draft requires time-based loss detection (section 2.3.3)."),
-    Reason::new(
-        "rack",
-        &["copa", "thalweg"],
-        "A reordered packet must not count as lost.",
-    ),
+    Reason::new("rack", &["copa", "thalweg"], "A reordered packet must not count as lost."),
     Reason::new(
         "rack",
         &["ledbat-plus-plus"],

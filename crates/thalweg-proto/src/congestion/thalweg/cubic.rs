@@ -163,7 +163,7 @@ mod tests {
         assert_eq!((cubic.window, cubic.ssthresh), (1.0, 42.0));
         let mut repeated = cubic;
         (0..5).for_each(|_| {
-            repeated.on_congestion(&Congestion { timeout: true, repeated: true, ..loss(0, 1.0) }, 0.25)
+            repeated.on_congestion(&Congestion { timeout: true, repeated: true, ..loss(0, 1.0) }, 0.25);
         });
         assert_eq!((repeated.window, repeated.ssthresh), (0.25, 42.0));
         for _ in 0..3 {
