@@ -147,10 +147,11 @@ impl Thalweg {
             return false;
         }
         self.delay.begin_drain(now);
-        let is_suspect = self.suspects_competition();
+        // All flows see a long queue, and the expected decrease counts on all.
+        let is_deep = self.is_competing || self.drain.long > 0;
         self.drain.began = now;
-        self.drain.cut = if is_suspect { CUT.1 } else { CUT.0 };
-        self.drain.rounds = if is_suspect { LONG_ROUNDS } else { ROUNDS };
+        self.drain.cut = if is_deep { CUT.1 } else { CUT.0 };
+        self.drain.rounds = if is_deep { LONG_ROUNDS } else { ROUNDS };
         (self.drain.queue, self.drain.shortest) = (queueing, f64::INFINITY);
         self.drain.falls = (self.drain.cut * rtt).min(queueing);
         true

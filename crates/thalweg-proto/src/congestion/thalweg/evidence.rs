@@ -34,6 +34,8 @@ const PERSISTS: RangeInclusive<f64> = 0.7..=3.0;
 const DECREASE_EVENTS: f64 = 10.0;
 const DECREASED: f64 = 0.5;
 const MAX_EVENTS: f64 = 40.0;
+/// Round trips after which the queue of the former window has drained.
+const DRAINED: u32 = 1;
 /// Share of the former window above which the rate is no longer reduced.
 const REDUCED: f64 = 0.85;
 
@@ -107,6 +109,8 @@ struct Trial {
     high: Tally,
     /// Packets of the last round trip before the response, some of which are answered after it.
     last: Tally,
+    /// Finished round trips.
+    rounds: u32,
 }
 
 impl Trial {
@@ -128,8 +132,11 @@ impl Evidence {
     /// Returns true if the losses of a round trip of `round` packets exceed the path's; `tally` counts those known so
     /// far.
     pub fn exceeded_by(&self, tally: Tally, round: f64) -> bool {
-        let expected = self.rate() * tally.sent.max(round);
-        tally.exceeds(expected, if expected > 0.0 { CHANCE_EVENTS } else { 0.0 })
+        let expected = self.known.rate() * tally.sent.max(round);
+        // Both counts vary: that of this round trip, and that of the known losses.
+        let variance = expected * (1.0 + expected / self.known.events.max(1.0));
+        let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
+        tally.events > expected + DEVIATIONS * variance.sqrt() + allowance
             || tally.is_hopeless() && tally.sent > SHARE_PACKETS
     }
 
@@ -167,7 +174,7 @@ impl Evidence {
     /// answered so far. Nothing is proven by losses that no path has.
     pub fn begin(&mut self, window: f64, last: Tally) {
         let high = core::mem::take(&mut self.recent);
-        self.trial = (!high.is_hopeless()).then_some(Trial { window, high, last });
+        self.trial = (!high.is_hopeless()).then_some(Trial { window, high, last, rounds: 0 });
     }
 
     /// Counts packets that were sent before the response, and answered after it.
@@ -182,6 +189,14 @@ impl Evidence {
         self.trial = None;
     }
 
+    /// Ends a round trip; returns true if its queueing delay is that of the reduced rate.
+    pub fn end_round(&mut self) -> bool {
+        self.trial.as_mut().is_some_and(|trial| {
+            trial.rounds += 1;
+            trial.rounds > DRAINED
+        })
+    }
+
     /// Decides the trial, at this window in bytes. Returns the window before the response if the losses are the
     /// path's.
     pub fn decide(&mut self, window: f64) -> Option<f64> {
@@ -189,6 +204,9 @@ impl Evidence {
         let (low, high) = (self.recent, trial.high.rate());
         if window > REDUCED * trial.window {
             self.trial = None;
+            return None;
+        }
+        if trial.rounds <= DRAINED {
             return None;
         }
         let is_enough = low.events >= PROOF_EVENTS.max(PROOF_BY_RATE * high);
@@ -227,6 +245,7 @@ mod tests {
         let mut evidence = Evidence::default();
         evidence.count(high, false);
         evidence.begin(1000.0, Tally::default());
+        assert_eq!([evidence.end_round(), evidence.end_round()], [false, true]);
         assert_eq!(evidence.decide(700.0), None);
         evidence.count(low, false);
         (evidence.decide(700.0), evidence)
@@ -237,9 +256,9 @@ mod tests {
         let mut evidence = Evidence::default();
         assert!(evidence.exceeded_by(tally(1.0, 1.0), 800.0));
         evidence.known = tally(10_000.0, 100.0);
-        // 7.2 events are expected in a round trip of 800 packets, whose first half has arrived.
-        assert!(!evidence.exceeded_by(tally(400.0, 18.0), 800.0));
-        assert!(evidence.exceeded_by(tally(400.0, 19.0), 800.0));
+        // 8 events are expected in a round trip of 800 packets, whose first half has arrived.
+        assert!(!evidence.exceeded_by(tally(400.0, 20.0), 800.0));
+        assert!(evidence.exceeded_by(tally(400.0, 21.0), 800.0));
         // No path loses more than a quarter; of few packets that may be chance.
         evidence.known = tally(1000.0, 200.0);
         assert!(evidence.exceeded_by(tally(70.0, 20.0), 800.0));
@@ -283,6 +302,7 @@ mod tests {
             evidence.count(tally(1000.0, 10.0), false);
             evidence.begin(1000.0, tally(50.0, 2.0));
             evidence.count_earlier(tally(50.0, last - 2.0));
+            assert_eq!([evidence.end_round(), evidence.end_round()], [false, true]);
             evidence.count(tally(400.0, 4.0), false);
             assert_eq!((evidence.decide(700.0), evidence.is_trial()), (expected, false), "{last}");
         }

@@ -15,7 +15,7 @@ use super::{Round, Thalweg};
 const STEP: f64 = 0.25;
 /// Shares of the target below which a queue is short, and below which it is almost empty.
 const SHORT: f64 = 0.5;
-const HARDLY: f64 = 0.25;
+pub(super) const HARDLY: f64 = 0.25;
 /// Multiple of the target above which a queue exceeds that of flows of this scheme.
 pub(super) const LONG: f64 = 2.0;
 /// Range of cautious growth, as shares of the last full window, and the velocity in it.

@@ -325,7 +325,7 @@ fn a_burst_is_one_loss() {
 /// be one of many.
 #[test]
 fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
-    let tries = |segments: f64, queue: f64| {
+    let tries = |segments: f64, queue: f64, later: f64| {
         let mut network = Network::steady();
         let thalweg = network.thalweg_mut();
         (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
@@ -337,13 +337,15 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
         thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let target = thalweg.target(thalweg.rate());
         thalweg.evaluate_losses(queue * target, target);
+        thalweg.evaluate_losses(later * target, target);
         assert!(!thalweg.evidence.is_trial());
         thalweg.full_window() == before
     };
-    assert!(tries(100.0, 1.9));
-    assert!(!tries(100.0, 2.1), "beside a queue");
-    assert!(!tries(22.0, 0.0), "0.7 of it is below 16 segments");
-    assert!(tries(24.0, 0.0));
+    assert!(tries(100.0, 1.9, 0.2));
+    assert!(!tries(100.0, 1.9, 0.3), "the queue of the former window has drained");
+    assert!(!tries(100.0, 2.1, 0.0), "beside a queue");
+    assert!(!tries(22.0, 0.0, 0.0), "0.7 of it is below 16 segments");
+    assert!(tries(24.0, 0.0, 0.0));
 }
 
 /// "Losses": losses that the sender detected spuriously are undone, with the mode before them.
