@@ -17,7 +17,7 @@ pub enum Goal {
     Queue,
     /// One of several flows of the scheme gets less than the others.
     Unfairness,
-    /// More than half of the link's capacity, or of the packets sent if they are more, delivers nothing.
+    /// A large share of sent packets is lost or retransmitted.
     Collapse,
 }
 
@@ -49,8 +49,7 @@ impl Goal {
         match self {
             Self::Starvation | Self::Stall | Self::Unfairness => 0.9,
             Self::Queue => 0.8,
-            // Twice the arriving data was sent.
-            Self::Collapse => 0.5,
+            Self::Collapse => 0.2,
         }
     }
 
@@ -69,9 +68,7 @@ impl Goal {
             Self::Unfairness => {
                 format!("one of several identical flows carries {} of their mean", percent(1.0 - score))
             }
-            Self::Collapse => {
-                format!("{} of the capacity or of the sent data delivers nothing", percent(score))
-            }
+            Self::Collapse => format!("{} of the sent data is lost or retransmitted", percent(score)),
         }
     }
 
@@ -154,19 +151,8 @@ impl Goal {
                 let sum = |count: fn(&thalweg_sim::FlowResult) -> u64| flows().map(count).sum::<u64>() as f64;
                 let lost = sum(|flow| flow.counts.lost_data);
                 let arrived = sum(|flow| flow.counts.arrived_data);
-                let payload = sum(|flow| flow.counts.arrived_bytes.get());
-                // Bytes that arrived more than once.
-                let again = (payload - sum(|flow| flow.delivered.get())).max(0.0);
-                let wasted = lost + arrived * again / payload.max(1.0);
-                let transport = &spec.groups[group].transport;
-                let packet = transport.data_packet(transport.properties().segment());
-                let policer =
-                    link.forward.queue.policer().map_or(f64::INFINITY, |bucket| bucket.rate.as_f64());
-                let rate = mean_rate(&link.forward, spec.warmup, spec.duration).min(policer);
-                let seconds = (spec.duration.saturating_sub(spec.warmup)).as_secs_f64();
-                let capacity = rate * seconds / 8.0 / f64::from(packet.max(1));
-                // A few packets that find a full queue are no collapse, however few of them arrive.
-                wasted / (lost + arrived).max(capacity)
+                let [again, sent] = [sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets)];
+                (lost / (lost + arrived)).max(again / sent)
             }
         };
         // The score is unknown if nothing was sent.

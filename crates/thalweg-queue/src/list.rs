@@ -16,7 +16,6 @@ macro_rules! disciplines {
             red,
             codel,
             fq_codel,
-            cake,
             pie,
             dualpi2,
             step,

@@ -2,7 +2,6 @@
 
 use crate::discipline::DisciplineDescription;
 
-pub mod cake;
 pub mod codel;
 pub mod drr;
 pub mod dualpi2;

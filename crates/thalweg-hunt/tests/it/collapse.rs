@@ -9,8 +9,7 @@ use thalweg_scenario::load_text;
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Simulation, Status};
 
-/// Maximum share of the packets sent, or of the capacity if that is more, that is lost or arrives again: at this share
-/// twice the useful data was sent.
+/// Maximum share of the packets sent that is lost or retransmitted: at this share twice the arriving data was sent.
 const BOUND: f64 = 0.5;
 
 /// Path with its flows.
@@ -95,7 +94,7 @@ fn scenario(scheme: &str, link: &str, flows: u32, spread_ms: u32, seconds: u32) 
     )
 }
 
-/// Returns the score of `scheme`.
+/// Returns the share of packets sent by `scheme` that is lost or retransmitted.
 fn score(scheme: &str, case: Case) -> f64 {
     let Case { delay_ms, rate, queue, flows, spread_ms } = case;
     let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");

@@ -53,7 +53,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Returns a connection's flow and group, and true if its data comes from the sink.
-    pub(crate) fn origin(&self, connection: u32) -> (u32, u32, bool) {
+    fn origin(&self, connection: u32) -> (u32, u32, bool) {
         let flow = self.flow_of(connection);
         // A connection opened during the run is never a reply.
         let reply = match &self.boundary {

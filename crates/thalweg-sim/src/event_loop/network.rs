@@ -103,49 +103,22 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     fn queue_or_pass_through(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
-            QueueMode::Queue => self.queue_or_pass(link, packet),
+            QueueMode::Queue => {
+                let transmitter = &self.network.transmitters[link as usize];
+                let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+                if is_free && self.network.can_send(link) {
+                    self.pass_through_queue(link, packet);
+                } else {
+                    self.enqueue(link, packet, true);
+                    self.flush_dropped(link);
+                }
+            }
             QueueMode::UnboundedFifo => {
                 self.trace(Step::Queued, link, packet);
                 self.network.line_up(link, packet);
                 self.await_service(link);
             }
-            QueueMode::Isolated => {
-                self.announce_hosts(link, packet);
-                self.queue_or_pass(link, packet);
-            }
             QueueMode::Watched => self.offer_watched(link, packet),
-        }
-    }
-
-    /// Enqueues a packet, or passes it through the discipline of an idle transmitter.
-    #[inline(always)]
-    fn queue_or_pass(&mut self, link: u32, packet: u32) {
-        let transmitter = &self.network.transmitters[link as usize];
-        let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
-        if is_free && self.network.can_send(link) {
-            self.pass_through_queue(link, packet);
-        } else {
-            self.enqueue(link, packet, true);
-            self.flush_dropped(link);
-        }
-    }
-
-    /// Passes the hosts of the next arrival to a discipline that isolates them.
-    #[cold]
-    fn announce_hosts(&mut self, link: u32, packet: u32) {
-        let header = self.network.packets.get(packet);
-        let is_backward = header.flags.has(Flags::BACKWARD);
-        let (flow, _, is_reply) = self.origin(header.connection);
-        let [source, sink] = self.flows[flow as usize].hosts;
-        let hosts = if is_backward == is_reply { [source, sink] } else { [sink, source] };
-        let network = &mut self.network;
-        let transmitter = &network.transmitters[link as usize];
-        let Some(port_state) = transmitter.port_state() else { return };
-        let (spec, names) = (&network.directions[transmitter.spec as usize], &network.names);
-        let stream = |purpose| names.stream(purpose, link);
-        let waiting = network.port_states[port_state].waiting(spec, names.is_link(link), stream);
-        if let Queue::Discipline(discipline) = &mut waiting.queue {
-            discipline.set_hosts(hosts);
         }
     }
 
@@ -236,7 +209,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         match self.network.transmitters[link as usize].wait {
-            QueueMode::Queue | QueueMode::Isolated => {
+            QueueMode::Queue => {
                 let (entry, left) = self.dequeue(link);
                 // Packets dropped on this occasion precede the departing one.
                 self.discard_dropped(link);

@@ -11,8 +11,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
-    AckFilter, Aggregation, Any, CakeConfig, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment,
-    Limit, StartDelay,
+    AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
+    StartDelay,
 };
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -78,8 +78,6 @@ pub(crate) struct Transmitter {
 pub(crate) enum QueueMode {
     /// A queue.
     Queue,
-    /// A queue whose discipline needs the hosts of each packet.
-    Isolated,
     /// An unbounded FIFO without limit, discipline or measurement, the default of access links: a linked list of
     /// packets.
     UnboundedFifo,
@@ -215,8 +213,6 @@ impl Transmitter {
             QueueMode::Watched
         } else if !measured && unlimited && is_plain(spec) {
             QueueMode::UnboundedFifo
-        } else if spec.queue.config::<CakeConfig>().is_some_and(|config| config.isolation.needs_hosts()) {
-            QueueMode::Isolated
         } else {
             QueueMode::Queue
         };

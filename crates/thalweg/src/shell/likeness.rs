@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_rows_and_the_kernel_are_told_apart() {
+    fn schemes_rows_and_the_kernel_are_distinguished() {
         let found = likeness(&["cubic", "bbr", "kernel:cubic"], &[]);
         let sentences = found.sentences();
         let [simulated, rows, kernel] = sentences.as_slice() else { panic!("{sentences:?}") };
