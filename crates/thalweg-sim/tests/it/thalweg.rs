@@ -92,21 +92,16 @@ fn random_path_loss_costs_only_its_rate() {
     }
 }
 
-/// On a path with a round trip of a second the link is full, for every seed, if the retransmission timer does not expire
-/// before the first acknowledgement (live, the handshake has measured the round trip by then). With the timer's default of
-/// a second slow start ends with less than 16 segments, which prove nothing, and the flow is as slow as CUBIC. (When
-/// time-outs occurred despite acknowledgements, when short queues were attributed to many flows, or when steps were tiny
-/// compared with the window, eight seeds carried 2.7 to 15.6 Mbit/s.)
+/// A path with a round trip of a second and losses is filled, for every seed, although the retransmission timer expires
+/// after a second, before the first acknowledgement: slow start begins again. (When it ended there, with a window that
+/// proves nothing, five of six seeds carried 0.1 Mbit/s.)
 #[test]
 fn a_long_lossy_path_is_filled() {
     for seed in 1..9 {
-        let mut flow = thalweg(1, ThalwegConfig::default());
-        if let EndpointConfigs::Window(EndsConfig { sender, .. }) = &mut flow.transport.ends {
-            Arc::make_mut(sender).rtt.initial = Duration::from_secs(3);
-        }
         let (duration, warmup) = (Duration::from_secs(60), Duration::from_secs(20));
         let link = lossy(line(20, 500, 2500), 0.05);
-        let result = run(&Spec { groups: vec![flow], duration, warmup, seed, ..pipe(link) });
+        let groups = vec![thalweg(1, ThalwegConfig::default())];
+        let result = run(&Spec { groups, duration, warmup, seed, ..pipe(link) });
         let possible = 20.0 * 0.96 * 0.95;
         let goodput = goodputs(&result)[0];
         assert!(goodput > 0.6 * possible, "{goodput} of {possible} with seed {seed}");

@@ -140,6 +140,11 @@ impl Evidence {
             || tally.is_hopeless() && tally.sent > SHARE_PACKETS
     }
 
+    /// Returns true if more of the recent packets are lost than on any usable path.
+    pub fn is_hopeless(&self) -> bool {
+        self.recent.is_hopeless() && self.recent.sent > SHARE_PACKETS
+    }
+
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
     pub fn count(&mut self, tally: Tally, in_drain: bool) {
         self.recent.add_to_memory(tally, RECENT);

@@ -313,6 +313,15 @@ impl Thalweg {
         self.pace.rest();
     }
 
+    /// Begins slow start again, from one segment. A window too small to prove anything would stay small on a path that
+    /// loses packets at any rate; slow start finds whether the rate grows in spite of losses.
+    fn restart(&mut self) {
+        self.is_starting = true;
+        self.cubic = None;
+        self.window = self.segment;
+        self.drain = Drain::default();
+    }
+
     fn end_round(&mut self, path: &Path) {
         let now = path.now;
         let queueing = self.delay.end_round();
@@ -452,8 +461,12 @@ impl Controller for Thalweg {
                 self.is_competing |= self.config.compete;
             }
             LossKind::Timeout if !self.is_served(path) => {
+                let may_restart = self.is_starting && self.full_window() < PROVES * self.segment;
                 self.is_starting = false;
                 self.respond(path, Cause::Timeout { repeated: sample.repeated });
+                if may_restart && !sample.repeated && !self.evidence.is_hopeless() {
+                    self.restart();
+                }
                 // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
                 // windows.
                 self.epoch = path.now + Duration::from_secs_f64(self.rtt);
