@@ -149,10 +149,11 @@ mod tests {
     fn schemes_rows_and_the_kernel_are_distinguished() {
         let found = likeness(&["cubic", "bbr", "kernel:cubic"], &[]);
         let sentences = found.sentences();
-        let [simulated, rows, kernel] = sentences.as_slice() else { panic!("{sentences:?}") };
+        let [simulated, live, rows, kernel] = sentences.as_slice() else { panic!("{sentences:?}") };
         assert!(simulated.starts_with("Simulated: NOT LIKE FOR LIKE"), "{simulated}");
         assert!(simulated.contains("rack (false: cubic, true: bbr)"), "{simulated}");
         assert!(simulated.ends_with("To equalise: cubic:rack=true in place of cubic"), "{simulated}");
+        assert!(live.contains("prr (true: cubic, false: bbr)"), "{live}");
         assert!(rows.contains("rack (false simulated, true live) of cubic"), "{rows}");
         assert!(kernel.starts_with("kernel:cubic has the kernel's own options"), "{kernel}");
         let mut document = json!({});

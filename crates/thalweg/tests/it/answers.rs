@@ -354,12 +354,18 @@ fn groups_that_are_not_there_are_refused_with_those_that_are() {
 fn a_run_with_several_schemes_names_defaults_that_differ() {
     let flow = |name: &str, scheme: &str| {
         format!(
-            "[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\nscheme = \"{scheme}\"\n"
+            "[[flow]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\noverhead = \"1 ms\"\nscheme = {scheme}\n"
         )
     };
     let link = "duration = \"3 s\"\nwarmup = \"1 s\"\n[[link]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"5 Mbit/s\"\ndelay = \"10 ms\"\n";
-    let flows =
-        [flow("one", "cubic"), flow("two", "cubic"), flow("three", "bbr"), flow("tone", "udp")].concat();
+    let flows = [
+        ("one", "\"cubic\""),
+        ("two", "\"cubic\""),
+        ("three", "\"bbr\""),
+        ("tone", "{ base = \"udp\", rate = \"1 Mbit/s\" }"),
+    ]
+    .map(|(name, scheme)| flow(name, scheme))
+    .concat();
     let place = place("mixed", &format!("{link}{flows}"));
     let run = |more: &[&str]| stdout_text(&thalweg(&place, &[&["run", "own.toml"], more].concat()));
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -505,7 +505,9 @@ impl Controller for Thalweg {
         if self.segment == 0.0 {
             return Decision::window(self.config.initial_window);
         }
-        let window = self.window_in_use().max(self.min_window()) / self.segment;
+        // The segment size may have grown beyond the window of slow start, which is not below one segment.
+        let min_window = if self.is_starting { self.segment } else { self.min_window() };
+        let window = self.window_in_use().max(min_window) / self.segment;
         if self.rtt == 0.0 {
             return Decision::window(window.max(1.0));
         }
