@@ -5,6 +5,7 @@
 
 mod bound;
 mod built_in;
+mod demand;
 mod diagnostic;
 mod expand;
 mod explain;

@@ -2,6 +2,7 @@
 //!
 //! The tables are replaced before they are decoded, and after `--set`. All later steps see ordinary groups.
 
+use super::demand::{Demand, MAX_BITS};
 use super::diagnostic::Report;
 use super::include::Loader;
 use super::network::sndlib_demands;
@@ -15,17 +16,6 @@ use thalweg_proto::units::Rate;
 const MAX_DEMANDS: usize = 1 << 13;
 /// Maximum number of nodes of a matrix with a row for each.
 const MAX_NODES: usize = 1 << 12;
-
-/// A demand, in bit/s.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Demand {
-    /// Source and sink.
-    pub ends: [String; 2],
-    /// The mean rate in bit/s.
-    pub bits: f64,
-    /// The position in the file.
-    pub span: Span,
-}
 
 /// Accepted headings of the columns of a list of demands.
 const COLUMNS: [&[&str]; 3] = [
@@ -345,9 +335,6 @@ fn bits(text: &str, unit: Option<f64>) -> Result<f64, String> {
         (Err(_), _) => text.parse::<Rate>().map(Rate::as_f64).map_err(|error| error.to_string()),
     }
 }
-
-/// Maximum rate of a demand, in bit/s.
-pub const MAX_BITS: f64 = 1e15;
 
 /// Adds up the demands of each pair of nodes in `from` and `to`, in file order. Omits demands of zero; warns of demands
 /// from a node to itself.

@@ -64,7 +64,6 @@ fn the_scheme_that_is_advised_is_the_best_one() {
         ("10%", "rate=50Mbit/s,delay=5ms,buffer=312kB"),
         ("10%", "rate=50Mbit/s,delay=50ms,buffer=625kB"),
         ("10%", "rate=200Mbit/s,delay=50ms,buffer=2500kB"),
-        ("20%", "rate=50Mbit/s,delay=5ms,buffer=312kB"),
     ] {
         let line = format!("{rest},loss={loss}");
         let unadvised = carried("cubic", &line, 15, None).1;

@@ -1,10 +1,15 @@
 //! Tables whose columns are metrics. The metrics table defines the columns, headings and units.
 
-use super::sections::has_transfers;
 use super::table::{Align, Table};
 use super::text::{Scale, Style, rate, seconds};
 use crate::results::{Metric, Metrics, Of, Tables, Unit};
 use crate::statistics::Estimate;
+
+/// Returns true if transfers were started.
+pub fn has_transfers(metrics: &Metrics) -> bool {
+    let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
+    begun(Metric::Completions) || begun(Metric::Unfinished)
+}
 
 /// Value of a table cell.
 #[derive(Clone, Copy, Debug)]

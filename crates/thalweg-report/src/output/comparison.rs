@@ -1,8 +1,8 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
-use super::columns::{self, Datum, MARK, Row};
+use super::columns::{self, Datum, MARK, Row, has_transfers};
 use super::differing_defaults::{Remedy, differing_defaults_warning};
-use super::sections::{direction, has_transfers, mean_row, mean_size_words, section};
+use super::sections::{direction, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
 use super::text::{Scale, Style, quoted};
 use super::verdict::{Decisions, verdicts};

@@ -26,7 +26,7 @@ mod transfers;
 mod verdict;
 
 pub(crate) use columns::{Datum, words};
-pub use columns::{MeansRow, heads_of, mean_in_words, means, share_in_words, value};
+pub use columns::{MeansRow, has_transfers, heads_of, mean_in_words, means, share_in_words, value};
 pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};
 pub use history::{QuantityHistory, history};
@@ -35,7 +35,6 @@ pub use png::{Pixels, PngError, pixels, png};
 pub(crate) use remarks::remarks;
 pub use rows::{Cells, Column, ParquetRows, Rows};
 pub(crate) use sections::direction;
-pub use sections::has_transfers;
 pub use series::subject as series_subject;
 pub use series::{CsvSeries, RunKey};
 pub use summary::summary;

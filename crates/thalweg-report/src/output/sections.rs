@@ -23,12 +23,6 @@ pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
     Row::new(name, move |metric| metrics.get(metric.name(of)).copied().map(Datum::Mean))
 }
 
-/// Returns true if transfers were started.
-pub fn has_transfers(metrics: &Metrics) -> bool {
-    let begun = |metric: Metric| metrics.get(metric.line().name).is_some_and(|of| of.max > 0.0);
-    begun(Metric::Completions) || begun(Metric::Unfinished)
-}
-
 /// Formats a size class by its bounds.
 pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
     let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);

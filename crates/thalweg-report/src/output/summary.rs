@@ -1,9 +1,9 @@
 //! Text summary of a run or of several replications.
 
-use super::columns::{self, Datum, Row};
+use super::columns::{self, Datum, Row, has_transfers};
 use super::comparison;
 use super::remarks::remarks;
-use super::sections::{direction, has_transfers, mean_row, mean_size_words, section, size_words};
+use super::sections::{direction, mean_row, mean_size_words, section, size_words};
 use super::table::{Align, Table, distinct_width, shorten};
 use super::text::{Scale, Style, plain_seconds, seconds};
 use crate::results::{

@@ -2,8 +2,8 @@
 
 use super::map::{Map, MapNode, Wire};
 use super::xml::{self, degrees, elements};
+use crate::demand::{Demand, MAX_BITS};
 use crate::diagnostic::Report;
-use crate::matrix::{Demand, MAX_BITS};
 use crate::source::Span;
 use roxmltree::Node;
 

@@ -2,8 +2,8 @@
 
 use super::xml::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
+use crate::demand::Demand;
 use crate::diagnostic::Report;
-use crate::matrix::Demand;
 use crate::source::{Source, Span};
 use roxmltree::{Error, Node};
 use std::sync::Arc;

@@ -218,7 +218,7 @@ struct LiveParameters<'a> {
     seed: Option<u64>,
     /// Groups that use the scheme; empty for all.
     flows: &'a [String],
-    /// Whether each flow belongs to one of them.
+    /// True for each flow that belongs to one of them, by its number.
     compared: &'a [bool],
 }
 

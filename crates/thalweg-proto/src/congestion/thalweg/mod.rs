@@ -512,18 +512,18 @@ impl Controller for Thalweg {
             return Decision::window(window.max(1.0));
         }
         let is_paced = window < PACED && !self.is_starting;
-        let (gain, min_burst) = match (self.is_starting, is_paced) {
+        let (gain, smallest) = match (self.is_starting, is_paced) {
             (true, _) => (PACING.0, 1.0),
             (false, true) => (1.0, 1.0),
             (false, false) if self.cubic.is_some() => (PACING_AS_CUBIC, BURST.0),
             (false, false) => (PACING.1, BURST.0),
         };
         let rate = gain * window * self.segment / self.rtt;
-        let max_burst = if is_paced { 1.0 } else { BURST.1 };
+        let largest = if is_paced { 1.0 } else { BURST.1 };
         Decision {
             window: if is_paced { window.ceil() } else { window },
             pacing_rate: Some(Rate::from_bits_per_sec((8.0 * rate).max(1.0) as u64)),
-            burst: (rate * QUANTUM / self.segment).clamp(min_burst, max_burst) as u32,
+            burst: (rate * QUANTUM / self.segment).clamp(smallest, largest) as u32,
         }
     }
 }
