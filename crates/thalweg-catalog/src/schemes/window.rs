@@ -495,13 +495,6 @@ fn check_effects(values: &Values, faults: &mut Vec<ConfigError>) {
     }
     let warn =
         |key, what: String, help| ConfigError { is_warning: true, ..ConfigError::new(key, what).help(help) };
-    if explicit("cut-for-lost-repairs").is_some() && rack(values).is_none() {
-        let what = "`cut-for-lost-repairs` is a part of `rack`, which is off".to_owned();
-        faults.push(ConfigError {
-            is_scheme_rule: true,
-            ..warn("cut-for-lost-repairs", what, "set rack = true")
-        });
-    }
     let segments = |key: &str| explicit(key).and_then(|value| value.measure());
     if let (Some(first), Some(most)) = (segments("initial-window"), segments("max-window"))
         && first > most

@@ -51,8 +51,8 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
         set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Environment::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
-        values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
     }
+    values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
     values.give("receive-window", &receiver.window);
     values.give("delayed-ack", &receiver.delayed_ack.is_some());
     if let Some(delayed) = &receiver.delayed_ack {
