@@ -13,13 +13,13 @@ pub(crate) fn below(end: u64) -> impl Iterator<Item = Range<u64>> {
     core::iter::once(0..end)
 }
 
-/// Returns the number nearest to `near` that equals `number` modulo `modulus`; not below zero.
-pub(crate) fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
-    let above = near - near % modulus + number;
-    if above > near + modulus / 2 && above >= modulus {
+/// Returns the number nearest to `near` that equals `number` modulo `modulus`; not below zero, at most `u64::MAX`.
+pub fn unwrap(number: u64, modulus: u64, near: u64) -> u64 {
+    let above = (near - near % modulus).saturating_add(number);
+    if above > near.saturating_add(modulus / 2) && above >= modulus {
         above - modulus
-    } else if above + modulus / 2 < near {
-        above + modulus
+    } else if above < near.saturating_sub(modulus / 2) {
+        above.saturating_add(modulus)
     } else {
         above
     }
@@ -60,6 +60,8 @@ mod tests {
         assert_eq!(unwrap(15, 16, 1), 15, "nothing is below zero");
         assert_eq!(unwrap(15, 16, 33), 31);
         assert_eq!(unwrap(1, 16, 31), 33);
+        assert_eq!(unwrap(2, 1 << 16, 65_534), 65_538);
+        assert_eq!(unwrap(3, 1 << 16, u64::MAX), u64::MAX, "there is no larger number");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The connections of a capture, by addresses and ports.
 
-use super::link::{Address, Datagram, Segment, Skipped, datagram};
+use super::ends::End;
+use super::link::{Datagram, Segment, Skipped, datagram};
 use super::pdus::Pdus;
 use super::quic::KeyLog;
 use super::tcp::Tcp;
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use thalweg_units::Time;
 
 /// Both ends in a fixed order, and the protocol.
-type Key = (bool, (Address, u16), (Address, u16));
+type Key = (bool, End, End);
 
 /// Connection being read.
 enum Open {

@@ -1,7 +1,5 @@
 //! Headers of packets: link layer, IP, and what follows.
 
-use std::net::Ipv6Addr;
-
 /// A packet of IP with TCP or UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Datagram<'a> {
@@ -248,14 +246,5 @@ impl Segment {
             }
             rest = &rest[usize::from(length)..];
         }
-    }
-}
-
-/// Formats an address with its port.
-pub(super) fn name((address, port): (Address, u16)) -> String {
-    let address = Ipv6Addr::from(address);
-    match address.to_ipv4_mapped() {
-        Some(address) => format!("{address}:{port}"),
-        None => format!("[{address}]:{port}"),
     }
 }

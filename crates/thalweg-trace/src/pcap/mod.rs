@@ -9,6 +9,7 @@
 //! protocols, are counted.
 
 mod connections;
+mod ends;
 mod link;
 mod pdus;
 mod quic;

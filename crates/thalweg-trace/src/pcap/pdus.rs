@@ -4,9 +4,11 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::link::{Address, Datagram, name};
-use crate::model::{Ack, Connection, Counts, Direction, Packet, Point, Protocol, Sack};
+use super::ends::{End, Ends, label};
+use super::link::Datagram;
+use crate::model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
+use thalweg_proto::numbers::unwrap;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::pdu::Captured;
 use thalweg_proto::sscop::SequenceNumber;
@@ -49,7 +51,7 @@ impl Pdu {
 /// Connection of one of these protocols.
 pub(super) struct Pdus {
     protocol: Protocol,
-    ends: [(Address, u16); 2],
+    ends: Ends,
     start: Time,
     last: Time,
     halves: [Half; 2],
@@ -103,7 +105,7 @@ impl Pdus {
         candidates.iter().copied().find(|protocol| Pdu::decode(*protocol, datagram).is_some())
     }
 
-    pub(super) fn new(protocol: Protocol, from: (Address, u16), to: (Address, u16), time: Time) -> Self {
+    pub(super) fn new(protocol: Protocol, from: End, to: End, time: Time) -> Self {
         Self {
             protocol,
             ends: [from, to],
@@ -117,7 +119,7 @@ impl Pdus {
     /// Adds a datagram; returns the number of records kept.
     pub(super) fn datagram(
         &mut self,
-        from: (Address, u16),
+        from: End,
         time: Time,
         datagram: &Datagram<'_>,
         is_full: bool,
@@ -139,11 +141,11 @@ impl Pdus {
                 Some(Part { unit: data.sequence, number: 0, length: data.payload.len() })
             }
             Pdu::Sscop(sscop::Pdu::Sd { s, mu }) => {
-                let unit = nearest(s.get().into(), own.next, SequenceNumber::MODULUS.into());
+                let unit = unwrap(s.get().into(), SequenceNumber::MODULUS.into(), own.next);
                 Some(Part { unit, number: 0, length: mu.len() })
             }
             Pdu::Sstp(sstp::Pdu::Data(data)) => Some(Part {
-                unit: nearest(data.segment.into(), own.next, 1 << 16),
+                unit: unwrap(data.segment.into(), 1 << 16, own.next),
                 number: data.packet.into(),
                 length: data.payload.len(),
             }),
@@ -166,13 +168,13 @@ impl Pdus {
                 peer.request(time, first..end, &|_| true);
             }
             Pdu::Sstp(sstp::Pdu::Pack(report)) => {
-                let unit = |number: u16| nearest(number.into(), peer.next, 1 << 16);
+                let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
                 let (accepted, cumulative) = (unit(report.accepted), unit(report.cumulative));
                 peer.selective(time, accepted..accepted + 1, is_full);
                 peer.acknowledge(time, cumulative, is_full);
             }
             Pdu::Sstp(sstp::Pdu::Snak(report, request)) => {
-                let unit = |number: u16| nearest(number.into(), peer.next, 1 << 16);
+                let unit = |number: u16| unwrap(number.into(), 1 << 16, peer.next);
                 let (cumulative, asked) = (unit(report.cumulative), unit(request.segment));
                 peer.acknowledge(time, cumulative, is_full);
                 peer.request(time, asked..asked + 1, &|number| !request.bitmap.has(number));
@@ -189,32 +191,13 @@ impl Pdus {
             notes.push(format!("{unread} datagrams are not valid in {}.", protocol.name()));
         }
         let mut directions = halves.map(|half| half.direction);
-        for (direction, end) in directions.iter_mut().zip(ends) {
-            direction.from = name(end);
+        for direction in &mut directions {
             direction.segment = direction.packets.iter().map(|packet| packet.length).max();
         }
-        Connection {
-            name: format!("{} > {}", name(ends[0]), name(ends[1])),
-            id: format!("{} {}", name(ends[0].min(ends[1])), name(ends[0].max(ends[1]))),
-            protocol,
-            point: Point::Between,
-            start,
-            end: last,
-            directions,
-            notes,
-            ..Connection::default()
-        }
-    }
-}
-
-/// Returns the number nearest to `reference` that is `number` modulo `modulus`, a power of two.
-fn nearest(number: u64, reference: u64, modulus: u64) -> u64 {
-    let ahead = number.wrapping_sub(reference) & (modulus - 1);
-    let behind = modulus - ahead;
-    if ahead < modulus / 2 || reference < behind {
-        reference.saturating_add(ahead)
-    } else {
-        reference - behind
+        let mut connection =
+            Connection { protocol, start, end: last, directions, notes, ..Connection::default() };
+        label(&mut connection, ends);
+        connection
     }
 }
 
@@ -225,7 +208,7 @@ impl Half {
 
     /// Returns the unit of a sequence number of SSCOP.
     fn number(&self, number: SequenceNumber) -> u64 {
-        nearest(number.get().into(), self.next, SequenceNumber::MODULUS.into())
+        unwrap(number.get().into(), SequenceNumber::MODULUS.into(), self.next)
     }
 
     /// Adds a packet with data; returns the number of records kept.
@@ -393,18 +376,3 @@ const MAX_DATAGRAM: usize = 65_535;
 const SSTP_PORT: u16 = 5003;
 /// Maximum number of POLLs without an answer.
 const MAX_POLLS: usize = 1024;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_the_nearest_ones() {
-        assert_eq!(nearest(5, 3, 1 << 16), 5);
-        assert_eq!(nearest(2, 65_534, 1 << 16), 65_538);
-        assert_eq!(nearest(65_535, 65_540, 1 << 16), 65_535);
-        // Before the first number there is none.
-        assert_eq!(nearest(65_535, 0, 1 << 16), 65_535);
-        assert_eq!(nearest(3, u64::MAX, 1 << 16), u64::MAX);
-    }
-}

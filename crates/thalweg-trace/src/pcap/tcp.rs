@@ -17,15 +17,16 @@
 //!
 //! A segment longer than the maximum segment size was captured before a network card cut it. It counts as several packets.
 
-use super::link::{Address, Segment, name};
-use crate::model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout, View};
+use super::ends::{End, Ends, label, point};
+use super::link::Segment;
+use crate::model::{Ack, Connection, Direction, Limit, Packet, Point, Protocol, Sack, Timeout};
 use crate::ranges::Ranges;
 use std::collections::VecDeque;
 use thalweg_units::{Duration, Time};
 
 /// TCP connection.
 pub(super) struct Tcp {
-    ends: [(Address, u16); 2],
+    ends: Ends,
     start: Time,
     last: Time,
     halves: [Half; 2],
@@ -89,7 +90,7 @@ struct Half {
 }
 
 impl Tcp {
-    pub(super) fn new(from: (Address, u16), to: (Address, u16), time: Time, segment: &Segment) -> Self {
+    pub(super) fn new(from: End, to: End, time: Time, segment: &Segment) -> Self {
         // The client sends the SYN; without it, the end with the higher port.
         let is_server = match (segment.is(Segment::SYN), segment.is(Segment::ACK)) {
             (true, is_answer) => is_answer,
@@ -107,7 +108,7 @@ impl Tcp {
     }
 
     /// Returns true if a segment of an end begins another connection.
-    pub(super) fn is_over_for(&self, from: (Address, u16), segment: &Segment) -> bool {
+    pub(super) fn is_over_for(&self, from: End, segment: &Segment) -> bool {
         if !segment.is(Segment::SYN) || segment.is(Segment::ACK) {
             return false;
         }
@@ -118,7 +119,7 @@ impl Tcp {
     /// Adds a segment in an IP packet of `size` bytes; returns the number of records kept.
     pub(super) fn segment(
         &mut self,
-        from: (Address, u16),
+        from: End,
         time: Time,
         segment: &Segment,
         size: u32,
@@ -175,14 +176,7 @@ impl Tcp {
             (Some(server), Some(client)) => Some((server, client)),
             _ => halves[0].echo.zip(halves[1].echo),
         };
-        let point = times.map_or(Point::Between, |(server, client)| {
-            let whole = server.as_secs_f64() + client.as_secs_f64();
-            match client.as_secs_f64() / whole {
-                share if share < 0.15 => Point::Client,
-                share if share > 0.85 => Point::Server,
-                _ => Point::Between,
-            }
-        });
+        let point = times.map_or(Point::Between, |(server, client)| point(server, client));
         if times.is_none() {
             notes.push("The place of the capture is unknown: it has no handshake and no timestamps. Round-trip times are those seen from there.".to_owned());
         }
@@ -203,18 +197,8 @@ impl Tcp {
         }
         let [one, other] = halves;
         let segments = [other.segment(), one.segment()];
-        let mut directions = [one.finish(last, segments[0]), other.finish(last, segments[1])];
-        for (number, (direction, end)) in directions.iter_mut().zip(ends).enumerate() {
-            direction.from = name(end);
-            direction.view = match (point, number) {
-                (Point::Client, 0) | (Point::Server, 1) => View::Sender,
-                (Point::Client, _) | (Point::Server, _) => View::Receiver,
-                (Point::Between, _) => View::Between,
-            };
-        }
-        Connection {
-            name: format!("{} > {}", name(ends[0]), name(ends[1])),
-            id: format!("{} {}", name(ends[0].min(ends[1])), name(ends[0].max(ends[1]))),
+        let directions = [one.finish(last, segments[0]), other.finish(last, segments[1])];
+        let mut connection = Connection {
             protocol: Protocol::Tcp,
             point,
             start,
@@ -222,7 +206,9 @@ impl Tcp {
             directions,
             notes,
             ..Connection::default()
-        }
+        };
+        label(&mut connection, ends);
+        connection
     }
 }
 

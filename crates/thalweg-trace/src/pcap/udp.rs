@@ -1,14 +1,15 @@
 //! Datagrams whose content is not readable: their sizes and times, and the spin bit of QUIC. With its keys, QUIC is decrypted.
 
-use super::link::{Address, Datagram, name};
+use super::ends::{End, Ends, label};
+use super::link::Datagram;
 use super::quic::{Decrypted, KeyLog};
 use crate::format::Limits;
-use crate::model::{Connection, Direction, Packet, Point, Protocol};
+use crate::model::{Connection, Direction, Packet, Protocol};
 use thalweg_units::Time;
 
 /// Flow of datagrams between two ports.
 pub(super) struct Udp {
-    ends: [(Address, u16); 2],
+    ends: Ends,
     start: Time,
     last: Time,
     is_quic: bool,
@@ -40,7 +41,7 @@ fn begins_quic(bytes: &[u8]) -> bool {
 impl Udp {
     /// Creates the flow that a datagram begins. With `keys`, QUIC is decrypted, within `limits`.
     pub(super) fn new(
-        [from, to]: [(Address, u16); 2],
+        [from, to]: Ends,
         time: Time,
         datagram: &Datagram<'_>,
         keys: &KeyLog,
@@ -63,7 +64,7 @@ impl Udp {
     /// Adds a datagram; returns the number of records kept.
     pub(super) fn datagram(
         &mut self,
-        from: (Address, u16),
+        from: End,
         time: Time,
         datagram: &Datagram<'_>,
         is_full: bool,
@@ -116,7 +117,7 @@ impl Udp {
             None => {}
         }
         let protocol = if is_quic { Protocol::EncryptedQuic } else { Protocol::Udp };
-        let mut directions = halves.map(|mut half| {
+        let directions = halves.map(|mut half| {
             // Where the bit is set at random against observers, or for every packet anew, it is no measure.
             let is_spinning = is_quic && half.changes >= 3 && half.changes * 4 <= half.short;
             if !is_spinning {
@@ -124,26 +125,16 @@ impl Udp {
             }
             half.direction
         });
-        for (direction, end) in directions.iter_mut().zip(ends) {
-            direction.from = name(end);
-        }
         if is_quic {
             notes.push("QUIC is encrypted: only sizes and times are visible. A qlog of either end, or its key log (--keys), shows losses and acknowledgements.".to_owned());
             if directions.iter().all(|direction| direction.echoed.is_empty()) {
                 notes.push("The ends do not use the spin bit: there are no round-trip times.".to_owned());
             }
         }
-        Connection {
-            name: format!("{} > {}", name(ends[0]), name(ends[1])),
-            id: format!("{} {}", name(ends[0].min(ends[1])), name(ends[0].max(ends[1]))),
-            protocol,
-            point: Point::Between,
-            start,
-            end: last,
-            directions,
-            notes,
-            ..Connection::default()
-        }
+        let mut connection =
+            Connection { protocol, start, end: last, directions, notes, ..Connection::default() };
+        label(&mut connection, ends);
+        connection
     }
 }
 

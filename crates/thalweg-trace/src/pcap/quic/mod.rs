@@ -11,7 +11,7 @@ mod protection;
 
 pub use keys::KeyLog;
 
-use super::link::{Address, name};
+use super::ends::{Ends, label, point};
 use crate::format::{Format, Limits};
 use crate::model::{Connection, Direction, Point, View};
 use crate::qlog::{Builder, Data, Event, Head};
@@ -52,7 +52,7 @@ impl Protection {
 
 /// Connection that is being decrypted.
 pub(super) struct Decrypted {
-    ends: [(Address, u16); 2],
+    ends: Ends,
     builder: Builder,
     start: Time,
     version: Option<Version>,
@@ -130,7 +130,7 @@ struct Part<'a> {
 }
 
 impl Decrypted {
-    pub(super) fn new(ends: [(Address, u16); 2], start: Time, limits: &Limits) -> Self {
+    pub(super) fn new(ends: Ends, start: Time, limits: &Limits) -> Self {
         Self {
             ends,
             builder: Builder::new(limits),
@@ -319,13 +319,7 @@ impl Decrypted {
         let [client, server, answer] = self.first;
         let times = client.zip(server).zip(answer);
         let point = times.map_or(Point::Between, |((client, server), answer)| {
-            let (to_server, to_client) =
-                (server.since(client).as_secs_f64(), answer.since(server).as_secs_f64());
-            match to_client / (to_server + to_client) {
-                share if share < 0.15 => Point::Client,
-                share if share > 0.85 => Point::Server,
-                _ => Point::Between,
-            }
+            point(server.since(client), answer.since(server))
         });
         // Between the ends at first: round trips of both directions are kept.
         let head = Head::at(json!({ "type": "network", "flow": "client" }));
@@ -335,19 +329,11 @@ impl Decrypted {
         let mut connection = trace.connections.into_iter().next().ok_or("it has no packets")?;
         connection.shift(self.start.since(Time::ZERO));
         connection.point = point;
-        connection.name = format!("{} > {}", name(self.ends[0]), name(self.ends[1]));
-        let [one, other] = self.ends;
-        connection.id = format!("{} {}", name(one.min(other)), name(one.max(other)));
-        for (number, (direction, end)) in connection.directions.iter_mut().zip(self.ends).enumerate() {
-            direction.from = name(end);
-            direction.view = match (point, number) {
-                (Point::Client, 0) | (Point::Server, 1) => View::Sender,
-                (Point::Client, _) | (Point::Server, _) => View::Receiver,
-                (Point::Between, _) => View::Between,
-            };
+        label(&mut connection, self.ends);
+        for (direction, of_handshake) in connection.directions.iter_mut().zip(self.of_handshake) {
             match direction.view {
                 View::Receiver => direction.round_trips.clear(),
-                View::Sender | View::Between => find_losses(direction, self.of_handshake[number]),
+                View::Sender | View::Between => find_losses(direction, of_handshake),
             }
         }
         if connection.point == Point::Between {
