@@ -1,8 +1,11 @@
-//! Entry points for fuzzing: the parsers of bytes that programs in a live network write.
+//! Entry points for fuzzing: the parsers of bytes that programs in a live network write, and of what the host says.
 
+use crate::forward::name_server;
+use crate::host::namespace::{dropped_in, resolved_by};
+use crate::host::{netlink, sockets};
 use crate::port::Offload;
 use crate::segments::cut;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 pub use crate::port::HEADER;
 
@@ -17,4 +20,27 @@ pub fn cut_run(header: [u8; HEADER], bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
     cut(Offload::parse(header), bytes, |packet| lengths.push(packet.len()));
     lengths
+}
+
+/// Returns the name server of a text of `/etc/resolv.conf`, and that of the same text with `server` in its place.
+pub fn name_servers(text: &str, server: IpAddr) -> [Option<SocketAddr>; 2] {
+    [name_server(text), name_server(&resolved_by(text, &server.to_string()))]
+}
+
+/// Returns the packets that a device dropped, by a text of `/proc/net/dev`.
+pub fn dropped(text: &str) -> u64 {
+    dropped_in(text)
+}
+
+/// Parses a reply of rtnetlink; returns true for an acknowledgement.
+pub fn is_acknowledged(reply: &[u8]) -> bool {
+    netlink::acknowledged(reply).is_ok()
+}
+
+/// Parses a reply of sock_diag; returns the number of connections.
+pub fn connections(reply: &[u8]) -> usize {
+    let mut found = Vec::new();
+    // Connections before an error count.
+    let _ = sockets::read(reply, &mut found);
+    found.len()
 }

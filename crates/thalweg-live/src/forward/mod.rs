@@ -222,7 +222,7 @@ pub fn open(
 }
 
 /// Returns the first name server in the text of `/etc/resolv.conf`.
-fn name_server(text: &str) -> Option<SocketAddr> {
+pub(crate) fn name_server(text: &str) -> Option<SocketAddr> {
     let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
     let address = named.filter_map(|rest| rest.trim().parse::<IpAddr>().ok()).next()?;
     Some(SocketAddr::new(address, DNS))

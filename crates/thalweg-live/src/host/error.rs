@@ -24,6 +24,15 @@ impl HostError {
     }
 }
 
+/// Returns the error of a netlink reply by its code, a negative error number; a protocol error for any other.
+pub(super) fn of_reply(code: i32) -> Errno {
+    let number = code.checked_neg().filter(|number| (1..MAX_ERROR).contains(number));
+    number.map_or(Errno::PROTO, Errno::from_raw_os_error)
+}
+
+/// Error numbers of the system are below.
+const MAX_ERROR: i32 = 4096;
+
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.why)?;

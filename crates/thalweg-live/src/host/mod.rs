@@ -2,9 +2,9 @@
 
 mod error;
 pub(crate) mod names;
-mod namespace;
-mod netlink;
-mod sockets;
+pub(crate) mod namespace;
+pub(crate) mod netlink;
+pub(crate) mod sockets;
 mod tun;
 
 pub use error::HostError;

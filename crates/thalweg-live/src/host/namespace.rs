@@ -163,7 +163,7 @@ pub fn settle(plan: &Plan) -> Result<(), HostError> {
 }
 
 /// Returns the text of `/etc/resolv.conf` with another name server.
-fn resolved_by(text: &str, server: &str) -> String {
+pub(crate) fn resolved_by(text: &str, server: &str) -> String {
     let others = text.lines().filter(|line| !line.trim_start().starts_with("nameserver"));
     others.chain([format!("nameserver {server}").as_str()]).map(|line| format!("{line}\n")).collect()
 }
@@ -254,7 +254,7 @@ impl Host {
 }
 
 /// Returns the transmit drop count: the fourth of the second eight columns.
-fn dropped_in(text: &str) -> u64 {
+pub(crate) fn dropped_in(text: &str) -> u64 {
     let counts = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
     counts.and_then(|counts| counts.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0)
 }

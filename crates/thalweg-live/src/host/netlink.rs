@@ -1,6 +1,6 @@
 //! Addresses and routes of a network namespace, over rtnetlink (RFC 3549).
 
-use super::error::HostError;
+use super::error::{HostError, of_reply};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
 use std::net::IpAddr;
@@ -124,13 +124,18 @@ impl Netlink {
         send(&self.socket, &message, SendFlags::empty())?;
         let mut answer = [0; 4096];
         let (length, _) = recv(&self.socket, &mut answer, RecvFlags::empty())?;
-        let word = |at: usize| answer[..length].get(at..).and_then(|rest| rest.first_chunk().copied());
-        let answered = answer.get(4..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_ne_bytes);
-        match (answered, word(16).map(i32::from_ne_bytes)) {
-            (Some(ERROR), Some(0)) => Ok(()),
-            (Some(ERROR), Some(error)) => Err(Errno::from_raw_os_error(-error)),
-            _ => Err(Errno::PROTO),
-        }
+        acknowledged(&answer[..length])
+    }
+}
+
+/// Parses the reply to a request with acknowledgement.
+pub(crate) fn acknowledged(reply: &[u8]) -> Result<(), Errno> {
+    let kind = reply.get(4..).and_then(|rest| rest.first_chunk().copied()).map(u16::from_ne_bytes);
+    let code = reply.get(16..).and_then(|rest| rest.first_chunk().copied()).map(i32::from_ne_bytes);
+    match (kind, code) {
+        (Some(ERROR), Some(0)) => Ok(()),
+        (Some(ERROR), Some(code)) => Err(of_reply(code)),
+        _ => Err(Errno::PROTO),
     }
 }
 
@@ -139,4 +144,25 @@ fn attribute(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     body.extend(code.to_ne_bytes());
     body.extend(value);
     body.resize(body.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_acknowledgements_or_errors() {
+        let reply = |kind: u16, code: i32| {
+            let mut reply = vec![20, 0, 0, 0];
+            reply.extend(kind.to_ne_bytes());
+            reply.extend([0; 10]);
+            reply.extend(code.to_ne_bytes());
+            reply
+        };
+        assert_eq!(acknowledged(&reply(ERROR, 0)), Ok(()));
+        assert_eq!(acknowledged(&reply(ERROR, -17)), Err(Errno::EXIST));
+        for invalid in [reply(ERROR, 17), reply(ERROR, i32::MIN), reply(3, 0), Vec::new(), vec![0; 18]] {
+            assert_eq!(acknowledged(&invalid), Err(Errno::PROTO), "{invalid:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! TCP state of a host's connections: `struct tcp_info`, over sock_diag.
 
 use super::error::HostError;
+use super::error::of_reply;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
@@ -106,7 +107,7 @@ impl Sockets {
 }
 
 /// Parses an answer; returns true at the end of the dump.
-fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
+pub(crate) fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
     while let (Some(length), Some(kind)) = (word(answer, 0), half(answer, 4)) {
         let length = length as usize;
         let Some(message) = answer.get(..length).filter(|message| message.len() >= HEADER) else {
@@ -115,8 +116,7 @@ fn read(mut answer: &[u8], found: &mut Vec<TcpInfo>) -> Result<bool, Errno> {
         match kind {
             DONE => return Ok(true),
             ERROR => {
-                let error = word(message, HEADER).map_or(0, |error| error as i32);
-                return Err(Errno::from_raw_os_error(-error));
+                return Err(of_reply(word(message, HEADER).map_or(0, u32::cast_signed)));
             }
             BY_FAMILY => found.extend(sender(&message[HEADER..])),
             _ => {}

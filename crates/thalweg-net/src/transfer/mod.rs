@@ -55,6 +55,8 @@ pub use preview::{Preview, PreviewItem, PreviewItemKind, preview};
 pub use priority::Priority;
 pub use progress::{Cut, Failure, Progress, Report, Total};
 pub use quota::{Limits, Quota};
+#[doc(hidden)]
+pub use receive::read_mark;
 pub use receive::{Claims, Destination, Existing, Target, TransferScheduler, receive};
 pub use send::{Options, send};
 pub use throttle::{Pace, Throttle};

@@ -11,8 +11,9 @@ mod readers;
 use kept::{Target, play};
 
 /// Targets, with their number of executions in a minute of all targets on two cores.
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 11] = [
     ("batches", readers::batches, 20_000),
+    ("host", readers::host, 200_000),
     ("keys", readers::keys, 200_000),
     ("metrics_http", readers::metrics_http, 200_000),
     ("networks", readers::networks, 20_000),

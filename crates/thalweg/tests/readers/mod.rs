@@ -1,5 +1,6 @@
 //! Fuzz targets for parsers of external files and texts. The first byte of an input selects the parser.
 
+mod host;
 mod packets;
 
 use std::fs;
@@ -21,6 +22,7 @@ use thalweg_scenario::{Diagnostic, Loaded, load, load_text, read_sweep_text};
 use thalweg_sweep::{Engine, Plan, Program, Purpose, Store};
 use thalweg_trace::{KeyLog, Limits};
 
+pub use host::host;
 pub use packets::packets;
 
 /// Memory limit in bytes, above which a scenario is parsed but not built.

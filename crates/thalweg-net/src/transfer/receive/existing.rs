@@ -186,11 +186,12 @@ fn mark_of(file: &File) -> Result<Option<(String, Modified)>, Fault> {
     }
 }
 
-fn read_mark(value: &[u8]) -> Option<(String, Modified)> {
+/// Parses the value of a mark: the sender's tag and the modification time.
+pub fn read_mark(value: &[u8]) -> Option<(String, Modified)> {
     let (tag, time) = std::str::from_utf8(value).ok()?.split_once(' ')?;
     let (seconds, nanoseconds) = time.split_once('.')?;
     let modified = Modified { seconds: seconds.parse().ok()?, nanoseconds: nanoseconds.parse().ok()? };
-    Some((tag.to_owned(), modified))
+    (modified.nanoseconds < 1_000_000_000).then(|| (tag.to_owned(), modified))
 }
 
 #[cfg(test)]
@@ -207,6 +208,8 @@ mod tests {
             read_mark(b"tag 5.000000007"),
             Some(("tag".to_owned(), Modified { seconds: 5, nanoseconds: 7 }))
         );
-        assert_eq!(read_mark(b"tag 5"), None);
+        for invalid in ["", "tag 5", "tag 5.", "tag .5", "tag 5.1000000000", "tag 9223372036854775808.0"] {
+            assert_eq!(read_mark(invalid.as_bytes()), None, "{invalid}");
+        }
     }
 }

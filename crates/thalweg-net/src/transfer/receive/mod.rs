@@ -25,7 +25,7 @@ use super::priority::Priority;
 use super::progress::{Progress, Report};
 use super::quota::Quota;
 pub use claims::Claims;
-pub use existing::Existing;
+pub use existing::{Existing, read_mark};
 use finish::Results;
 use links::Shared;
 use scheduler::ScheduledTransfer;

@@ -1,0 +1,30 @@
+//! Fuzz target for what the host says: configuration, kernel tables and replies, and attributes of files.
+
+use std::net::IpAddr;
+use thalweg_live::readers::{connections, dropped, is_acknowledged, name_servers};
+use thalweg_net::transfer::read_mark;
+
+/// Fuzzes `/etc/resolv.conf`, `/proc/net/dev`, replies of rtnetlink and sock_diag, and the mark of a received file.
+pub fn host(octets: &[u8]) {
+    let Some((reader, octets)) = super::selected(octets, 5) else { return };
+    let text = String::from_utf8_lossy(octets);
+    match reader {
+        0 => {
+            let server = IpAddr::from([10, 71, 0, 2]);
+            let [_, replaced] = name_servers(&text, server);
+            assert_eq!(replaced.map(|server| server.ip()), Some(server), "{text}");
+        }
+        1 => {
+            dropped(&text);
+        }
+        2 => {
+            is_acknowledged(octets);
+        }
+        3 => assert!(connections(octets) <= octets.len()),
+        _ => {
+            if let Some((tag, time)) = read_mark(octets) {
+                assert!(!tag.contains(' ') && time.nanoseconds < 1_000_000_000, "{text}");
+            }
+        }
+    }
+}
