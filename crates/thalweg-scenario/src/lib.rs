@@ -11,6 +11,7 @@ mod expand;
 mod explain;
 mod explicit;
 mod file_schema;
+mod groups;
 pub mod import;
 mod include;
 mod keys;
@@ -37,6 +38,7 @@ pub use built_in::{BUILT_IN, BuiltIn};
 pub use diagnostic::{Diagnostic, Severity, nearest};
 pub use expand::expand;
 pub use file_schema::{schema, schema_with};
+pub use groups::group_named;
 pub use keys::{host_table, hosts};
 pub use lint::{Memory, is_random, memory};
 pub use named_paths::{PATHS, PathDescription, known_path};
@@ -123,25 +125,13 @@ impl Loaded {
     ///
     /// An unknown or duplicate name: a sentence that lists the valid names.
     pub fn groups_named(&self, names: &[String]) -> Result<Vec<usize>, String> {
-        let known: Vec<&str> = self.spec().groups.iter().map(|group| group.name.as_str()).collect();
         let mut found = Vec::new();
         for name in names {
-            let Some(position) = known.iter().position(|known| known == name) else {
-                let quoted: Vec<String> =
-                    known.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
-                let more = if known.len() > MAX_NAMES { ", ..." } else { "" };
-                let similar = nearest(name, known.iter().copied())
-                    .map(|similar| format!("did you mean `{similar}`? "))
-                    .unwrap_or_default();
-                return Err(format!(
-                    "the scenario has no flows `{name}`; {similar}Its groups are {}{more}",
-                    quoted.join(", ")
-                ));
-            };
-            if found.contains(&(position + 1)) {
+            let position = group_named(self.spec(), name)?;
+            if found.contains(&position) {
                 return Err(format!("the flows `{name}` are named twice"));
             }
-            found.push(position + 1);
+            found.push(position);
         }
         Ok(found)
     }
@@ -373,9 +363,6 @@ pub fn toml_as_json(name: &str, text: &str) -> Result<serde_json::Value, String>
         None => Ok(tree::ValueKind::Table(table).into_json()),
     }
 }
-
-/// Maximum number of group names in a message.
-const MAX_NAMES: usize = 20;
 
 fn finish(
     mut table: tree::Table,

@@ -13,9 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as WallTime;
 use thalweg_report::batch;
-use thalweg_report::output::listed;
 use thalweg_report::results::{DifferingDefault, Goal, MIN_RUNS, Run};
-use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile};
+use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, group_named};
 use thalweg_sim::spec::Spec;
 
 /// Reads the sweep's scenario with changes as in `--set`, optionally with another scheme for some flows.
@@ -620,13 +619,8 @@ fn replaced(file: &SweepFile, loaded: &Loaded) -> Result<Vec<usize>, SweepError>
     if file.flows.is_empty() {
         return Ok(loaded.compared_flows());
     }
-    let names: Vec<&str> = loaded.spec().groups.iter().map(|group| group.name.as_str()).collect();
     let place = |wanted: &Placed| {
-        let found = names.iter().position(|name| *name == wanted.text);
-        found.map(|position| position + 1).ok_or_else(|| {
-            let message = format!("the scenario has no flows `{}`", wanted.text);
-            file.error(wanted.place.clone(), message, Some(format!("it has {}", listed(&names))))
-        })
+        group_named(loaded.spec(), &wanted.text).map_err(|why| file.error(wanted.place.clone(), why, None))
     };
     let (found, faults): (Vec<_>, Vec<_>) = file.flows.iter().map(place).partition(Result::is_ok);
     let faults: Vec<Diagnostic> = faults.into_iter().filter_map(Result::err).collect();

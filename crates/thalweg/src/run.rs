@@ -24,7 +24,7 @@ use thalweg_report::results::{
     Contention, DifferingDefault, Document, Header, MARGIN, MIN_RUNS, Scenario, differing_defaults_within,
 };
 use thalweg_scenario::{
-    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, is_random,
+    Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, group_named, is_random,
     threads as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
@@ -345,9 +345,8 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
     console.warn(several.as_slice());
-    if let Some(goal) = &options.until {
-        let groups = loaded.spec().groups.iter().map(|group| group.name.as_str());
-        goal.check(groups).map_err(|why| Error::Usage(format!("--until: {why}")))?;
+    if let Some(group) = options.until.as_ref().and_then(|goal| goal.group.as_ref()) {
+        group_named(loaded.spec(), group).map_err(|why| Error::Usage(format!("--until: {why}")))?;
     }
     // Check before partitioning the network for threads, which needs memory itself.
     has_memory(loaded)?;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
-use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, read_sweep};
+use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
     Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
 };
@@ -83,9 +83,10 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
         // A point that cannot run says so later.
         if let Some(spec) = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok()) {
-            let names = spec.groups.iter().map(|group| group.name.as_str());
-            goal.check(names)
-                .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
+            if let Some(group) = &goal.group {
+                group_named(&spec, group)
+                    .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
+            }
         }
     }
     let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);

@@ -86,21 +86,6 @@ impl Until {
 }
 
 impl Goal {
-    /// Checks that the group exists among `groups`.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that lists the groups.
-    pub fn check<'a>(&self, groups: impl Iterator<Item = &'a str> + Clone) -> Result<(), String> {
-        let Some(group) = self.group.as_deref().filter(|group| groups.clone().all(|name| name != *group))
-        else {
-            return Ok(());
-        };
-        let names: Vec<String> = groups.clone().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
-        let more = if groups.count() > MAX_NAMES { ", ..." } else { "" };
-        Err(format!("there is no group `{group}`; the groups are {}{more}", names.join(", ")))
-    }
-
     /// Returns the widest interval of `schemes`, each with its name and its runs; `None` with fewer than two runs, or
     /// if none has the metric. If all runs are equal, more of them add no information: their interval counts as empty.
     pub fn widest(&self, schemes: &[(&str, &[Run])]) -> Option<Widest> {
@@ -188,9 +173,6 @@ impl FromStr for Goal {
     }
 }
 
-/// Maximum number of group names in a message.
-const MAX_NAMES: usize = 20;
-
 /// Returns a metric of the network by its name, with or without its unit; "delay" means the mean delay.
 fn find(name: &str) -> Option<Metric> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
@@ -258,10 +240,8 @@ mod tests {
         assert_eq!(goal.group.as_deref(), Some(name.as_str()));
         let widest = goal.widest(&[("wild", &runs)]).unwrap();
         assert_eq!(widest.of, format!("wild, {name}"));
-        assert_eq!(goal.check([name.as_str()].into_iter()), Ok(()));
         let other: Goal = "goodput of nobody 2 %".parse().unwrap();
         assert_eq!(other.widest(&[("wild", &runs)]), None);
-        assert!(other.check([name.as_str()].into_iter()).unwrap_err().contains("there is no group `nobody`"));
         let document = Document::of_runs(header(&[1, 2, 3]), runs).until(Some(goal.clone()));
         let until = document.until.unwrap();
         assert_eq!((until.goal(), until.word()), (Some(goal), format!("goodput of {name}")));

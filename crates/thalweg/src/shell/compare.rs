@@ -21,7 +21,8 @@ use thalweg_live::plan::{PlanOptions, plan};
 use thalweg_report::output::{Align, REPORT, RunKey, Table, counted, quoted, rate, seconds};
 use thalweg_report::report::{AllSeries, Beside, Part};
 use thalweg_report::results::Scenario;
-use thalweg_sim::spec::Spec;
+use thalweg_scenario::Loaded;
+use thalweg_sim::spec::{GroupSpec, Spec};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{Quantity, RunResult, Simulation};
 
@@ -83,7 +84,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let out = out.or(temporary.as_ref().map(|folder| folder.0.as_path()));
     let stop = interruptible_by(console)?;
     let (mut outcomes, mut parts) = (Vec::new(), Vec::new());
-    let compared = compared_flows(loaded.spec(), &arguments.flows);
+    let compared = compared_flows(&loaded, &arguments.flows)?;
     for name in &names {
         if let Some(scheme) = schemes.iter().find(|scheme| scheme.name.as_ref() == Some(name)) {
             let (outcome, result) = simulated(name, &scheme.spec, arguments.options.seed, &compared)?;
@@ -138,10 +139,13 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
 }
 
 /// Returns for each flow of a scenario whether it belongs to one of the named groups; to any, if none is named.
-fn compared_flows(spec: &Spec, groups: &[String]) -> Vec<bool> {
-    let is_compared = |name: &String| groups.is_empty() || groups.contains(name);
-    let flows = spec.groups.iter().map(|group| (is_compared(&group.name), group.count as usize));
-    flows.flat_map(|(is_compared, count)| std::iter::repeat_n(is_compared, count)).collect()
+fn compared_flows(loaded: &Loaded, groups: &[String]) -> Result<Vec<bool>, Error> {
+    let named = loaded.groups_named(groups).map_err(|why| Error::Usage(format!("--flows: {why}")))?;
+    let flows = loaded.spec().groups.iter().zip(1..);
+    let of_group = |(group, position): (&GroupSpec, usize)| {
+        std::iter::repeat_n(named.is_empty() || named.contains(&position), group.count as usize)
+    };
+    Ok(flows.flat_map(of_group).collect())
 }
 
 /// A folder that is removed on drop.

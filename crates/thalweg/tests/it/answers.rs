@@ -343,10 +343,14 @@ fn one_group_is_compared_beside_others_that_keep_their_scheme() {
 #[test]
 fn groups_that_are_not_there_are_refused_with_those_that_are() {
     let place = place("no-group", TWO);
-    let printed = thalweg(&place, &["compare", "own.toml", "--schemes", "cubic", "--flows", "old,newer"]);
-    let text = String::from_utf8(printed.stderr).unwrap();
-    assert_eq!(printed.status.code(), Some(2), "{text}");
-    assert!(text.contains("no flows `newer`") && text.contains("`new`, `old`"), "{text}");
+    let compare = ["compare", "own.toml", "--schemes", "cubic", "--flows", "old,newer"];
+    let until = ["run", "own.toml", "--until", "goodput of newer 2 %"];
+    for command in [&compare[..], &until[..]] {
+        let printed = thalweg(&place, command);
+        let text = String::from_utf8(printed.stderr).unwrap();
+        assert_eq!(printed.status.code(), Some(2), "{text}");
+        assert!(text.contains("no flows `newer`; did you mean `new`? its groups are `new`, `old`"), "{text}");
+    }
 }
 
 /// Two groups of one run with different defaults: the run names them below its tables, and in its document.
