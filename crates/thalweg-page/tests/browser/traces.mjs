@@ -1,7 +1,7 @@
 // The part of the laboratory page for traces: files that a reader chooses, good and bad.
 
 import { execFileSync } from "node:child_process";
-import { closeSync, ftruncateSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -121,6 +121,7 @@ export async function traces({ page, check, thalweg, pictures, text, wait, click
   await wait("!document.querySelector('#trace-stop').disabled");
   await click("#trace-stop");
   check("reading can be stopped", (await text("#trace-status")) === "Stopped." && (await page.run("document.querySelector('#trace-progress').hidden")));
+  for (const large of [long, sparse]) rmSync(large);
 
   // The other tabs are left as they are.
   await open("#v=1&run=two-flows&set=duration%3D8+s");
