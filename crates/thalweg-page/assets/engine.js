@@ -33,6 +33,11 @@ class Engine {
     return this.#ask(names, () => this.#exports.traces());
   }
 
+  // Returns the size of its memory in bytes, which never shrinks.
+  get memory() {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
   #fileRead(file, from, place, length) {
     try {
       return this.#files(file, from, new Uint8Array(this.#exports.memory.buffer, place, length));

@@ -47,7 +47,7 @@ async function openTraces(files) {
     find("#trace-page").disabled = false;
     const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
-    status.textContent = `${count(viewed.connections, "connection")}, ${count(viewed.findings, "finding")}; ${size(total)} read in ${seconds} s.`;
+    status.textContent = `${count(viewed.connections, "connection")}, ${count(viewed.findings, "finding")}; ${size(total)} read in ${seconds} s, with ${size(viewed.memory)} of memory.`;
     showTracePage(viewed.page);
   } catch (error) {
     if (viewing !== laboratory) return;

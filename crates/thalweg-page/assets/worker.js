@@ -92,7 +92,7 @@ const HANDLERS = {
   },
   view({ id, files }) {
     const read = filesReader(files, (read) => post({ type: "reading", read }));
-    post({ type: "answer", id, answer: engine.traces(files.map((file) => file.name), read) });
+    post({ type: "answer", id, answer: { ...engine.traces(files.map((file) => file.name), read), memory: engine.memory } });
   },
   // Starts a run, from a time on at which a run that did not record steps was.
   run({ input, seed, stepped, paused, from = 0 }) {

@@ -8,7 +8,24 @@ import { gunzipSync, gzipSync } from "node:zlib";
 
 const DATA = join(dirname(fileURLToPath(import.meta.url)), "../../../thalweg-trace/tests/data");
 const INNER = "document.querySelector('#trace-frame iframe')?.contentDocument";
-const READY = `${INNER}?.documentElement.dataset.ready === 'true'`;
+export const READY = `${INNER}?.documentElement.dataset.ready === 'true'`;
+
+// Returns the milliseconds of a frame while the plots of the shown traces move.
+export function frameOf(page) {
+  return page.run(`new Promise((done) => {
+    const inner = ${INNER};
+    const key = (of) => inner.querySelector('#panels').dispatchEvent(new inner.defaultView.KeyboardEvent('keydown', of));
+    for (let times = 0; times < 9; times++) key({ key: '+' });
+    let count = 0;
+    const begin = performance.now();
+    const step = () => {
+      if (count++ === 60) return done((performance.now() - begin) / 60);
+      key({ key: 'ArrowRight', shiftKey: true });
+      requestAnimationFrame(step);
+    };
+    step();
+  })`);
+}
 
 // Writes a log of a sender: a packet every 0.1 ms, of about `size` bytes.
 function longLog(path, size) {
@@ -101,19 +118,7 @@ export async function traces({ page, check, thalweg, pictures, text, wait, click
   await view(long);
   console.log(`       100 MB of qlog: ${await text("#trace-status")}`);
   check("100 MB of qlog are shown", (await text("#trace-status")).startsWith("1 connection, "), await errors());
-  const frame = await page.run(`new Promise((done) => {
-    const inner = ${INNER};
-    const key = (of) => inner.querySelector('#panels').dispatchEvent(new inner.defaultView.KeyboardEvent('keydown', of));
-    for (let times = 0; times < 9; times++) key({ key: '+' });
-    let count = 0;
-    const begin = performance.now();
-    const step = () => {
-      if (count++ === 60) return done((performance.now() - begin) / 60);
-      key({ key: 'ArrowRight', shiftKey: true });
-      requestAnimationFrame(step);
-    };
-    step();
-  })`);
+  const frame = await frameOf(page);
   console.log(`       panning takes ${frame.toFixed(1)} ms a frame`);
   check("panning is smooth", frame < 250, frame);
   await page.run("document.querySelector('#trace-frame').replaceChildren()");
