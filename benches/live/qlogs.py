@@ -74,7 +74,9 @@ def main():
             for log in logs:
                 found = viewed(options.thalweg, log)
                 error = found["delivered_bytes"] / counted - 1
-                is_wrong |= abs(error) > MAX_ERROR
+                # quinn logs no sizes of received packets.
+                is_unknown = stack.startswith("quinn") and "server" in log.name
+                is_wrong |= abs(error) > MAX_ERROR and not is_unknown
                 end = next((end for end in ["client", "server"] if end in log.name), "-")
                 trip = found["rtt"] and found["rtt"]["min_s"] * 1e3
                 print(f"{stack:<14}{end:<10}{counted:>14}{found['delivered_bytes']:>14}{error:>10.2%}{trip or 0:>14.2f}{found['retransmitted_share']:>16.2%}")
