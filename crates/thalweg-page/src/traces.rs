@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use thalweg_report::report::{Shown as Named, trace_page};
 use thalweg_trace::{Limits, Trace, findings, read};
 
-/// What is kept of each file: the packets and the page's series fit the 4 GiB of a WebAssembly module.
+/// Bounds of each file: its packets and the page's series fit the 4 GiB of a WebAssembly module.
 pub const LIMITS: Limits = Limits { packets: 12 << 20, connections: 1 << 14, bytes: 16 << 30 };
 /// Maximum number of files on one page.
 const MAX_FILES: usize = 16;

@@ -208,7 +208,7 @@ fn groups_are_connections_and_a_server_has_the_second_direction() {
 /// quinn logs neither frames nor acknowledgements, has packets' sizes in the header, round-trip times in seconds, and another group from
 /// the server's first answer on.
 #[test]
-fn logs_without_frames_have_what_their_sizes_tell() {
+fn logs_without_frames_have_the_figures_of_their_sizes() {
     let event = |millis: f64, name: &str, data: &str, group: &str| {
         format!("{{\"time\":{millis},\"name\":\"{name}\",\"data\":{data},\"group_id\":\"{group}\"}}\n")
     };
