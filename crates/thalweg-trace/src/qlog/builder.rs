@@ -95,13 +95,13 @@ struct Space {
 }
 
 impl Open {
-    /// Returns the group that a first packet of another group answers: quinn's client changes the group at the first answer of the
-    /// server. It is the only one that has sent, of Initial packets alone, and received nothing.
+    /// Returns the group that the first received packet of another group continues: quinn's client changes the group at the first answer
+    /// of the server. It is the only one that has sent, and has Initial packets alone.
     fn answered(&self) -> Option<usize> {
         let waits = |group: &Group| {
-            let [own, other] = &group.ends;
-            let later = own.spaces[1..].iter().map(|space| space.packets.len()).sum::<usize>();
-            own.direction.counts.packets > 0 && later == 0 && other.direction.counts.packets == 0
+            let later = group.ends.iter().flat_map(|end| &end.spaces[1..]);
+            group.ends[0].direction.counts.packets > 0
+                && later.map(|space| space.packets.len()).sum::<usize>() == 0
         };
         let recent = self.groups.len().saturating_sub(RECENT)..self.groups.len();
         let mut waiting = recent.filter(|group| waits(&self.groups[*group]));

@@ -228,7 +228,8 @@ fn logs_without_frames_have_the_figures_of_their_sizes() {
         "\"min_rtt\":0.333,\"smoothed_rtt\":0.333,\"latest_rtt\":0.333,\"bytes_in_flight\":1200",
         "a",
     );
-    log += &event(25.0, "transport:packet_received", &packet("initial", 0, ""), "b");
+    log += &event(25.0, "transport:packet_received", &packet("initial", 0, ""), "a");
+    log += &event(25.0, "transport:packet_received", &packet("handshake", 0, ""), "b");
     log += &metrics(
         25.0,
         "\"min_rtt\":0.025,\"smoothed_rtt\":0.025,\"latest_rtt\":0.025,\"bytes_in_flight\":0",
