@@ -1,5 +1,6 @@
 // One stream over quic-go. Called as the programs in ../peers are: send|receive ADDRESS FOLDER [seconds=S] [offload=no].
-// The certificate is made by the receiver and left in the folder. quic-go itself reads QUIC_GO_DISABLE_GSO.
+// The certificate is made by the receiver and left in the folder. quic-go itself reads QUIC_GO_DISABLE_GSO,
+// and QLOGDIR, the folder for the logs of both ends.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
 )
 
 const (
@@ -47,6 +49,7 @@ func config() *quic.Config {
 		MaxStreamReceiveWindow:         window,
 		InitialConnectionReceiveWindow: window,
 		MaxConnectionReceiveWindow:     window,
+		Tracer:                         qlog.DefaultConnectionTracer,
 	}
 }
 

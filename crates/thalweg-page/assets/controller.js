@@ -70,10 +70,28 @@ function sampleOf(numbers) {
   return Object.freeze(sample);
 }
 
+// Error of the page's own about a controller, which has no line.
+class ControllerError extends Error {}
+
 // Returns the message of an exception, with its line in the controller's text if the browser knows it.
 function messageOf(error) {
-  const line = LINE_IN_STACK.exec(error?.stack ?? "");
-  return `${error?.name ?? "Error"}: ${error?.message ?? error}${line ? ` (line ${line[1]})` : ""}`;
+  try {
+    if (error instanceof ControllerError) return error.message;
+    const line = LINE_IN_STACK.exec(error?.stack ?? "");
+    return `${error?.name ?? "Error"}: ${error?.message ?? error}${line ? ` (line ${line[1]})` : ""}`;
+  } catch {
+    // Anything can be thrown, also what throws when it is read.
+    return "Error: the controller threw a value that is no Error";
+  }
+}
+
+// Functions of workers that controllers do not have: messages to the page are those of the engine.
+const WITHHELD = ["postMessage", "close", "importScripts", "BroadcastChannel", "Worker", "dispatchEvent"];
+
+function withhold() {
+  for (const name of WITHHELD) {
+    for (let holder = self; holder; holder = Object.getPrototypeOf(holder)) delete holder[name];
+  }
 }
 
 function checked(instance) {
@@ -87,13 +105,16 @@ function checked(instance) {
 function loadController(text) {
   // Of the worker's own making: from a file, a page's URL is of another origin to its worker.
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-  importScripts(url);
+  const load = importScripts.bind(self);
+  self.Controller = Controller;
+  withhold();
+  load(url);
   URL.revokeObjectURL(url);
   const Class = self.controllerClass;
   if (typeof Class !== "function" || !(Class.prototype instanceof Controller)) {
-    throw new TypeError("the controller must be `class Mine extends Controller { ... }`");
+    throw new ControllerError("the controller must be `class Mine extends Controller { ... }`");
   }
-  if (!ECN.includes(Class.ecn)) throw new TypeError("ecn must be null, \"classic\" or \"l4s\"");
+  if (!ECN.includes(Class.ecn)) throw new ControllerError("ecn must be null, \"classic\" or \"l4s\"");
   controllers.Class = Class;
 }
 

@@ -2,9 +2,12 @@
 
 class Engine {
   #exports;
+  // Copies bytes of files, while they are read.
+  #files = null;
 
   constructor(module, hasController) {
-    const imports = { page: controllerImports(() => this.#exports.memory) };
+    const memory = () => this.#exports.memory;
+    const imports = { page: { ...controllerImports(memory), file_read: (file, from, place, length) => this.#fileRead(file, from, place, length) } };
     this.#exports = new WebAssembly.Instance(module, imports).exports;
     this.#exports.start(hasController ? 1 : 0);
   }
@@ -21,12 +24,36 @@ class Engine {
 
   // Returns the answer to a request: its value, or an exception with `errors`, a list of diagnostics.
   ask(request) {
+    return this.#ask(request, () => this.#exports.answer());
+  }
+
+  // Returns the page of files of these names; `files` copies their bytes.
+  traces(names, files) {
+    this.#files = files;
+    return this.#ask(names, () => this.#exports.traces());
+  }
+
+  // Returns the size of its memory in bytes, which never shrinks.
+  get memory() {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
+  #fileRead(file, from, place, length) {
+    try {
+      return this.#files(file, from, new Uint8Array(this.#exports.memory.buffer, place, length));
+    } catch (error) {
+      controllers.error = error.message;
+      return -1;
+    }
+  }
+
+  #ask(request, call) {
     const bytes = new TextEncoder().encode(JSON.stringify(request));
     let text;
     try {
       const place = this.#exports.space(bytes.length);
       new Uint8Array(this.#exports.memory.buffer, place, bytes.length).set(bytes);
-      text = this.#text(this.#words(this.#exports.answer()));
+      text = this.#text(this.#words(call()));
     } catch (error) {
       throw this.#broken(error);
     }

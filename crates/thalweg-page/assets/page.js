@@ -7,7 +7,10 @@ let checkTimer = 0;
 // True after the first run: then each change runs again.
 let runsOnChange = false;
 let hasRun = false;
+// The tab whose scenario is loaded: "play", "lessons", or null.
+let benchTab = null;
 
+const TABS = ["play", "lessons", "traces"];
 const CHECK_DELAY_MS = 120;
 const STEP_CHOICES = [["packet", "packet"], ["0.001", "1 ms"], ["0.01", "10 ms"], ["0.1", "100 ms"], ["1", "1 s"]];
 
@@ -19,6 +22,8 @@ function notify(text) {
 // Returns a checker with the present controller.
 function freshChecker() {
   checker?.end();
+  // Answers to what the one before was asked are late.
+  checks++;
   checker = new Laboratory(state.controller, () => {}, (error) => showErrors(error.errors ?? [{ severity: "error", text: error.message }]));
   return checker;
 }
@@ -330,15 +335,17 @@ const lessonActs = {
 
 function showTab() {
   const isLessons = state.tab === "lessons";
-  for (const [id, selected] of [["play", !isLessons], ["lessons", isLessons]]) {
+  for (const id of TABS) {
+    const selected = id === state.tab;
     const tab = find(`#tab-${id}`);
     tab.setAttribute("aria-selected", String(selected));
     tab.tabIndex = selected ? 0 : -1;
   }
-  find("#view").setAttribute("aria-labelledby", isLessons ? "tab-lessons" : "tab-play");
+  find("#view").setAttribute("aria-labelledby", `tab-${state.tab}`);
   const lesson = currentLesson();
   find("#lessons").hidden = !isLessons;
-  find("#bench").hidden = isLessons && !lesson;
+  find("#traces").hidden = state.tab !== "traces";
+  find("#bench").hidden = state.tab === "traces" || (isLessons && !lesson);
   if (!isLessons) return;
   find("#lessons").replaceChildren(...(lesson ? [lessonScreen(lesson, lessonActs)] : lessonList((name) => lessonActs.show(name, 0))));
 }
@@ -354,6 +361,13 @@ function drawLessonRuns(lesson) {
 async function chooseTab(tab) {
   if (state.tab === tab) return;
   state.tab = tab;
+  // Traces leave the other tabs as they are.
+  if (tab === "traces" || tab === benchTab) {
+    showTab();
+    writeLink();
+    return;
+  }
+  benchTab = tab;
   state.sets.clear();
   Object.assign(state, { more: "", seed: null });
   forget();
@@ -363,12 +377,13 @@ async function chooseTab(tab) {
 }
 
 function buildTabs() {
-  const tabs = ["play", "lessons"];
-  for (const tab of tabs) find(`#tab-${tab}`).addEventListener("click", () => chooseTab(tab));
+  for (const tab of TABS) find(`#tab-${tab}`).addEventListener("click", () => chooseTab(tab));
   find("#tabs").addEventListener("keydown", (event) => {
-    if (!["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) return;
+    const at = TABS.indexOf(state.tab);
+    const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: -1 }[event.key];
+    if (next === undefined) return;
     event.preventDefault();
-    const other = state.tab === "play" ? "lessons" : "play";
+    const other = TABS.at(next % TABS.length);
     find(`#tab-${other}`).focus();
     chooseTab(other);
   });
@@ -386,6 +401,7 @@ async function openLink() {
   }
   freshChecker();
   forgetRunsOnly();
+  benchTab = state.tab === "traces" ? null : state.tab;
   showTab();
   if (state.tab === "play" || state.lesson) await loadScenario();
 }
@@ -410,6 +426,7 @@ async function startPage() {
   find("#version").textContent = listed.version;
   buildSettings();
   buildRun();
+  buildTraces();
   buildTabs();
   setRunState("none");
   await openLink();

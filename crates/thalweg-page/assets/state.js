@@ -6,7 +6,7 @@ const MAX_SETS = 200;
 const MAX_LINKED = 1 << 20;
 
 const state = {
-  // "play" or "lessons".
+  // "play", "lessons" or "traces".
   tab: "play",
   // Name of a built-in scenario; of the reader's own with `text`.
   scenario: "two-flows",
@@ -76,6 +76,8 @@ function currentInput() {
 async function linkOfState() {
   const link = new URLSearchParams({ v: FORMAT });
   if (state.tab !== "play") link.set("tab", state.tab);
+  // Files stay with their reader.
+  if (state.tab === "traces") return `#${link}`;
   if (state.lesson) {
     link.set("lesson", state.lesson);
     if (state.screen > 0) link.set("screen", String(state.screen));
@@ -103,7 +105,7 @@ async function readLink(hash) {
   }
   const fresh = { tab: "play", scenario: "two-flows", text: null, sets: new Map(), more: "", seed: null, kept: null, controller: null, lesson: null, screen: 0 };
   try {
-    if (link.get("tab") === "lessons") fresh.tab = "lessons";
+    if (["lessons", "traces"].includes(link.get("tab"))) fresh.tab = link.get("tab");
     if (link.has("run")) fresh.scenario = link.get("run");
     if (link.has("text")) fresh.text = await unpacked(link.get("text"));
     fresh.more = link.getAll("set").slice(0, MAX_SETS).join("\n");

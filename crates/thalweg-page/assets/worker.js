@@ -6,6 +6,8 @@ const REPORT_MS = 80;
 // Maximum number of events in a call for a step.
 const STEP_EVENTS = 2_000_000;
 
+// Kept before a controller is loaded, which has no messages of its own.
+const post = self.postMessage.bind(self);
 let engine = null;
 // The state of the run: "none", "running" or "paused".
 let state = "none";
@@ -20,13 +22,13 @@ channel.port1.onmessage = () => slice();
 function failed(id, error) {
   state = "none";
   const errors = error.errors ?? [{ severity: "error", message: error.message, text: `error: ${error.message}\n` }];
-  postMessage({ type: "failed", id, errors, isBroken: Boolean(error.isBroken) });
+  post({ type: "failed", id, errors, isBroken: Boolean(error.isBroken) });
 }
 
 function report(progress, extra = {}) {
   reported = performance.now();
   const points = engine.points();
-  postMessage({ type: "progress", progress, points, seconds: (performance.now() - started) / 1000, ...extra }, [points.buffer]);
+  post({ type: "progress", progress, points, seconds: (performance.now() - started) / 1000, ...extra }, [points.buffer]);
 }
 
 function finish(progress) {
@@ -34,12 +36,12 @@ function finish(progress) {
   if (progress?.status === "broken") {
     report(progress);
     const error = { severity: "error", message: progress.error, text: `error: ${progress.error}\n` };
-    postMessage({ type: "failed", errors: [error], isBroken: false });
+    post({ type: "failed", errors: [error], isBroken: false });
     return;
   }
   if (progress) report(progress);
   const seconds = (performance.now() - started) / 1000;
-  postMessage({ type: "finished", results: engine.ask({ request: "finish" }), seconds });
+  post({ type: "finished", results: engine.ask({ request: "finish" }), seconds });
 }
 
 function slice() {
@@ -83,17 +85,21 @@ const HANDLERS = {
   load({ module, controller }) {
     if (controller) loadController(controller);
     engine = new Engine(module, Boolean(controller));
-    postMessage({ type: "loaded" });
+    post({ type: "loaded" });
   },
   ask({ id, request }) {
-    postMessage({ type: "answer", id, answer: engine.ask(request) });
+    post({ type: "answer", id, answer: engine.ask(request) });
+  },
+  view({ id, files }) {
+    const read = filesReader(files, (read) => post({ type: "reading", read }));
+    post({ type: "answer", id, answer: { ...engine.traces(files.map((file) => file.name), read), memory: engine.memory } });
   },
   // Starts a run, from a time on at which a run that did not record steps was.
   run({ input, seed, stepped, paused, from = 0 }) {
     const about = engine.ask({ request: "start", input, seed, stepped });
     started = performance.now();
     reported = started;
-    postMessage({ type: "started", about });
+    post({ type: "started", about });
     let progress = { status: "running", now: 0 };
     while (from > 0 && progress.status === "running" && progress.now < from) {
       progress = engine.ask({ request: "until", time: from, events: STEP_EVENTS });
@@ -120,7 +126,7 @@ const HANDLERS = {
   },
 };
 
-self.onmessage = ({ data }) => {
+addEventListener("message", ({ data }) => {
   try {
     HANDLERS[data.type](data);
   } catch (error) {
@@ -131,4 +137,4 @@ self.onmessage = ({ data }) => {
       failed(data.id, error);
     }
   }
-};
+});

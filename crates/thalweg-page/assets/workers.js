@@ -94,6 +94,15 @@ class Laboratory {
 
   // Returns the answer to a request.
   ask(request) {
+    return this.#ask({ type: "ask", request });
+  }
+
+  // Returns the page of files.
+  view(files) {
+    return this.#ask({ type: "view", files });
+  }
+
+  #ask(message) {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
         reject(this.#error);
@@ -101,7 +110,7 @@ class Laboratory {
       }
       const id = ++this.#number;
       this.#waiting.set(id, { resolve, reject });
-      this.#send({ type: "ask", id, request });
+      this.#send({ ...message, id });
     });
   }
 

@@ -6,9 +6,12 @@
 // Exported names and imported functions are the interface of a module.
 #![allow(unsafe_code)]
 
+use crate::input::Shown;
 use crate::laboratory::Laboratory;
 use crate::script::{Event, Made, SAMPLE_NUMBERS, Script, State};
+use crate::traces::{Files, view};
 use core::cell::RefCell;
+use serde_json::json;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::CeResponse;
@@ -25,6 +28,8 @@ unsafe extern "C" {
     fn controller_call(id: u32, event: u32, numbers: *mut f64) -> u32;
     /// Writes the message of the last exception, of at most `length` bytes, to `place`, and returns its length.
     fn controller_error(place: *mut u8, length: usize) -> usize;
+    /// Writes at most `length` bytes of a file, from a place on, to `to`, and returns their number; -1 for an exception.
+    fn file_read(file: usize, from: f64, to: *mut u8, length: usize) -> isize;
 }
 
 /// Maximum length of an exception's message in bytes.
@@ -90,6 +95,18 @@ impl Script for PageScript {
     }
 }
 
+/// The files that the reader opened.
+#[derive(Debug)]
+struct PageFiles;
+
+impl Files for PageFiles {
+    fn read(&self, file: usize, from: u64, to: &mut [u8]) -> Result<usize, String> {
+        // SAFETY: the page writes at most as many bytes as there are.
+        let count = unsafe { file_read(file, from as f64, to.as_mut_ptr(), to.len()) };
+        usize::try_from(count).map_err(|_| error())
+    }
+}
+
 /// Starts the module, with the page's controller if it has one.
 #[unsafe(no_mangle)]
 pub extern "C" fn start(has_controller: u32) {
@@ -117,6 +134,24 @@ pub extern "C" fn answer() -> *const usize {
         let request = String::from_utf8_lossy(&state.request).into_owned();
         let laboratory = state.laboratory.get_or_insert_with(|| Laboratory::new(None));
         state.answer = laboratory.answer(&request).into_bytes();
+        state.result = [state.answer.as_ptr() as usize, state.answer.len()];
+        state.result.as_ptr()
+    })
+}
+
+/// Reads the files whose names are in the space, a JSON list, and returns the place of two words: the place and the length of the
+/// answer.
+#[unsafe(no_mangle)]
+pub extern "C" fn traces() -> *const usize {
+    STATE.with_borrow_mut(|state| {
+        let answer = serde_json::from_slice::<Vec<String>>(&state.request)
+            .map_err(|error| vec![Shown::error("page.request", error.to_string())])
+            .and_then(|names| view(&names, &PageFiles));
+        let answer = match answer {
+            Ok(answer) => json!({ "ok": answer }),
+            Err(errors) => json!({ "errors": errors }),
+        };
+        state.answer = answer.to_string().into_bytes();
         state.result = [state.answer.as_ptr() as usize, state.answer.len()];
         state.result.as_ptr()
     })

@@ -4,6 +4,7 @@
 //!
 //! - [`Laboratory`]: the requests and their answers.
 //! - [`Script`]: congestion controllers in the page's own language.
+//! - [`Files`]: traces that the reader opens.
 //! - [`lesson`]: lessons, their runs, and the check of answers by the results of the learner's runs.
 //!
 //! A run gives the same fingerprint as that of the command. `scripts/page` builds the page.
@@ -19,8 +20,10 @@ mod script;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 pub use input::MAX_MEMORY;
 pub use laboratory::Laboratory;
 pub use run::Run;
 pub use script::{Event, Made, SAMPLE_NUMBERS, Script, State};
+pub use traces::{Files, LIMITS, view};

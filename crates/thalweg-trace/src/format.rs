@@ -60,6 +60,8 @@ pub enum ReadError {
     Empty,
     /// The format is none of those expected.
     Unknown,
+    /// The file is a NetLog of Chromium.
+    NetLog,
     /// The file cannot be read or decompressed.
     Io(String),
     /// The format is known, and nothing in the file can be used.
@@ -79,6 +81,10 @@ impl fmt::Display for ReadError {
         match self {
             Self::Empty => write!(f, "the file is empty; expected {EXPECTED}"),
             Self::Unknown => write!(f, "this is no trace; expected {EXPECTED}"),
+            Self::NetLog => write!(
+                f,
+                "this is a NetLog of Chromium (chrome://net-export), which is not read; capture the packets, with the browser's SSLKEYLOGFILE for QUIC; expected {EXPECTED}"
+            ),
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::Unusable { format, problem } => write!(f, "{}: {problem}", format.name()),
         }

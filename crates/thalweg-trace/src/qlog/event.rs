@@ -314,6 +314,7 @@ impl<'de> Take<'de> for Element<'de> {
 impl<'de> Take<'de> for Data<'de> {
     fn map<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
         let map = &mut map;
+        let mut remainder = None;
         while let Some(Text(key)) = map.next_key()? {
             match &*key {
                 "packet_type" => self.packet_type = text(map)?,
@@ -323,6 +324,7 @@ impl<'de> Take<'de> for Data<'de> {
                     self.number = self.number.or(header.number);
                     self.size = self.size.or(header.size);
                     self.payload = self.payload.or(header.payload);
+                    remainder = header.remainder;
                     if !header.kind.is_empty() {
                         self.packet_type = header.kind;
                     }
@@ -366,6 +368,8 @@ impl<'de> Take<'de> for Data<'de> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
+        // A field of long headers; quinn has the size of the packet there.
+        self.size = self.size.or(remainder);
         Ok(())
     }
 }
@@ -396,6 +400,8 @@ struct Header<'de> {
     number: Option<u64>,
     size: Option<f64>,
     payload: Option<f64>,
+    /// The field Length (RFC 9000, section 17.2).
+    remainder: Option<f64>,
 }
 
 impl<'de> Take<'de> for Header<'de> {
@@ -407,6 +413,7 @@ impl<'de> Take<'de> for Header<'de> {
                 "packet_number" => self.number = integer(map)?,
                 "packet_size" => self.size = number(map)?,
                 "payload_length" => self.payload = number(map)?,
+                "length" => self.remainder = number(map)?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }

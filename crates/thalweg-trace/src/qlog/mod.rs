@@ -19,6 +19,7 @@
 mod builder;
 mod clock;
 mod event;
+mod plain;
 mod scan;
 
 use crate::format::{Format, Limits, ReadError};

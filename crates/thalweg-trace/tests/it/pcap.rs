@@ -171,6 +171,16 @@ fn a_transfer_has_the_same_figures_in_each_format_and_on_each_link() {
 
 /// Writes a pcapng file of raw IP whose clock has this resolution, with a block of an unknown type in front.
 fn pcapng(is_big: bool, resolution: u8, packets: &[(f64, Vec<u8>, u32)]) -> Vec<u8> {
+    pcapng_at(is_big, resolution, 1, &packets.iter().map(|packet| (0, packet)).collect::<Vec<_>>())
+}
+
+/// Writes a pcapng file of several interfaces; each packet has its own.
+fn pcapng_at(
+    is_big: bool,
+    resolution: u8,
+    interfaces: usize,
+    packets: &[(u32, &(f64, Vec<u8>, u32))],
+) -> Vec<u8> {
     let word = |word: u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
     let half = |half: u16| if is_big { half.to_be_bytes() } else { half.to_le_bytes() };
     let block = |kind: u32, body: &[u8]| {
@@ -182,18 +192,78 @@ fn pcapng(is_big: bool, resolution: u8, packets: &[(f64, Vec<u8>, u32)]) -> Vec<
     let mut file = block(SECTION, &[word(0x1a2b_3c4d).as_slice(), &half(1), &half(0), &[0xff; 8]].concat());
     file.extend(block(0x0bad, &[1, 2, 3]));
     let options = [half(9).as_slice(), &half(1), &[resolution, 0, 0, 0], &half(0), &half(0)].concat();
-    file.extend(block(1, &[half(101).as_slice(), &half(0), &word(0), &options].concat()));
+    for _ in 0..interfaces {
+        file.extend(block(1, &[half(101).as_slice(), &half(0), &word(0), &options].concat()));
+    }
     let ticks = match resolution {
         power @ 128.. => 2f64.powi(i32::from(power & 0x7f)),
         power => 10f64.powi(power.into()),
     };
-    for (millis, bytes, length) in packets {
+    for (interface, (millis, bytes, length)) in packets {
         let time = (1.7e9 * ticks) as u64 + (millis / 1e3 * ticks).round() as u64;
-        let head =
-            [word(0), word((time >> 32) as u32), word(time as u32), word(bytes.len() as u32), word(*length)];
+        let head = [
+            word(*interface),
+            word((time >> 32) as u32),
+            word(time as u32),
+            word(bytes.len() as u32),
+            word(*length),
+        ];
         file.extend(block(6, &[head.concat().as_slice(), bytes].concat()));
     }
     file
+}
+
+/// A transfer of ten packets, as the client's interface sees it.
+fn transfer() -> Vec<Sent<'static>> {
+    let mut segments = handshake();
+    segments.extend((0..10).map(|number| data(number, 41.0 + f64::from(number))));
+    segments.extend((1..=10).map(|number| ack(number, 81.0 + f64::from(number))));
+    segments
+}
+
+#[test]
+fn both_ends_in_one_capture_are_two_connections() {
+    // The server's interface sees the client's packets 20 ms later, and its own 20 ms earlier.
+    let mut packets = Vec::new();
+    for segment in &transfer() {
+        let (bytes, length) = ipv4(segment);
+        let shift = if segment.1 { -20.0 } else { 20.0 };
+        packets.push((0, (segment.0, bytes.clone(), length)));
+        packets.push((1, (segment.0 + shift, bytes, length)));
+    }
+    packets.sort_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
+    let placed: Vec<_> = packets.iter().map(|(interface, packet)| (*interface, packet)).collect();
+    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    let points: Vec<Point> = trace.connections.iter().map(|connection| connection.point).collect();
+    assert_eq!(points, [Point::Client, Point::Server]);
+    for connection in &trace.connections {
+        let counts = connection.directions[0].counts;
+        assert_eq!((counts.packets, counts.again, counts.delivered), (12, 0, 10_000), "{counts:?}");
+    }
+    assert_eq!(trace.connections[0].directions[0].round_trips.len(), 10);
+    assert!(trace.notes.iter().any(|note| note.contains("2 interfaces")), "{:?}", trace.notes);
+    // A capture that begins within the transfer, where an acknowledgement is the first packet of the server's interface.
+    let placed: Vec<_> = placed.into_iter().filter(|(_, packet)| packet.0 > 55.0).collect();
+    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    let again: Vec<u64> =
+        trace.connections.iter().map(|of| of.directions.iter().map(|of| of.counts.again).sum()).collect();
+    assert_eq!(again, [0, 0]);
+}
+
+#[test]
+fn an_interface_for_each_direction_is_one_connection() {
+    let packets: Vec<_> = transfer()
+        .iter()
+        .map(|segment| {
+            let (bytes, length) = ipv4(segment);
+            (u32::from(segment.1), (segment.0, bytes, length))
+        })
+        .collect();
+    let placed: Vec<_> = packets.iter().map(|(interface, packet)| (*interface, packet)).collect();
+    let trace = open(&pcapng_at(false, 9, 2, &placed));
+    assert_eq!((trace.connections.len(), trace.notes.len()), (1, 0), "{:?}", trace.notes);
+    let direction = &trace.connections[0].directions[0];
+    assert_eq!((direction.counts.delivered, direction.round_trips.len()), (10_000, 10));
 }
 
 #[test]

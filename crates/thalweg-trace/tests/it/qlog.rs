@@ -205,6 +205,56 @@ fn groups_are_connections_and_a_server_has_the_second_direction() {
     assert_eq!(server.directions[0].view, View::Receiver);
 }
 
+/// quinn logs neither frames nor acknowledgements, has packets' sizes in the header, round-trip times in seconds, and another group from
+/// the server's first answer on.
+#[test]
+fn logs_without_frames_have_the_figures_of_their_sizes() {
+    let event = |millis: f64, name: &str, data: &str, group: &str| {
+        format!("{{\"time\":{millis},\"name\":\"{name}\",\"data\":{data},\"group_id\":\"{group}\"}}\n")
+    };
+    let packet = |kind: &str, number: u32, size: &str| {
+        format!("{{\"header\":{{\"packet_type\":\"{kind}\",\"packet_number\":{number}{size}}}}}")
+    };
+    let sent = |millis: f64, kind: &str, number: u32, group: &str| {
+        event(millis, "transport:packet_sent", &packet(kind, number, ",\"length\":1200"), group)
+    };
+    let metrics = |millis: f64, text: &str, group: &str| {
+        event(millis, "recovery:metrics_updated", &format!("{{{text}}}"), group)
+    };
+    let mut log = "{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"trace\":{\"vantage_point\":{\"type\":\"unknown\"}}}\n".to_owned();
+    log += &sent(0.0, "initial", 0, "a");
+    log += &metrics(
+        0.0,
+        "\"min_rtt\":0.333,\"smoothed_rtt\":0.333,\"latest_rtt\":0.333,\"bytes_in_flight\":1200",
+        "a",
+    );
+    log += &event(25.0, "transport:packet_received", &packet("initial", 0, ""), "a");
+    log += &event(25.0, "transport:packet_received", &packet("handshake", 0, ""), "b");
+    log += &metrics(
+        25.0,
+        "\"min_rtt\":0.025,\"smoothed_rtt\":0.025,\"latest_rtt\":0.025,\"bytes_in_flight\":0",
+        "b",
+    );
+    for number in 0..10 {
+        log += &sent(26.0 + f64::from(number), "1RTT", number, "b");
+    }
+    log += &event(60.0, "recovery:packet_lost", &packet("1RTT", 3, ""), "b");
+    log += &metrics(61.0, "\"smoothed_rtt\":0.026,\"latest_rtt\":0.03,\"bytes_in_flight\":2400", "b");
+    let trace = open(&log);
+    assert_eq!(trace.connections.len(), 1);
+    let connection = &trace.connections[0];
+    let direction = &connection.directions[0];
+    // Eleven packets were sent, one was lost, two are in flight.
+    let counts = direction.counts;
+    assert_eq!((counts.packets, counts.bytes, counts.lost, counts.delivered), (11, 11 * 1200, 1, 8 * 1200));
+    assert!(connection.notes[0].contains("no acknowledgements"), "{:?}", connection.notes);
+    let trips: Vec<f64> = direction.metrics[&Metric::SmoothedRtt].iter().map(|point| point.1 * 1e3).collect();
+    assert!(
+        (trips[0] - 25.0).abs() < 1e-9 && (trips[1] - 26.0).abs() < 1e-9 && trips.len() == 2,
+        "{trips:?}"
+    );
+}
+
 /// mvfst logs the number of the largest lost packet, its window by another name, and microseconds.
 #[test]
 fn spellings_of_other_writers_are_known() {

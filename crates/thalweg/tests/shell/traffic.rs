@@ -109,3 +109,40 @@ fn unsupported_traffic_is_rejected() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && printed.contains("add --live"), "{printed}");
 }
+
+/// From a capture of the kernel's CUBIC, `infer` finds the path of the scenario: rate within 3 %, round trip within 2 %, queue within
+/// 15 %. A host that is late by milliseconds makes the queue look longer.
+#[test]
+fn the_path_of_the_kernel_is_inferred_from_a_capture() {
+    if !can() {
+        return;
+    }
+    let text = two("delay = \"20 ms\"", "").replace("100 pkt", "100 kB");
+    let capture = Scenario::new("").path().with_extension("pcapng");
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let arguments = ["--traffic", "kernel:cubic", "--for", "8 s", "--pcap", capture.to_str().unwrap()];
+        let live = Shell::new(&text).args(&arguments).command.output().unwrap();
+        let printed = String::from_utf8_lossy(&live.stderr).into_owned();
+        assert!(live.status.success(), "{printed}");
+        let out = capture.with_extension("inferred");
+        let inferred = Command::new(env!("CARGO_BIN_EXE_thalweg"))
+            .args(["infer", capture.to_str().unwrap(), "--scheme", "cubic", "--json", "--quiet", "--out"])
+            .arg(&out)
+            .output()
+            .unwrap();
+        let _ = std::fs::remove_dir_all(&out);
+        let _ = std::fs::remove_file(&capture);
+        assert!(inferred.status.success(), "{}", String::from_utf8_lossy(&inferred.stderr));
+        let document: Value = serde_json::from_slice(&inferred.stdout).unwrap();
+        let error = |name: &str, truth: f64| (document["path"][name].as_f64().unwrap() / truth - 1.0).abs();
+        // A packet of 1500 B takes its transmission time as well.
+        let found = [("rate_bps", 20e6, 0.03), ("round_trip_s", 0.0406, 0.02), ("queue_bytes", 100e3, 0.15)]
+            .map(|(name, truth, goal)| (name, error(name, truth), goal));
+        if found.iter().all(|(_, error, goal)| error < goal) {
+            return;
+        }
+        assert!(tries < 3, "{found:?}\n{printed}\n{:#}", document["path"]);
+    }
+}
