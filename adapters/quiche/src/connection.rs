@@ -10,8 +10,10 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use quiche::{
     CongestionControlAlgorithm as Algorithm, Connection as Protocol, ConnectionId, Header, RecvInfo,
 };
+use std::fs::OpenOptions;
+use std::path::PathBuf;
 use thalweg_stack::{
-    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock as durations, random,
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock as durations, qlog, random,
 };
 use thalweg_stack_clock as clock;
 
@@ -31,9 +33,12 @@ const IDLE_TIMEOUT: u64 = 30_000;
 const STREAM: u64 = 2;
 /// Size of IP and UDP headers, in bytes.
 const HEADERS: usize = 28;
+/// Environment variable with the file of session keys, to which they are appended.
+const KEYS: &str = "SSLKEYLOGFILE";
 
 /// One end of a connection.
 pub struct End {
+    scheme: &'static str,
     side: Side,
     config: quiche::Config,
     /// `None` at a server until the first packet.
@@ -81,7 +86,35 @@ fn settings(config: &Config, algorithm: Algorithm) -> Result<quiche::Config, qui
     settings.set_max_stream_window(config.buffer);
     settings.set_initial_max_streams_uni(1);
     settings.set_cc_algorithm(algorithm);
+    if key_file().is_some() {
+        settings.log_keys();
+    }
     Ok(settings)
+}
+
+/// Returns the path of the file of session keys, if one is set.
+fn key_file() -> Option<PathBuf> {
+    std::env::var_os(KEYS).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// Lets the stack write its qlog and session keys, if the environment names their files. They do not use the clock or random
+/// numbers of the connection, beside its own id.
+///
+/// # Panics
+///
+/// If a file cannot be created: the run ends with the reason.
+fn log(connection: &mut Protocol, scheme: &'static str, side: Side, id: &ConnectionId<'_>, now: Time) {
+    let number = id.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+    if let Some(file) = qlog::file(scheme, side, number, now) {
+        // Its times count from the call.
+        clock::with(Time::ZERO, || connection.set_qlog(file, scheme.to_owned(), String::new()));
+    }
+    if let Some(path) = key_file() {
+        match OpenOptions::new().append(true).create(true).open(&path) {
+            Ok(file) => connection.set_keylog(Box::new(file)),
+            Err(error) => panic!("the file `{}` of {KEYS} cannot be opened: {error}", path.display()),
+        }
+    }
 }
 
 /// Returns a connection id, of the random numbers of the connection.
@@ -97,14 +130,19 @@ impl End {
     /// # Panics
     ///
     /// If the stack refuses its settings.
-    pub fn new(side: Side, config: &Config, algorithm: Algorithm, now: Time) -> Self {
+    pub fn new(scheme: &'static str, side: Side, config: &Config, algorithm: Algorithm, now: Time) -> Self {
         clock::with(now, || {
             let mut config = settings(config, algorithm).expect("settings are valid");
             let connection = (side == Side::Client).then(|| {
-                quiche::connect(Some(thalweg_stack_tls::SERVER), &draw_id(), CLIENT, SERVER, &mut config)
-                    .expect("addresses and name are valid")
+                let id = draw_id();
+                let server = Some(thalweg_stack_tls::SERVER);
+                let mut connection = quiche::connect(server, &id, CLIENT, SERVER, &mut config)
+                    .expect("addresses and name are valid");
+                log(&mut connection, scheme, side, &id, now);
+                connection
             });
             Self {
+                scheme,
                 side,
                 config,
                 connection,
@@ -134,8 +172,12 @@ impl Connection for End {
             {
                 return;
             }
-            let config = &mut self.config;
-            self.connection = clock::with(now, || quiche::accept(&draw_id(), None, to, from, config)).ok();
+            let id = draw_id();
+            let accepted = clock::with(now, || quiche::accept(&id, None, to, from, &mut self.config));
+            self.connection = accepted.ok();
+            if let Some(connection) = &mut self.connection {
+                log(connection, self.scheme, self.side, &id, now);
+            }
         }
         // Errors close the connection, which its state shows.
         let _ = self.call(now, |connection| connection.recv(&mut bytes, RecvInfo { from, to }));

@@ -28,7 +28,7 @@ macro_rules! schemes {
                 type Connection = End;
 
                 fn open(side: Side, config: &Config, now: Time) -> End {
-                    End::new(side, config, $algorithm, now)
+                    End::new(Self::NAME, side, config, $algorithm, now)
                 }
             }
 

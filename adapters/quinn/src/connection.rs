@@ -14,7 +14,8 @@ use proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use thalweg_stack::{
-    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock, qlog, random,
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, clock, exchange_events, qlog,
+    random,
 };
 
 /// Address of either end: there is one peer.
@@ -144,11 +145,7 @@ impl End {
     /// Exchanges events between endpoint and connection, and takes those for the application.
     fn settle(&mut self) {
         let Some((handle, connection)) = &mut self.connection else { return };
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(event) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(event);
-            }
-        }
+        exchange_events!(self.endpoint, *handle, connection, poll_endpoint_events);
         while let Some(event) = connection.poll() {
             match event {
                 Event::Connected => self.is_connected = true,

@@ -12,7 +12,9 @@ use sctp_proto::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
-use thalweg_stack::{Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, random};
+use thalweg_stack::{
+    Config, Connection, Ecn, Failure, Side, State, Stats, Time, Transmit, exchange_events, random,
+};
 use thalweg_stack_clock as clock;
 
 /// Address of either end: there is one peer.
@@ -39,6 +41,8 @@ pub struct End {
     /// True once the association has been established, and once the stream has ended.
     is_connected: bool,
     is_ending: bool,
+    /// True if the association may have packets: after an input, until it has none.
+    is_due: bool,
     outgoing: VecDeque<Bytes>,
     /// A message that was passed on in part.
     unread: Option<Chunks>,
@@ -97,6 +101,7 @@ impl End {
             state: State::Open,
             is_connected: false,
             is_ending: false,
+            is_due: true,
             outgoing: VecDeque::new(),
             unread: None,
             sent: None,
@@ -107,11 +112,7 @@ impl End {
     /// Takes the events for the endpoint and for the application.
     fn settle(&mut self) {
         let Some((handle, association)) = &mut self.association else { return };
-        while let Some(event) = association.poll_endpoint_event() {
-            if let Some(event) = self.endpoint.handle_event(*handle, event) {
-                association.handle_event(event);
-            }
-        }
+        exchange_events!(self.endpoint, *handle, association, poll_endpoint_event);
         while let Some(event) = association.poll() {
             match event {
                 Event::Connected => {
@@ -180,6 +181,7 @@ fn after(before: State, reason: &AssociationError) -> State {
 
 impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], _ecn: Ecn) {
+        self.is_due = true;
         if !self.is_connected {
             reseed();
         }
@@ -199,7 +201,7 @@ impl Connection for End {
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if self.outgoing.is_empty() {
+        if self.outgoing.is_empty() && self.is_due {
             if let Some(packets) = self.endpoint.poll_transmit() {
                 self.queue(packets);
             }
@@ -208,6 +210,7 @@ impl Connection for End {
             {
                 self.queue(packets);
             }
+            self.is_due = !self.outgoing.is_empty();
         }
         let packet = self.outgoing.pop_front()?;
         self.count(&packet);
@@ -220,6 +223,7 @@ impl Connection for End {
     }
 
     fn expire(&mut self, now: Time) {
+        self.is_due = true;
         if let Some((_, association)) = &mut self.association {
             association.handle_timeout(instant(now));
         }
@@ -232,6 +236,7 @@ impl Connection for End {
             return 0;
         }
         let binary = PayloadProtocolIdentifier::Binary;
+        self.is_due = true;
         self.stream().and_then(|mut stream| stream.write_with_ppi(message, binary).ok()).unwrap_or_default()
     }
 
@@ -248,6 +253,7 @@ impl Connection for End {
             let Some(message) = &mut self.unread else { break };
             match message.next(left) {
                 Some(chunk) => {
+                    self.is_due = true;
                     take(&chunk.bytes);
                     left -= chunk.bytes.len();
                 }
@@ -258,6 +264,7 @@ impl Connection for End {
     }
 
     fn close(&mut self, _now: Time) {
+        self.is_due = true;
         if let Some((_, association)) = &mut self.association {
             // Fails only if the association is not established.
             let _ = association.shutdown();

@@ -15,12 +15,17 @@ use thalweg_proto::transport::{
     ComponentKind, ContractViolation, Event, Failure, Input, Limit, LimitClock, ReceiverCounts, SenderStats,
     ViolationKind,
 };
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::{Ecn, Engine, Output};
 use thalweg_stack_random::Generator;
 
 /// Maximum number of timer expiries at one instant without a datagram; a stack that is still due then asks for the past.
 const MAX_EXPIRIES: u32 = 64;
+/// Maximum number of timers within [`QUIET`] without a datagram: a timer each nanosecond would not let the run end.
+const MAX_QUIET_TIMERS: u32 = 1 << 16;
+const QUIET: Duration = Duration::from_secs(1);
+/// Maximum number of transmissions when a connection closes: its data has been acknowledged.
+const MAX_CLOSING: u32 = 1 << 10;
 /// Maximum number of datagrams in a row above the MTU. Path MTU discovery sends a few, between others (RFC 8899).
 const MAX_OVERSIZED: u32 = 32;
 /// Maximum size of an IP packet, in bytes.
@@ -66,6 +71,10 @@ pub struct End<S: Stack, P> {
     expired_at: Time,
     expiries: u32,
     oversized: u32,
+    /// Timers since this time without a datagram, and the latest of them.
+    quiet_timers: u32,
+    quiet_since: Time,
+    counted: Time,
     sent: u64,
     arrived_packets: u64,
     arrived_bytes: u64,
@@ -105,6 +114,9 @@ impl<S: Stack, P: Payload> End<S, P> {
             expired_at: Time::ZERO,
             expiries: 0,
             oversized: 0,
+            quiet_timers: 0,
+            quiet_since: Time::ZERO,
+            counted: Time::ZERO,
             sent: 0,
             arrived_packets: 0,
             arrived_bytes: 0,
@@ -166,6 +178,22 @@ impl<S: Stack, P: Payload> End<S, P> {
         }
     }
 
+    /// Counts a timer. Panics at the maximum without a datagram.
+    fn count_timer(&mut self, now: Time) {
+        if core::mem::replace(&mut self.counted, self.wake) == self.wake {
+            return;
+        }
+        if now > self.quiet_since + QUIET {
+            (self.quiet_since, self.quiet_timers) = (now, 0);
+        }
+        self.quiet_timers += 1;
+        assert!(
+            self.quiet_timers <= MAX_QUIET_TIMERS,
+            "requested {MAX_QUIET_TIMERS} timeouts since {} without a datagram",
+            self.quiet_since
+        );
+    }
+
     /// Gives the stack the bytes that it accepts.
     fn write(&mut self, now: Time) {
         while self.unsent > 0 {
@@ -223,8 +251,13 @@ impl<S: Stack, P: Payload> End<S, P> {
         if let Some(Transmit { ecn, segment }) = transmit {
             // A burst may take many calls.
             self.expiries = 0;
+            (self.quiet_since, self.quiet_timers) = (now, 0);
             let segment = segment.unwrap_or(buffer.len());
-            if segment == 0 || segment > MAX_PACKET as usize || buffer.len() > MAX_TRANSMISSION + segment {
+            if buffer.is_empty()
+                || segment == 0
+                || segment > MAX_PACKET as usize
+                || buffer.len() > MAX_TRANSMISSION + segment
+            {
                 self.violate(ViolationKind::PduSize);
             } else {
                 let ecn = if self.config.ecn { ecn } else { Ecn::NotEct };
@@ -259,7 +292,14 @@ impl<S: Stack, P: Payload> End<S, P> {
             State::Finished if self.side == Side::Client && self.is_finished => {
                 self.call(now, |connection| connection.close(now));
                 // The last datagrams are those of the close.
-                while !self.is_over && self.transmit(now) {}
+                let mut transmissions = 0;
+                while !self.is_over && self.transmit(now) {
+                    transmissions += 1;
+                    if transmissions > MAX_CLOSING {
+                        self.outgoing.clear();
+                        self.violate(ViolationKind::NeverIdle);
+                    }
+                }
                 self.end(Event::Finished);
             }
             // The client ends a connection; a server that fails is noticed there.
@@ -307,6 +347,7 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
         match input {
             Input::Pdu { pdu, ecn } => {
                 self.arrived_packets += 1;
+                (self.quiet_since, self.quiet_timers) = (now, 0);
                 self.arrived_bytes += u64::from(pdu.size());
                 let ecn = if self.config.ecn { ecn } else { Ecn::NotEct };
                 self.call(now, |connection| connection.receive(now, pdu.bytes(), ecn));
@@ -326,7 +367,10 @@ impl<S: Stack, P: Payload> Engine for End<S, P> {
 
     fn poll(&mut self, now: Time) -> Output<Datagram<P>, Event<P>, ()> {
         self.open(now);
-        self.is_due |= now >= self.wake;
+        if now >= self.wake {
+            self.is_due = true;
+            self.count_timer(now);
+        }
         loop {
             if !self.is_paused
                 && let Some((bytes, ecn)) = self.outgoing.pop_front()

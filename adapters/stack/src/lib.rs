@@ -16,6 +16,19 @@
 //! woken in the past, acts without end at one instant, delivers other bytes than were written, or sends datagrams that no
 //! path carries. A call that does not return ends the process ([`watch`]).
 
+/// Passes the events of a connection to its endpoint, and the answers back: for stacks with the interface of `quinn-proto`,
+/// whose types differ. `$poll` is the connection's method for such events.
+#[macro_export]
+macro_rules! exchange_events {
+    ($endpoint:expr, $handle:expr, $connection:expr, $poll:ident) => {
+        while let Some(event) = $connection.$poll() {
+            if let Some(event) = $endpoint.handle_event($handle, event) {
+                $connection.handle_event(event);
+            }
+        }
+    };
+}
+
 pub mod clock;
 mod contract;
 mod datagram;

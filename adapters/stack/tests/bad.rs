@@ -18,10 +18,16 @@ enum Kind {
     PanicsOnOpening,
     PanicsOnReceiving,
     PanicsOnTimeout,
+    PanicsOnReading,
+    PanicsOnClosing,
     AsksForThePast,
+    /// Its timer expires each nanosecond.
+    AsksForTheNextNanosecond,
     ActsWithoutEnd,
     SendsNothing,
     SendsEmptyDatagrams,
+    /// Transmissions without a datagram.
+    TransmitsNothing,
     SendsHugeDatagrams,
     SendsHugeTransmissions,
     IgnoresTheMtu,
@@ -29,6 +35,7 @@ enum Kind {
     DeliversOther,
     DeliversMore,
     NeverFinishes,
+    ClosesWithoutEnd,
     Fails,
     /// One call takes forever.
     Loops,
@@ -55,6 +62,7 @@ struct Bad {
     answer: Option<u64>,
     acknowledged: u64,
     is_ended: Cell<bool>,
+    is_closed: bool,
 }
 
 impl Bad {
@@ -72,6 +80,7 @@ impl Bad {
             answer: None,
             acknowledged: 0,
             is_ended: Cell::new(false),
+            is_closed: false,
         }
     }
 }
@@ -104,6 +113,11 @@ impl Connection for Bad {
             return None;
         }
         let (length, segment) = match self.kind {
+            Kind::TransmitsNothing => return Some(Transmit { ecn: Ecn::NotEct, segment: Some(SIZE) }),
+            Kind::ClosesWithoutEnd if self.is_closed => {
+                buffer.push(0);
+                return Some(Transmit { ecn: Ecn::NotEct, segment: None });
+            }
             Kind::ActsWithoutEnd => {
                 buffer.push(0);
                 return Some(Transmit { ecn: Ecn::NotEct, segment: None });
@@ -129,6 +143,7 @@ impl Connection for Bad {
     fn timeout(&mut self, now: Time) -> Option<Time> {
         match self.kind {
             Kind::AsksForThePast => Some(Time::from_picos(now.as_picos().saturating_sub(1))),
+            Kind::AsksForTheNextNanosecond => Some(now + Duration::from_nanos(1)),
             Kind::NeverFinishes if self.is_due => Some(now + INTERVAL),
             _ => (!self.is_due).then_some(self.next),
         }
@@ -151,6 +166,7 @@ impl Connection for Bad {
     }
 
     fn read(&mut self, _now: Time, max: usize, take: &mut dyn FnMut(&[u8])) {
+        assert!(self.kind != Kind::PanicsOnReading || self.total < 5000, "as it must");
         let mut bytes = std::mem::take(&mut self.arrived);
         match self.kind {
             Kind::DeliversOther if self.total > 5000 => bytes[0] ^= 1,
@@ -162,7 +178,10 @@ impl Connection for Bad {
         take(&bytes);
     }
 
-    fn close(&mut self, _now: Time) {}
+    fn close(&mut self, _now: Time) {
+        assert!(self.kind != Kind::PanicsOnClosing, "as it must");
+        self.is_closed = true;
+    }
 
     fn state(&mut self) -> State {
         if self.kind == Kind::Fails && self.sent > 20_000 {
@@ -221,10 +240,14 @@ stacks! {
     PanicsOnOpening: "panics-on-opening";
     PanicsOnReceiving: "panics-on-receiving";
     PanicsOnTimeout: "panics-on-timeout";
+    PanicsOnReading: "panics-on-reading";
+    PanicsOnClosing: "panics-on-closing";
     AsksForThePast: "asks-for-the-past";
+    AsksForTheNextNanosecond: "asks-for-the-next-nanosecond";
     ActsWithoutEnd: "acts-without-end";
     SendsNothing: "sends-nothing";
     SendsEmptyDatagrams: "sends-empty-datagrams";
+    TransmitsNothing: "transmits-nothing";
     SendsHugeDatagrams: "sends-huge-datagrams";
     SendsHugeTransmissions: "sends-huge-transmissions";
     IgnoresTheMtu: "ignores-the-mtu";
@@ -232,6 +255,7 @@ stacks! {
     DeliversOther: "delivers-other";
     DeliversMore: "delivers-more";
     NeverFinishes: "never-finishes";
+    ClosesWithoutEnd: "closes-without-end";
     Fails: "fails";
     Loops: "loops";
 }
@@ -281,7 +305,12 @@ fn violations_end_the_run_with_stack_flow_and_time() {
         ("panics-on-opening", "at 0 s", "panicked"),
         ("panics-on-receiving", "at 10.", "panicked"),
         ("panics-on-timeout", "at 1 ms", "panicked"),
+        ("panics-on-reading", "at 14.", "panicked"),
+        ("panics-on-closing", "at 119.", "panicked"),
         ("asks-for-the-past", "at ", "returned a timeout in the past"),
+        ("asks-for-the-next-nanosecond", "at ", "panicked"),
+        ("closes-without-end", "at 119.", "requested actions without end at one instant"),
+        ("transmits-nothing", "at 0 s", "sent an empty PDU, or one above the path's maximum size"),
         ("acts-without-end", "at 0 s", "requested actions without end at one instant"),
         ("sends-empty-datagrams", "at 0 s", "sent an empty PDU, or one above the path's maximum size"),
         ("sends-huge-datagrams", "at 0 s", "sent an empty PDU, or one above the path's maximum size"),

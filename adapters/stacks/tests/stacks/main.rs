@@ -244,7 +244,9 @@ fn qlog_of_the_stacks_is_written_beside_the_results() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
-    for scheme in ["quinn-cubic", "noq-bbr3"] {
+    let logging = schemes();
+    for scheme in ["quinn-cubic", "noq-bbr3", "quiche-bbr2"].into_iter().filter(|name| logging.contains(name))
+    {
         let folders = ["first", "second"].map(|name| format!("{scheme}-{name}"));
         let without = run(scheme, None);
         let [first, second] = folders.each_ref().map(|folder| {

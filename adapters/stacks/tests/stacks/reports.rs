@@ -68,6 +68,27 @@ fn quinn_2642_forgotten_growth_has_no_visible_effect() {
 }
 
 #[test]
+fn quinn_2289_spurious_losses_reduce_the_window_for_good() {
+    // The path of 2711. noq has the correction, and our `cubic` without RACK has the threshold of quinn.
+    check(
+        "quinn-2711",
+        goodput,
+        &[
+            ("quinn-cubic", 2.0..5.0),
+            ("noq-cubic", 85.0..93.0),
+            ("cubic", 2.5..5.5),
+            ("cubic:rack=true", 93.0..97.0),
+        ],
+    );
+}
+
+#[test]
+fn quinn_2711_packets_that_overtake_count_as_lost() {
+    check("quinn-2711", retransmitted, &[("bbr", 100.0..400.0), ("noq-bbr3", 4000.0..7000.0)]);
+    check("quinn-2711", goodput, &[("quinn-bbr", 75.0..84.0), ("bbr", 90.0..95.0)]);
+}
+
+#[test]
 fn quinn_2791_single_losses_do_not_shrink_packets() {
     // They had 1228 bytes (0.11.14).
     check("quinn-2791", packet_size, &[("quinn-cubic", 1470.0..1500.0), ("noq-cubic", 1470.0..1500.0)]);
@@ -88,6 +109,27 @@ fn quinn_1225_bbr_keeps_its_window_after_an_outage() {
         "quinn-1225",
         lost,
         &[("quinn-bbr", 2000.0..3000.0), ("quinn-newreno", 100.0..250.0), ("noq-bbr3", 20.0..200.0)],
+    );
+}
+
+#[test]
+#[cfg(feature = "quiche")]
+fn quiche_2680_keeps_its_window_after_an_outage() {
+    check("quinn-1225", lost, &[("quiche-reno", 180.0..280.0), ("quinn-newreno", 100.0..175.0)]);
+}
+
+#[test]
+#[cfg(feature = "quiche")]
+fn quiche_231_single_losses_do_not_reduce_the_window() {
+    check(
+        "quiche-231",
+        goodput,
+        &[
+            ("quiche-reno", 1.2..1.7),
+            ("quiche-cubic", 37.0..47.0),
+            ("cubic", 2.2..3.0),
+            ("quinn-cubic", 2.2..3.0),
+        ],
     );
 }
 
@@ -120,6 +162,14 @@ fn smoltcp_949_a_larger_buffer_is_slower() {
 #[test]
 fn smoltcp_1018_acknowledgements_restart_the_timer() {
     check("smoltcp-1018", retransmitted, &[("smoltcp-reno", 0.0..1.0)]);
+}
+
+#[test]
+fn smoltcp_1155_fast_retransmission_repeats_one_segment() {
+    let range = 10.0..25.0;
+    for metric in [lost as Metric, retransmitted] {
+        check("smoltcp-1155", metric, &[("smoltcp-reno:buffer=128KiB", range.clone())]);
+    }
 }
 
 #[test]
