@@ -62,7 +62,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 }
             }
         }
-        if self.phase == Phase::Open && !self.scoreboard.is_empty() {
+        // Duplicates report the withheld segment. A loss behind it is detected once it has arrived.
+        if self.phase == Phase::Open && !self.scoreboard.is_empty() && !self.has_withheld_gap() {
             let overdue = (duplicate || advanced && self.dupacks.checks_age()) && self.is_overdue(now);
             // Nothing to check is the common case; this saves a call.
             if overdue || self.dupacks.count() > 0 || self.scoreboard.has_sacked() {
