@@ -145,6 +145,15 @@ def test_numbers_without_a_unit_are_bits_a_second_seconds_and_bytes() -> None:
 
 def test_catalogs_are_listed(tmp_path: Path) -> None:
     assert "RFC 9438" in thalweg.schemes()["cubic"] and "dumbbell" in thalweg.scenarios()
+    for names in (thalweg.schemes(), thalweg.scenarios()):
+        assert list(names)[:2] == names[:2] == [names[0], names[1]] and names[-1] in names and len(names[1:]) == len(names) - 1
+        assert names == list(names) == [*names] and names != [] and names.index(names[2]) == 2 and repr(names) == repr(list(names))
+        assert dict(names) == dict(names.items()) and names == dict(names) and pickle.loads(pickle.dumps(names)) == names
+        with pytest.raises(IndexError):
+            names[len(names)]
+        with pytest.raises(KeyError):
+            names["cubik"]
+    assert thalweg.compare("dumbbell", thalweg.schemes()[2:4], set=SHORT).document["schemes"]
     named = {(of["of"], of["name"]): of for of in thalweg.metrics()}
     flows = thalweg.run("two-flows", set=SHORT).flows
     assert named["flow", "goodput_bps"]["unit"] == "bit/s" and "Payload delivered" in named["flow", "goodput_bps"]["about"]

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _thalweg
+from ._catalog import Catalog
 from ._errors import Error, RunError, ScenarioError, ScenarioWarning, error, in_pythons_words, warn
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
@@ -37,6 +38,7 @@ __version__ = _thalweg.version
 
 __all__ = [
     "BATTERY",
+    "Catalog",
     "Controller",
     "Error",
     "Figure",
@@ -469,14 +471,14 @@ def key() -> str:
     return _call(["key"])[0].strip()
 
 
-def schemes() -> dict[str, str]:
-    """Returns the schemes for scenarios, with their descriptions."""
-    return dict(_thalweg.listed()[0])
+def schemes() -> Catalog:
+    """Returns the names of the schemes for scenarios; `schemes()["cubic"]` is a description."""
+    return Catalog(_thalweg.listed()[0])
 
 
-def scenarios() -> dict[str, str]:
-    """Returns the built-in scenarios by name, with their titles."""
-    return dict(_thalweg.listed()[1])
+def scenarios() -> Catalog:
+    """Returns the names of the built-in scenarios; `scenarios()["dumbbell"]` is a title."""
+    return Catalog(_thalweg.listed()[1])
 
 
 def metrics() -> list[dict[str, str]]:

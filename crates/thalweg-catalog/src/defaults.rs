@@ -186,8 +186,12 @@ const REASONS: &[Reason] = &[
         &["ledbat-plus-plus"],
         "Half of its acknowledgements may be lost; without tail loss probes a window of two packets waits for the retransmission timeout each time.",
     ),
-    Reason::new("verify-acks", &["thalweg"], "Its live senders do this; TCP trusts its receivers.")
-        .inherent(),
+    Reason::new(
+        "verify-acks",
+        &["thalweg"],
+        "Its live senders do this; others begin once acknowledgements are few.",
+    )
+    .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
     Reason::new("nagle", &["source-quench"], "RFC 896 specifies both."),
     Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),

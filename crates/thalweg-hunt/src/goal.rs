@@ -49,7 +49,8 @@ impl Goal {
         match self {
             Self::Starvation | Self::Stall | Self::Unfairness => 0.9,
             Self::Queue => 0.8,
-            Self::Collapse => 0.2,
+            // Twice as much is sent as arrives.
+            Self::Collapse => 0.5,
         }
     }
 
@@ -99,6 +100,12 @@ impl Goal {
             Self::Queue | Self::Collapse => [8_000, 3_000, 8_000],
             Self::Unfairness => [20_000, 8_000, 20_000],
         }
+    }
+
+    /// Returns true if the warm-up counts too. After a reduction of the rate one window of repeated data may be all that is
+    /// sent for seconds, which is no collapse.
+    pub(crate) const fn counts_warmup(self) -> bool {
+        matches!(self, Self::Collapse)
     }
 
     /// Returns the minimum and maximum number of flows under test.

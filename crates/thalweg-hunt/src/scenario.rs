@@ -20,6 +20,7 @@ pub const MAX_LINES: usize = 20;
 /// Returns the scenario file of a candidate; `about` is its first line, a comment.
 pub fn scenario(candidate: &Candidate, space: &Space, schemes: Schemes<'_>, about: &str) -> String {
     let [duration, warmup, disturbances_end] = space.times;
+    let warmup = if space.goal.counts_warmup() { 0 } else { warmup };
     let mut text = String::new();
     if !about.is_empty() {
         let _ = writeln!(text, "# {about}");

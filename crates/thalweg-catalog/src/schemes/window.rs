@@ -81,7 +81,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         Kind::Switch,
         "",
         "With `rack`: the sender keeps one packet back from time to time, once in 32 to 64 windows, and ends the connection when it is \
-         acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4).",
+         acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders do \
+         so once acknowledgements cover more than four times as many packets as expected, also without `rack`; with `false` never.",
     )
     .from_path("`true` with `rack`, as a receiver that lies would make the sender flood the path"),
     key(
@@ -597,7 +598,9 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
         return;
     }
     for key in ["undo", "tail-probe", "verify-acks"] {
-        if values.explicit_value(key).is_some() {
+        // Without `rack` acknowledgements are still verified if they are few.
+        let is_allowed = key == "verify-acks" && values.explicit_value(key) == Some(Value::Switch(false));
+        if values.explicit_value(key).is_some() && !is_allowed {
             let what = format!("`{key}` is a part of `rack`, which is off");
             faults.push(ConfigError {
                 is_scheme_rule: true,
@@ -614,6 +617,23 @@ fn verifies(values: &Values) -> bool {
 
 /// Minimum window for the verification of acknowledgements, in packets: below it a false one gains little.
 const MIN_VERIFIED: u32 = 32;
+
+/// Segments per expected acknowledgement above which a sender verifies acknowledgements: three of four may be lost.
+const MAX_STRETCH: u32 = 4;
+
+/// Returns the segments per acknowledgement above which a sender that does not verify acknowledgements begins to. Real
+/// senders verify always, where they can.
+fn max_ack_stretch(values: &Values) -> Option<u32> {
+    let is_off =
+        values.place() == Environment::Live || values.take("verify-acks").is_some_and(|is_on: bool| !is_on);
+    let every = match delayed_ack(values) {
+        // The sender requests so few.
+        Some(rule) if rule.adaptive => return None,
+        rule => rule.map_or(1, |rule| rule.every),
+    };
+    let verifies = rack(values).is_some() && verifies(values);
+    (!is_off && !verifies).then(|| every.saturating_mul(MAX_STRETCH))
+}
 
 fn ends(
     values: &Values,
@@ -643,6 +663,7 @@ fn ends(
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
         verify_acks: rack(values).filter(|_| verifies(values)).map(|_| MIN_VERIFIED),
+        max_ack_stretch: max_ack_stretch(values),
         rack: rack(values),
         // A default shared by all schemes applies only where supported.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,

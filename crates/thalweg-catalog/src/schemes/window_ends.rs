@@ -47,6 +47,10 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     if sender.recovery == Recovery::Sack {
         set_switch("rack", sender.rack.is_some(), values.place() == Environment::Live, values);
     }
+    if values.place() != Environment::Live && sender.max_ack_stretch.is_none() && sender.verify_acks.is_none()
+    {
+        values.set_value("verify-acks", Value::Switch(false));
+    }
     if let Some(rack) = &sender.rack {
         set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Environment::Live, values);
         values.give("undo", &rack.undo);

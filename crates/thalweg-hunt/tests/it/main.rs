@@ -2,3 +2,4 @@
 
 mod collapse;
 mod hunt;
+mod misbehaving;

@@ -144,6 +144,9 @@ pub struct SenderConfig {
     /// and ends the connection if the receiver acknowledges it. The minimum window in segments for this test; `None`
     /// disables it. Only with `rack`.
     pub verify_acks: Option<u32>,
+    /// Segments per acknowledgement, on average, above which a sender without `verify_acks` begins this test: data may
+    /// be missing that the receiver acknowledges. `None` for never.
+    pub max_ack_stretch: Option<u32>,
     /// Maximum retransmissions of one segment before the sender gives up; `None` for no limit.
     pub max_retransmissions: Option<u32>,
     /// The effect of a pause on the retransmission timer.
@@ -183,6 +186,7 @@ impl Default for SenderConfig {
             timestamps: false,
             ack_requests: None,
             verify_acks: None,
+            max_ack_stretch: None,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }

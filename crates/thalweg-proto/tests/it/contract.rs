@@ -279,6 +279,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     max_retransmissions,
                     ack_requests: max_retransmissions,
                     verify_acks: max_retransmissions,
+                    max_ack_stretch: max_retransmissions,
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },

@@ -79,6 +79,7 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 max_retransmissions: None,
                 ack_requests: nagle.then_some(2),
                 verify_acks: (!f_rto).then_some(1),
+                max_ack_stretch: idle_restart.then_some(1),
                 pause: PauseConfig::default(),
             }
         },

@@ -27,6 +27,7 @@ where
             exemption,
             pacer,
             timer,
+            ack_stretch,
             limits,
             is_interrupted,
             pause_and_marks,
@@ -47,6 +48,9 @@ where
         let (unpaced, next_send) = pacer.state();
         feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
         feed(into, pause_and_marks.marks.state());
+        if config.max_ack_stretch.is_some() {
+            ack_stretch.digest(into);
+        }
         if let Some(extensions) = extensions {
             // Only outstanding data can predate the path change.
             let renewed = extensions.renewed;

@@ -35,6 +35,7 @@ use pause_and_marks::PauseAndMarks;
 use peer_window::{PeerWindow, WindowChange};
 use timed::Extensions;
 use timer::RetransmissionTimer;
+use verify::AckStretch;
 
 use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
@@ -111,6 +112,7 @@ pub struct Sender<P: Payload, C: Controller> {
     exemption: Exemption,
     pacer: Pacer,
     timer: RetransmissionTimer,
+    ack_stretch: AckStretch,
     limits: LimitClock,
     /// The driver stopped polling after a transmission: the host lacks time or buffer space for more.
     is_interrupted: bool,
@@ -135,6 +137,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             exemption: Exemption::default(),
             pacer: Pacer::new(),
             timer: RetransmissionTimer::new(),
+            ack_stretch: AckStretch::default(),
             limits: LimitClock::default(),
             is_interrupted: false,
             pause_and_marks: None,
@@ -313,9 +316,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if marked && self.config.ecn && is_of_path {
             self.on_mark(now, &outcome);
         }
-        let duplicate = !advanced && !window_update && ack.cumulative == self.peer.unacknowledged();
+        let mut duplicate = !advanced && !window_update && ack.cumulative == self.peer.unacknowledged();
         if self.extensions.is_some() {
             self.resolve_timeout(now, ack, &outcome, advanced, duplicate);
+            duplicate = duplicate && !self.has_withheld_gap();
+        }
+        if let Some(max) = self.config.max_ack_stretch
+            && self.ack_stretch.exceeds(max, outcome.segments)
+        {
+            self.verify_from_now();
         }
         if by_time {
             self.repair_by_time(now, ack, advanced);

@@ -54,15 +54,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 self.dupacks.bound_credit(if fast_retransmit { self.scoreboard.len() } else { 0 });
             }
             Phase::Open => {
+                // RFC 6675, section 2: a duplicate reports data by SACK; packets duplicated on the path cause others.
+                let reports = acked > 0 || self.config.recovery != Recovery::Sack;
                 // RFC 5681, section 2: with outstanding data only; the answer to a window probe is none.
-                let counts = duplicate && !self.scoreboard.is_empty() && !self.is_refused();
+                let counts = duplicate && reports && !self.scoreboard.is_empty() && !self.is_refused();
                 self.dupacks.add(u32::from(counts));
                 if matches!(self.config.recovery, Recovery::NewReno | Recovery::FastRetransmit) {
                     self.dupacks.add_credit(u32::from(counts));
                 }
             }
         }
-        if self.phase == Phase::Open && !self.scoreboard.is_empty() {
+        // Duplicates report the withheld segment. A loss behind it is detected once it has arrived.
+        if self.phase == Phase::Open && !self.scoreboard.is_empty() && !self.has_withheld_gap() {
             let overdue = (duplicate || advanced && self.dupacks.checks_age()) && self.is_overdue(now);
             // Nothing to check is the common case; this saves a call.
             if overdue || self.dupacks.count() > 0 || self.scoreboard.has_sacked() {

@@ -29,7 +29,7 @@ pub(super) struct Extensions<C> {
     /// Proportional rate reduction during recovery.
     pub prr: Option<Prr>,
     pub ack_requests: Option<AckRequests>,
-    /// Detection of false acknowledgements, with time-based loss detection.
+    /// Detection of false acknowledgements: with time-based loss detection, or once acknowledgements are few.
     pub verify: Option<Verify>,
 }
 
@@ -73,6 +73,11 @@ impl<C> Extensions<C> {
             ack_requests: None,
             verify: None,
         })
+    }
+
+    /// Creates the state of a sender that verifies acknowledgements and has no other extension.
+    pub fn verifying(verify: Verify) -> Box<Self> {
+        Box::new(Self { verify: Some(verify), ..*Self::renewed(Time::ZERO) })
     }
 
     /// Records a path change at `now`.

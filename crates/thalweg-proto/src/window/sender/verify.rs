@@ -12,14 +12,20 @@
 //! size, more data is waiting and no gap is open, once in 32 to 64 windows of the size at the last check. A receiver
 //! that begins to misbehave just after a check is thus detected within 64 windows of that size. The position depends on
 //! the arrival times of acknowledgements, which the receiver cannot predict to the clock's resolution.
+//!
+//! Senders that trust their receivers, as TCP does, begin with the checks once acknowledgements cover many segments each:
+//! a correct receiver acknowledges each arrival, or every second one (RFC 5681, section 4.2), so either acknowledgements
+//! are lost, or data that they cover. Without this a receiver that hides losses makes BBR double its rate for ever, as
+//! what it sends counts as delivered. Without selective acknowledgement a duplicate acknowledgement reports the gap.
 
 use super::Sender;
+use super::timed::Extensions;
 use crate::congestion::Controller;
 use crate::digest::feed;
 use crate::payload::Payload;
 use crate::transport::Failure;
 use crate::units::Time;
-use crate::window::Ack;
+use crate::window::{Ack, Recovery};
 use core::hash::Hasher;
 use core::ops::Range;
 
@@ -34,6 +40,48 @@ const MAX_BACKLOG: u64 = 2;
 /// unambiguous.
 const MAX_SHRINK: u16 = 1024;
 const MAX_COUNTED: u32 = 8192;
+
+/// Segments acknowledged between two decisions on the number of segments per acknowledgement, at least.
+const STRETCH_SEGMENTS: u32 = 64;
+/// Decisions in a row that begin the verification: one long gap between acknowledgements is an outage of the return path.
+const STRETCHED: u8 = 2;
+/// Minimum window of senders that verify for this reason.
+const MIN_STRETCHED_WINDOW: u32 = 8;
+
+/// Segments per acknowledgement of a sender that does not verify yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckStretch {
+    acks: u32,
+    segments: u32,
+    /// Decisions in a row with too many segments per acknowledgement.
+    exceeded: u8,
+}
+
+impl AckStretch {
+    /// Counts an acknowledgement of `segments`. Returns true if acknowledgements covered more than `max` each.
+    #[inline(always)]
+    pub fn exceeds(&mut self, max: u32, segments: u32) -> bool {
+        self.acks += 1;
+        self.segments = self.segments.saturating_add(segments);
+        self.segments >= STRETCH_SEGMENTS && self.decide(max)
+    }
+
+    #[inline(never)]
+    fn decide(&mut self, max: u32) -> bool {
+        let is_exceeded = self.segments > self.acks.saturating_mul(max);
+        *self = Self { exceeded: if is_exceeded { self.exceeded + 1 } else { 0 }, ..Self::default() };
+        if self.exceeded == STRETCHED {
+            self.exceeded = 0;
+            return true;
+        }
+        false
+    }
+
+    pub fn digest<H: Hasher>(self, into: &mut H) {
+        let Self { acks, segments, exceeded } = self;
+        feed(into, &(acks, segments, exceeded));
+    }
+}
 
 /// State of the withheld segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +114,11 @@ impl Verify {
         Self { min_window, sent: 0, interval: FIRST * min_window, gap: None, arrivals: 0 }
     }
 
+    /// Creates the state of a sender whose acknowledgements cover many segments: the first check is due at once.
+    fn begin_now() -> Self {
+        Self { interval: 1, ..Self::new(MIN_STRETCHED_WINDOW) }
+    }
+
     /// Mixes the arrival time of an acknowledgement into the position of the next check.
     fn note_arrival(&mut self, now: Time) {
         // An odd constant with good spreading of low bits (Steele and Vigna 2021).
@@ -95,15 +148,20 @@ impl Verify {
         covers(&unsent) || matches!(&self.gap, Some((gap, Stage::Withheld | Stage::Reported)) if covers(gap))
     }
 
-    /// Processes a correct acknowledgement. An acknowledgement of data behind the withheld segment releases it.
-    fn accept(&mut self, ack: &Ack) {
-        let Some((gap, stage)) = &mut self.gap else { return };
-        if *stage == Stage::Withheld && ack.blocks().any(|block| block.start >= gap.end) {
+    /// Processes a correct acknowledgement. An acknowledgement of data behind the withheld segment releases it; a
+    /// `duplicate` is one without selective acknowledgement. Returns true if it was released now.
+    fn accept(&mut self, ack: &Ack, duplicate: bool) -> bool {
+        let Some((gap, stage)) = &mut self.gap else { return false };
+        let is_duplicate = duplicate && ack.cumulative == gap.start;
+        let is_reported =
+            *stage == Stage::Withheld && (is_duplicate || ack.blocks().any(|block| block.start >= gap.end));
+        if is_reported {
             *stage = Stage::Reported;
         }
         if ack.cumulative >= gap.end {
             self.gap = None;
         }
+        is_reported
     }
 
     /// Records the transmission from `start` of a lost or the withheld segment. Returns true if it is the first
@@ -136,6 +194,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if self.verify().is_none() {
             return true;
         }
+        let has_sack = self.config.recovery == Recovery::Sack;
+        let duplicate = !has_sack && ack.cumulative == self.peer.unacknowledged();
         let next = self.scoreboard.next();
         let is_counted = self.scoreboard.len() <= MAX_COUNTED;
         let behind = self.reported().wrapping_sub(ack.ce);
@@ -148,8 +208,23 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return false;
         }
         verify.note_arrival(now);
-        verify.accept(ack);
+        if verify.accept(ack, duplicate) && !has_sack {
+            // The data behind it counts as in flight, and may fill the window.
+            self.exemption.exempt_repair();
+        }
         true
+    }
+
+    /// Begins to verify acknowledgements, as they cover many segments each.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn verify_from_now(&mut self) {
+        match self.extensions.as_deref_mut() {
+            Some(extensions) => {
+                extensions.verify.get_or_insert_with(Verify::begin_now);
+            }
+            None => self.extensions = Some(Extensions::verifying(Verify::begin_now())),
+        }
     }
 
     /// Returns true while only the withheld segment waits for retransmission.

@@ -1,6 +1,6 @@
 //! Response of a source to a drop with two possible signals: from a router, and by a time-out or duplicates.
 
-use super::config;
+use super::{config, new_reno};
 use crate::trace::Trace;
 use thalweg_proto::congestion::{Follow, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
@@ -203,4 +203,20 @@ fn a_quenched_source_waits_for_answers() {
     t.at(600);
     // All acknowledged at once.
     assert_eq!(t.ack(7), "7 8 9 10");
+}
+
+/// RFC 6675, section 2: with selective acknowledgement a duplicate reports new data by SACK. Others are from packets that
+/// the path duplicated, and indicate no loss.
+#[test]
+fn duplicates_that_report_nothing_indicate_no_loss() {
+    let mut t = Trace::new(config(Recovery::Sack), &new_reno(10.0));
+    assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
+    t.at(100);
+    for _ in 0..5 {
+        assert_eq!(t.ack(0), "");
+    }
+    for block in [(1, 2), (1, 2), (1, 3)] {
+        assert!(!t.sack(0, &[block]).contains('!'));
+    }
+    assert!(t.sack(0, &[(1, 4)]).starts_with("!duplicates r0"));
 }
