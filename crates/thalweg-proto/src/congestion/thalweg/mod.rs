@@ -359,8 +359,10 @@ impl Thalweg {
     fn evaluate_losses(&mut self, queueing: f64, target: f64) {
         let is_short = queueing <= steady_state::LONG * target;
         self.is_provable = is_short && !self.is_competing && self.full_window() > PROVES * self.segment;
-        // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow.
-        let is_filled = self.evidence.end_round() && queueing > steady_state::HARDLY * target;
+        // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
+        // scatter less than that are no queue.
+        let is_filled =
+            self.evidence.end_round() && queueing > steady_state::HARDLY * target + self.delay.spread();
         if !self.is_provable || is_filled {
             self.evidence.abandon();
         }
