@@ -63,6 +63,11 @@ impl Tally {
         self.share() > MAX_SHARE
     }
 
+    /// Returns true if that is no chance.
+    fn is_surely_hopeless(self) -> bool {
+        self.is_hopeless() && self.sent > SHARE_PACKETS
+    }
+
     pub fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.lost += other.lost;
@@ -137,12 +142,12 @@ impl Evidence {
         let variance = expected * (1.0 + expected / self.known.events.max(1.0));
         let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
         tally.events > expected + DEVIATIONS * variance.sqrt() + allowance
-            || tally.is_hopeless() && tally.sent > SHARE_PACKETS
+            || tally.is_surely_hopeless()
     }
 
     /// Returns true if more of the recent packets are lost than on any usable path.
     pub fn is_hopeless(&self) -> bool {
-        self.recent.is_hopeless() && self.recent.sent > SHARE_PACKETS
+        self.recent.is_surely_hopeless()
     }
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
