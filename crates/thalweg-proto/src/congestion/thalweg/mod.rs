@@ -178,7 +178,7 @@ impl Thalweg {
             is_provable: false,
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
-            evidence: Evidence::default(),
+            evidence: Evidence::tolerating(config.tolerated()),
             started: Tally::default(),
             drain: Drain::default(),
             yielding: Yielding::default(),

@@ -287,6 +287,23 @@ fn a_response_that_does_not_help_is_undone() {
     assert!(!network.run_until(5, |network| network.thalweg().cubic.is_some()));
 }
 
+/// "Losses": losses up to the tolerated share need no proof, and more are congestion.
+#[test]
+fn tolerated_losses_need_no_proof() {
+    let aggressive = ThalwegConfig { aggressive: true, ..ThalwegConfig::default() };
+    assert_eq!(aggressive.tolerated(), 0.15);
+    assert_eq!(ThalwegConfig { tolerated_loss: 0.2, ..aggressive }.tolerated(), 0.2);
+    assert_eq!(ThalwegConfig { tolerated_loss: 0.05, ..ThalwegConfig::default() }.tolerated(), 0.05);
+    for (loses, expected) in
+        [((|number| number % 10 == 0) as fn(u64) -> bool, false), (|number| number % 4 == 0, true)]
+    {
+        let mut network = Network::steady();
+        network.thalweg_mut().evidence = Evidence::tolerating(aggressive.tolerated());
+        network.link.loses = loses;
+        assert_eq!(network.run_until(5, |network| network.thalweg().cubic.is_some()), expected);
+    }
+}
+
 /// "Losses": losses that stop at the reduced rate were the flow's own. The window stays below the bound, and nothing is
 /// attributed to the path.
 #[test]
