@@ -47,6 +47,20 @@ const KEYS: &[Key] = &[
         "Share with senders that fill the queue by the rules of CUBIC, in place of leaving the path to them.",
     ),
     key(
+        "tolerated-loss",
+        Kind::Share,
+        "0 %",
+        "Share of the packets whose loss is the path's without proof. Where a queue overflows, so many are lost of all flows.",
+    )
+    .within(Range::between(0.0, 0.25), "no path that loses more than a quarter is usable")
+    .peer(Range::between(0.0, 0.25)),
+    key(
+        "aggressive",
+        Kind::Switch,
+        "false",
+        "Tolerate a loss of 15 % at least: for links of one's own, as others lose their share where a queue overflows.",
+    ),
+    key(
         "base-window",
         Kind::Time,
         "60 s",
@@ -60,6 +74,8 @@ bind!(ThalwegConfig {
     initial_window: "initial-window",
     queueing: "queueing",
     compete: "compete",
+    tolerated_loss: "tolerated-loss",
+    aggressive: "aggressive",
     base_window: "base-window",
 });
 

@@ -13,6 +13,10 @@ pub struct ThalwegConfig {
     pub queueing: Duration,
     /// Share with senders that fill the queue by the rules of CUBIC, instead of yielding the path to them.
     pub compete: bool,
+    /// Share of packets whose loss is the path's without proof; up to a quarter. Default: 0.
+    pub tolerated_loss: f64,
+    /// Tolerate a loss of 15 % at least: for links of one's own, where no queue overflows.
+    pub aggressive: bool,
     /// Lifetime of the minimum delay as the base delay.
     pub base_window: Duration,
 }
@@ -23,8 +27,21 @@ impl Default for ThalwegConfig {
             initial_window: 10.0,
             queueing: Duration::from_millis(1),
             compete: true,
+            tolerated_loss: 0.0,
+            aggressive: false,
             base_window: Duration::from_secs(60),
         }
+    }
+}
+
+/// Share of packets whose loss is tolerated by `aggressive`.
+const AGGRESSIVE: f64 = 0.15;
+
+impl ThalwegConfig {
+    /// Returns the share of packets whose loss is the path's without proof.
+    pub(super) fn tolerated(&self) -> f64 {
+        let least = if self.aggressive { AGGRESSIVE } else { 0.0 };
+        self.tolerated_loss.max(least)
     }
 }
 

@@ -145,6 +145,11 @@ impl Delay {
         now.since(self.seen)
     }
 
+    /// Returns the smoothed excess of a round trip's mean delay over its minimum, in seconds.
+    pub fn spread(&self) -> f64 {
+        self.spread
+    }
+
     /// Returns the part of a queueing delay that may be chance.
     pub fn uncertainty(&self) -> f64 {
         UNCERTAINTY * self.spread

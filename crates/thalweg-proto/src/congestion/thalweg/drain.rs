@@ -44,7 +44,7 @@ const SAME: f64 = 0.02;
 const SAME_DRAINS: u32 = 2;
 /// Multiple of the largest window since the queue was short up to which a flow that begins to compete grows by slow
 /// start: competing traffic took what the flow has yielded meanwhile.
-const REGAINS: f64 = 2.0;
+const REGAINS: f64 = 4.0;
 
 /// State of drains.
 #[derive(Clone, Copy, Debug, Default)]

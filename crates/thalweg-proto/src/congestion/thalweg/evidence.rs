@@ -63,6 +63,11 @@ impl Tally {
         self.share() > MAX_SHARE
     }
 
+    /// Returns true if that is no chance.
+    fn is_surely_hopeless(self) -> bool {
+        self.is_hopeless() && self.sent > SHARE_PACKETS
+    }
+
     pub fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.lost += other.lost;
@@ -99,6 +104,8 @@ pub(super) struct Evidence {
     trial: Option<Trial>,
     /// Packets of drains that have not yet been evaluated.
     control: Tally,
+    /// Loss events per packet that are the path's without proof.
+    tolerated: f64,
 }
 
 /// Response to losses, until their origin is known.
@@ -122,6 +129,11 @@ impl Trial {
 }
 
 impl Evidence {
+    /// Creates the evidence of a flow that attributes this share of its packets to the path without proof.
+    pub fn tolerating(share: f64) -> Self {
+        Self { tolerated: share, ..Self::default() }
+    }
+
     /// Returns the loss events per packet that are attributed to the path: one standard deviation below the estimate,
     /// so that few losses prove little.
     pub fn rate(&self) -> f64 {
@@ -129,20 +141,21 @@ impl Evidence {
         if self.known.sent > 0.0 { (events - events.sqrt()).max(0.0) / self.known.sent } else { 0.0 }
     }
 
-    /// Returns true if the losses of a round trip of `round` packets exceed the path's; `tally` counts those known so
+    /// Returns true if the losses of a round trip of `round` packets exceed the path's and those tolerated; `tally` counts those known so
     /// far.
     pub fn exceeded_by(&self, tally: Tally, round: f64) -> bool {
-        let expected = self.known.rate() * tally.sent.max(round);
+        let packets = tally.sent.max(round);
+        let (expected, tolerated) = (self.known.rate() * packets, self.tolerated * packets);
         // Both counts vary: that of this round trip, and that of the known losses.
         let variance = expected * (1.0 + expected / self.known.events.max(1.0));
         let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
-        tally.events > expected + DEVIATIONS * variance.sqrt() + allowance
-            || tally.is_hopeless() && tally.sent > SHARE_PACKETS
+        let explained = expected + DEVIATIONS * variance.sqrt() + allowance;
+        tally.events > explained.max(tolerated + DEVIATIONS * tolerated.sqrt()) || tally.is_surely_hopeless()
     }
 
     /// Returns true if more of the recent packets are lost than on any usable path.
     pub fn is_hopeless(&self) -> bool {
-        self.recent.is_hopeless() && self.recent.sent > SHARE_PACKETS
+        self.recent.is_surely_hopeless()
     }
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.

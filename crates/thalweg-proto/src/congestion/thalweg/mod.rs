@@ -178,7 +178,7 @@ impl Thalweg {
             is_provable: false,
             pace: Pace::default(),
             delay: Delay::new(config.base_window),
-            evidence: Evidence::default(),
+            evidence: Evidence::tolerating(config.tolerated()),
             started: Tally::default(),
             drain: Drain::default(),
             yielding: Yielding::default(),
@@ -245,8 +245,9 @@ impl Thalweg {
         self.config.initial_window * self.segment
     }
 
+    /// Returns the minimum window: one segment in slow start, also where the segment size has grown beyond the window.
     fn min_window(&self) -> f64 {
-        MIN_WINDOW * self.segment
+        if self.is_starting { self.segment } else { MIN_WINDOW * self.segment }
     }
 
     /// Returns CUBIC's window of `window` bytes, with slow start up to `ssthresh` bytes.
@@ -316,10 +317,11 @@ impl Thalweg {
     /// Begins slow start again, from one segment. A window too small to prove anything would stay small on a path that
     /// loses packets at any rate; slow start finds whether the rate grows in spite of losses.
     fn restart(&mut self) {
-        self.is_starting = true;
-        self.cubic = None;
         self.window = self.segment;
+        self.cubic = None;
         self.drain = Drain::default();
+        self.round.tally = Tally::default();
+        self.pace.slow_down();
     }
 
     fn end_round(&mut self, path: &Path) {
@@ -359,8 +361,10 @@ impl Thalweg {
     fn evaluate_losses(&mut self, queueing: f64, target: f64) {
         let is_short = queueing <= steady_state::LONG * target;
         self.is_provable = is_short && !self.is_competing && self.full_window() > PROVES * self.segment;
-        // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow.
-        let is_filled = self.evidence.end_round() && queueing > steady_state::HARDLY * target;
+        // At the reduced rate a queue that is not empty is that of others, and losses may be its overflow. Delays that
+        // scatter less than that are no queue.
+        let is_filled =
+            self.evidence.end_round() && queueing > steady_state::HARDLY * target + self.delay.spread();
         if !self.is_provable || is_filled {
             self.evidence.abandon();
         }
@@ -461,11 +465,12 @@ impl Controller for Thalweg {
                 self.is_competing |= self.config.compete;
             }
             LossKind::Timeout if !self.is_served(path) => {
-                let may_restart = self.is_starting && self.full_window() < PROVES * self.segment;
-                self.is_starting = false;
-                self.respond(path, Cause::Timeout { repeated: sample.repeated });
-                if may_restart && !sample.repeated && !self.evidence.is_hopeless() {
+                let is_small = self.full_window() < PROVES * self.segment;
+                if self.is_starting && is_small && !sample.repeated && !self.evidence.is_hopeless() {
                     self.restart();
+                } else {
+                    self.is_starting = false;
+                    self.respond(path, Cause::Timeout { repeated: sample.repeated });
                 }
                 // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
                 // windows.
@@ -505,9 +510,7 @@ impl Controller for Thalweg {
         if self.segment == 0.0 {
             return Decision::window(self.config.initial_window);
         }
-        // The segment size may have grown beyond the window of slow start, which is not below one segment.
-        let min_window = if self.is_starting { self.segment } else { self.min_window() };
-        let window = self.window_in_use().max(min_window) / self.segment;
+        let window = self.window_in_use().max(self.min_window()) / self.segment;
         if self.rtt == 0.0 {
             return Decision::window(window.max(1.0));
         }

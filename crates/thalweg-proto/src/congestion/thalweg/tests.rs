@@ -287,6 +287,23 @@ fn a_response_that_does_not_help_is_undone() {
     assert!(!network.run_until(5, |network| network.thalweg().cubic.is_some()));
 }
 
+/// "Losses": losses up to the tolerated share need no proof, and more are congestion.
+#[test]
+fn tolerated_losses_need_no_proof() {
+    let aggressive = ThalwegConfig { aggressive: true, ..ThalwegConfig::default() };
+    assert_eq!(aggressive.tolerated(), 0.15);
+    assert_eq!(ThalwegConfig { tolerated_loss: 0.2, ..aggressive }.tolerated(), 0.2);
+    assert_eq!(ThalwegConfig { tolerated_loss: 0.05, ..ThalwegConfig::default() }.tolerated(), 0.05);
+    for (loses, expected) in
+        [((|number| number % 10 == 0) as fn(u64) -> bool, false), (|number| number % 4 == 0, true)]
+    {
+        let mut network = Network::steady();
+        network.thalweg_mut().evidence = Evidence::tolerating(aggressive.tolerated());
+        network.link.loses = loses;
+        assert_eq!(network.run_until(5, |network| network.thalweg().cubic.is_some()), expected);
+    }
+}
+
 /// "Losses": losses that stop at the reduced rate were the flow's own. The window stays below the bound, and nothing is
 /// attributed to the path.
 #[test]
@@ -321,13 +338,28 @@ fn a_burst_is_one_loss() {
     assert!((0.001..0.003).contains(&loss), "{loss}");
 }
 
+/// Returns the delay of a path whose delay scatters by up to `jitter` microseconds.
+fn scattered(jitter: u64) -> Delay {
+    let mut delay = Delay::new(Duration::from_secs(60));
+    for round in 0..40 {
+        for packet in 0..100 {
+            let now = RTT * round + RTT * packet / 100;
+            let late = Duration::from_micros(jitter * (packet * 37 % 100) / 100);
+            delay.sample(&acked(now, Some(RTT + late)), 1e-4);
+        }
+        delay.end_round();
+    }
+    delay
+}
+
 /// "Losses": nothing is proven beside a queue above twice the target, or with less than 16 segments, where the flow may
 /// be one of many.
 #[test]
 fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
-    let tries = |segments: f64, queue: f64, later: f64| {
+    let tries = |segments: f64, queue: f64, later: f64, jitter: u64| {
         let mut network = Network::steady();
         let thalweg = network.thalweg_mut();
+        thalweg.delay = scattered(jitter);
         (thalweg.window, thalweg.evidence) = (segments * f64::from(SEGMENT), Evidence::default());
         thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let before = thalweg.full_window();
@@ -341,11 +373,12 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
         assert!(!thalweg.evidence.is_trial());
         thalweg.full_window() == before
     };
-    assert!(tries(100.0, 1.9, 0.2));
-    assert!(!tries(100.0, 1.9, 0.3), "the queue of the former window has drained");
-    assert!(!tries(100.0, 2.1, 0.0), "beside a queue");
-    assert!(!tries(22.0, 0.0, 0.0), "0.7 of it is below 16 segments");
-    assert!(tries(24.0, 0.0, 0.0));
+    assert!(tries(100.0, 1.9, 0.2, 0));
+    assert!(!tries(100.0, 1.9, 0.3, 0), "the queue of the former window has drained");
+    assert!(tries(100.0, 1.9, 0.3, 2_000), "the delay scatters by more than that");
+    assert!(!tries(100.0, 2.1, 0.0, 0), "beside a queue");
+    assert!(!tries(22.0, 0.0, 0.0, 0), "0.7 of it is below 16 segments");
+    assert!(tries(24.0, 0.0, 0.0, 0));
 }
 
 /// "Losses": losses that the sender detected spuriously are undone, with the mode before them.

@@ -69,14 +69,18 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             min_rtt_window: Duration::from_secs(seconds),
         })
     });
-    let thalweg = (1u64..5000, any::<bool>(), 1u64..20).prop_map(move |(micros, compete, seconds)| {
-        ControllerConfig::from(ThalwegConfig {
-            initial_window,
-            queueing: Duration::from_micros(micros),
-            compete,
-            base_window: Duration::from_secs(seconds),
-        })
-    });
+    let thalweg = (1u64..5000, any::<bool>(), 1u64..20, 0.0..0.25f64).prop_map(
+        move |(micros, compete, seconds, tolerated_loss)| {
+            ControllerConfig::from(ThalwegConfig {
+                initial_window,
+                queueing: Duration::from_micros(micros),
+                compete,
+                tolerated_loss,
+                aggressive: false,
+                base_window: Duration::from_secs(seconds),
+            })
+        },
+    );
     let ledbat = (1u64..200, 0.0..3.0f64, any::<bool>()).prop_map(move |(target, constant, slowdowns)| {
         ControllerConfig::from(LedbatPlusPlusConfig {
             initial_window,
