@@ -10,7 +10,7 @@ import { join } from "node:path";
 // How long one answer, or the start, may take on a busy machine.
 const TIMEOUT_MS = 90_000;
 // WebDriver's codes of keys that are no characters.
-const KEYS = { Tab: "\uE004", Enter: "\uE007", ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Shift: "\uE008" };
+const KEYS = { Tab: "\uE004", Enter: "\uE007", ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Shift: "\uE008", End: "\uE010", Home: "\uE011" };
 
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

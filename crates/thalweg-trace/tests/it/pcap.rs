@@ -174,13 +174,11 @@ fn pcapng(is_big: bool, resolution: u8, packets: &[(f64, Vec<u8>, u32)]) -> Vec<
     pcapng_at(is_big, resolution, 1, &packets.iter().map(|packet| (0, packet)).collect::<Vec<_>>())
 }
 
+/// Time in milliseconds, bytes, and length of a packet.
+type Captured = (f64, Vec<u8>, u32);
+
 /// Writes a pcapng file of several interfaces; each packet has its own.
-fn pcapng_at(
-    is_big: bool,
-    resolution: u8,
-    interfaces: usize,
-    packets: &[(u32, &(f64, Vec<u8>, u32))],
-) -> Vec<u8> {
+fn pcapng_at(is_big: bool, resolution: u8, interfaces: usize, packets: &[(u32, &Captured)]) -> Vec<u8> {
     let word = |word: u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
     let half = |half: u16| if is_big { half.to_be_bytes() } else { half.to_le_bytes() };
     let block = |kind: u32, body: &[u8]| {
