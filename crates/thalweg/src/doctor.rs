@@ -25,7 +25,13 @@ pub struct DoctorArguments {
 /// Examines the host and prints the findings.
 pub fn doctor(arguments: &DoctorArguments, console: &Console) -> Done {
     let target = arguments.target.as_deref().map(resolve).transpose()?;
-    let findings = examine(target).map_err(|error| Error::Failed(format!("cannot examine: {error}")))?;
+    let findings = examine(target).map_err(|error| {
+        let towards = arguments
+            .target
+            .as_ref()
+            .map_or_else(String::new, |host| format!(" the interface towards {host}"));
+        Error::Failed(format!("cannot examine{towards}: {error}"))
+    })?;
     let advice = advice(&findings);
     if arguments.json {
         let document = json!({

@@ -79,7 +79,7 @@ impl AckStretch {
 
     pub fn digest<H: Hasher>(self, into: &mut H) {
         let Self { acks, segments, exceeded } = self;
-        feed(into, &(acks, segments, exceeded));
+        feed(into, (acks, segments, exceeded));
     }
 }
 
