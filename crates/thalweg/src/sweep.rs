@@ -82,11 +82,10 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     sweep.check().map_err(error_of)?;
     if let (Budget::Until(goal, _), Some(until)) = (&budget, &file.until) {
         // A point that cannot run says so later.
-        if let Some(spec) = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok()) {
-            if let Some(group) = &goal.group {
-                group_named(&spec, group)
-                    .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
-            }
+        let runnable = (0..sweep.plan.points.len()).find_map(|point| sweep.spec(point).ok());
+        if let Some((spec, group)) = runnable.zip(goal.group.as_ref()) {
+            group_named(&spec, group)
+                .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
         }
     }
     let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
