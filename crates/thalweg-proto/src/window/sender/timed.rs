@@ -161,6 +161,18 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.extensions.as_deref().map_or(Time::MAX, Extensions::due)
     }
 
+    /// Begins to verify acknowledgements, as they cover many segments each.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn verify_from_now(&mut self) {
+        match self.extensions.as_deref_mut() {
+            Some(extensions) => {
+                extensions.verify.get_or_insert_with(Verify::begin_now);
+            }
+            None => self.extensions = Some(Extensions::verifying(Verify::begin_now())),
+        }
+    }
+
     pub(super) fn due_reason(&self) -> SenderReason {
         let rack = self.extensions.as_deref().and_then(|extensions| extensions.rack.as_ref());
         let is_probe = rack.is_some_and(|rack| rack.probe.at() < rack.due());

@@ -19,7 +19,6 @@
 //! what it sends counts as delivered. Without selective acknowledgement a duplicate acknowledgement reports the gap.
 
 use super::Sender;
-use super::timed::Extensions;
 use crate::congestion::Controller;
 use crate::digest::feed;
 use crate::payload::Payload;
@@ -115,7 +114,7 @@ impl Verify {
     }
 
     /// Creates the state of a sender whose acknowledgements cover many segments: the first check is due at once.
-    fn begin_now() -> Self {
+    pub fn begin_now() -> Self {
         Self { interval: 1, ..Self::new(MIN_STRETCHED_WINDOW) }
     }
 
@@ -213,18 +212,6 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.exemption.exempt_repair();
         }
         true
-    }
-
-    /// Begins to verify acknowledgements, as they cover many segments each.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn verify_from_now(&mut self) {
-        match self.extensions.as_deref_mut() {
-            Some(extensions) => {
-                extensions.verify.get_or_insert_with(Verify::begin_now);
-            }
-            None => self.extensions = Some(Extensions::verifying(Verify::begin_now())),
-        }
     }
 
     /// Returns true while only the withheld segment waits for retransmission.
