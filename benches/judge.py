@@ -8,6 +8,7 @@
     judge.py judge --schemes cubic,bbr                  128 others, that nothing was tuned on
     judge.py final --schemes cubic,bbr                  128 more, for a finished design, once
     judge.py many --schemes cubic,thalweg               64 networks with many flows of one scheme: queue, drops, fairness
+    judge.py trade --picture FILE                       loss tolerated by thalweg against harm, as a table and an SVG
     judge.py shown --schemes bbr,cubic --picture FILE   behaviour without a numeric goal, as a table and a page of plots
 
 Schemes are simulated as they are live: with the options that are usual there, packets of the same sizes, and between hosts that
@@ -25,7 +26,7 @@ import argparse
 import re
 import sys
 
-from judging import goals, many, networks, scores, shown, simulate
+from judging import goals, many, networks, scores, shown, simulate, trade
 from stopped import until_stopped
 
 
@@ -47,7 +48,7 @@ def chosen(names, all_names, kind):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["goals", "train", "judge", "final", "many", "shown"])
+    parser.add_argument("what", choices=["goals", "train", "judge", "final", "many", "shown", "trade"])
     parser.add_argument("--schemes", type=specs, default=["cubic", "bbr", "sscop-rate"], help="as send takes them")
     parser.add_argument("--rows", type=listed, default=goals.ROWS)
     parser.add_argument("--seed", type=int, default=1, help="the first")
@@ -55,7 +56,7 @@ def main():
     parser.add_argument("--count", type=int, default=networks.COUNT, help="the first so many of the random networks")
     parser.add_argument("--only", type=lambda text: [int(word) for word in listed(text)], help="these of them, by their numbers")
     parser.add_argument("--keep", help="a folder to write scenario files into")
-    parser.add_argument("--picture", help="of shown: the page of plots, as SVG")
+    parser.add_argument("--picture", help="of shown and trade: the plots, as SVG")
     parser.add_argument("--results", default=str(simulate.ROOT / "target/judge.jsonl"))
     parser.add_argument("--reuse", type=specs, default=[], help="schemes whose results of other builds will do")
     parser.add_argument("--host", default="linux-server", help="a host of scenarios by its name, or ideal")
@@ -68,6 +69,8 @@ def main():
             goals.goals(options)
         elif options.what == "many":
             many.many(options)
+        elif options.what == "trade":
+            trade.trade(options)
         elif options.what == "shown":
             shown.shown(options)
         else:
