@@ -6,7 +6,8 @@ use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
-use crate::values::{positive, replications};
+use crate::shell::traffic::known;
+use crate::values::{KERNEL, positive, replications};
 use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -23,7 +24,8 @@ use thalweg_sweep::{Purpose, Store};
 /// `thalweg assess`.
 #[derive(Debug, Args)]
 pub struct AssessArguments {
-    /// Schemes under test, with options if needed ("vegas", "cubic,cubic:beta=0.5")
+    /// Schemes under test, with options if needed ("vegas", "cubic,cubic:beta=0.5"); with --live also TCP of this host's kernel
+    /// ("kernel:cubic"), for the live points alone
     #[arg(value_name = "SCHEME", value_delimiter = ',', required_unless_present_any = ["list", "unpack"])]
     pub schemes: Vec<String>,
     /// Assessment plan: the name of a built-in plan, or a file
@@ -103,6 +105,10 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     if cfg!(debug_assertions) {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
+    let schemes = typed(&arguments.schemes);
+    let is_live = arguments.live.is_some();
+    let simulated: Vec<String> =
+        schemes.iter().map(|scheme| simulated_as(scheme, is_live, console)).collect::<Result<_, _>>()?;
     let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
     let choice = Choice {
         only: arguments.only.clone(),
@@ -113,7 +119,6 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     let stop = interruptible_by(console)?;
     let threads =
         arguments.jobs.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let schemes = typed(&arguments.schemes);
     let program = program(&console.registry)?;
     let assessment = |scheme| Assessment {
         scheme,
@@ -132,13 +137,35 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         if schemes[..number].contains(scheme) {
             return Err(Error::Usage(format!("the scheme `{scheme}` is given twice")));
         }
-        assessment(scheme).check().map_err(error_of)?;
+        assessment(&simulated[number]).check().map_err(error_of)?;
     }
     let cluster = arguments.cluster.as_ref();
     let mut cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let mut documents = Vec::new();
-    for scheme in &schemes {
-        let assessment = assessment(scheme);
+    let live = |assessment: &Assessment<'_>, scheme: &str, points: NonZeroUsize| -> Done {
+        let sample = assessment.sample(points.get()).map_err(error_of)?;
+        if sample.is_empty() {
+            console.note("no point of these sections can run live; bulk flows over slow links can");
+            return Ok(());
+        }
+        let folder = arguments.out.join(format!("{}.live", plain(scheme)));
+        let (text, live) =
+            assess_live::compare([assessment.scheme, scheme], &sample, &folder, &stop, console)?;
+        keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
+        // With --json, standard output carries one document per scheme.
+        if arguments.json {
+            console.inform(text.trim_end());
+        } else {
+            console.print(&text)?;
+        }
+        Ok(())
+    };
+    for (scheme, simulated) in schemes.iter().zip(&simulated) {
+        let assessment = assessment(simulated);
+        if let Some(points) = arguments.live.filter(|_| scheme.starts_with(KERNEL)) {
+            live(&assessment, scheme, points)?;
+            continue;
+        }
         let document = match run(&assessment, &store, cluster.as_mut(), console) {
             Err(AssessError::Unfinished(error)) => return Err(unfinished(&error, cluster.take())),
             made => made.map_err(error_of)?,
@@ -150,16 +177,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         }
         let is_complete = document.complete;
         if let Some(points) = arguments.live.filter(|_| is_complete) {
-            let sample = assessment.sample(points.get()).map_err(error_of)?;
-            if sample.is_empty() {
-                console.note("no point of these sections can run live; bulk flows over slow links can");
-            } else {
-                let folder = arguments.out.join(format!("{}.live", plain(scheme)));
-                let (text, live) = assess_live::compare(scheme, &sample, &folder, &stop, console)?;
-                keep(&store, &format!("{}.live.json", plain(scheme)), &format!("{live:#}\n"))?;
-                // With --json, standard output carries one document per scheme.
-                if arguments.json { console.inform(text.trim_end()) } else { console.print(&text)? }
-            }
+            live(&assessment, scheme, points)?;
         }
         documents.push(document);
         if !is_complete {
@@ -173,6 +191,25 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     store.tidy();
     console.inform(&format!("Reports are in {}", arguments.out.display()));
     check_documents(&documents, console)
+}
+
+/// Returns the scheme that is simulated for one under test: itself, or for TCP of this host's kernel the scheme of its congestion
+/// control, `cubic` if there is none.
+///
+/// # Errors
+///
+/// The kernel lacks the congestion control, or it would be simulated alone.
+fn simulated_as(scheme: &str, is_live: bool, console: &Console) -> Result<String, Error> {
+    let Some(control) = scheme.strip_prefix(KERNEL) else { return Ok(scheme.to_owned()) };
+    if !is_live {
+        return Err(Error::Usage(format!(
+            "`{scheme}` is TCP of this host's kernel, which runs live alone: add --live for a sample of the points"
+        )));
+    }
+    let control = known(control)?;
+    let own = if control == "reno" { "newreno" } else { control.as_str() };
+    let is_scheme = console.registry.scheme(own).is_some();
+    Ok(if is_scheme { own } else { "cubic" }.to_owned())
 }
 
 /// Returns the pack of this name or file, and the source of its files.

@@ -1,4 +1,5 @@
-//! `thalweg assess --live`: runs a sample of the points in live networks, and compares with simulation.
+//! `thalweg assess --live`: runs a sample of the points in live networks, with a scheme or the kernel's TCP, and compares with
+//! simulation.
 
 use crate::console::{Console, Error};
 use crate::input::Source;
@@ -16,30 +17,31 @@ struct Compared<'a> {
     both: Both,
 }
 
-/// Runs each sampled point with `scheme` for all flows, simulated and live, one after the other. Writes the scenarios
+/// Runs each sampled point with `scheme` for all flows simulated, and with it or the kernel's `carrier` live, one after the other. Writes the scenarios
 /// and the files of the live runs to `folder`. Returns a table for people and a document for programs.
 pub fn compare(
-    scheme: &str,
+    [scheme, carrier]: [&str; 2],
     sample: &[Sampled],
     folder: &Path,
     stop: &AtomicBool,
     console: &Console,
 ) -> Result<(String, Value), Error> {
     let long: f64 = sample.iter().map(|point| point.scenario.spec.duration.as_secs_f64()).sum();
-    console.inform(&format!("{scheme}: {} live, {long:.0} s", counted(sample.len() as u64, "point")));
+    console.inform(&format!("{carrier}: {} live, {long:.0} s", counted(sample.len() as u64, "point")));
     let failed = |error: std::io::Error| Error::Failed(format!("`{}`: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut all = Vec::new();
     for (point, number) in sample.iter().zip(1..) {
         let file = folder.join(format!("point-{number}.toml"));
         std::fs::write(&file, expand(&point.scenario)).map_err(failed)?;
-        let both = both(&Source::find(&file)?, scheme, &folder.join(format!("point-{number}")), console);
+        let place = folder.join(format!("point-{number}"));
+        let both = both(&Source::find(&file)?, scheme, carrier, &place, console);
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Failed("interrupted: nothing was compared with live runs".to_owned()));
         }
         all.push(Compared { point, both: both? });
     }
-    Ok((text(scheme, &all, console), document(scheme, &all)))
+    Ok((text([scheme, carrier], &all, console), document([scheme, carrier], &all)))
 }
 
 /// Returns the difference of the live value from the simulated one, relative to the latter.
@@ -56,7 +58,7 @@ fn delays(both: &Both) -> Option<[f64; 2]> {
     Some([simulated, live])
 }
 
-fn text(scheme: &str, all: &[Compared<'_>], console: &Console) -> String {
+fn text([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console: &Console) -> String {
     let right = |head| (head, Align::Right);
     let left = |head| (head, Align::Left);
     let mut table = Table::new([
@@ -89,8 +91,12 @@ fn text(scheme: &str, all: &[Compared<'_>], console: &Console) -> String {
     let share = |share: Option<f64>| {
         share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0))
     };
+    let title = match scheme == carrier {
+        true => format!("{scheme} simulated and live"),
+        false => format!("{scheme} simulated and {carrier} live"),
+    };
     format!(
-        "{scheme}, all flows of {} simulated and live\n{}{} valid: goodput is off by {} at most, delay by {}\n",
+        "{title}, all flows of {}\n{}{} valid: goodput is off by {} at most, delay by {}\n",
         counted(all.len() as u64, "point"),
         table.render(console.style),
         counted(valid.len() as u64, "live run"),
@@ -99,7 +105,7 @@ fn text(scheme: &str, all: &[Compared<'_>], console: &Console) -> String {
     )
 }
 
-fn document(scheme: &str, all: &[Compared<'_>]) -> Value {
+fn document([scheme, carrier]: [&str; 2], all: &[Compared<'_>]) -> Value {
     let of = |Compared { point, both }: &Compared<'_>| {
         json!({
             "sweep": point.sweep,
@@ -112,7 +118,7 @@ fn document(scheme: &str, all: &[Compared<'_>]) -> Value {
             "why_not": both.not_valid,
         })
     };
-    json!({ "format": "thalweg-assess-live", "version": 1, "scheme": scheme, "points": all.iter().map(of).collect::<Vec<_>>() })
+    json!({ "format": "thalweg-assess-live", "version": 1, "scheme": carrier, "simulated": scheme, "points": all.iter().map(of).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

@@ -236,15 +236,22 @@ pub(crate) struct Both {
     pub not_valid: Option<String>,
 }
 
-/// Runs a scenario both ways; writes the files of the live run to `folder`.
-pub(crate) fn both(source: &Source, scheme: &str, folder: &Path, console: &Console) -> Result<Both, Error> {
+/// Runs a scenario simulated with a scheme, and live with it or with the kernel's `carrier`; writes the files of the live run to
+/// `folder`.
+pub(crate) fn both(
+    source: &Source,
+    scheme: &str,
+    carrier: &str,
+    folder: &Path,
+    console: &Console,
+) -> Result<Both, Error> {
     let (_, schemes, _) = compared(source, &[], &[scheme.to_owned()], &[], &console.registry)?;
     let Some(chosen) = schemes.first() else {
         return Err(Error::Failed(format!("{scheme} is no scheme that can be compared")));
     };
     let (simulated, _) = simulated(scheme, &chosen.spec, None, &[])?;
     let parameters = LiveParameters { source, sets: &[], seed: None, flows: &[], compared: &[] };
-    let live = live(scheme, parameters, Some(folder))?;
+    let live = live(carrier, parameters, Some(folder))?;
     let not_valid = live.fidelity.as_ref().filter(|(is_valid, _)| !is_valid).map(|(_, why)| why.clone());
     Ok(Both {
         goodput: [simulated.goodput(), live.goodput()],

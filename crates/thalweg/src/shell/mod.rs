@@ -13,7 +13,7 @@ mod likeness;
 mod outside;
 mod results;
 mod threads;
-mod traffic;
+pub(crate) mod traffic;
 mod view;
 
 use crate::console::{Console, Done, Error};

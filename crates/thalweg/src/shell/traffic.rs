@@ -161,7 +161,7 @@ fn document(flow: &CarriedFlow) -> Value {
 }
 
 /// Checks that the kernel has this congestion control, and returns its name.
-pub(super) fn known(name: &str) -> Result<String, Error> {
+pub(crate) fn known(name: &str) -> Result<String, Error> {
     let names = kernel_controls();
     if names.iter().any(|known| known == name) {
         return Ok(name.to_owned());

@@ -144,6 +144,8 @@ fn mistakes_are_reported_with_suggestions() {
             &["compare", "two-flows", "--live", "--schemes", "cubic,kernel:none"],
             "no congestion control `none`",
         ),
+        (&["assess", "kernel:cubic", "--quick"], "runs live alone: add --live"),
+        (&["assess", "kernel:none", "--quick", "--live"], "no congestion control `none`"),
         (&["compare", "fat-tree", "--live", "--schemes", "cubic"], "one path between two nodes"),
         (&["run", "dumbbell", "--jobs", "99999999999999999999"], "99999999999999999999 is too large"),
     ] {
