@@ -57,6 +57,8 @@ def test_one_group_is_compared_beside_the_others() -> None:
     assert "Compared: `shy`" in str(compared)
     with pytest.raises(thalweg.ScenarioError, match="no flows `shie`"):
         thalweg.compare("two-flows", ["cubic"], flows=["shie"])
+    with pytest.raises(thalweg.ScenarioError, match=r"`thalweg\.scenarios\(\)` shows them"):
+        thalweg.compare("nothing-of-that-name-at-all", ["cubic"])
     with pytest.raises(thalweg.ScenarioError, match="flows is a list"):
         thalweg.compare("two-flows", ["cubic"], flows="shy")
 

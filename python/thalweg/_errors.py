@@ -22,13 +22,15 @@ class ScenarioWarning(UserWarning):
 
 
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)")
+_LIST = re.compile(r"`thalweg list (metrics|scenarios|schemes)`")
 _GOES_ON = re.compile(r"\s|\d+ \|")
 _OF_THE_COMMAND = re.compile(r"(?m)^(?:Usage: .*|For more information, try .*)\n?")
 
 
 def in_pythons_words(messages: str) -> str:
-    """Returns the command's message with Python's argument names."""
+    """Returns the command's message with Python's names of arguments and functions."""
     text = _OF_THE_COMMAND.sub("", messages.strip().removeprefix("error: "))
+    text = _LIST.sub(r"`thalweg.\1()`", text)
     return _OPTION.sub(lambda found: found[1].replace("-", "_"), text).strip()
 
 
