@@ -10,7 +10,7 @@ use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
-    "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
+    super::collapses_at_a_fall!("BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr)."),
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::BBR),
 )
 .checked(check);

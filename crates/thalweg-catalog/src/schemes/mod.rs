@@ -30,6 +30,14 @@ macro_rules! collapses {
 }
 use collapses;
 
+/// Appends to a scheme's description that it collapses for a while after the rate has fallen (`hunt --goal collapse`).
+macro_rules! collapses_at_a_fall {
+    ($about:literal) => {
+        concat!($about, " Where the rate falls at once to a fraction, more than half of what it sends may be repeated or lost.")
+    };
+}
+use collapses_at_a_fall;
+
 pub mod adaptive_ack;
 pub mod bbn;
 pub mod bbr;

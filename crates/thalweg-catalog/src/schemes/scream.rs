@@ -16,8 +16,10 @@ use thalweg_proto::units::Rate;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "scream",
     keys_of: "scream",
-    about: "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
-            (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
+    about: super::collapses_at_a_fall!(
+        "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
+            (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888)."
+    ),
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],

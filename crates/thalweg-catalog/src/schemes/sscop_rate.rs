@@ -8,8 +8,9 @@ use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, wor
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 
-const ABOUT: &str =
-    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
+const ABOUT: &str = super::collapses_at_a_fall!(
+    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work."
+);
 const ABOUT_LITERAL: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed. Where queues are short, most of what it sends may \
      be lost.";
 

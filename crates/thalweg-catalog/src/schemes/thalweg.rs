@@ -9,7 +9,7 @@ use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
+    super::collapses_at_a_fall!("Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue."),
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
