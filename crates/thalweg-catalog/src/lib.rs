@@ -45,7 +45,7 @@ pub use path_hints::PathHints;
 pub use pdu::{AnyPdu, Packed};
 pub use reference::live_reference;
 pub use registry::Registry;
-pub use scheme::{MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
+pub use scheme::{Collapse, MakeEnds, SchemeDescription, SchemeTraits, WriteEnds};
 pub use schemes::SCHEMES;
 pub use text::TextError;
 pub use value::{Range, Value};

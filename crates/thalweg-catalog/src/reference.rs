@@ -39,7 +39,7 @@ pub fn live_reference() -> String {
     rows(window::keys(&[], &[]), WINDOW_KEYS, &mut out);
     presets(&mut out);
     for description in SCHEMES {
-        let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.about);
+        let _ = writeln!(out, "\n## `{}`\n\n{}\n", description.name, description.text());
         if description.traits.is_window {
             rows(description.keys, description.keys.own, &mut out);
             out.push_str("\nAnd the options of every [window scheme](#window-schemes).\n");

@@ -22,12 +22,49 @@ pub struct SchemeTraits {
     pub follows_path: bool,
     /// Overhead of a live packet beside its payload, in bytes.
     pub overhead: u32,
+    /// Paths on which the scheme collapses.
+    pub collapse: Collapse,
+}
+
+/// The paths on which more than half of what a scheme sends may be lost or repeated (`hunt --goal collapse`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collapse {
+    /// None of those in the tests.
+    Never,
+    /// Those whose rate falls at once to a fraction, for a while.
+    RateFall,
+    /// Those with short queues.
+    ShortQueue,
+    /// All that carry less than the scheme is set to send, as losses do not slow it down.
+    Unresponsive,
+}
+
+impl Collapse {
+    /// Returns a sentence for the description of a scheme, or an empty string.
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::Never => "",
+            Self::RateFall => {
+                " Where the rate falls at once to a fraction, more than half of what it sends may be repeated or lost."
+            }
+            Self::ShortQueue => " Where queues are short, most of what it sends may be lost.",
+            Self::Unresponsive => {
+                " Losses do not slow it down: where a path carries less, most of its packets may be lost."
+            }
+        }
+    }
 }
 
 impl SchemeTraits {
     /// Properties of a reliable scheme that finds its own rate and assumes only that the path may lose packets.
-    pub const RELIABLE: Self =
-        Self { is_reliable: true, is_window: false, keeps_rate: false, follows_path: false, overhead: 0 };
+    pub const RELIABLE: Self = Self {
+        is_reliable: true,
+        is_window: false,
+        keeps_rate: false,
+        follows_path: false,
+        overhead: 0,
+        collapse: Collapse::Never,
+    };
 }
 
 /// Builds both endpoint configurations from a scheme's values. In simulations the path holds the known hints of the
@@ -73,6 +110,17 @@ impl fmt::Debug for SchemeDescription {
 }
 
 impl SchemeDescription {
+    /// Returns the description, with the paths on which the scheme collapses.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.about, self.traits.collapse.sentence())
+    }
+
+    /// Sets the paths on which the scheme collapses.
+    #[must_use]
+    pub const fn collapses(self, collapse: Collapse) -> Self {
+        Self { traits: SchemeTraits { collapse, ..self.traits }, ..self }
+    }
+
     /// Returns the title of its key table in references.
     pub fn title(&self) -> String {
         format!("{} scheme", self.keys_of)

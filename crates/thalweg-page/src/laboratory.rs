@@ -165,7 +165,7 @@ impl Laboratory {
         json!({
             "version": version(),
             "scenarios": scenarios.collect::<Vec<_>>(),
-            "schemes": schemes.map(|of| json!({ "name": of.name, "about": of.about })).collect::<Vec<_>>(),
+            "schemes": schemes.map(|of| json!({ "name": of.name, "about": of.text() })).collect::<Vec<_>>(),
             "disciplines": disciplines.map(|of| json!({ "name": of.name, "about": of.about })).collect::<Vec<_>>(),
             "lessons": lesson::all().iter().map(lesson::Lesson::shown).collect::<Vec<_>>(),
         })

@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::aack::wire::DATA_HEADER;
@@ -17,9 +17,7 @@ use thalweg_proto::units::Duration;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "adaptive-ack",
     keys_of: "adaptive-ack",
-    about: super::collapses!(
-        "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss."
-    ),
+    about: "Adaptive acknowledgement (Lee et al. 1997): the receiver reports at a pace that adapts to loss.",
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
@@ -32,6 +30,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         keeps_rate: false,
         follows_path: false,
         overhead: OVERHEAD,
+        collapse: Collapse::Unresponsive,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),

@@ -3,16 +3,17 @@
 use super::window::{self, GO_BACK_N};
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme::{Collapse, SchemeDescription};
 use crate::{Bound, Environment, Key, Kind, Range, Values};
 use thalweg_proto::congestion::BbnConfig;
 use thalweg_proto::window::wire::SEGMENT_HEADER;
 
 /// Rate control by explicit rates from routers (Robinson, Friedman and Steenstrup 1990).
 pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
-    super::collapses!("Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990)."),
+    "Rate control by rations that routers grant (Robinson, Friedman and Steenstrup 1990).",
     window::keys(KEYS, GO_BACK_N),
-);
+)
+.collapses(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "1024 pkt", "The window, large enough not to matter.")

@@ -3,16 +3,17 @@
 use super::window;
 use super::{INITIAL_WINDOW, presets};
 use crate::describe::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
 use thalweg_proto::congestion::{BbrConfig, FilterAdvance, ProbeRttBasis};
 use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
-    super::collapses_at_a_fall!("BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr)."),
+    "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::BBR),
 )
+.collapses(Collapse::RateFall)
 .checked(check);
 
 /// Defaults that the draft assumes: selective acknowledgement, and time-based loss detection with undo of spurious

@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{ConfiguredRates, Family, Properties};
 use crate::path_hints::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use thalweg_proto::datagram::{Pdu, Sink, Source, SourceConfig};
 use thalweg_proto::payload::Payload;
@@ -14,7 +14,7 @@ use thalweg_proto::payload::Payload;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "udp",
     keys_of: "udp",
-    about: super::collapses!("Unreliable datagrams."),
+    about: "Unreliable datagrams.",
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
@@ -27,6 +27,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         keeps_rate: false,
         follows_path: false,
         overhead: 0,
+        collapse: Collapse::Unresponsive,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),

@@ -19,25 +19,6 @@ macro_rules! schemes {
 }
 thalweg_proto::controllers!(schemes);
 
-/// Appends to a scheme's description that losses do not slow it down.
-macro_rules! collapses {
-    ($about:literal) => {
-        concat!(
-            $about,
-            " Losses do not slow it down: where a path carries less, most of its packets may be lost."
-        )
-    };
-}
-use collapses;
-
-/// Appends to a scheme's description that it collapses for a while after the rate has fallen (`hunt --goal collapse`).
-macro_rules! collapses_at_a_fall {
-    ($about:literal) => {
-        concat!($about, " Where the rate falls at once to a fraction, more than half of what it sends may be repeated or lost.")
-    };
-}
-use collapses_at_a_fall;
-
 pub mod adaptive_ack;
 pub mod bbn;
 pub mod bbr;

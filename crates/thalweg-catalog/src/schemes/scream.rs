@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
 use crate::path_hints::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Values, words};
 use thalweg_proto::Ecn;
 use thalweg_proto::media::{Config, DATA_HEADER, EncoderConfig, Pdu, Receiver, Response, Sender};
@@ -16,10 +16,8 @@ use thalweg_proto::units::Rate;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "scream",
     keys_of: "scream",
-    about: super::collapses_at_a_fall!(
-        "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
-            (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888)."
-    ),
+    about: "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
+            (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
@@ -32,6 +30,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         keeps_rate: false,
         follows_path: false,
         overhead: DATA_HEADER,
+        collapse: Collapse::RateFall,
     },
     check: &check,
     scheme_check: |_| Vec::new(),

@@ -3,17 +3,16 @@
 use super::window;
 use super::{NO_WINDOW, PEER_WINDOW, WINDOW_RANGE};
 use crate::describe::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme::{Collapse, SchemeDescription};
 use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
 pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
-    super::collapses!(
-        "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on."
-    ),
+    "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.",
     window::keys(KEYS, SCHEME_DEFAULTS),
-);
+)
+.collapses(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
     key("window", Kind::Packets, "32 pkt", "The window.").within(WINDOW_RANGE, NO_WINDOW).peer(PEER_WINDOW),

@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
 use crate::path_hints::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
@@ -17,11 +17,9 @@ use thalweg_proto::units::{Duration, Rate};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
     keys_of: "sscop",
-    about: super::collapses!(
-        "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
+    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
             (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
-            below add to every PDU, \"0 B\" on an ATM line."
-    ),
+            below add to every PDU, \"0 B\" on an ATM line.",
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
@@ -38,6 +36,7 @@ pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     keeps_rate: false,
     follows_path: false,
     overhead: OVERHEAD,
+    collapse: Collapse::Unresponsive,
 };
 pub(super) const SCHEME_DEFAULTS: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
 

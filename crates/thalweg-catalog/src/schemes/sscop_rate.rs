@@ -3,16 +3,15 @@
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
 use crate::describe::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};
 use thalweg_proto::units::{Duration, Rate};
 
-const ABOUT: &str = super::collapses_at_a_fall!(
-    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work."
-);
-const ABOUT_LITERAL: &str = "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed. Where queues are short, most of what it sends may \
-     be lost.";
+const ABOUT: &str =
+    "SSCOP with rate-based flow control (Chen and Chen 1999), with the amendments that make its rules work.";
+const ABOUT_LITERAL: &str =
+    "SSCOP with rate-based flow control (Chen and Chen 1999), by the rules as printed.";
 
 /// The rules with the amendments needed to make them work.
 pub const SCHEME: SchemeDescription = SchemeDescription {
@@ -20,7 +19,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     keys_of: "sscop-rate",
     about: ABOUT,
     keys: Keys { own: KEYS, shared: &[SSCOP_KEYS, SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
-    traits: TRAITS,
+    traits: SchemeTraits { collapse: Collapse::RateFall, ..TRAITS },
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
@@ -38,6 +37,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
 pub const LITERAL: SchemeDescription = SchemeDescription {
     name: "sscop-rate-literal",
     about: ABOUT_LITERAL,
+    traits: SchemeTraits { collapse: Collapse::ShortQueue, ..TRAITS },
     settle: sscop::settle_rate,
     ends: &|values, path| {
         Ok(sscop::ends(values, path, |values, pdu| Some(rate(values, pdu, RateConfig::literal()))))

@@ -5,7 +5,7 @@ use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
 use crate::path_hints::PathHints;
-use crate::scheme::{SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use std::sync::Arc;
 use thalweg_proto::payload::Payload;
@@ -20,9 +20,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Segments};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sstp",
     keys_of: "sstp",
-    about: super::collapses!(
-        "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments."
-    ),
+    about: "Two-level flow control (Gong and Parulkar 1992): an agreed rate for packets, a window for segments.",
     keys: Keys {
         own: KEYS,
         shared: &[SIZES],
@@ -35,6 +33,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         keeps_rate: true,
         follows_path: true,
         overhead: OVERHEAD,
+        collapse: Collapse::Unresponsive,
     },
     check: &check,
     scheme_check: |_| Vec::new(),

@@ -3,15 +3,16 @@
 use super::initial_window;
 use super::window;
 use crate::describe::key;
-use crate::scheme::SchemeDescription;
+use crate::scheme::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Values, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
-    super::collapses_at_a_fall!("Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue."),
+    "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
+.collapses(Collapse::RateFall)
 .checked(check);
 
 /// Defaults of a controller that paces and measures one-way delays.

@@ -5,7 +5,7 @@ use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, 
 use crate::describe::{PRESET, key};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::path_hints::PathHints;
-use crate::scheme::{MakeEnds, SchemeDescription, SchemeTraits};
+use crate::scheme::{Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
@@ -391,6 +391,7 @@ const TRAITS: SchemeTraits = SchemeTraits {
     keeps_rate: false,
     follows_path: false,
     overhead: SEGMENT_HEADER as u32,
+    collapse: Collapse::Never,
 };
 
 const fn described<C>(about: &'static str, keys: Keys, ends: MakeEnds) -> SchemeDescription

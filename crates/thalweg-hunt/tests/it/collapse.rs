@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use thalweg_catalog::{Registry, SCHEMES};
+use thalweg_catalog::{Collapse, Registry, SCHEMES};
 use thalweg_hunt::{Goal, score_of};
 use thalweg_scenario::load_text;
 use thalweg_sim::trace::NoTrace;
@@ -71,17 +71,6 @@ const MORE: [Case; 24] = [
     case(1, 50, "\"50 pkt\"", 8, 0),
 ];
 
-/// Schemes that collapse in some of [`CASES`], with the reason for each, as in their descriptions.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    ("fixed", "a window that never changes"),
-    ("source-quench", "a window that quenches alone close, and no router sends any"),
-    ("bbn", "a window without bound where no router grants a ration"),
-    ("udp", "no congestion control"),
-    ("adaptive-ack", "a window that never changes"),
-    ("sscop", "the credit of the receiver, which knows nothing of the path"),
-    ("sstp", "an agreed rate, by default that of the slowest line, which a policer is not"),
-];
-
 fn scenario(scheme: &str, link: &str, flows: u32, spread_ms: u32, seconds: u32) -> String {
     let scheme = match scheme {
         "udp" => "{ base = \"udp\", rate = \"30 Mbit/s\" }".to_owned(),
@@ -116,16 +105,8 @@ fn worst(scores: &[f64]) -> f64 {
 fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
     for description in SCHEMES {
         let (name, scores) = (description.name, scores(description.name, &CASES));
-        match EXCEPTIONS.iter().find(|(scheme, _)| *scheme == name) {
-            Some((_, reason)) => {
-                assert!(
-                    worst(&scores) > BOUND,
-                    "{name} keeps to the bound: {reason} is no reason: {scores:.2?}"
-                );
-                assert!(description.about.contains("may be lost"), "{name}: {reason}");
-            }
-            None => assert!(worst(&scores) <= BOUND, "{name}: {scores:.2?}"),
-        }
+        let is_declared = description.traits.collapse == Collapse::Unresponsive;
+        assert_eq!(worst(&scores) > BOUND, is_declared, "{name}: {scores:.2?}");
     }
 }
 

@@ -74,7 +74,7 @@ impl Decode for SchemeTable {
         let registry = Arc::clone(definitions.registry());
         let tables = registry.schemes().iter().map(|of| TableDoc {
             name: of.title(),
-            about: of.about.to_owned(),
+            about: of.text(),
             tag: Some(("base".to_owned(), of.name.to_owned())),
             fields: of.keys.top().filter(|key| key.is_simulated()).map(Field::described).collect(),
         });
