@@ -4,10 +4,10 @@ use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
+use crate::kernel::{control_of, is_kernel, reject_without_live};
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
-use crate::shell::traffic::known;
-use crate::values::{KERNEL, positive, replications};
+use crate::values::{positive, replications};
 use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -106,9 +106,11 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         console.inform("warning: this program was built without full optimisation and is several times slower than `cargo build --release` makes it");
     }
     let schemes = typed(&arguments.schemes);
-    let is_live = arguments.live.is_some();
+    if arguments.live.is_none() {
+        reject_without_live(&schemes)?;
+    }
     let simulated: Vec<String> =
-        schemes.iter().map(|scheme| simulated_as(scheme, is_live, console)).collect::<Result<_, _>>()?;
+        schemes.iter().map(|scheme| simulated_as(scheme, console)).collect::<Result<_, _>>()?;
     let store = Store::open(&arguments.out, PURPOSE).map_err(|error| Error::Usage(error.to_string()))?;
     let choice = Choice {
         only: arguments.only.clone(),
@@ -162,7 +164,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
     };
     for (scheme, simulated) in schemes.iter().zip(&simulated) {
         let assessment = assessment(simulated);
-        if let Some(points) = arguments.live.filter(|_| scheme.starts_with(KERNEL)) {
+        if let Some(points) = arguments.live.filter(|_| is_kernel(scheme)) {
             live(&assessment, scheme, points)?;
             continue;
         }
@@ -198,16 +200,10 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
 ///
 /// # Errors
 ///
-/// The kernel lacks the congestion control, or it would be simulated alone.
-fn simulated_as(scheme: &str, is_live: bool, console: &Console) -> Result<String, Error> {
-    let Some(control) = scheme.strip_prefix(KERNEL) else { return Ok(scheme.to_owned()) };
-    if !is_live {
-        return Err(Error::Usage(format!(
-            "`{scheme}` is TCP of this host's kernel, which runs live alone: add --live for a sample of the points"
-        )));
-    }
-    let control = known(control)?;
-    let own = if control == "reno" { "newreno" } else { control.as_str() };
+/// The kernel lacks the congestion control.
+fn simulated_as(scheme: &str, console: &Console) -> Result<String, Error> {
+    let Some(control) = control_of(scheme)? else { return Ok(scheme.to_owned()) };
+    let own = if control == "reno" { "newreno" } else { control };
     let is_scheme = console.registry.scheme(own).is_some();
     Ok(if is_scheme { own } else { "cubic" }.to_owned())
 }

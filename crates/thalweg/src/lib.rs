@@ -39,6 +39,7 @@ mod import;
 mod infer;
 mod input;
 mod interrupt;
+mod kernel;
 mod lines;
 mod mahimahi;
 mod manual;

@@ -6,12 +6,12 @@ use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
+use crate::kernel::reject_without_live;
 use crate::lines::Lines;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
 use crate::report::ReportTarget;
 use crate::sequences::Sequences;
-use crate::values::KERNEL;
 use crate::version::version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -47,11 +47,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let options = &arguments.options;
     let source = Source::find(&arguments.file)?;
     let names = typed(&arguments.schemes);
-    if let Some(name) = names.iter().find(|name| name.starts_with(KERNEL)) {
-        return Err(Error::Usage(format!(
-            "--schemes: `{name}` is TCP of this host's kernel, which runs live alone: add --live"
-        )));
-    }
+    reject_without_live(&names)?;
     let flows = &arguments.flows;
     let (loaded, schemes, scheme_options) =
         compared(&source, &options.sets, &names, flows, &console.registry)?;

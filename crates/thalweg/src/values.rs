@@ -11,9 +11,6 @@ use thalweg_report::report::Plot;
 use thalweg_scenario::{MAX_REPS, nearest};
 use thalweg_sim::partition::MAX_PARTS;
 
-/// Prefix of the kernel's congestion controls, among scheme names.
-pub const KERNEL: &str = "kernel:";
-
 /// Default port.
 pub const PORT: u16 = 4747;
 

@@ -5,14 +5,13 @@
 
 use super::likeness::Likeness;
 use super::results;
-use super::traffic::known;
 use crate::arguments::CompareArguments;
 use crate::console::{Console, Done, Error};
 use crate::input::Source;
 use crate::interrupt::interruptible_by;
+use crate::kernel::{control_of, is_kernel};
 use crate::report::{ReportTarget, part};
 use crate::run::{compared, typed};
-use crate::values::KERNEL;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,7 +53,7 @@ struct FlowOutcome {
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     let source = &Source::find(&arguments.file)?;
     let names = typed(&arguments.schemes);
-    let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
+    let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
     let sets = &arguments.options.sets;
     // Report errors in the scenario or a scheme before anything runs.
     let (loaded, schemes, scheme_options) =
@@ -65,7 +64,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
     }
     plan(loaded.spec(), &PlanOptions::default()).map_err(|error| Error::Usage(error.to_string()))?;
     for name in &names {
-        name.strip_prefix(KERNEL).map_or(Ok(()), |name| known(name).map(|_| ()))?;
+        control_of(name)?;
     }
     let length = loaded.spec().duration;
     console.inform(&format!("{} of {length}, one after the other", counted(names.len() as u64, "live run")));

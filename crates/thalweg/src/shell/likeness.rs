@@ -2,8 +2,8 @@
 //! flows, and from the kernel's TCP.
 
 use crate::console::Error;
+use crate::kernel::is_kernel;
 use crate::run::SchemeOptions;
-use crate::values::KERNEL;
 use serde_json::{Value, json};
 use thalweg_catalog::{Environment, PathHints, Registry, environment_differences};
 use thalweg_report::output::{Remedy, differing_defaults_warning};
@@ -32,7 +32,7 @@ impl Likeness {
     /// Compares the options of these schemes. Live flows have those of the scheme's name alone, and live defaults.
     pub fn new(names: &[String], options: &SchemeOptions, registry: &Registry) -> Result<Self, Error> {
         let (kernel, ours): (Vec<String>, Vec<String>) =
-            names.iter().cloned().partition(|name| name.starts_with(KERNEL));
+            names.iter().cloned().partition(|name| is_kernel(name));
         let read = |name: &String| {
             let read = registry.read_scheme(name, Environment::Live);
             read.map_err(|error| Error::Usage(format!("--schemes: {error}")))
@@ -139,7 +139,7 @@ mod tests {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let registry = Arc::new(Registry::default());
-        let ours: Vec<String> = names.iter().filter(|name| !name.starts_with(KERNEL)).cloned().collect();
+        let ours: Vec<String> = names.iter().filter(|name| !is_kernel(name)).cloned().collect();
         let source = Source::find(Path::new("dumbbell")).unwrap();
         let (_, _, options) = compared(&source, &sets, &ours, &[], &registry).unwrap();
         Likeness::new(&names, &options, &registry).unwrap()

@@ -1,16 +1,14 @@
 //! `--traffic`: the flows of a scenario, carried over a live network; their results as a document and a table.
 
 use crate::console::Error;
-use crate::values::KERNEL;
+use crate::kernel::control_of;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use thalweg_catalog::Registry;
 use thalweg_live::host::Host;
 use thalweg_live::plan::Plan;
-use thalweg_live::traffic::{
-    CarriedFlow, Carrier, GroupCarrier, MAX_FLOWS, Sample, Traffic, TrafficError, kernel_controls,
-};
+use thalweg_live::traffic::{CarriedFlow, Carrier, GroupCarrier, MAX_FLOWS, Sample, Traffic, TrafficError};
 use thalweg_net::flow::Scheme;
 use thalweg_report::output::{Align, Table, rate, seconds};
 use thalweg_scenario::Loaded;
@@ -76,8 +74,8 @@ impl TrafficOption {
 
 /// Returns the transport with this name.
 fn carrier(text: &str, registry: &Registry) -> Result<GroupCarrier, Error> {
-    let carrier = match text.strip_prefix(KERNEL) {
-        Some(name) => Carrier::Kernel(known(name)?),
+    let carrier = match control_of(text)? {
+        Some(control) => Carrier::Kernel(control.to_owned()),
         None => {
             let scheme = Scheme::read(text, registry).and_then(|scheme| scheme.at_rate(None));
             let scheme = scheme.map_err(|error| Error::Usage(format!("--traffic: {error}")))?;
@@ -158,17 +156,4 @@ fn document(flow: &CarriedFlow) -> Value {
             "retransmissions": series(&|(_, sample)| json!(sample.retransmissions)),
         },
     })
-}
-
-/// Checks that the kernel has this congestion control, and returns its name.
-pub(crate) fn known(name: &str) -> Result<String, Error> {
-    let names = kernel_controls();
-    if names.iter().any(|known| known == name) {
-        return Ok(name.to_owned());
-    }
-    let names: Vec<String> = names.iter().map(|name| format!("`{KERNEL}{name}`")).collect();
-    Err(Error::Usage(format!(
-        "this kernel has no congestion control `{name}`; it has {}. Others may be modules: `sudo modprobe tcp_{name}`",
-        names.join(", ")
-    )))
 }
