@@ -14,7 +14,7 @@ use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
     ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig,
-    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation,
+    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation, VerifyAcks,
 };
 
 /// The keys of every window scheme.
@@ -611,29 +611,29 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
     }
 }
 
-/// Returns true if acknowledgements are verified under time-based loss detection: by default on real paths.
-fn verifies(values: &Values) -> bool {
-    values.take("verify-acks").unwrap_or(values.place() == Environment::Live)
-}
-
 /// Minimum window for the verification of acknowledgements, in packets: below it a false one gains little.
 const MIN_VERIFIED: u32 = 32;
 
 /// Segments per expected acknowledgement above which a sender verifies acknowledgements: three of four may be lost.
 const MAX_STRETCH: u32 = 4;
 
-/// Returns the segments per acknowledgement above which a sender that does not verify acknowledgements begins to. Real
-/// senders verify always, where they can.
-fn max_ack_stretch(values: &Values) -> Option<u32> {
-    let is_off =
-        values.place() == Environment::Live || values.take("verify-acks").is_some_and(|is_on: bool| !is_on);
+/// Returns the verification of acknowledgements: by default under time-based loss detection on real paths, and once they
+/// are few in simulations.
+fn verify_acks(values: &Values) -> VerifyAcks {
+    let is_live = values.place() == Environment::Live;
+    let chosen: Option<bool> = values.take("verify-acks");
+    if chosen.unwrap_or(is_live) && rack(values).is_some() {
+        return VerifyAcks::Always(MIN_VERIFIED);
+    }
+    if is_live || chosen == Some(false) {
+        return VerifyAcks::Never;
+    }
     let every = match delayed_ack(values) {
         // The sender requests so few.
-        Some(rule) if rule.adaptive => return None,
+        Some(rule) if rule.adaptive => return VerifyAcks::Never,
         rule => rule.map_or(1, |rule| rule.every),
     };
-    let verifies = rack(values).is_some() && verifies(values);
-    (!is_off && !verifies).then(|| every.saturating_mul(MAX_STRETCH))
+    VerifyAcks::AboveStretch(every.saturating_mul(MAX_STRETCH))
 }
 
 fn ends(
@@ -663,8 +663,7 @@ fn ends(
         timestamps,
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
         max_retransmissions: values.need("max-retransmissions"),
-        verify_acks: rack(values).filter(|_| verifies(values)).map(|_| MIN_VERIFIED),
-        max_ack_stretch: max_ack_stretch(values),
+        verify_acks: verify_acks(values),
         rack: rack(values),
         // A default shared by all schemes applies only where supported.
         prr: values.need::<bool>("prr") && recovery == Recovery::Sack,

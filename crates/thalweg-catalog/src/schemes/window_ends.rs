@@ -8,7 +8,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig};
 use thalweg_proto::payload::Length;
 use thalweg_proto::units::Time;
-use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery};
+use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery, VerifyAcks};
 
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
@@ -47,12 +47,14 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     if sender.recovery == Recovery::Sack {
         set_switch("rack", sender.rack.is_some(), values.place() == Environment::Live, values);
     }
-    if values.place() != Environment::Live && sender.max_ack_stretch.is_none() && sender.verify_acks.is_none()
-    {
-        values.set_value("verify-acks", Value::Switch(false));
+    match sender.verify_acks {
+        VerifyAcks::Always(_) => values.set_value("verify-acks", Value::Switch(true)),
+        VerifyAcks::Never if values.place() != Environment::Live || sender.rack.is_some() => {
+            values.set_value("verify-acks", Value::Switch(false));
+        }
+        VerifyAcks::Never | VerifyAcks::AboveStretch(_) => {}
     }
     if let Some(rack) = &sender.rack {
-        set_switch("verify-acks", sender.verify_acks.is_some(), values.place() == Environment::Live, values);
         values.give("undo", &rack.undo);
         values.give("tail-probe", &rack.tail_probe);
     }

@@ -140,17 +140,26 @@ pub struct SenderConfig {
     /// Acknowledgement requests: segments request a few acknowledgements per round trip, no closer than this many
     /// segments. `None` leaves the choice to the receiver.
     pub ack_requests: Option<u32>,
-    /// Detection of optimistic acknowledgements: the sender skips a segment from time to time (RFC 9000, section 21.4)
-    /// and ends the connection if the receiver acknowledges it. The minimum window in segments for this test; `None`
-    /// disables it. Only with `rack`.
-    pub verify_acks: Option<u32>,
-    /// Segments per acknowledgement, on average, above which a sender without `verify_acks` begins this test: data may
-    /// be missing that the receiver acknowledges. `None` for never.
-    pub max_ack_stretch: Option<u32>,
+    /// Detection of optimistic acknowledgements.
+    pub verify_acks: VerifyAcks,
     /// Maximum retransmissions of one segment before the sender gives up; `None` for no limit.
     pub max_retransmissions: Option<u32>,
     /// The effect of a pause on the retransmission timer.
     pub pause: PauseConfig,
+}
+
+/// Verification of acknowledgements: the sender skips a segment from time to time, and ends the connection if the
+/// receiver acknowledges it (RFC 9000, section 21.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VerifyAcks {
+    /// The sender trusts the receiver.
+    #[default]
+    Never,
+    /// From the start, at windows of at least this many segments. Without time-based loss detection: never.
+    Always(u32),
+    /// Once acknowledgements cover more than this many segments on average: data may be missing that the receiver
+    /// acknowledges.
+    AboveStretch(u32),
 }
 
 /// Effects of [`Pause`](crate::transport::Input::Pause) and [`Resume`](crate::transport::Input::Resume) in addition to
@@ -185,8 +194,7 @@ impl Default for SenderConfig {
             ecn: false,
             timestamps: false,
             ack_requests: None,
-            verify_acks: None,
-            max_ack_stretch: None,
+            verify_acks: VerifyAcks::Never,
             max_retransmissions: None,
             pause: PauseConfig::default(),
         }

@@ -28,7 +28,7 @@ pub(crate) use crate::congestion::MAX_WINDOW;
 pub use crate::timestamp::{RelativeDelay, Timestamp};
 pub use config::{
     Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig, SenderConfig,
-    Validation,
+    Validation, VerifyAcks,
 };
 pub use controller::{ControllerConfig, MadeSender};
 pub use ends::EndsConfig;

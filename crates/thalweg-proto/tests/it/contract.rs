@@ -22,7 +22,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{
     Ack, Arrival, ControllerConfig, Counting, DelayedAck, PauseConfig, Pdu, RackConfig, Receiver,
     ReceiverConfig, Recovery, RelativeDelay, RttConfig, SackBlock, Segment, Sender, SenderConfig, Timestamp,
-    Validation,
+    Validation, VerifyAcks,
 };
 use thalweg_proto::{Engine, Output};
 
@@ -278,8 +278,11 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     timestamps,
                     max_retransmissions,
                     ack_requests: max_retransmissions,
-                    verify_acks: max_retransmissions,
-                    max_ack_stretch: max_retransmissions,
+                    verify_acks: match max_retransmissions {
+                        Some(number) if nagle => VerifyAcks::Always(number),
+                        Some(number) => VerifyAcks::AboveStretch(number),
+                        None => VerifyAcks::Never,
+                    },
                     pause: PauseConfig { freezes_timer, waits_for_timer },
                 }
             },

@@ -11,7 +11,7 @@ use thalweg_proto::payload::{Length, Slice};
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::{
     ControllerConfig, Counting, DelayedAck, PauseConfig, RackConfig, ReceiverConfig, Recovery, RttConfig,
-    SenderConfig, Validation,
+    SenderConfig, Validation, VerifyAcks,
 };
 
 fn millis(range: core::ops::Range<u64>) -> impl Strategy<Value = Duration> {
@@ -78,8 +78,11 @@ fn sender() -> impl Strategy<Value = SenderConfig> {
                 timestamps: fine_timer,
                 max_retransmissions: None,
                 ack_requests: nagle.then_some(2),
-                verify_acks: (!f_rto).then_some(1),
-                max_ack_stretch: idle_restart.then_some(1),
+                verify_acks: match (f_rto, idle_restart) {
+                    (false, _) => VerifyAcks::Always(1),
+                    (true, true) => VerifyAcks::AboveStretch(1),
+                    (true, false) => VerifyAcks::Never,
+                },
                 pause: PauseConfig::default(),
             }
         },

@@ -8,7 +8,7 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Failure, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{
-    Ack, Misbehaviour, Pdu, RackConfig, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig,
+    Ack, Misbehaviour, Pdu, RackConfig, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig, VerifyAcks,
 };
 use thalweg_proto::{Ecn, Engine, Output};
 
@@ -46,7 +46,7 @@ fn sender(window: f64) -> (Sender<Length, Fixed>, Fixed) {
     let config = SenderConfig {
         segment: SEGMENT as u32,
         rack: Some(rack),
-        verify_acks: Some(MIN_WINDOW),
+        verify_acks: VerifyAcks::Always(MIN_WINDOW),
         ecn: true,
         ..SenderConfig::default()
     };

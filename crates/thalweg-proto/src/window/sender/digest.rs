@@ -6,6 +6,7 @@ use crate::congestion::Controller;
 use crate::digest::{Digest, feed, until};
 use crate::payload::Payload;
 use crate::units::Time;
+use crate::window::VerifyAcks;
 use core::hash::{Hash, Hasher};
 
 impl<P, C> Digest for Sender<P, C>
@@ -48,7 +49,7 @@ where
         let (unpaced, next_send) = pacer.state();
         feed(into, (unpaced, until(next_send, now), now.since(pacer.last_sent())));
         feed(into, pause_and_marks.marks.state());
-        if config.max_ack_stretch.is_some() {
+        if matches!(config.verify_acks, VerifyAcks::AboveStretch(_)) {
             ack_stretch.digest(into);
         }
         if let Some(extensions) = extensions {

@@ -40,7 +40,7 @@ use verify::AckStretch;
 use super::record::{Record, Repair, SegmentState};
 use super::scoreboard::{AckOutcome, Scoreboard};
 use super::wire::TIMESTAMP_LENGTH;
-use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp};
+use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp, VerifyAcks};
 use crate::Ecn;
 use crate::congestion::{AckSample, CongestionState, Controller, Path, SentSample};
 use crate::engine::{Engine, Output};
@@ -321,7 +321,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.resolve_timeout(now, ack, &outcome, advanced, duplicate);
             duplicate = duplicate && !self.has_withheld_gap();
         }
-        if let Some(max) = self.config.max_ack_stretch
+        if let VerifyAcks::AboveStretch(max) = self.config.verify_acks
             && self.ack_stretch.exceeds(max, outcome.segments)
         {
             self.verify_from_now();

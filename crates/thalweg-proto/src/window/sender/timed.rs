@@ -14,7 +14,7 @@ use crate::digest::Digest;
 use crate::payload::Payload;
 use crate::transport::Signal;
 use crate::units::Time;
-use crate::window::{Ack, Arrival, Pdu, Recovery, SackBlock, SenderConfig};
+use crate::window::{Ack, Arrival, Pdu, Recovery, SackBlock, SenderConfig, VerifyAcks};
 use core::hash::Hasher;
 
 /// Optional state of a sender, allocated separately.
@@ -46,7 +46,10 @@ impl<C> Extensions<C> {
             let undo = rack.is_some_and(|config| config.undo).then(Undo::new);
             let f_rto = f_rto.then(FRto::new);
             let window_use = config.validation.map(|validation| Use::new(validation, initial));
-            let verify = config.verify_acks.filter(|_| rack.is_some()).map(Verify::new);
+            let verify = match config.verify_acks {
+                VerifyAcks::Always(min_window) if rack.is_some() => Some(Verify::new(min_window)),
+                _ => None,
+            };
             let rack = rack.map(Rack::new);
             Box::new(Self {
                 renewed: Time::ZERO,
