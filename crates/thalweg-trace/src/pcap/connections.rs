@@ -3,7 +3,7 @@
 //! A capture at several interfaces, such as those of both hosts, sees the same packets several times: each interface has connections
 //! of its own. Where every interface sees one direction only, as at a tap, both are one connection.
 
-use super::ends::End;
+use super::ends::Ends;
 use super::link::{Datagram, Segment, Skipped, datagram};
 use super::pdus::Pdus;
 use super::quic::KeyLog;
@@ -14,20 +14,39 @@ use crate::model::Connection;
 use std::collections::{BTreeMap, HashMap};
 use thalweg_units::Time;
 
-/// Protocol, both ends in a fixed order, and interface.
-type Key = (bool, End, End, u16);
+/// Interface at which a packet was captured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CapturedAt {
+    pub interface: u16,
+    /// Link type, by the registry of libpcap.
+    pub link: u32,
+}
 
-/// Interfaces of a connection.
-#[derive(Clone, Copy)]
-struct Seen {
+/// Identity of a connection at an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    is_tcp: bool,
+    /// Both ends, in a fixed order.
+    ends: Ends,
+    interface: u16,
+}
+
+impl Key {
+    fn at(self, interface: u16) -> Self {
+        Self { interface, ..self }
+    }
+}
+
+/// Connection being read.
+struct Open {
+    protocol: Protocol,
     /// Interface of the first packet.
     home: u16,
     /// Interface of each direction, in the order of the key's ends.
     directions: [Option<u16>; 2],
 }
 
-/// Connection being read.
-enum Open {
+enum Protocol {
     Tcp(Box<Tcp>),
     Udp(Box<Udp>),
     Pdus(Box<Pdus>),
@@ -41,8 +60,6 @@ pub(super) struct Connections {
     /// Packets and acknowledgements kept.
     kept: usize,
     all: Vec<Open>,
-    /// Interfaces of `all`.
-    seen: Vec<Seen>,
     /// Number of interfaces with packets, at least one.
     interfaces: u16,
     /// True if a connection was seen at several interfaces.
@@ -62,7 +79,6 @@ impl Connections {
             keys,
             kept: 0,
             all: Vec::new(),
-            seen: Vec::new(),
             interfaces: 1,
             is_repeated: false,
             by_key: HashMap::new(),
@@ -72,29 +88,29 @@ impl Connections {
         }
     }
 
-    /// Adds a packet of `length` bytes, of which `bytes` were captured at an interface with this link type.
-    pub(super) fn packet(&mut self, (interface, link): (u16, u32), time: Time, bytes: &[u8], length: u32) {
-        self.interfaces = self.interfaces.max(interface.saturating_add(1));
-        if let Err(reason) = self.try_packet((interface, link), time, bytes, length) {
+    /// Adds a packet of `length` bytes, of which `bytes` were captured.
+    pub(super) fn packet(&mut self, at: CapturedAt, time: Time, bytes: &[u8], length: u32) {
+        self.interfaces = self.interfaces.max(at.interface.saturating_add(1));
+        if let Err(reason) = self.try_packet(at, time, bytes, length) {
             *self.skipped.entry(reason).or_default() += 1;
         }
     }
 
     /// Returns the connection of a packet, if there is one: `found` is that of its key.
     fn known(&mut self, found: Option<usize>, key: &Key, direction: usize) -> Option<usize> {
-        let interface = key.3;
+        let interface = key.interface;
         let index = found.or_else(|| {
             let others = (0..self.interfaces.min(MAX_SEARCHED)).filter(|other| *other != interface);
-            let mut others = others.filter_map(|other| self.by_key.get(&(key.0, key.1, key.2, other)));
+            let mut others = others.filter_map(|other| self.by_key.get(&key.at(other)));
             others.next().copied()
         })?;
-        let seen = &mut self.seen[index];
-        match seen.directions[direction] {
-            Some(other) if other != interface && interface != seen.home => {
+        let open = &mut self.all[index];
+        match open.directions[direction] {
+            Some(other) if other != interface && interface != open.home => {
                 self.is_repeated = true;
                 return None;
             }
-            _ => seen.directions[direction] = Some(interface),
+            _ => open.directions[direction] = Some(interface),
         }
         if found.is_none() {
             self.by_key.insert(*key, index);
@@ -102,19 +118,14 @@ impl Connections {
         Some(index)
     }
 
-    fn try_packet(
-        &mut self,
-        (interface, link): (u16, u32),
-        time: Time,
-        bytes: &[u8],
-        length: u32,
-    ) -> Result<(), Skipped> {
-        let datagram = datagram(link, bytes, length)?;
+    fn try_packet(&mut self, at: CapturedAt, time: Time, bytes: &[u8], length: u32) -> Result<(), Skipped> {
+        let datagram = datagram(at.link, bytes, length)?;
         let ports = datagram.bytes.first_chunk().ok_or(Skipped::Short)?;
         let [a, b, c, d] = *ports;
         let from = (datagram.source, u16::from_be_bytes([a, b]));
         let to = (datagram.sink, u16::from_be_bytes([c, d]));
-        let key = (datagram.is_tcp, from.min(to), from.max(to), interface);
+        let ends = [from.min(to), from.max(to)];
+        let key = Key { is_tcp: datagram.is_tcp, ends, interface: at.interface };
         let direction = usize::from(from > to);
         let segment = match datagram.is_tcp {
             true => Some(Segment::read(datagram.bytes, datagram.length).ok_or(Skipped::Short)?),
@@ -127,14 +138,14 @@ impl Connections {
         let found = match found {
             // By far the most captures have one interface.
             Some(index) if self.interfaces == 1 => {
-                self.seen[index].directions[direction] = Some(interface);
+                self.all[index].directions[direction] = Some(key.interface);
                 Some(index)
             }
             found => self.known(found, &key, direction),
         };
         // A SYN with another number begins a new connection between the same ports.
-        let is_new = |index: usize| match (&self.all[index], &segment) {
-            (Open::Tcp(tcp), Some(segment)) => tcp.is_over_for(from, segment),
+        let is_new = |index: usize| match (&self.all[index].protocol, &segment) {
+            (Protocol::Tcp(tcp), Some(segment)) => tcp.is_over_for(from, segment),
             _ => false,
         };
         let index = match found {
@@ -144,24 +155,13 @@ impl Connections {
                 return Ok(());
             }
             _ => {
-                let open = match &segment {
-                    Some(segment) => Open::Tcp(Box::new(Tcp::new(from, to, time, segment))),
-                    None => match Pdus::recognise([from.1, to.1], &datagram) {
-                        Some(protocol) => Open::Pdus(Box::new(Pdus::new(protocol, from, to, time))),
-                        None => {
-                            let packets = self.limits.packets.saturating_sub(self.kept);
-                            let limits = Limits { packets, ..self.limits };
-                            Open::Udp(Box::new(Udp::new([from, to], time, &datagram, &self.keys, &limits)))
-                        }
-                    },
-                };
-                self.all.push(open);
-                let mut seen = Seen { home: interface, directions: [None; 2] };
-                seen.directions[direction] = Some(interface);
-                self.seen.push(seen);
+                let protocol = self.begin([from, to], time, &datagram, segment.as_ref());
+                let mut directions = [None; 2];
+                directions[direction] = Some(key.interface);
+                self.all.push(Open { protocol, home: key.interface, directions });
                 // Other interfaces of a tap follow to the new connection between the same ports.
                 for other in (0..self.interfaces.min(MAX_SEARCHED)).filter(|_| self.interfaces > 1) {
-                    let other = (key.0, key.1, key.2, other);
+                    let other = key.at(other);
                     if found.is_some() && self.by_key.get(&other).copied() == found {
                         self.by_key.remove(&other);
                     }
@@ -173,13 +173,32 @@ impl Connections {
         self.last = Some((key, index));
         let is_full = self.kept >= self.limits.packets;
         let Datagram { size, is_ce, .. } = datagram;
-        self.kept += match (&mut self.all[index], &segment) {
-            (Open::Tcp(tcp), Some(segment)) => tcp.segment(from, time, segment, size, is_ce, is_full),
-            (Open::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full, &self.keys),
-            (Open::Pdus(pdus), _) => pdus.datagram(from, time, &datagram, is_full),
+        self.kept += match (&mut self.all[index].protocol, &segment) {
+            (Protocol::Tcp(tcp), Some(segment)) => tcp.segment(from, time, segment, size, is_ce, is_full),
+            (Protocol::Udp(udp), _) => udp.datagram(from, time, &datagram, is_full, &self.keys),
+            (Protocol::Pdus(pdus), _) => pdus.datagram(from, time, &datagram, is_full),
             _ => 0,
         };
         Ok(())
+    }
+
+    /// Begins a connection between the ends `[from, to]` with its first packet.
+    fn begin(
+        &self,
+        [from, to]: Ends,
+        time: Time,
+        datagram: &Datagram<'_>,
+        segment: Option<&Segment>,
+    ) -> Protocol {
+        if let Some(segment) = segment {
+            return Protocol::Tcp(Box::new(Tcp::new(from, to, time, segment)));
+        }
+        if let Some(protocol) = Pdus::recognise([from.1, to.1], datagram) {
+            return Protocol::Pdus(Box::new(Pdus::new(protocol, from, to, time)));
+        }
+        let packets = self.limits.packets.saturating_sub(self.kept);
+        let limits = Limits { packets, ..self.limits };
+        Protocol::Udp(Box::new(Udp::new([from, to], time, datagram, &self.keys, &limits)))
     }
 
     /// Ends the capture; returns its connections, and notes on packets that were not used.
@@ -187,10 +206,10 @@ impl Connections {
         let connections: Vec<Connection> = self
             .all
             .into_iter()
-            .map(|open| match open {
-                Open::Tcp(tcp) => tcp.finish(),
-                Open::Udp(udp) => udp.finish(),
-                Open::Pdus(pdus) => pdus.finish(),
+            .map(|open| match open.protocol {
+                Protocol::Tcp(tcp) => tcp.finish(),
+                Protocol::Udp(udp) => udp.finish(),
+                Protocol::Pdus(pdus) => pdus.finish(),
             })
             .collect();
         let mut notes = Vec::new();

@@ -19,7 +19,7 @@ mod udp;
 use crate::format::{Format, Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
-use connections::Connections;
+use connections::{CapturedAt, Connections};
 pub use quic::KeyLog;
 use thalweg_units::Time;
 
@@ -178,7 +178,7 @@ impl Reader {
             let bytes = &whole[header..header + captured];
             self.packets += 1;
             let time = self.clock.time(nanos);
-            self.connections.packet((0, link), time, bytes, length);
+            self.connections.packet(CapturedAt { interface: 0, link }, time, bytes, length);
             input.consume(header + captured);
         }
     }
@@ -266,7 +266,7 @@ impl Reader {
             _ => 0,
         };
         let Some(interface) = interfaces.get(number) else { return };
-        let place = (u16::try_from(number).unwrap_or(u16::MAX), interface.link);
+        let at = CapturedAt { interface: u16::try_from(number).unwrap_or(u16::MAX), link: interface.link };
         if kind == SIMPLE {
             // It has no time: that of the packet before is the best one known.
             let length = order.u32(body, 0);
@@ -274,7 +274,7 @@ impl Reader {
             let captured = length.min(snapshot) as usize;
             let bytes = body.get(4..).unwrap_or_default();
             self.packets += 1;
-            self.connections.packet(place, self.clock.last, &bytes[..captured.min(bytes.len())], length);
+            self.connections.packet(at, self.clock.last, &bytes[..captured.min(bytes.len())], length);
             return;
         }
         let ticks = u64::from(order.u32(body, 4)) << 32 | u64::from(order.u32(body, 8));
@@ -283,7 +283,7 @@ impl Reader {
         let bytes = &bytes[..captured.min(bytes.len())];
         self.packets += 1;
         let time = self.clock.time(interface.nanos(ticks));
-        self.connections.packet(place, time, bytes, length);
+        self.connections.packet(at, time, bytes, length);
     }
 }
 
