@@ -8,9 +8,8 @@ use crate::watch::{Watched, guard};
 use core::fmt;
 use core::marker::PhantomData;
 use std::collections::VecDeque;
-use thalweg_proto::end::End as Endpoint;
+use thalweg_proto::end::{End as Endpoint, Notice};
 use thalweg_proto::payload::Payload;
-use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{
     ComponentKind, ContractViolation, Event, Failure, Input, Limit, LimitClock, ReceiverCounts, SenderStats,
     ViolationKind,
@@ -449,15 +448,17 @@ impl<S: Stack, P: Payload> Endpoint for End<S, P> {
         }
     }
 
-    fn draw_from(&mut self, mut stream: Stream) {
-        self.generator = Generator::new(stream.bits());
-    }
-
     fn backlog(&self) -> u64 {
         self.unsent
     }
 
     fn limit(&self) -> Option<Limit> {
         self.limits.current()
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::RandomStream(mut stream) = notice {
+            self.generator = Generator::new(stream.bits());
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::families::families;
 use crate::family::Family;
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::Any;
-use thalweg_proto::end::End;
+use thalweg_proto::end::{End, Notice};
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::Wire;
@@ -86,7 +86,7 @@ macro_rules! engines {
                     EndpointConfigs::External(family) => Self::External(Box::new(P::external_sender(family))),
                 };
                 if let (Some(stream), Some(end)) = (stream, sender.end_mut()) {
-                    end.draw_from(stream);
+                    end.notify(Notice::RandomStream(stream));
                 }
                 sender
             }
@@ -102,7 +102,7 @@ macro_rules! engines {
                     EndpointConfigs::External(family) => Self::External(Box::new(P::external_receiver(family))),
                 };
                 if let (Some(stream), Some(end)) = (stream, receiver.end_mut()) {
-                    end.draw_from(stream);
+                    end.notify(Notice::RandomStream(stream));
                 }
                 receiver
             }
@@ -413,7 +413,7 @@ impl<P: Payload> AnyEngine<P> {
             }
             (engine, _) => {
                 if let Some(end) = engine.end_mut() {
-                    end.renew(now);
+                    end.notify(Notice::NewPath(now));
                 }
             }
         }

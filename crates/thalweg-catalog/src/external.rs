@@ -14,13 +14,12 @@ use core::fmt;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use thalweg_proto::end::End;
+use thalweg_proto::end::{End, EndCounters, Notice};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
-use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{
     Command, ComponentKind, CongestionState, ContractViolation, Event, Failure, Input, Limit, ReceiverCounts,
-    SegmentCounts, SenderStats, ViolationKind,
+    SenderStats, ViolationKind,
 };
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::Carried;
@@ -530,26 +529,17 @@ impl<P: Payload> End for ExternalEnd<P> {
     fn congestion_state(&self) -> Option<CongestionState> {
         self.query(None, |end| end.congestion_state())
     }
-    fn draw_from(&mut self, stream: Stream) {
-        let _ = self.guard(|end| end.as_end_mut().draw_from(stream));
-    }
     fn receiver_counts(&self) -> ReceiverCounts {
         self.query(ReceiverCounts::default(), |end| end.receiver_counts())
     }
-    fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
-        self.query(None, |end| end.segment_counts(now))
+    fn counters(&self, now: Time) -> EndCounters {
+        self.query(EndCounters::default(), |end| end.counters(now))
     }
     fn backlog(&self) -> u64 {
         self.query(0, |end| end.backlog())
     }
     fn limit(&self) -> Option<Limit> {
         self.query(None, |end| end.limit())
-    }
-    fn mark_cuts(&self, now: Time) -> u64 {
-        self.query(0, |end| end.mark_cuts(now))
-    }
-    fn duplicates(&self) -> u64 {
-        self.query(0, |end| end.duplicates())
     }
     fn wants_pdus(&self) -> bool {
         self.query(true, |end| end.wants_pdus())
@@ -560,28 +550,10 @@ impl<P: Payload> End for ExternalEnd<P> {
     fn follows_path(&self) -> bool {
         self.query(false, |end| end.follows_path())
     }
-    fn set_segment(&mut self, bytes: u32) {
-        let _ = self.guard(|end| end.as_end_mut().set_segment(bytes));
-    }
     fn window(&self) -> Option<u64> {
         self.query(None, |end| end.window())
     }
-    fn set_window(&mut self, bytes: u64) {
-        let _ = self.guard(|end| end.as_end_mut().set_window(bytes));
-    }
-    fn set_memory(&mut self, bytes: u64) {
-        let _ = self.guard(|end| end.as_end_mut().set_memory(bytes));
-    }
-    fn set_reading_share(&mut self, share: f64) {
-        let _ = self.guard(|end| end.as_end_mut().set_reading_share(share));
-    }
-    fn renew(&mut self, now: Time) {
-        let _ = self.guard(|end| end.as_end_mut().renew(now));
-    }
-    fn await_timer(&mut self, now: Time) {
-        let _ = self.guard(|end| end.as_end_mut().await_timer(now));
-    }
-    fn discard_round_trip_samples(&mut self) {
-        let _ = self.guard(|end| end.as_end_mut().discard_round_trip_samples());
+    fn notify(&mut self, notice: Notice) {
+        let _ = self.guard(|end| end.as_end_mut().notify(notice));
     }
 }

@@ -188,7 +188,7 @@ pub struct EndNeeds {
     pub order: bool,
     /// Processing of each packet on arrival: ends measure the spacing of arrivals.
     pub spacing: bool,
-    /// A stream of random numbers for senders ([`draw_from`](thalweg_proto::end::End::draw_from)).
+    /// A stream of random numbers for senders ([`Notice::RandomStream`](thalweg_proto::end::Notice::RandomStream)).
     pub random: bool,
 }
 

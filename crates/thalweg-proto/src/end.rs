@@ -14,6 +14,54 @@ pub fn cost(piece: &impl Payload) -> u64 {
     u64::from(piece.len()).max(MIN_CHARGE)
 }
 
+/// Counters that few families have.
+#[derive(Clone, Debug, Default)]
+pub struct EndCounters {
+    /// Reductions of a sender's rate or window because of CE marks.
+    pub mark_cuts: u64,
+    /// Duplicate data packets received.
+    pub duplicates: u64,
+    /// Those of protocols that send groups of packets.
+    pub segments: Option<SegmentCounts>,
+    /// Those of a media source or sink.
+    pub media: Option<MediaCounts>,
+}
+
+/// A change outside of the engine that a driver reports to an endpoint, with the time where endpoints need it.
+#[derive(Debug)]
+pub enum Notice {
+    /// The random-number stream that the endpoint draws from.
+    RandomStream(Stream),
+    /// The handshake is complete.
+    Opened {
+        /// Duration of the handshake, where that is unambiguous.
+        rtt: Option<Duration>,
+        /// Minimum retransmission time-out until the first measurement.
+        timeout: Duration,
+    },
+    /// Maximum payload of a packet, in bytes; for endpoints that [follow the path](End::follows_path).
+    Segment(u32),
+    /// Window that a receiver may advertise, in bytes; for those with a [variable window](End::window).
+    Window(u64),
+    /// Maximum out-of-order data that a receiver may buffer, in bytes, including the memory reserved for bookkeeping.
+    /// Data beyond it counts as lost, except the next in order. For families whose [window](End::window) does not set
+    /// this limit.
+    Memory(u64),
+    /// Share of the agreed rate at which the receiving application reads.
+    ReadingShare(f64),
+    /// The path to the peer is another one: estimates of it are void. Families without estimates that bound sending do
+    /// nothing.
+    NewPath(Time),
+    /// Nothing is in flight in either direction, which this endpoint will notice only through its retransmission timer,
+    /// in families that have one. The timer has been running since the last packet was sent or received.
+    Silence(Time),
+    /// PDUs of the peer waited for longer than the path's delay: they are no round-trip samples. Endpoints that take
+    /// batches have processed them already.
+    LatePdus,
+    /// Media counters begin anew.
+    MediaCountersReset(Time),
+}
+
 /// One endpoint of a connection, of any family. A family overrides only the methods that apply to it.
 pub trait End {
     /// Returns a sender's counters and estimates; `None` for a pure receiver.
@@ -38,26 +86,10 @@ pub trait End {
         ReceiverCounts::default()
     }
 
-    /// Returns the counters of protocols that send groups of packets.
-    fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
+    /// Returns further counters of either endpoint.
+    fn counters(&self, now: Time) -> EndCounters {
         let _ = now;
-        None
-    }
-
-    /// Returns the counters of a media source or sink.
-    fn media(&self, now: Time) -> Option<MediaCounts> {
-        let _ = now;
-        None
-    }
-
-    /// Resets the media counters.
-    fn reset_media(&mut self, now: Time) {
-        let _ = now;
-    }
-
-    /// Sets the random-number stream that the endpoint draws from.
-    fn draw_from(&mut self, stream: Stream) {
-        let _ = stream;
+        EndCounters::default()
     }
 
     /// Returns the number of bytes written and not yet sent.
@@ -68,17 +100,6 @@ pub trait End {
     /// Returns the limit that keeps a sender from sending more, as of the last poll.
     fn limit(&self) -> Option<Limit> {
         None
-    }
-
-    /// Returns the number of times that a sender reduced its rate or window because of CE marks.
-    fn mark_cuts(&self, now: Time) -> u64 {
-        let _ = now;
-        0
-    }
-
-    /// Returns the number of duplicate data packets received.
-    fn duplicates(&self) -> u64 {
-        0
     }
 
     /// Returns true if the endpoint accepts PDUs of its peer. The others do not take part in the exchange.
@@ -92,14 +113,9 @@ pub trait End {
         false
     }
 
-    /// Returns true if the packet size may follow the path MTU at any time ([`set_segment`](End::set_segment)).
+    /// Returns true if the packet size may follow the path MTU at any time.
     fn follows_path(&self) -> bool {
         false
-    }
-
-    /// Sets the largest payload of a packet, in bytes.
-    fn set_segment(&mut self, bytes: u32) {
-        let _ = bytes;
     }
 
     /// Returns the window that a receiver advertises, in bytes, for families with a variable window.
@@ -107,43 +123,8 @@ pub trait End {
         None
     }
 
-    /// Sets the window that a receiver advertises, in bytes.
-    fn set_window(&mut self, bytes: u64) {
-        let _ = bytes;
+    /// Reports a change outside of the engine. Families ignore what does not concern them.
+    fn notify(&mut self, notice: Notice) {
+        let _ = notice;
     }
-
-    /// Limits the out-of-order data that a receiver buffers to `bytes`, including the memory reserved for bookkeeping.
-    /// Data beyond the limit counts as lost, except the next in order. For families whose [window](End::window) does
-    /// not set this limit.
-    fn set_memory(&mut self, bytes: u64) {
-        let _ = bytes;
-    }
-
-    /// Sets the share of the agreed rate at which the receiving application reads.
-    fn set_reading_share(&mut self, share: f64) {
-        let _ = share;
-    }
-
-    /// Reports the completed handshake. It took `rtt` where that is unambiguous; otherwise the retransmission time-out
-    /// is at least `timeout` until the first measurement.
-    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
-        let _ = (rtt, timeout);
-    }
-
-    /// Resets the path estimates after a change of the path to the peer. Families without path estimates that bound
-    /// sending do nothing.
-    fn renew(&mut self, now: Time) {
-        let _ = now;
-    }
-
-    /// Reports that nothing is in flight in either direction and that this endpoint will notice only through its
-    /// retransmission timer, in families that have one. The timer has been running since the last packet was sent or
-    /// received.
-    fn await_timer(&mut self, now: Time) {
-        let _ = now;
-    }
-
-    /// Reports that PDUs of the peer waited for longer than the path's delay. Endpoints that take batches have
-    /// processed them already.
-    fn discard_round_trip_samples(&mut self) {}
 }

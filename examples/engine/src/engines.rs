@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::pdu::Pdu;
 use std::collections::VecDeque;
-use thalweg_proto::end::End;
+use thalweg_proto::end::{End, EndCounters};
 use thalweg_proto::payload::{Payload, Queue as _};
 use thalweg_proto::transport::{Event, Input, Limit, LimitClock, ReceiverCounts, SenderStats};
 use thalweg_proto::units::Time;
@@ -175,7 +175,7 @@ impl<P: Payload> End for Receiver<P> {
         self.counts
     }
 
-    fn duplicates(&self) -> u64 {
-        self.duplicates
+    fn counters(&self, _now: Time) -> EndCounters {
+        EndCounters { duplicates: self.duplicates, ..EndCounters::default() }
     }
 }

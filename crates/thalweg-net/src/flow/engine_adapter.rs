@@ -4,7 +4,7 @@ use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::End;
+use thalweg_proto::end::{End, Notice};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};
 use thalweg_proto::units::Time;
@@ -97,35 +97,19 @@ impl EngineAdapter {
     /// Sets the maximum datagram size.
     pub fn set_maximum(&mut self, bytes: u32) {
         let path = PathHints { max_datagram: bytes, ..PathHints::default() };
-        if let Some(end) = self.engine.end_mut() {
-            end.set_segment(path.max_payload(self.overhead));
-        }
+        self.notify(Notice::Segment(path.max_payload(self.overhead)));
     }
 
-    /// Sets the receive window.
-    pub fn set_window(&mut self, bytes: u64) {
+    /// Reports a change outside of the engine.
+    pub fn notify(&mut self, notice: Notice) {
         if let Some(end) = self.engine.end_mut() {
-            end.set_window(bytes);
-        }
-    }
-
-    /// Sets the limit for out-of-order data at a receiver.
-    pub fn set_memory(&mut self, bytes: u64) {
-        if let Some(end) = self.engine.end_mut() {
-            end.set_memory(bytes);
+            end.notify(notice);
         }
     }
 
     /// Resets path state after a migration.
     pub fn renew(&mut self, now: Time, scheme: &Scheme) {
         self.engine.renew(now, &scheme.ends(&PathHints::default()));
-    }
-
-    /// Excludes the next round-trip samples: PDUs were queued here for longer than the path took.
-    pub fn discard_round_trip_samples(&mut self) {
-        if let Some(end) = self.engine.end_mut() {
-            end.discard_round_trip_samples();
-        }
     }
 
     /// Returns the counters and estimates of a sender; all zero for a receiver.

@@ -38,7 +38,7 @@ use send_autotuning::SendBufferLimit;
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::cost;
+use thalweg_proto::end::{Notice, cost};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;
@@ -225,7 +225,7 @@ impl Flow {
     pub fn set_memory(&mut self, bytes: u64) -> bool {
         self.memory = bytes;
         if let Some(window) = self.window {
-            self.engine.set_window(window.min(bytes));
+            self.engine.notify(Notice::Window(window.min(bytes)));
         }
         self.window.is_some()
     }
@@ -271,7 +271,7 @@ impl Flow {
 
     /// Excludes queued input from round-trip samples, after a delay in polling that the path did not cause.
     pub fn discard_round_trip_samples(&mut self) {
-        self.engine.discard_round_trip_samples();
+        self.engine.notify(Notice::LatePdus);
     }
 
     fn end(&mut self, now: Time, stopped: bool) {
@@ -319,7 +319,7 @@ impl Flow {
 
     fn receive(&mut self, now: Time, pdu: Slice, ecn: Ecn) -> bool {
         if self.is_bounded {
-            self.engine.set_memory(self.memory.saturating_sub(self.unread + self.waiting));
+            self.engine.notify(Notice::Memory(self.memory.saturating_sub(self.unread + self.waiting)));
         }
         let is_sound = self.engine.receive(now, pdu, ecn, self.recorder.as_ref());
         if let Some(recorder) = &self.recorder {
@@ -443,14 +443,15 @@ impl Flow {
 
     /// Returns counters and estimates at `now`.
     pub fn stats(&self, now: Time) -> FlowStats {
+        let counters = self.engine.end().counters(now);
         FlowStats {
             written: self.written,
             delivered: self.delivered,
             malformed: self.malformed,
             refused: self.refused,
             sender: self.engine.sender_stats(now),
-            duplicates: self.engine.end().duplicates(),
-            mark_cuts: self.engine.end().mark_cuts(now),
+            duplicates: counters.duplicates,
+            mark_cuts: counters.mark_cuts,
         }
     }
 }

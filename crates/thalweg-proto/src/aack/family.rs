@@ -1,7 +1,7 @@
 //! Protocol-family adapter of adaptive acknowledgement: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Receiver, Report, Transmitter, wire};
-use crate::end::End;
+use crate::end::{End, EndCounters, Notice};
 use crate::numbers::{below, one};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
@@ -115,8 +115,10 @@ impl<P: Payload> End for Transmitter<P> {
         self.limit()
     }
 
-    fn await_timer(&mut self, now: Time) {
-        self.await_timer(now);
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::Silence(now) = notice {
+            self.await_timer(now);
+        }
     }
 }
 
@@ -125,11 +127,13 @@ impl<P: Payload> End for Receiver<P> {
         self.counts()
     }
 
-    fn duplicates(&self) -> u64 {
-        self.stats().duplicates
+    fn counters(&self, _now: Time) -> EndCounters {
+        EndCounters { duplicates: self.stats().duplicates, ..EndCounters::default() }
     }
 
-    fn set_memory(&mut self, bytes: u64) {
-        self.set_memory(bytes);
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::Memory(bytes) = notice {
+            self.set_memory(bytes);
+        }
     }
 }

@@ -193,7 +193,7 @@ impl<P: Payload> Transmitter<P> {
         }
     }
 
-    /// Starts the retransmission timer, as [`End::await_timer`](crate::end::End::await_timer).
+    /// Starts the retransmission timer, as [`Notice::Silence`](crate::end::Notice::Silence).
     pub(super) fn await_timer(&mut self, now: Time) {
         if self.kept.front().is_some_and(|oldest| !oldest.waiting) {
             self.limits.expire(now, self.progress);

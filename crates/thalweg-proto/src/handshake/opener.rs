@@ -2,6 +2,7 @@
 
 use super::backoff::Backoff;
 use super::{Carried, Config, Control, HandshakeStep, Pdu, Protocol, Reason};
+use crate::end::Notice;
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Failure, Input};
@@ -176,7 +177,7 @@ impl<E: Carried> Opener<E> {
         let is_tcp = self.protocol() == Protocol::Tcp;
         let timeout = if was_repeated && is_tcp { RTO_AFTER_LOST_SYN } else { Duration::ZERO };
         if let Some(end) = self.engine.end_mut() {
-            end.opened(rtt, timeout);
+            end.notify(Notice::Opened { rtt, timeout });
         }
     }
 }

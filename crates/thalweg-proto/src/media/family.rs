@@ -4,12 +4,10 @@ use super::pdu::{Data, Pdu};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::{self, REPORTED};
-use crate::end::End;
-use crate::frames::MediaCounts;
+use crate::end::{End, EndCounters, Notice};
 use crate::numbers::{one, unwrap};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
-use crate::random::Stream;
 use crate::transport::{Limit, ReceiverCounts, SenderStats};
 use crate::units::{Duration, Time};
 use core::ops::Range;
@@ -138,20 +136,16 @@ impl<P: Payload> End for Sender<P> {
         self.limit()
     }
 
-    fn mark_cuts(&self, _now: Time) -> u64 {
-        self.mark_cuts()
+    fn counters(&self, now: Time) -> EndCounters {
+        EndCounters { mark_cuts: self.mark_cuts(), media: Some(self.media(now)), ..EndCounters::default() }
     }
 
-    fn media(&self, now: Time) -> Option<MediaCounts> {
-        Some(self.media(now))
-    }
-
-    fn reset_media(&mut self, now: Time) {
-        self.reset_media(now);
-    }
-
-    fn draw_from(&mut self, stream: Stream) {
-        self.draw_from(stream);
+    fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::MediaCountersReset(now) => self.reset_media(now),
+            Notice::RandomStream(stream) => self.draw_from(stream),
+            _ => {}
+        }
     }
 }
 
@@ -160,15 +154,13 @@ impl<P: Payload> End for Receiver<P> {
         self.counts()
     }
 
-    fn duplicates(&self) -> u64 {
-        self.duplicates()
+    fn counters(&self, _now: Time) -> EndCounters {
+        EndCounters { duplicates: self.duplicates(), media: Some(self.media()), ..EndCounters::default() }
     }
 
-    fn media(&self, _now: Time) -> Option<MediaCounts> {
-        Some(self.media())
-    }
-
-    fn reset_media(&mut self, _now: Time) {
-        self.reset_media();
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::MediaCountersReset(_) = notice {
+            self.reset_media();
+        }
     }
 }

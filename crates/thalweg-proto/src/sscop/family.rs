@@ -2,7 +2,7 @@
 
 use super::rate::RateField;
 use super::{Endpoint, Pdu, SequenceNumber, Stat};
-use crate::end::End;
+use crate::end::{End, Notice};
 use crate::numbers::{below, one, unwrap};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, Wire, packed};
@@ -165,16 +165,13 @@ impl<P: Payload> End for Endpoint<P> {
         self.held_by()
     }
 
-    fn set_memory(&mut self, bytes: u64) {
-        self.set_memory(bytes);
-    }
-
-    fn renew(&mut self, _now: Time) {
-        self.renew();
-    }
-
-    fn discard_round_trip_samples(&mut self) {
-        self.discard_round_trip_samples();
+    fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Memory(bytes) => self.set_memory(bytes),
+            Notice::NewPath(_) => self.renew(),
+            Notice::LatePdus => self.discard_round_trip_samples(),
+            _ => {}
+        }
     }
 }
 

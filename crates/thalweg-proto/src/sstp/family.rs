@@ -1,7 +1,7 @@
 //! Protocol-family adapter of two-level flow control: the PDU and endpoint traits that all drivers use.
 
 use super::{Data, Pdu, Position, Receiver, Report, Sender, wire};
-use crate::end::End;
+use crate::end::{End, EndCounters, Notice};
 use crate::numbers::{below, one, unwrap};
 use crate::payload::{Length, Payload, Slice};
 use crate::pdu::{COMPACT, Captured, Compact, DataUnit, Packing, SegmentStep, Wire, packed};
@@ -201,13 +201,14 @@ impl<P: Payload> End for Sender<P> {
         self.answers.latest.take()
     }
 
-    fn segment_counts(&self, now: Time) -> Option<SegmentCounts> {
+    fn counters(&self, now: Time) -> EndCounters {
         let stats = self.stats(now);
-        Some(SegmentCounts {
+        let segments = SegmentCounts {
             max_segments: stats.buffered_peak,
             max_bytes: stats.bytes_peak,
             ..SegmentCounts::default()
-        })
+        };
+        EndCounters { segments: Some(segments), ..EndCounters::default() }
     }
 
     fn backlog(&self) -> u64 {
@@ -224,28 +225,25 @@ impl<P: Payload> End for Receiver<P> {
         self.counts()
     }
 
-    fn segment_counts(&self, _now: Time) -> Option<SegmentCounts> {
+    fn counters(&self, _now: Time) -> EndCounters {
         let stats = self.stats();
-        Some(SegmentCounts {
+        let segments = SegmentCounts {
             incomplete: stats.incomplete,
             holes: stats.holes,
             refused: stats.refused,
             evictions: stats.evictions,
             max_segments: stats.buffered_peak,
             max_bytes: stats.bytes_peak,
-        })
+        };
+        EndCounters { duplicates: stats.duplicates, segments: Some(segments), ..EndCounters::default() }
     }
 
-    fn duplicates(&self) -> u64 {
-        self.stats().duplicates
-    }
-
-    fn set_memory(&mut self, bytes: u64) {
-        self.set_memory(bytes);
-    }
-
-    fn set_reading_share(&mut self, share: f64) {
-        self.set_reading_share(share);
+    fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Memory(bytes) => self.set_memory(bytes),
+            Notice::ReadingShare(share) => self.set_reading_share(share),
+            _ => {}
+        }
     }
 }
 

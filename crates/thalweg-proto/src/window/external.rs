@@ -12,6 +12,7 @@ use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, Controller, Decision, FeedbackKind,
     FeedbackSample, LossSample, LostSample, MAX_WINDOW, Path, SentSample,
 };
+use crate::end::{End, Notice};
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::random::Stream;
@@ -36,14 +37,8 @@ pub trait AnySender<P: Payload>:
     fn backlog(&self) -> u64;
     /// As [`Sender::limit`].
     fn limit(&self) -> Option<Limit>;
-    /// As [`Sender::set_segment`].
-    fn set_segment(&mut self, bytes: u32);
-    /// As [`Sender::opened`].
-    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration);
-    /// As [`Sender::await_timer`].
-    fn await_timer(&mut self, now: Time);
-    /// As [`Sender::renew`], with a new controller of the same kind.
-    fn renew(&mut self, now: Time);
+    /// As [`End::notify`]. On a new path it makes a new controller of the same kind.
+    fn notify(&mut self, notice: Notice);
 }
 
 /// A third-party controller, by its configuration.
@@ -406,20 +401,11 @@ where
         self.sound().and_then(Sender::limit)
     }
 
-    fn set_segment(&mut self, bytes: u32) {
-        let _ = self.guard(|sender| sender.set_segment(bytes));
-    }
-
-    fn await_timer(&mut self, now: Time) {
-        let _ = self.guard(|sender| sender.await_timer(now));
-    }
-
-    fn opened(&mut self, rtt: Option<Duration>, timeout: Duration) {
-        let _ = self.guard(|sender| sender.opened(rtt, timeout));
-    }
-
-    fn renew(&mut self, now: Time) {
+    fn notify(&mut self, notice: Notice) {
         let controller = self.controller.clone();
-        let _ = self.guard(|sender| sender.renew(now, Checked::new(controller.make())));
+        let _ = self.guard(|sender| match notice {
+            Notice::NewPath(now) => sender.renew(now, Checked::new(controller.make())),
+            notice => End::notify(sender, notice),
+        });
     }
 }

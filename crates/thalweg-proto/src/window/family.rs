@@ -2,7 +2,7 @@
 
 use super::{AnySender, Pdu, Receiver, Sender, wire};
 use crate::congestion::{CongestionState, Controller};
-use crate::end::End;
+use crate::end::{End, EndCounters, Notice};
 use crate::numbers::below;
 use crate::payload::{Payload, Slice};
 use crate::pdu::{DataUnit, Wire};
@@ -90,8 +90,8 @@ macro_rules! sender {
             $sender.limit()
         }
 
-        fn mark_cuts(&$self, now: Time) -> u64 {
-            $sender.stats(now).mark_cuts
+        fn counters(&$self, now: Time) -> EndCounters {
+            EndCounters { mark_cuts: $sender.stats(now).mark_cuts, ..EndCounters::default() }
         }
 
         fn takes_batches(&self) -> bool {
@@ -101,41 +101,34 @@ macro_rules! sender {
         fn follows_path(&self) -> bool {
             true
         }
-
-        fn set_segment(&mut $self, bytes: u32) {
-            $sender.set_segment(bytes);
-        }
-
-        fn opened(&mut $self, rtt: Option<Duration>, timeout: Duration) {
-            $sender.opened(rtt, timeout);
-        }
-
-        fn await_timer(&mut $self, now: Time) {
-            $sender.await_timer(now);
-        }
     };
 }
 
 /// For a built-in controller, the owner that knows its type implements the path change.
 impl<P: Payload, C: Controller> End for Sender<P, C> {
     sender!(self => self);
+
+    fn notify(&mut self, notice: Notice) {
+        match notice {
+            Notice::Opened { rtt, timeout } => self.opened(rtt, timeout),
+            Notice::Segment(bytes) => self.set_segment(bytes),
+            Notice::Silence(now) => self.await_timer(now),
+            _ => {}
+        }
+    }
 }
 
 impl<P: Payload> End for Box<dyn AnySender<P>> {
     sender!(self => (**self));
 
-    fn renew(&mut self, now: Time) {
-        (**self).renew(now);
+    fn notify(&mut self, notice: Notice) {
+        (**self).notify(notice);
     }
 }
 
 impl<P: Payload> End for Receiver<P> {
     fn receiver_counts(&self) -> ReceiverCounts {
         self.counts()
-    }
-
-    fn duplicates(&self) -> u64 {
-        self.stats().duplicates
     }
 
     fn takes_batches(&self) -> bool {
@@ -146,8 +139,14 @@ impl<P: Payload> End for Receiver<P> {
         Some(self.window())
     }
 
-    fn set_window(&mut self, bytes: u64) {
-        self.set_window(bytes);
+    fn counters(&self, _now: Time) -> EndCounters {
+        EndCounters { duplicates: self.stats().duplicates, ..EndCounters::default() }
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::Window(bytes) = notice {
+            self.set_window(bytes);
+        }
     }
 }
 

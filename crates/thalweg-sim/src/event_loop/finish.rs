@@ -18,6 +18,7 @@ use crate::result::{
 use crate::spec::Ties;
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
+use thalweg_proto::end::Notice;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
@@ -80,7 +81,7 @@ impl<T: Tracing> EventLoop<T> {
         // Only a flow's own connection carries frames.
         for id in self.flows[flow].initial_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
-                end.reset_media(self.now);
+                end.notify(Notice::MediaCountersReset(self.now));
             }
         }
     }
@@ -117,7 +118,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the two-level flow control counts of both endpoints of a connection, if any.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
-        let [sender, receiver] = self.engines(connection).map(|engine| engine.end().segment_counts(self.now));
+        let [sender, receiver] =
+            self.engines(connection).map(|engine| engine.end().counters(self.now).segments);
         let (sender, receiver) = (sender?, receiver?);
         Some(TwoLevelCounts {
             incomplete: receiver.incomplete,
@@ -214,7 +216,7 @@ impl<T: Tracing> EventLoop<T> {
                 && !receiver.waiting
                 && matches!(receiver.engine.poll(self.now), Output::Idle);
             if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
-                end.await_timer(self.now);
+                end.notify(Notice::Silence(self.now));
             }
         }
     }
@@ -288,10 +290,11 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the frame statistics of a media flow.
     fn media_result(&self, flow: usize) -> Option<Box<MediaResult>> {
         let ends = self.connections_of(flow).flat_map(|connection| self.engines(connection));
-        let counts = ends.filter_map(|engine| engine.end().media(self.now)).reduce(|mut sum, counts| {
-            sum.add(&counts);
-            sum
-        })?;
+        let counts =
+            ends.filter_map(|engine| engine.end().counters(self.now).media).reduce(|mut sum, counts| {
+                sum.add(&counts);
+                sum
+            })?;
         Some(Box::new(MediaResult {
             encoded: counts.encoded,
             rate: counts.encoded.rate(),

@@ -6,6 +6,7 @@ use crate::parts::endpoint::Command;
 use crate::parts::flow::NO_CONNECTION;
 use crate::parts::reader::{READS, ReadStep};
 use crate::tracing::Tracing;
+use thalweg_proto::end::Notice;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
@@ -68,7 +69,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {
             let id = state.main * 2 + 1;
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
-                end.set_reading_share(share);
+                end.notify(Notice::ReadingShare(share));
             }
             self.drain(id);
         }

@@ -3,10 +3,9 @@
 use crate::net::*;
 use thalweg_catalog::family::{ConfiguredRates, EndNeeds};
 use thalweg_catalog::{ExternalFamily, Family, Properties};
-use thalweg_proto::end::End;
+use thalweg_proto::end::{End, Notice};
 use thalweg_proto::payload::{Payload, Queue as _, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};
-use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Event, Input, ReceiverCounts, SenderStats};
 use thalweg_proto::units::{Rate, Time};
 use thalweg_proto::{Ecn, Engine, Output};
@@ -152,8 +151,10 @@ impl<P: Payload> Engine for Listener<P> {
 
 impl<P: Payload> End for Listener<P> {
     /// The result shows the number: as overhead of received packets.
-    fn draw_from(&mut self, mut stream: Stream) {
-        self.counts.framing = stream.below(1 << 20);
+    fn notify(&mut self, notice: Notice) {
+        if let Notice::RandomStream(mut stream) = notice {
+            self.counts.framing = stream.below(1 << 20);
+        }
     }
     fn receiver_counts(&self) -> ReceiverCounts {
         self.counts

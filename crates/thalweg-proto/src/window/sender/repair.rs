@@ -136,7 +136,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Sets the retransmission timer, unless another event is due before it; see
-    /// [`End::await_timer`](crate::end::End::await_timer).
+    /// [`Notice::Silence`](crate::end::Notice::Silence).
     pub fn await_timer(&mut self, now: Time) {
         let is_next = self.timer.is_set() && self.due() >= self.timer.at() && self.timer_runs();
         if is_next && !self.scoreboard.is_empty() && !self.is_refused() {
