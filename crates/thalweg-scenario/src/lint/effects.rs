@@ -10,7 +10,7 @@ use thalweg_proto::units::{Bytes, Time};
 use thalweg_proto::window::Misbehaviour;
 use thalweg_queue::EcnTreatment;
 use thalweg_sim::route::DirectionId;
-use thalweg_sim::spec::{DirectionSpec, GroupSpec, Metric, Multipath};
+use thalweg_sim::spec::{DirectionSpec, GroupSpec, Metric, Multipath, RoutingSpec};
 
 /// Warns of settings of flow groups without effect.
 pub(super) fn groups(checked: &Checked<'_>, report: &mut Report) {
@@ -50,7 +50,9 @@ pub(super) fn links(checked: &Checked<'_>, report: &mut Report) {
         for (back, line) in [&link.forward, &link.backward].into_iter().enumerate() {
             let largest = checked.paths.largest_packet(number, back == 1);
             let name = &link.name;
-            if spec.routing.metric != Metric::Weight {
+            // A complete scenario states the weight of every link.
+            let weight = if back == 0 { Some(link.weight) } else { link.reverse_weight };
+            if spec.routing.metric != Metric::Weight && weight.is_some_and(|weight| weight != 1) {
                 let message = format!("no route depends on the `weight` of `{name}`");
                 unused.note(
                     "scenario.unused-weight",
@@ -80,6 +82,7 @@ pub(super) fn links(checked: &Checked<'_>, report: &mut Report) {
     unused.report(report);
     if let Some(span) = origins.reroute
         && spec.routing.failures.is_empty()
+        && spec.routing.reroute != RoutingSpec::default().reroute
     {
         report
             .warn("scenario.unused-reroute", span, "no link fails, and nothing is rerouted")

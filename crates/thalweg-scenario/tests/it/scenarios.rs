@@ -74,6 +74,10 @@ fn every_expanded_scenario_reads_back_unchanged() {
             .unwrap_or_else(|found| panic!("{}", drawn(&found)));
         assert_eq!(format!("{:?}", first.spec()), format!("{:?}", second.spec()), "{text}");
         assert_eq!(second.expanded(), text);
+        let known: Vec<_> = first.warnings.iter().map(|warning| warning.code).collect();
+        let added: Vec<_> = second.warnings.iter().filter(|of| !known.contains(&of.code)).collect();
+        // Whoever runs it again has written none of its values.
+        assert!(added.is_empty(), "{}: {added:#?}", path.display());
     }
 }
 
