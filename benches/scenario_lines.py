@@ -2,7 +2,7 @@
 
 
 def scenario(lines=1000):
-    """The text of a scenario of so many lines: a chain of routers with flows over parts of it."""
+    """The text of a scenario with this number of lines: a chain of routers with flows over parts of it."""
     # Eight lines of head, then for each router a link of 7 lines and two flows of 9 lines.
     head = ['title = "A chain of many routers"', 'duration = "10 s"', 'warmup = "1 s"', "",
             "[scheme.careful]", 'base = "vegas"', 'beta = "4 pkt"', ""]

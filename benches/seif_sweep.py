@@ -164,7 +164,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="a corner of the grid, prints only")
     parser.add_argument("--draw", action="store_true", help="draw the picture again")
     parser.add_argument("--thalweg", default=THALWEG, help="the program (target/release/thalweg)")
-    parser.add_argument("--jobs", type=int, default=2, help="so many points at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="concurrent points")
     arguments = parser.parse_args()
     values, image = ROOT / "docs/papers/seif-beyond.csv", ROOT / "docs/pictures/seif-beyond.svg"
     if arguments.draw:

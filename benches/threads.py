@@ -150,7 +150,7 @@ def measure(command):
 
 
 def run_beside(command, number):
-    """The wall time of so many runs at once on one thread each."""
+    """The wall time of this number of concurrent runs, each on one thread."""
     began = time.monotonic()
     for running in [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(number)]:
         if running.wait() != 0:

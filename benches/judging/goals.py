@@ -36,7 +36,7 @@ GOALS = {
 FILE, FILE_SECONDS = 50e6, 60
 # What `send` takes beside the bytes, from its start to its end, in round trips: a file of 1 kB takes six, half of one its bytes.
 START_UP = 5.5
-# So many times what losses make necessary may be on the wire.
+# Bytes on the wire, at most, relative to those that the losses make necessary.
 NECESSARY = 1.03
 # Beside one CUBIC: the queue in products of rate and round trip; seconds. Of the longer ones shares have settled.
 BESIDE = {"C0.25": (0.25, 20), "C1": (1, 20), "C4": (4, 20), "L0.25": (0.25, 60), "L1": (1, 60), "L4": (4, 60)}
@@ -109,7 +109,7 @@ def alone(run, path, file):
     else:
         goodput = flow["goodput_bps"] / 1e6
     sent, again = max(flow["sent_packets"], 1), flow["retransmissions"]
-    # What the wire lost has to go again: of so many that are sent for the first time, 1 / (1 - loss) in all.
+    # Lost packets are sent again: 1 / (1 - loss) transmissions for each packet.
     wire = sent * (1 - loss) / max(sent - again, 1)
     return {"goodput": goodput, "extra": extra(flows["probe"]), "again": again / sent, "wire": wire}
 

@@ -88,7 +88,7 @@ class Network:
         return max(6000, round(self.buffer * self.bdp))
 
     def max_flows(self, most):
-        """So many that each sends a few hundred packets, and has room for some on its way."""
+        """The number of flows of which each sends a few hundred packets and has several in flight."""
         by_time = self.rate * 1e6 / PACKET * self.seconds / 300
         by_buffer = (self.bdp + self.queue_bytes) / 1500 / 2
         return max(2, min(most, int(by_time), int(by_buffer)))

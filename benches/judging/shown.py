@@ -77,7 +77,7 @@ def reached(series, since, level):
 
 
 def smooth(series, points=8):
-    """The mean of so many points up to each."""
+    """The moving average over the last points, of which there are this many."""
     return [(at, sum(value for _, value in series[max(0, place - points + 1):place + 1]) / min(place + 1, points))
             for place, (at, _) in enumerate(series)]
 

@@ -10,7 +10,7 @@ from . import goals, simulate
 # Shares of packets, in percent; the option `aggressive` tolerates 15.
 TOLERATED = (0, 1, 2, 5, 10, 15, 20, 25)
 AGGRESSIVE = 15
-# Alone on the local path of the goals, for so many seconds from the start: 300 Mbit/s, 2 ms, one packet in 1000 lost.
+# Alone on the local path of the goals, for these times from the start, in seconds: 300 Mbit/s, 2 ms, one packet in 1000 lost.
 LOSSY, LOSSY_SECONDS, _ = goals.PATHS["P5"]
 # With others: 100 Mbit/s, 50 ms, a queue of a tenth of their product.
 RATE, RTT, QUEUE = 100, 50, 0.1

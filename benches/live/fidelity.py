@@ -305,7 +305,7 @@ def main():
     parser.add_argument("--datagram", help="of live transfers, the largest: with 1200B there is no search for the path's MTU")
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--parallel", type=int, default=1, help="so many transfers at once, each over a path of its own")
+    parser.add_argument("--parallel", type=int, default=1, help="concurrent transfers, each over a path of its own")
     parser.add_argument("--results", default="fidelity.jsonl")
     parser.add_argument("--picture", default="fidelity.svg")
     parser.add_argument("--thalweg", default=rig.THALWEG)

@@ -193,7 +193,7 @@ def main():
     parser.add_argument("--time", type=int, default=20, help="seconds of a transfer")
     parser.add_argument("--seed", type=int, default=1, help="the first; its windows are kept")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--parallel", type=int, default=1, help="so many transfers at once, each over a path of its own")
+    parser.add_argument("--parallel", type=int, default=1, help="concurrent transfers, each over a path of its own")
     parser.add_argument("--results", default="kernels.jsonl")
     parser.add_argument("--picture", default="kernels.svg")
     parser.add_argument("--thalweg", default=rig.THALWEG)

@@ -56,7 +56,7 @@ PATHS = {
 # Path of two transfers: no losses except self-inflicted ones.
 SHARED = route(50, 50)
 BUFFERS = (0.25, 1, 4)
-# Several transfers begin within so many seconds, once their clients have had so many to start.
+# Interval within which several transfers begin, and time for their clients to start before it, in seconds.
 SPREAD, LEAD = 1, 0.3
 # Memory for what may wait to be read, from here on: the usual bound holds no product of such paths.
 LONG = 16 << 20
@@ -179,7 +179,7 @@ def starts(seed, count):
 
 
 def begin(names, everyone, path, seconds, options, after=None):
-    """Transfers that begin at so many seconds, each with a port of its own."""
+    """Transfers with their start times in seconds, each with a port of its own."""
     after, prepared = after or [0] * len(everyone), []
     for number, who in enumerate(everyone):
         start, what = starter(who)
@@ -404,7 +404,7 @@ def main():
     parser.add_argument("--time", type=int, help="seconds of a transfer, in place of the path's")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--parallel", type=int, default=1, help="so many at once, each over a path of its own")
+    parser.add_argument("--parallel", type=int, default=1, help="concurrent transfers, each over a path of its own")
     parser.add_argument("--host", help="of simulated flows: a name, or what `thalweg doctor` prints")
     parser.add_argument("--results", default="paths.jsonl")
     parser.add_argument("--thalweg", default=rig.THALWEG)

@@ -234,7 +234,7 @@ def end_with_parent():
 
 
 def several(measure, todo, parallel):
-    """Calls `measure` with each of the arguments, so many at once, and yields what it returns as it comes. Namespaces and devices have
+    """Calls `measure` with each of the arguments, several at once, and yields its results in the order of completion. Namespaces and devices have
     the number of the process in their names, so each measurement has a process."""
     with multiprocessing.Pool(parallel, end_with_parent, maxtasksperchild=1) as pool:
         yield from pool.imap_unordered(functools.partial(call, measure), todo)
@@ -337,7 +337,7 @@ LOST = re.compile(r'"packet_number":(\d+)')
 
 
 class Recording:
-    """A sender's qlog, as `--record` and `run --qlog` write it: what was acknowledged within so many seconds of the first packet,
+    """A sender's qlog, as `--record` and `run --qlog` write it: what was acknowledged within a time in seconds after the first packet,
     round trips, and over time the window and what was under way, in segments. Simulated ones acknowledge all copies that arrived, and
     tell of each copy right behind the loss that it is for."""
 
@@ -434,7 +434,7 @@ def sets(changes):
 
 # Presentation of results.
 
-# Half of the 95 % interval of a mean of so many, in standard errors (Student's t).
+# Half of the 95 % interval of a mean, in standard errors, by the number of values (Student's t).
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
 
 

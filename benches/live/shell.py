@@ -54,7 +54,7 @@ def bits(rate):
 
 
 def scenario(rate, links, seconds, delay="1 ms", products=2):
-    """Links beside each other, each with hosts of its own and a queue of so many products of rate and round trip."""
+    """Links beside each other, each with hosts of its own and a queue in multiples of the bandwidth-delay product."""
     queue = round(products * bits(rate) / 8 * 2e-3 * float(delay.split()[0]))
     lines = [f'title = "Links of {rate}"', f'duration = "{seconds} s"']
     for number in range(1, links + 1):

@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--time", type=int, help="seconds of a transfer, 30 at least")
     parser.add_argument("--seed", type=int, default=1, help="the first")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--parallel", type=int, default=1, help="so many rows at once, each over a path of its own")
+    parser.add_argument("--parallel", type=int, default=1, help="concurrent rows, each over a path of its own")
     parser.add_argument("--results", default="together.jsonl")
     parser.add_argument("--thalweg", default=rig.THALWEG)
     options = parser.parse_args()

@@ -30,7 +30,7 @@ const KEYS: &[Key] = &[
     )
     .within(Range::between(0.01, 100.0), "the RFC's is 2"),
     key("threshold", Kind::Time, "800 us", "Packets with ECT(1) that wait for longer than this may be marked."),
-    key("range", Kind::Time, "400 us", "Those that wait for so much longer still always are."),
+    key("range", Kind::Time, "400 us", "Time above the threshold over which the marking probability rises to 1."),
     key(
         "classic-share",
         Kind::Probability,

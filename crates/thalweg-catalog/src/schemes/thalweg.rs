@@ -51,7 +51,7 @@ const KEYS: &[Key] = &[
         "tolerated-loss",
         Kind::Share,
         "0 %",
-        "Share of the packets whose loss is the path's without proof. Where a queue overflows, so many are lost of all flows.",
+        "Loss rate that is attributed to the path without proof. Where a queue overflows, all flows lose up to this share.",
     )
     .within(Range::between(0.0, 0.25), "no path that loses more than a quarter is usable")
     .peer(Range::between(0.0, 0.25)),

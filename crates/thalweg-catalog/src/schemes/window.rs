@@ -40,7 +40,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "",
         "How losses are repaired: \"sack\", \"newreno\", \"go-back-n\" or \"fast-retransmit\".",
     ),
-    key("duplicate-threshold", Kind::Count, "3", "So many duplicate acknowledgements mean a loss.")
+    key("duplicate-threshold", Kind::Count, "3", "Number of duplicate acknowledgements that indicate a loss.")
         .within(Range::at_least(1.0), "")
         .peer(Range::between(1.0, 1000.0)),
     key(

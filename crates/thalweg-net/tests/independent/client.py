@@ -3,7 +3,7 @@
 
     client.py HOST:PORT [BYTES [HALF_OPEN]]
 
-Leaves so many handshakes half-open, makes a connection (Noise XX, a cookie if one is wanted, packet protection), sends so many bytes by the scheme `cubic`, ends its stream, reads
+Leaves a number of handshakes half-open, makes a connection (Noise XX, a cookie if one is wanted, packet protection), sends a number of bytes by the scheme `cubic`, ends its stream, reads
 the server's answer, checks that the server has counted the bytes, and closes. It knows as little as such a client can: one
 segment size, a fixed window, a time-out. Exit code 1, with a sentence, where the server does not keep to the specification.
 Needs the packages `cryptography` (X25519, AES-GCM) and `blake3`.

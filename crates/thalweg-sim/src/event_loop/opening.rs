@@ -103,6 +103,9 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     pub(crate) fn end_full(&mut self) {
         let most = self.numbers.most().into();
-        self.ending.fail(|| SpecError::TooMany { what: "transfers at a time of one of so many flows", most });
+        self.ending.fail(|| SpecError::TooMany {
+            what: "concurrent transfers of a flow, with this number of flows",
+            most,
+        });
     }
 }

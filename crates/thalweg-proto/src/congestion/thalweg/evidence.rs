@@ -21,7 +21,7 @@ const SUDDEN: (f64, f64) = (3.0, 1.0);
 const FEWER: f64 = 1.7;
 /// Maximum share of packets whose loss is attributed to the path: no usable path loses more.
 const MAX_SHARE: f64 = 0.25;
-/// Number of packets from which a share above that is no chance.
+/// Number of packets from which a share above that is significant.
 const SHARE_PACKETS: f64 = 64.0;
 /// Loss events at the reduced rate that decide a trial: a minimum, and as a multiple of the loss rate before. At a
 /// high rate of losses a chance decrease is more likely, as more trials are made.
@@ -63,7 +63,7 @@ impl Tally {
         self.share() > MAX_SHARE
     }
 
-    /// Returns true if that is no chance.
+    /// Returns true if the number of packets makes that significant.
     fn is_surely_hopeless(self) -> bool {
         self.is_hopeless() && self.sent > SHARE_PACKETS
     }

@@ -188,7 +188,9 @@ fn phase(item: &str, line: Line<'_>) -> Result<(Phase, Duration), Refused> {
             Some('S') if rest == "0" => {}
             Some('S') => return Err(line.refused("picoquic's own dual queue (`S`) cannot be expressed")),
             Some('B' | 'P') => {
-                return Err(line.refused("losses after every so many packets (`B`, `P`) cannot be expressed"));
+                return Err(
+                    line.refused("losses at fixed distances in packets (`B`, `P`) cannot be expressed")
+                );
             }
             _ => return Err(wrong(field)),
         }

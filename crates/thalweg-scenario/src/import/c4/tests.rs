@@ -152,7 +152,7 @@ fn inexpressible_specifications_are_rejected_with_their_line() {
         ),
         (
             format!("{ALONE}link_scenario: 1000:U0.1:D0.1:B2:P18\n"),
-            "line 10: losses after every so many packets (`B`, `P`) cannot be expressed",
+            "line 10: losses at fixed distances in packets (`B`, `P`) cannot be expressed",
         ),
         (
             format!("{ALONE}link_scenario: 1000:U0.1:D0.1:Q5;1000:U0.1:D0.1:Q6\n"),
