@@ -22,6 +22,7 @@ use crate::parts::segments::SegmentRecords;
 use crate::parts::series::{MAX_WATCHED_LINKS, SeriesRecorders};
 use crate::parts::tally::Tally;
 use crate::parts::thread::Thread;
+use crate::parts::traffic::Traffic;
 use crate::parts::transfer::{Completions, TransferList};
 use crate::parts::transmitter::{PortState, Speed, Transmitter};
 use crate::parts::workload::Workload;
@@ -411,11 +412,9 @@ impl<'a> Builder<'a> {
             endpoints,
             connections,
             numbers,
-            flows: self.flows,
-            groups: self.groups,
+            traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports },
             hosts: self.hosts,
             gates: Gates::new(self.gates, link_gates),
-            transports: self.transports,
             segments: SegmentRecords::default(),
             series: SeriesRecorders::new(spec.measure.clone()),
             transfers: TransferList::default(),
@@ -436,9 +435,9 @@ impl<T: Tracing> EventLoop<T> {
     fn watch(&mut self, core: usize) {
         let Some(interval) = self.series.interval() else { return };
         let mut chosen = Vec::new();
-        let max = self.groups.iter().map(|group| group.flows).max().unwrap_or(0);
+        let max = self.traffic.groups.iter().map(|group| group.flows).max().unwrap_or(0);
         'rounds: for i in 0..max {
-            for group in self.groups.iter().filter(|group| i < group.flows) {
+            for group in self.traffic.groups.iter().filter(|group| i < group.flows) {
                 if chosen.len() >= self.series.vacant() {
                     break 'rounds;
                 }

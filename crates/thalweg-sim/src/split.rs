@@ -19,6 +19,7 @@ use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
 use crate::parts::segments::SegmentRecords;
 use crate::parts::tally::Tally;
+use crate::parts::traffic::Traffic;
 use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::{PortState, Transmitter};
 use crate::result::Transfer;
@@ -57,7 +58,7 @@ pub(crate) fn split<T: Tracing + Clone>(
         }
     }
     let mut of_hosts = vec![0; whole.hosts.len()];
-    for ((flow, &source), &sink) in whole.flows.iter().zip(&owners.sources).zip(&owners.sinks) {
+    for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&owners.sources).zip(&owners.sinks) {
         for (host, part) in flow.hosts.into_iter().zip([source, sink]).filter(|(host, _)| *host != NONE) {
             of_hosts[host as usize] = part;
         }
@@ -83,7 +84,8 @@ pub(crate) fn split<T: Tracing + Clone>(
     let port_states = put(port_states, &of_port_states, stand_ins);
     let transmitters = core::mem::take(&mut network.transmitters);
     let transmitters = scatter(transmitters, cut.parts, &owners.links, Transmitter::placeholder);
-    let mut flows = scatter(core::mem::take(&mut whole.flows), cut.parts, &owners.sources, Flow::placeholder);
+    let mut flows =
+        scatter(core::mem::take(&mut whole.traffic.flows), cut.parts, &owners.sources, Flow::placeholder);
     for flow in owners.split_flows() {
         // Delays are measured at the receiver.
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow]));
@@ -128,11 +130,13 @@ pub(crate) fn split<T: Tracing + Clone>(
             endpoints,
             connections,
             numbers: whole.numbers.fresh(),
-            flows: if has_flows { flows } else { Vec::new() },
-            groups: whole.groups.iter().map(Group::fresh).collect(),
+            traffic: Traffic {
+                flows: if has_flows { flows } else { Vec::new() },
+                groups: whole.traffic.groups.iter().map(Group::fresh).collect(),
+                transports: whole.traffic.transports.clone(),
+            },
             hosts,
             gates: Gates::new(gates, whole.gates.of_links().to_vec()),
-            transports: whole.transports.clone(),
             segments: SegmentRecords::default(),
             series: whole.series.for_partition(has_flows),
             transfers: TransferList::default(),
@@ -197,22 +201,23 @@ fn gather<X: Send>(mut tables: Vec<Vec<X>>, owners: &[u16]) -> Vec<X> {
 /// Returns the owners of all items, and the connection ids, which are those of the whole run.
 fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
     let mut links = cut.links.clone();
-    for ((flow, &source), &sink) in whole.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
+    for ((flow, &source), &sink) in whole.traffic.flows.iter().zip(&cut.sources).zip(&cut.sinks) {
         // A flow's own links follow those of the previous flow. If its endpoints are in different partitions, it has at
         // most one for control PDUs, owned by the sink, followed by one for the host overhead of the source.
         let group = &spec.groups[flow.group as usize];
         let of_sink = u32::from(group.control_channel.is_some());
         links.extend((0..group.links_per_flow()).map(|own| if own < of_sink { sink } else { source }));
     }
-    let group = |flow: u32| &spec.groups[whole.flows[flow as usize].group as usize];
-    let mut starts: Vec<u32> = (0..whole.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
+    let group = |flow: u32| &spec.groups[whole.traffic.flows[flow as usize].group as usize];
+    let mut starts: Vec<u32> =
+        (0..whole.traffic.flows.len() as u32).filter(|&flow| !opens(group(flow))).collect();
     // Events at time zero are handled in the order of their insertion.
     starts.sort_by_key(|&flow| {
-        let start = whole.flows[flow as usize].start;
+        let start = whole.traffic.flows[flow as usize].start;
         let place = whole.wheel.place_at(start, EventKind::Start.key(flow));
         (start, (start > Time::ZERO).then_some(place), flow)
     });
-    let mut numbers = vec![NO_CONNECTION; whole.flows.len()];
+    let mut numbers = vec![NO_CONNECTION; whole.traffic.flows.len()];
     let (mut of_ends, mut flows) = (Vec::new(), Vec::new());
     for flow in starts {
         numbers[flow as usize] = flows.len() as u32;
@@ -281,12 +286,12 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     *whole.gates.nodes_mut() = gather(each(&mut parts, |part| part.gates.nodes_mut()), &gates);
     let mut sinks = Vec::new();
     for flow in owners.split_flows() {
-        let sink = &mut parts[usize::from(owners.sinks[flow])].flows[flow];
+        let sink = &mut parts[usize::from(owners.sinks[flow])].traffic.flows[flow];
         let placeholder = sink.placeholder();
         sinks.push((flow, core::mem::replace(sink, placeholder)));
     }
-    whole.flows = gather(each(&mut parts, |part| &mut part.flows), &owners.sources);
-    sinks.into_iter().for_each(|(flow, sink)| whole.flows[flow].add_sink(sink));
+    whole.traffic.flows = gather(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
+    sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
     connections(&mut whole, &owners, &mut parts);
     let of_recorders = whole.series.owners(&owners.sources, &owners.sinks, &owners.links);
     *whole.series.recorders_mut() =
@@ -317,11 +322,16 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
         whole.network.packets.absorb(&part.network.packets);
         whole.network.in_service.append(&mut part.network.in_service);
         whole.segments.append(&mut part.segments);
-        whole.groups.iter_mut().zip(&part.groups).for_each(|(group, of_part)| group.add(of_part));
+        whole
+            .traffic
+            .groups
+            .iter_mut()
+            .zip(&part.traffic.groups)
+            .for_each(|(group, of_part)| group.add(of_part));
         let Some(boundary) = part.boundary else { continue };
         for (connection, flow_counts) in boundary.into_flow_counts() {
             let flow = whole.flow_of(connection);
-            whole.flows[flow as usize].counts.add(&flow_counts);
+            whole.traffic.flows[flow as usize].counts.add(&flow_counts);
         }
     }
     *whole

@@ -139,7 +139,7 @@ impl<T: Tracing> EventLoop<T> {
         let flow = if self.boundary.is_some() { 0 } else { self.flow_of(connection) };
         match &mut self.boundary {
             Some(boundary) => boundary.flow_counts(connection),
-            None => &mut self.flows[flow as usize].counts,
+            None => &mut self.traffic.flows[flow as usize].counts,
         }
     }
 
@@ -182,8 +182,8 @@ impl<T: Tracing> EventLoop<T> {
             let Some(place) = self.numbers.place(connection) else { continue };
             let end = self.connections[place as usize].delivered_at;
             transfer.end = Some(end);
-            let group = self.flows[transfer.flow as usize].group;
-            self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+            let group = self.traffic.flows[transfer.flow as usize].group;
+            self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {
                 boundary.far[from].push(moment, transfer);
             }

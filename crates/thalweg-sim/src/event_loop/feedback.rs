@@ -60,7 +60,7 @@ impl<T: Tracing> EventLoop<T> {
             Some(boundary) => boundary.owners.is_reply(connection, flow),
             None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
         };
-        (flow, self.flows[flow as usize].group, reply)
+        (flow, self.traffic.flows[flow as usize].group, reply)
     }
 
     /// Returns true unless a connection of that number and incarnation has ended.
@@ -202,8 +202,8 @@ impl<T: Tracing> EventLoop<T> {
         }
         let (number, group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.paths.get(&(link, group, reply)) else { return };
-        let flow = &self.flows[number as usize];
-        let [there, back] = self.groups[group as usize].paths(flow, number);
+        let flow = &self.traffic.flows[number as usize];
+        let [there, back] = self.traffic.groups[group as usize].paths(flow, number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {

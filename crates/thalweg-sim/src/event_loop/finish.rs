@@ -53,17 +53,17 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         self.segments.restart();
-        for flow in 0..self.flows.len() {
+        for flow in 0..self.traffic.flows.len() {
             if self.is_external(flow as u32) {
                 continue;
             }
             self.reset_media(flow);
-            let special = self.flows[flow].special.as_deref_mut();
+            let special = self.traffic.flows[flow].special.as_deref_mut();
             if let Some(ended) = special.and_then(|special| special.ended.as_deref_mut()) {
                 ended.longest_segment_delay = Duration::ZERO;
             }
             let (counts, two_level) = (self.counts(flow), self.two_level_counts_of_flow(flow));
-            let flow = &mut self.flows[flow];
+            let flow = &mut self.traffic.flows[flow];
             if let Some(counts) = two_level {
                 flow.special().two_level.get_or_insert_default()[1] = counts;
             }
@@ -74,12 +74,13 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Resets the counts of a flow's frames.
     fn reset_media(&mut self, flow: usize) {
-        let group = &self.groups[self.flows[flow].group as usize];
-        if !self.transports[group.transport as usize].properties().needs().random {
+        if !self.traffic.transport_of(flow as u32).properties().needs().random {
             return;
         }
         // Only a flow's own connection carries frames.
-        for id in self.flows[flow].initial_connections().flat_map(|number| [number * 2, number * 2 + 1]) {
+        for id in
+            self.traffic.flows[flow].initial_connections().flat_map(|number| [number * 2, number * 2 + 1])
+        {
             if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
                 end.notify(Notice::MediaCountersReset(self.now));
             }
@@ -108,7 +109,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
     fn counts(&self, flow: usize) -> Counts {
-        let ended = self.flows[flow].special.as_deref().and_then(|special| special.ended.as_deref());
+        let ended = self.traffic.flows[flow].special.as_deref().and_then(|special| special.ended.as_deref());
         let mut counts = ended.copied().unwrap_or_default();
         for connection in self.connections_of(flow) {
             counts.add(&self.connection_counts(connection));
@@ -135,7 +136,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the two-level flow control counts of all connections of a flow, if any.
     fn two_level_counts_of_flow(&self, flow: usize) -> Option<TwoLevelCounts> {
-        let ended = self.flows[flow].two_level().map(|counts| counts[0]);
+        let ended = self.traffic.flows[flow].two_level().map(|counts| counts[0]);
         let open = self.connections_of(flow).filter_map(|connection| self.two_level_counts(connection));
         ended.into_iter().chain(open).reduce(|mut sum, counts| {
             sum.add(&counts);
@@ -155,13 +156,13 @@ impl<T: Tracing> EventLoop<T> {
         self.wheel = Wheel::new(Ties::Hash);
         let unfinished = self.list_unfinished();
         let mut visits = self.series.take_visits().peekable();
-        let mut flows = Vec::with_capacity(self.flows.len());
-        for flow in 0..self.flows.len() {
+        let mut flows = Vec::with_capacity(self.traffic.flows.len());
+        for flow in 0..self.traffic.flows.len() {
             let states = visits.next_if(|(of, _)| *of as usize == flow);
             let states = states.map_or_else(Vec::new, |(_, visits)| visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
             let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-            for connection in self.flows[flow].initial_connections().chain(opened.iter().copied()) {
+            for connection in self.traffic.flows[flow].initial_connections().chain(opened.iter().copied()) {
                 self.endpoints[connection as usize * 2].engine = Engine::Vacant;
                 self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
             }
@@ -169,9 +170,9 @@ impl<T: Tracing> EventLoop<T> {
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();
         let mut completions = Completions::default();
-        self.groups.iter().for_each(|group| completions.merge(&group.completions));
+        self.traffic.groups.iter().for_each(|group| completions.merge(&group.completions));
         let mut round_trips = Histogram::default();
-        self.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
+        self.traffic.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
         let (transfer_list, transfers_left_out) = core::mem::take(&mut self.transfers).finish();
         let links = self.link_results(counted);
         let series = self.series.take_series();
@@ -223,19 +224,19 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the name of a flow.
     pub(crate) fn flow_name(&self, flow: u32) -> Option<String> {
-        let group = self.flows.get(flow as usize)?.group;
-        self.groups.get(group as usize).map(|group| group.flow_name(flow))
+        let group = self.traffic.flows.get(flow as usize)?.group;
+        self.traffic.groups.get(group as usize).map(|group| group.flow_name(flow))
     }
 
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
-        let flow = &self.flows[number];
-        let group = &self.groups[flow.group as usize];
+        let flow = &self.traffic.flows[number];
+        let group = self.traffic.group_of(number as u32);
         let counts = self.counts(number);
         let (since, delivered) = match flow.before() {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
-        let transport = &self.transports[group.transport as usize];
+        let transport = self.traffic.transport_of(number as u32);
         let delivered_wire = transport.on_wire(&since.taken);
         let arrived_before = match flow.before() {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
@@ -304,7 +305,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn group_result(&self, number: usize, flows: &[FlowResult], unfinished: u64) -> GroupResult {
-        let group = &self.groups[number];
+        let group = &self.traffic.groups[number];
         let first = group.first_flow as usize;
         let group_flows = &flows[first..first + group.flows as usize];
         let goodput: f64 = group_flows.iter().map(|flow| flow.goodput.as_f64()).sum();
@@ -318,7 +319,7 @@ impl<T: Tracing> EventLoop<T> {
             jain: None,
             fairness_variance: fairness_variance(&kbits),
             has_many: matches!(
-                self.flows[first].workload,
+                self.traffic.flows[first].workload,
                 Workload::Poisson(_) | Workload::List(_) | Workload::RequestResponse(_) | Workload::Rounds(_)
             ),
             transfers: group.completions.result(unfinished),
@@ -336,7 +337,7 @@ impl<T: Tracing> EventLoop<T> {
     fn group_delay(&self, group: &Group) -> Summary {
         let mut all = group.delay.clone();
         let first = group.first_flow as usize;
-        for flow in &self.flows[first..first + group.flows as usize] {
+        for flow in &self.traffic.flows[first..first + group.flows as usize] {
             if let Some(delay) = &flow.delay {
                 all.merge(&delay.histogram);
             }
@@ -347,7 +348,7 @@ impl<T: Tracing> EventLoop<T> {
     fn round_trips(&self, group: &Group) -> Histogram {
         let mut all = group.round_trips.clone();
         let first = group.first_flow as usize;
-        let flows = &self.flows[first..first + group.flows as usize];
+        let flows = &self.traffic.flows[first..first + group.flows as usize];
         flows.iter().filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
         all
     }
@@ -356,7 +357,7 @@ impl<T: Tracing> EventLoop<T> {
         let core = self.network.names.links.len();
         let mut results: Vec<LinkResult> =
             (0..core as u32).filter_map(|link| self.link_result(link, counted)).collect();
-        for group in &self.groups {
+        for group in &self.traffic.groups {
             for side in 0..2 {
                 let starts = group.routes.iter().map(|routes| routes[side]);
                 let hops = self
@@ -385,9 +386,9 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the results of access links with loss. Those with only little queueing would be noise.
     fn access_results(&self, counted: Duration) -> Vec<LinkResult> {
         let mut results = Vec::new();
-        for group in &self.groups {
+        for group in &self.traffic.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let [there, back] = group.paths(&self.flows[number as usize], number);
+                let [there, back] = group.paths(&self.traffic.flows[number as usize], number);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
                     (there.first, "source", "source", "network"),

@@ -23,22 +23,22 @@ impl<T: Tracing> EventLoop<T> {
         if !self.has_source(flow) {
             self.count_doubled();
             if !opens {
-                self.flows[flow as usize].main = self.open(flow, Role::Main);
+                self.traffic.flows[flow as usize].main = self.open(flow, Role::Main);
             }
             return;
         }
-        let state = &self.flows[flow as usize];
+        let state = &self.traffic.flows[flow as usize];
         let has_reply = matches!(state.workload, Workload::RequestResponse(_));
         if !opens {
-            self.flows[flow as usize].main = self.open(flow, Role::Main);
+            self.traffic.flows[flow as usize].main = self.open(flow, Role::Main);
             self.announce_reading(flow);
         }
         if has_reply {
-            self.flows[flow as usize].reply = self.open(flow, Role::Reply);
+            self.traffic.flows[flow as usize].reply = self.open(flow, Role::Reply);
         }
-        let reaction = self.flows[flow as usize].workload.on_start(self.now);
+        let reaction = self.traffic.flows[flow as usize].workload.on_start(self.now);
         self.react(flow, reaction);
-        let main = self.flows[flow as usize].main;
+        let main = self.traffic.flows[flow as usize].main;
         if main != NO_CONNECTION && self.endpoints[main as usize * 2].engine.has_handshake() {
             // The connection opens even if there is nothing to send.
             self.drain(main * 2);
@@ -50,7 +50,7 @@ impl<T: Tracing> EventLoop<T> {
         if flow & READS != 0 {
             return self.on_reading(flow & !READS);
         }
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.traffic.flows[flow as usize];
         if state.stopped {
             return;
         }
@@ -60,7 +60,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Stops the writing of a flow's application.
     pub(crate) fn on_stop(&mut self, flow: u32) {
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.traffic.flows[flow as usize];
         state.stopped = true;
         for connection in [state.main, state.reply] {
             if connection != NO_CONNECTION {
@@ -71,7 +71,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Polls a flow's sender after an external change of its window.
     pub(crate) fn prompt(&mut self, flow: u32) {
-        let Some(state) = self.flows.get(flow as usize) else { return };
+        let Some(state) = self.traffic.flows.get(flow as usize) else { return };
         if state.main != NO_CONNECTION && !self.ending.is_over() {
             self.drain(state.main * 2);
         }
@@ -79,7 +79,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns true if a flow has delivered all its data or has given up.
     pub(crate) fn is_over(&self, flow: u32) -> bool {
-        let state = self.flows.get(flow as usize);
+        let state = self.traffic.flows.get(flow as usize);
         state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
     }
 
@@ -91,7 +91,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some((size, began)) = reaction.block {
             self.end_block(flow, size, began);
         }
-        if self.flows[flow as usize].stopped {
+        if self.traffic.flows[flow as usize].stopped {
             return;
         }
         if reaction.arrived {
@@ -100,7 +100,7 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(at) = reaction.timer {
             self.wheel.push(at.max(self.now), EventKind::Application.key(flow));
         }
-        let main = self.flows[flow as usize].main;
+        let main = self.traffic.flows[flow as usize].main;
         if let Some(size) = reaction.open
             && main != NO_CONNECTION
         {
@@ -116,12 +116,12 @@ impl<T: Tracing> EventLoop<T> {
             self.command(connection * 2, Command::Finish);
         }
         if reaction.reply > 0 {
-            let id = self.flows[flow as usize].reply * 2;
+            let id = self.traffic.flows[flow as usize].reply * 2;
             self.write(id, reaction.reply);
             self.drain(id);
         }
         if reaction.write > 0 || reaction.finish {
-            let id = self.flows[flow as usize].main * 2;
+            let id = self.traffic.flows[flow as usize].main * 2;
             self.write(id, reaction.write);
             if reaction.finish {
                 self.command(id, Command::Finish);
@@ -133,10 +133,10 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow whose required amount has arrived, whatever was lost.
     fn end_delivery(&mut self, flow: u32) {
-        let state = &mut self.flows[flow as usize];
+        let state = &mut self.traffic.flows[flow as usize];
         let main = state.main;
         (state.finished, state.stopped) = (self.now, true);
-        let size = self.flows[flow as usize].delivered;
+        let size = self.traffic.flows[flow as usize].delivered;
         self.complete(flow, size, self.connections[main as usize].opened, self.now);
         self.command(main * 2, Command::Stop);
     }
@@ -164,8 +164,7 @@ impl<T: Tracing> EventLoop<T> {
             self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
         }
         let waits = role == Role::Transfer && self.begins_late(flow);
-        let state = &self.flows[flow as usize];
-        let transport = &self.transports[self.groups[state.group as usize].transport as usize];
+        let transport = self.traffic.transport_of(flow);
         let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
         let mut sender = Engine::sender(&transport.ends, stream);
@@ -182,7 +181,7 @@ impl<T: Tracing> EventLoop<T> {
         if !self.has_sink(flow) {
             receiver = Engine::Vacant;
         }
-        let gate = self.groups[state.group as usize].gates[usize::from(role == Role::Reply)];
+        let gate = self.traffic.group_of(flow).gates[usize::from(role == Role::Reply)];
         let [there, back] = self.paths(flow, role);
         self.begin_end(number * 2, flow, sender, there);
         if !waits {
@@ -201,8 +200,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the paths of packets from the sender and the receiver of a flow's connection.
     pub(crate) fn paths(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
-        let state = &self.flows[flow as usize];
-        let group = &self.groups[state.group as usize];
+        let state = &self.traffic.flows[flow as usize];
+        let group = self.traffic.group_of(flow);
         let [mut there, mut back] = group.paths(state, flow);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -224,14 +223,12 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Initialises an endpoint of a flow's connection.
     pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, path: EndpointPath) {
-        let group = &self.groups[self.flows[flow as usize].group as usize];
-        let transport = &self.transports[group.transport as usize];
+        let transport = self.traffic.transport_of(flow);
         // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
         let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
         let slot = &mut self.endpoints[id as usize];
         // The serial continues, hence packet identities are unique within the run. The incarnation distinguishes late
-        // packets of
-        // the slot's last connection from packets of this one.
+        // packets of the slot's last connection from packets of this one.
         let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
         *slot = Endpoint {
             engine,
@@ -241,7 +238,7 @@ impl<T: Tracing> EventLoop<T> {
             control: transport.control,
             serial,
             incarnation,
-            class: Class::new(group.priority, ecn),
+            class: Class::new(self.traffic.group_of(flow).priority, ecn),
             ..Endpoint::VACANT
         };
     }
@@ -249,12 +246,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Applies a route change to the packets sent from now on.
     pub(crate) fn on_reroute(&mut self) {
         self.count_shared();
-        for group in &mut self.groups {
+        for group in &mut self.traffic.groups {
             group.epoch += 1;
         }
         for (number, connection) in self.connections.iter().enumerate() {
-            let Some(state) = self.flows.get(connection.flow as usize) else { continue };
-            let group = &self.groups[state.group as usize];
+            let Some(state) = self.traffic.flows.get(connection.flow as usize) else { continue };
+            let group = &self.traffic.groups[state.group as usize];
             let [mut there, mut back] = group.paths(state, connection.flow);
             if connection.role == Role::Reply {
                 core::mem::swap(&mut there, &mut back);
@@ -274,9 +271,9 @@ impl<T: Tracing> EventLoop<T> {
             self.end(number * 2);
         } else {
             let counts = self.connection_counts(number);
-            self.flows[flow as usize].ended().add(&counts);
+            self.traffic.flows[flow as usize].ended().add(&counts);
             if let Some(counts) = self.two_level_counts(number) {
-                self.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
+                self.traffic.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
             }
             self.forget_segments(number);
             for id in [number * 2, number * 2 + 1] {
@@ -298,7 +295,8 @@ impl<T: Tracing> EventLoop<T> {
             Event::Writable => {
                 let connection = self.connections[id as usize / 2];
                 if connection.role == Role::Main {
-                    let reaction = self.flows[connection.flow as usize].workload.on_writable(self.now);
+                    let reaction =
+                        self.traffic.flows[connection.flow as usize].workload.on_writable(self.now);
                     self.react(connection.flow, reaction);
                 }
             }
@@ -318,8 +316,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a round-trip time sample of the flow's sender.
     #[inline]
     pub(crate) fn count_round_trip(&mut self, flow: u32, rtt: Duration) {
-        let flow = &mut self.flows[flow as usize];
-        let group = &mut self.groups[flow.group as usize];
+        let flow = &mut self.traffic.flows[flow as usize];
+        let group = &mut self.traffic.groups[flow.group as usize];
         if group.flows <= MAX_FLOWS_WITH_DELAY {
             flow.round_trips.get_or_insert_default().record(rtt);
         } else {
@@ -330,18 +328,18 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a data packet with `payload` bytes that arrived after `delay`, with or without CE.
     #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
-        let flow = &mut self.flows[flow as usize];
+        let flow = &mut self.traffic.flows[flow as usize];
         flow.counts.arrive(payload, is_ce);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
-            None => self.groups[flow.group as usize].delay.record(delay),
+            None => self.traffic.groups[flow.group as usize].delay.record(delay),
         }
     }
 
     #[inline]
     fn on_delivered(&mut self, number: u32, bytes: u64) {
         let connection = self.connections[number as usize];
-        if self.flows[connection.flow as usize].reader().is_none() {
+        if self.traffic.flows[connection.flow as usize].reader().is_none() {
             return self.on_read(number, bytes);
         }
         match connection.role {
@@ -360,7 +358,7 @@ impl<T: Tracing> EventLoop<T> {
         let connection = &mut self.connections[number as usize];
         connection.delivered_at = self.now;
         let connection = *connection;
-        let flow = &mut self.flows[connection.flow as usize];
+        let flow = &mut self.traffic.flows[connection.flow as usize];
         flow.delivered += bytes;
         let reaction = match connection.role {
             Role::Main => flow.workload.on_delivered(bytes),
@@ -376,9 +374,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_main(&mut self, number: u32) {
         let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
         if !self.has_sink(index) {
-            return self.end_far(number, !self.flows[index as usize].stopped);
+            return self.end_far(number, !self.traffic.flows[index as usize].stopped);
         }
-        let flow = &mut self.flows[index as usize];
+        let flow = &mut self.traffic.flows[index as usize];
         flow.finished = flow.finished.min(delivered_at);
         if !flow.stopped {
             let size = flow.delivered;
@@ -389,8 +387,8 @@ impl<T: Tracing> EventLoop<T> {
     /// Stops the run after a contract violation of a third-party component: further measurements would be meaningless.
     #[cold]
     fn end_for(&mut self, number: u32, violation: ContractViolation) {
-        let flow = &self.flows[self.connections[number as usize].flow as usize];
-        let of = self.groups[flow.group as usize].name.clone();
+        let flow = &self.traffic.flows[self.connections[number as usize].flow as usize];
+        let of = self.traffic.groups[flow.group as usize].name.clone();
         self.ending.fail(|| SpecError::ContractViolation { of, at: self.now, violation });
     }
 
@@ -401,7 +399,7 @@ impl<T: Tracing> EventLoop<T> {
             self.give_up(connection);
             self.close(number);
         } else {
-            let flow = &mut self.flows[connection.flow as usize];
+            let flow = &mut self.traffic.flows[connection.flow as usize];
             let special = flow.special();
             special.failed = special.failed.min(self.now);
             flow.stopped = true;
@@ -418,7 +416,7 @@ impl<T: Tracing> EventLoop<T> {
             Role::Main | Role::Reply if !is_sender => {}
             Role::Main => {
                 self.leave_gate(number);
-                let flow = &mut self.flows[connection.flow as usize];
+                let flow = &mut self.traffic.flows[connection.flow as usize];
                 if flow.reader_mut().is_none_or(Reader::ends_now) {
                     self.end_main(number);
                 }

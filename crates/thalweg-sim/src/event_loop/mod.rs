@@ -24,7 +24,7 @@ use crate::parts::boundary::Boundary;
 use crate::parts::connection_ids::Numbers;
 use crate::parts::ending::Ending;
 use crate::parts::endpoint::{self, Command, Endpoint};
-use crate::parts::flow::{Connection, Flow, Group, Role};
+use crate::parts::flow::{Connection, Role};
 use crate::parts::gate::{Gates, NO_GATE};
 use crate::parts::host::Host;
 use crate::parts::lookahead::Lookahead;
@@ -34,8 +34,8 @@ use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
 use crate::parts::segments::SegmentRecords;
 use crate::parts::series::SeriesRecorders;
 use crate::parts::tally::{PacketOutcome, Tally};
+use crate::parts::traffic::Traffic;
 use crate::parts::transfer::TransferList;
-use crate::spec::TransportSpec;
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
@@ -73,11 +73,9 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) numbers: Numbers,
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) traffic: Traffic,
     pub(crate) hosts: Vec<Host>,
     pub(crate) gates: Gates,
-    pub(crate) transports: Vec<TransportSpec>,
     pub(crate) segments: SegmentRecords,
     pub(crate) series: SeriesRecorders,
     pub(crate) transfers: TransferList,

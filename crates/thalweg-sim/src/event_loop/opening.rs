@@ -18,13 +18,13 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the index of a flow among the flows that open connections during the run, if it is one.
     #[inline]
     pub(crate) fn opener(&self, flow: u32) -> Option<usize> {
-        self.groups[self.flows[flow as usize].group as usize].opener(flow)
+        self.traffic.group_of(flow).opener(flow)
     }
 
     /// Returns the current and past connections of a flow; closed ones have no engines.
     pub(crate) fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
         let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-        self.flows[flow].initial_connections().chain(opened.iter().copied())
+        self.traffic.flows[flow].initial_connections().chain(opened.iter().copied())
     }
 
     /// Returns the flow of the connection with this id, as carried by packets.
@@ -38,8 +38,8 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns true if the receivers of a flow's transfers are created by their first packet.
     pub(crate) fn begins_late(&self, flow: u32) -> bool {
-        let group = &self.groups[self.flows[flow as usize].group as usize];
-        group.opening.is_some() && has_independent_ends(&self.transports[group.transport as usize])
+        let group = self.traffic.group_of(flow);
+        group.opening.is_some() && has_independent_ends(self.traffic.transport_of(flow))
     }
 
     /// Allocates table entries for another connection of a flow.
@@ -78,8 +78,7 @@ impl<T: Tracing> EventLoop<T> {
             return false;
         }
         self.end(id);
-        let group = &self.groups[self.flows[flow as usize].group as usize];
-        let engine = Engine::receiver(&self.transports[group.transport as usize].ends, None);
+        let engine = Engine::receiver(&self.traffic.transport_of(flow).ends, None);
         let [_, path] = self.paths(flow, Role::Transfer);
         self.begin_end(id, flow, engine, path);
         let endpoint = &mut self.endpoints[id as usize];
@@ -96,7 +95,7 @@ impl<T: Tracing> EventLoop<T> {
         slot.armed = Time::MAX;
         let ends = if id.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
         let counts = Counts::of(ends, None, self.now);
-        self.flows[flow as usize].ended().add(&counts);
+        self.traffic.flows[flow as usize].ended().add(&counts);
     }
 
     /// Handles a flow that would exceed the maximum number of simultaneous connections.

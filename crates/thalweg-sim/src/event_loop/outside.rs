@@ -31,9 +31,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn open_outside(&mut self, gates: Vec<u16>) {
         let ends =
             thalweg_catalog::EndpointConfigs::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
-        self.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
+        self.traffic.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
         self.hosts.push(Host::Outside);
-        let (host, transport) = (self.hosts.len() as u32 - 1, self.transports.len() as u32 - 1);
+        let (host, transport) = (self.hosts.len() as u32 - 1, self.traffic.transports.len() as u32 - 1);
         self.outside = Some(Box::new(Outside { host, transport, gates, ..Outside::default() }));
     }
 
@@ -47,7 +47,7 @@ impl<T: Tracing> EventLoop<T> {
         priority: u8,
     ) -> u32 {
         let Some(outside) = &self.outside else { return 0 };
-        let number = self.flows.len() as u32;
+        let number = self.traffic.flows.len() as u32;
         let (host, transport) = (outside.host, outside.transport);
         let route = self.network.routes.len() as u32;
         self.network.routes.extend(path);
@@ -56,9 +56,9 @@ impl<T: Tracing> EventLoop<T> {
             let (start, hops) = (self.network.routes.len() as u32, back.len() as u32);
             self.network.routes.extend(back);
             self.network.routes.push(END);
-            self.network.messages.add(link, self.groups.len() as u32, false, start, hops);
+            self.network.messages.add(link, self.traffic.groups.len() as u32, false, start, hops);
         }
-        self.groups.push(Group {
+        self.traffic.groups.push(Group {
             name,
             scheme: SCHEME.to_owned(),
             transport,
@@ -78,9 +78,9 @@ impl<T: Tracing> EventLoop<T> {
             delay: Histogram::default(),
             round_trips: Histogram::default(),
         });
-        self.flows.push(Flow {
+        self.traffic.flows.push(Flow {
             delay: Some(Box::new(Delays::new(false))),
-            ..Flow::idle(self.groups.len() as u32 - 1, NONE, [host; 2], self.now)
+            ..Flow::idle(self.traffic.groups.len() as u32 - 1, NONE, [host; 2], self.now)
         });
         if self.series.vacant() > 0 {
             self.series.watch_flow(number);
@@ -99,8 +99,8 @@ impl<T: Tracing> EventLoop<T> {
             self.connections.len() as u32 - 1
         });
         self.connections[number as usize] = connection;
-        let state = &self.flows[flow as usize];
-        let route = self.groups[state.group as usize].routes[0][0];
+        let state = &self.traffic.flows[flow as usize];
+        let route = self.traffic.groups[state.group as usize].routes[0][0];
         let path = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];
@@ -138,7 +138,7 @@ impl<T: Tracing> EventLoop<T> {
             ..Packet::EMPTY
         };
         self.tally.add_sent();
-        self.flows[flow as usize].ended().sent += 1;
+        self.traffic.flows[flow as usize].ended().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);
         self.notify_gate_of_data(connection * 2);
@@ -224,7 +224,7 @@ impl<T: Tracing> EventLoop<T> {
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
         if self.tally.is_counting() {
             self.count_arrived(flow, bytes.len() as u32, ecn.is_ce(), at.since(sent_at));
-            let taken = &mut self.flows[flow as usize].ended().taken;
+            let taken = &mut self.traffic.flows[flow as usize].ended().taken;
             taken.packets += 1;
         }
         if let Some(outside) = &mut self.outside {
@@ -248,12 +248,12 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Counts a TCP retransmission of a flow.
     pub(crate) fn count_resent(&mut self, flow: u32) {
-        self.flows[flow as usize].ended().retransmissions += 1;
+        self.traffic.flows[flow as usize].ended().retransmissions += 1;
     }
 
     /// Counts an arrived packet: its payload for the application, and its overhead.
     pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, around: u64) {
-        let flow = &mut self.flows[flow as usize];
+        let flow = &mut self.traffic.flows[flow as usize];
         flow.delivered += payload;
         let taken = &mut flow.ended().taken;
         taken.payload += payload;

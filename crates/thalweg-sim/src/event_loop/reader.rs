@@ -12,7 +12,7 @@ use thalweg_proto::units::Time;
 impl<T: Tracing> EventLoop<T> {
     /// Buffers data delivered at the sink for an application with a read rate.
     pub(crate) fn keep_for_reader(&mut self, flow: u32, bytes: u64) {
-        let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
+        let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
         reader.keep(bytes);
         // The loop that already runs handles the immediate consequences of reading.
         if !reader.stepping {
@@ -22,7 +22,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles an application's read timer.
     pub(crate) fn on_reading(&mut self, flow: u32) {
-        let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
+        let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
         // An earlier event may have replaced this one.
         if reader.armed == self.now {
             reader.armed = Time::MAX;
@@ -32,8 +32,8 @@ impl<T: Tracing> EventLoop<T> {
 
     fn go_on_reading(&mut self, flow: u32) {
         loop {
-            let main = self.flows[flow as usize].main;
-            let Some(reader) = self.flows[flow as usize].reader_mut() else { return };
+            let main = self.traffic.flows[flow as usize].main;
+            let Some(reader) = self.traffic.flows[flow as usize].reader_mut() else { return };
             let step = reader.step(self.now);
             reader.stepping = !matches!(step, ReadStep::Wait(_));
             let is_last = reader.ending && reader.unread == 0;
@@ -62,9 +62,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Announces an application's read rate to its receiver, if there is anything to announce.
     pub(crate) fn announce_reading(&mut self, flow: u32) {
-        let state = &self.flows[flow as usize];
+        let state = &self.traffic.flows[flow as usize];
         let announced = state.reader().and_then(|reader| reader.announced);
-        let transport = &self.transports[self.groups[state.group as usize].transport as usize];
+        let transport = self.traffic.transport_of(flow);
         let share = announced.and_then(|rate| transport.reading_share(rate));
         if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {
             let id = state.main * 2 + 1;

@@ -9,12 +9,12 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn on_sample(&mut self) {
         let Some(interval) = self.series.interval() else { return };
         self.count_shared();
-        self.series.sample(self.now, interval, &self.flows, &self.endpoints, &self.network);
+        self.series.sample(self.now, interval, &self.traffic.flows, &self.endpoints, &self.network);
         self.wheel.push(self.now + interval, EventKind::Sample.key(0));
     }
 
     /// Records a changed state of a flow's sender.
     pub(crate) fn record_flow_change(&mut self, flow: u32) {
-        self.series.record_flow(flow, self.now, &self.flows, &self.endpoints);
+        self.series.record_flow(flow, self.now, &self.traffic.flows, &self.endpoints);
     }
 }

@@ -42,11 +42,11 @@ impl<T: Tracing> EventLoop<T> {
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];
-        let flow = &mut self.flows[number as usize];
+        let flow = &mut self.traffic.flows[number as usize];
         flow.finished = flow.finished.min(delivered_at);
         let (size, group) = (flow.delivered, flow.group);
         let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
-        self.groups[group as usize].completions.record(&transfer, delivered_at.since(opened));
+        self.traffic.groups[group as usize].completions.record(&transfer, delivered_at.since(opened));
         Some(transfer)
     }
 
@@ -63,7 +63,7 @@ impl<T: Tracing> EventLoop<T> {
         let transfer = self.completed(flow, size, began, self.now);
         self.book(transfer);
         let (now, counting) = (self.now, self.tally.is_counting());
-        let group = &mut self.groups[self.flows[flow as usize].group as usize];
+        let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
         if counting {
             group.rounds.count(round);
@@ -78,8 +78,8 @@ impl<T: Tracing> EventLoop<T> {
 
     fn book(&mut self, transfer: Transfer) {
         let Some(end) = transfer.end.filter(|_| self.tally.is_counting()) else { return };
-        let group = self.flows[transfer.flow as usize].group;
-        self.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+        let group = self.traffic.flows[transfer.flow as usize].group;
+        self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
         self.list(transfer);
     }
 
@@ -93,15 +93,16 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn give_up(&mut self, connection: Connection) {
         let Connection { flow, size, opened, .. } = connection;
         let ideal = self.ideal(flow, size, 0);
-        self.groups[self.flows[flow as usize].group as usize].completions.given_up += 1;
+        self.traffic.group_of_mut(flow).completions.given_up += 1;
         self.list(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
     }
 
     /// Adds unfinished transfers to the list; returns their number in each group.
     pub(crate) fn list_unfinished(&mut self) -> Vec<u64> {
-        let mut unfinished: Vec<u64> = self.groups.iter().map(|group| group.completions.given_up()).collect();
+        let mut unfinished: Vec<u64> =
+            self.traffic.groups.iter().map(|group| group.completions.given_up()).collect();
         let mut open: Vec<Transfer> = Vec::new();
-        for (number, flow) in (0..).zip(&self.flows) {
+        for (number, flow) in (0..).zip(&self.traffic.flows) {
             let begun = |size: u64, start: Time, ideal| Transfer {
                 flow: number,
                 size: Bytes::new(size),
@@ -125,7 +126,7 @@ impl<T: Tracing> EventLoop<T> {
             }
         }
         for transfer in open {
-            unfinished[self.flows[transfer.flow as usize].group as usize] += 1;
+            unfinished[self.traffic.flows[transfer.flow as usize].group as usize] += 1;
             self.transfers.push(transfer);
         }
         unfinished
@@ -135,9 +136,8 @@ impl<T: Tracing> EventLoop<T> {
     /// first packet's transmission at the source to the arrival of the last packet at the sink, plus the same back for
     /// a response. Policers and shapers limit it after their bursts. `None` if a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
-        let flow = &self.flows[number as usize];
-        let group = &self.groups[flow.group as usize];
-        let transport = &self.transports[group.transport as usize];
+        let flow = &self.traffic.flows[number as usize];
+        let (group, transport) = (self.traffic.group_of(number), self.traffic.transport_of(number));
         let segment = transport.properties().segment();
         let paths = group.paths(flow, number);
         let mut total = Duration::ZERO;
@@ -158,8 +158,8 @@ impl<T: Tracing> EventLoop<T> {
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
         let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
-        let of_flow = &self.flows[flow as usize];
-        let group = &self.groups[of_flow.group as usize];
+        let of_flow = &self.traffic.flows[flow as usize];
+        let group = &self.traffic.groups[of_flow.group as usize];
         let side = link.saturating_sub(of_flow.links) / 2;
         let index = flow - group.first_flow;
         spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))

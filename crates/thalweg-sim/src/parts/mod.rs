@@ -21,6 +21,7 @@ pub(crate) mod segments;
 pub(crate) mod series;
 pub(crate) mod tally;
 pub(crate) mod thread;
+pub(crate) mod traffic;
 pub(crate) mod transfer;
 pub(crate) mod transmitter;
 pub(crate) mod workload;
