@@ -107,7 +107,8 @@ function makePlot(panel, lines, holder) {
         stroke: dim, grid, ticks: grid, font, size: 56, space: 24,
         values: (u, splits) => {
           scale = scaleFor(unit, u.scales.y.max / 1.5);
-          unitLabel.textContent = scale.name;
+          // A text that stays causes no layout.
+          if (unitLabel.textContent !== scale.name) unitLabel.textContent = scale.name;
           return splits.map((value) => Number((value / scale.factor).toPrecision(6)).toString());
         },
       },
@@ -130,6 +131,8 @@ function makePlot(panel, lines, holder) {
     },
   };
   const plot = new uPlot(options, windowed(lines, range.from, range.to, columnsOf(width)), figure);
+  inSight.add(figure);
+  observer.observe(figure);
   plot.root.setAttribute("role", "img");
   plot.root.setAttribute("aria-label", `${panel.title} over time: ${lines.map((line) => line.label).join("; ")}`);
   return { plot, panel, lines, figure };
@@ -160,32 +163,44 @@ function emphasise(is) {
   }
 }
 
-function isInSight({ figure }) {
-  const { top, bottom } = figure.getBoundingClientRect();
-  return bottom > 0 && top < innerHeight;
+// Figures on the screen. An observer knows them without a layout, and in a frame that is higher than the screen.
+const inSight = new Set();
+const observer = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) inSight.add(target);
+    else inSight.delete(target);
+  }
+  const [seen, unseen] = separated(outOfSight);
+  outOfSight = unseen;
+  seen.forEach(refresh);
+}, { rootMargin: "100px" });
+
+// Separates plots that are on the screen from others.
+function separated(all) {
+  return [all.filter(({ figure }) => inSight.has(figure)), all.filter(({ figure }) => !inSight.has(figure))];
 }
 
-// Draws visible plots at once and the others one by one, to keep keys and drags responsive.
+// Draws plots on the screen at once. The others are drawn when they come to it, and one by one after a pause: while the
+// time range moves, each frame is for what is seen.
+const PAUSE_MS = 150;
 let outOfSight = [];
 let drawingLater = 0;
 
 function refreshAll() {
-  const [seen, unseen] = [plots.filter(isInSight), plots.filter((made) => !isInSight(made))];
-  seen.forEach(refresh);
+  const [seen, unseen] = separated(plots);
   outOfSight = unseen;
-  refreshLater();
+  seen.forEach(refresh);
+  refreshLater(PAUSE_MS);
 }
 
-function refreshLater() {
-  if (drawingLater || !outOfSight.length) return;
+function refreshLater(wait) {
+  clearTimeout(drawingLater);
   drawingLater = setTimeout(() => {
-    drawingLater = 0;
     // The choice of plots may have changed meanwhile.
     if (!outOfSight.length) return;
-    const next = outOfSight.findIndex(isInSight);
-    refresh(outOfSight.splice(Math.max(0, next), 1)[0]);
-    refreshLater();
-  });
+    refresh(outOfSight.shift());
+    refreshLater(0);
+  }, wait);
 }
 
 // Shows this time range in every plot.
