@@ -73,6 +73,27 @@ function topOf(u, high) {
   return top > 0 ? top : high;
 }
 
+// Marks values that the axis cuts off: a burst during the warm-up.
+function drawCut(u) {
+  const times = u.data[0];
+  const end = positionOf(times, model.warmup_s);
+  const ratio = devicePixelRatio || 1;
+  u.ctx.save();
+  u.ctx.fillStyle = styleValue("--dim");
+  for (const values of u.data.slice(1)) {
+    let highest = -1;
+    for (let i = 0; i < end; i++) if (values[i] > (highest < 0 ? u.scales.y.max : values[highest])) highest = i;
+    if (highest < 0) continue;
+    const x = u.valToPos(times[highest], "x", true);
+    u.ctx.beginPath();
+    u.ctx.moveTo(x, u.bbox.top);
+    u.ctx.lineTo(x - 4 * ratio, u.bbox.top + 7 * ratio);
+    u.ctx.lineTo(x + 4 * ratio, u.bbox.top + 7 * ratio);
+    u.ctx.fill();
+  }
+  u.ctx.restore();
+}
+
 function makePlot(panel, lines, holder) {
   const unit = lines[0].unit;
   const unitLabel = element("span", { class: "unit" });
@@ -118,7 +139,7 @@ function makePlot(panel, lines, holder) {
     series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
-      draw: panel.sequence ? [(u) => drawSequence(u, lines)] : [],
+      draw: [panel.sequence ? (u) => drawSequence(u, lines) : drawCut],
       setCursor: [(u) => {
         if (u === plots[0]?.plot) onPlotCursor(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"));
       }],
