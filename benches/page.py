@@ -51,7 +51,7 @@ def main():
         trace, report = Path(folder) / "large.sqlog", Path(folder) / "report.html"
         qlog(trace, TRACE_BYTES)
         done = subprocess.run(["node", script, options.page, str(options.repeat), trace, *SCENARIOS], check=True, stdout=subprocess.PIPE)
-        command_seconds, command_memory = measured_command([options.thalweg, "view", trace, f"--report={report}", "--quiet"])
+        command_seconds, _, command_memory = measured_command([options.thalweg, "view", trace, f"--report={report}", "--quiet"])
     measured = json.loads(done.stdout)
     print(f"{'':14}{'hops':>12}{'page, M hops/s':>16}{'command':>10}{'ratio':>8}")
     speeds = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seconds and memory of `thalweg view` on large traces: 100 MB of qlog, and 1 GB of packet capture, made here.
+"""Seconds, CPU seconds and memory of `thalweg view` on large traces: 100 MB of qlog, and 1 GB of packet capture, made here.
 
     benches/traces.py [--thalweg PROGRAM] [--share S] [--folder DIR]
 
@@ -89,13 +89,13 @@ def pcap(path, size, stored):
 
 
 def measured(words):
-    """Runs a program; returns its seconds, and the most memory it used in MB."""
+    """Runs a program; returns its seconds, its CPU seconds, and the most memory it used in MB."""
     start = time.monotonic()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"failed: {' '.join(map(str, words))}")
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+    return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def main():
@@ -109,17 +109,17 @@ def main():
         ("pcap, 1 GB, whole packets", "whole.pcap", lambda path, share: pcap(path, 1e9 * share, 65_535)),
         ("pcap, 1 GB, headers", "headers.pcap", lambda path, share: pcap(path, 1e9 * share, 96)),
     ]
-    print(f"{'trace':<28}{'bytes':>14}{'read, s':>10}{'MB':>8}{'page, s':>10}{'MB':>8}{'page, bytes':>14}")
+    print(f"{'trace':<28}{'bytes':>14}{'read, s':>10}{'CPU, s':>8}{'MB':>8}{'page, s':>10}{'CPU, s':>8}{'MB':>8}{'page, bytes':>14}")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for name, file, make in cases:
             path, page = Path(folder) / file, Path(folder) / "page.html"
             make(path, options.share)
             # The first call brings the file into memory.
             measured([options.thalweg, "view", path, "--json", "--quiet"])
-            seconds, memory = measured([options.thalweg, "view", path, "--json", "--quiet"])
-            page_seconds, page_memory = measured([options.thalweg, "view", path, f"--report={page}", "--quiet"])
+            seconds, cpu, memory = measured([options.thalweg, "view", path, "--json", "--quiet"])
+            page_seconds, page_cpu, page_memory = measured([options.thalweg, "view", path, f"--report={page}", "--quiet"])
             print(
-                f"{name:<28}{path.stat().st_size:>14}{seconds:>10.2f}{memory:>8.0f}{page_seconds:>10.2f}{page_memory:>8.0f}{page.stat().st_size:>14}"
+                f"{name:<28}{path.stat().st_size:>14}{seconds:>10.2f}{cpu:>8.2f}{memory:>8.0f}{page_seconds:>10.2f}{page_cpu:>8.2f}{page_memory:>8.0f}{page.stat().st_size:>14}"
             )
             path.unlink()
 

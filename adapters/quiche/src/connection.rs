@@ -194,7 +194,7 @@ impl Connection for End {
         }
         let (packet, _) = self.scheduled.take_if(|(_, at)| *at <= now)?;
         buffer.extend(packet);
-        Some(Transmit { ecn: Ecn::NotEct, segment: None })
+        Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false })
     }
 
     fn timeout(&mut self, now: Time) -> Option<Time> {

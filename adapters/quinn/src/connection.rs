@@ -246,11 +246,11 @@ impl Connection for End {
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
         if let Some((bytes, ecn)) = self.responses.pop_front() {
             buffer.extend(bytes);
-            return Some(Transmit { ecn, segment: None });
+            return Some(Transmit { ecn, segment: None, is_last: false });
         }
         let (_, connection) = self.connection.as_mut()?;
         let sent = api::transmit(connection, clock::instant(now), self.max_datagrams, buffer)?;
-        Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size })
+        Some(Transmit { ecn: codepoint(sent.ecn), segment: sent.segment_size, is_last: false })
     }
 
     fn timeout(&mut self, _now: Time) -> Option<Time> {

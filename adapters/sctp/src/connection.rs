@@ -41,9 +41,9 @@ pub struct End {
     /// True once the association has been established, and once the stream has ended.
     is_connected: bool,
     is_ending: bool,
-    /// True if the association may have packets: after an input, until it has none.
-    is_due: bool,
+    /// Packets of one poll, and true if those taken so far have only new data.
     outgoing: VecDeque<Bytes>,
+    is_new_data: bool,
     /// A message that was passed on in part.
     unread: Option<Chunks>,
     /// The highest transmission sequence number sent; data up to it is a retransmission.
@@ -101,8 +101,8 @@ impl End {
             state: State::Open,
             is_connected: false,
             is_ending: false,
-            is_due: true,
             outgoing: VecDeque::new(),
+            is_new_data: true,
             unread: None,
             sent: None,
             retransmissions: 0,
@@ -151,13 +151,17 @@ impl End {
         let mut chunks = packet.get(COMMON_HEADER..).unwrap_or_default();
         while let Some((header, rest)) = chunks.split_first_chunk::<CHUNK_HEADER>() {
             let [kind, _, high, low] = *header;
-            if kind == DATA
-                && let Some(number) = rest.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
-            {
-                match self.sent {
-                    // Serial number arithmetic (RFC 1982).
-                    Some(sent) if number.wrapping_sub(sent).cast_signed() <= 0 => self.retransmissions += 1,
-                    _ => self.sent = Some(number),
+            match rest.first_chunk().map(|bytes| u32::from_be_bytes(*bytes)) {
+                // Serial number arithmetic (RFC 1982).
+                Some(number)
+                    if kind == DATA
+                        && self.sent.is_none_or(|sent| number.wrapping_sub(sent).cast_signed() > 0) =>
+                {
+                    self.sent = Some(number);
+                }
+                _ => {
+                    self.is_new_data = false;
+                    self.retransmissions += u64::from(kind == DATA);
                 }
             }
             // Chunks end at multiples of four bytes; the length includes the header.
@@ -181,7 +185,6 @@ fn after(before: State, reason: &AssociationError) -> State {
 
 impl Connection for End {
     fn receive(&mut self, now: Time, datagram: &[u8], _ecn: Ecn) {
-        self.is_due = true;
         if !self.is_connected {
             reseed();
         }
@@ -201,7 +204,8 @@ impl Connection for End {
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Transmit> {
-        if self.outgoing.is_empty() && self.is_due {
+        if self.outgoing.is_empty() {
+            self.is_new_data = true;
             if let Some(packets) = self.endpoint.poll_transmit() {
                 self.queue(packets);
             }
@@ -210,12 +214,14 @@ impl Connection for End {
             {
                 self.queue(packets);
             }
-            self.is_due = !self.outgoing.is_empty();
         }
         let packet = self.outgoing.pop_front()?;
         self.count(&packet);
         buffer.extend_from_slice(&packet);
-        Some(Transmit { ecn: Ecn::NotEct, segment: None })
+        // One poll gives all new data that may leave, and looks up each packet in flight four times. After a timeout each poll
+        // gives another window of retransmissions.
+        let is_last = self.is_new_data && self.outgoing.is_empty();
+        Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last })
     }
 
     fn timeout(&mut self, _now: Time) -> Option<Time> {
@@ -223,7 +229,6 @@ impl Connection for End {
     }
 
     fn expire(&mut self, now: Time) {
-        self.is_due = true;
         if let Some((_, association)) = &mut self.association {
             association.handle_timeout(instant(now));
         }
@@ -236,7 +241,6 @@ impl Connection for End {
             return 0;
         }
         let binary = PayloadProtocolIdentifier::Binary;
-        self.is_due = true;
         self.stream().and_then(|mut stream| stream.write_with_ppi(message, binary).ok()).unwrap_or_default()
     }
 
@@ -253,7 +257,6 @@ impl Connection for End {
             let Some(message) = &mut self.unread else { break };
             match message.next(left) {
                 Some(chunk) => {
-                    self.is_due = true;
                     take(&chunk.bytes);
                     left -= chunk.bytes.len();
                 }
@@ -264,7 +267,6 @@ impl Connection for End {
     }
 
     fn close(&mut self, _now: Time) {
-        self.is_due = true;
         if let Some((_, association)) = &mut self.association {
             // Fails only if the association is not established.
             let _ = association.shutdown();

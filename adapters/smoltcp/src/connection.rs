@@ -127,7 +127,7 @@ impl Connection for Smoltcp {
         })?;
         self.count(&packet);
         buffer.extend(packet);
-        Some(Transmit { ecn: Ecn::NotEct, segment: None })
+        Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false })
     }
 
     fn timeout(&mut self, now: Time) -> Option<Time> {

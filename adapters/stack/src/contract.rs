@@ -80,6 +80,8 @@ pub struct Transmit {
     pub ecn: Ecn,
     /// Size in bytes of each but the last, which may be smaller (generic segmentation offload); `None` for a single one.
     pub segment: Option<usize>,
+    /// True if nothing else can leave before the next input or timer: the driver does not ask again. False if unknown.
+    pub is_last: bool,
 }
 
 /// State of a connection.

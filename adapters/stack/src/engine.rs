@@ -27,6 +27,8 @@ const QUIET: Duration = Duration::from_secs(1);
 const MAX_CLOSING: u32 = 1 << 10;
 /// Maximum number of datagrams in a row above the MTU. Path MTU discovery sends a few, between others (RFC 8899).
 const MAX_OVERSIZED: u32 = 32;
+/// Maximum number of bytes beyond two send buffers that a stack may accept without a datagram: unlimited data would have no end.
+const MAX_UNPACKED: u64 = 64 << 20;
 /// Maximum size of an IP packet, in bytes.
 const MAX_PACKET: u32 = 65_535;
 /// Maximum bytes of one transmission: as many as the kernel takes with generic segmentation offload, and one datagram.
@@ -58,6 +60,8 @@ pub struct End<S: Stack, P> {
     /// Bytes given to the stack, and bytes that it has not accepted yet.
     written: u64,
     unsent: u64,
+    /// Bytes accepted since the latest datagram.
+    unpacked: u64,
     is_finishing: bool,
     is_finished: bool,
     /// True if the application is to be asked for more once everything is accepted.
@@ -104,6 +108,7 @@ impl<S: Stack, P: Payload> End<S, P> {
             is_paused: false,
             written: 0,
             unsent: 0,
+            unpacked: 0,
             is_finishing: false,
             is_finished: false,
             is_wanting: false,
@@ -203,6 +208,14 @@ impl<S: Stack, P: Payload> End<S, P> {
             if accepted == 0 {
                 return;
             }
+            self.unpacked += accepted as u64;
+            // Acknowledgements may empty a full buffer once before the next datagram.
+            assert!(
+                self.unpacked <= 2 * self.config.buffer + MAX_UNPACKED,
+                "accepted {} bytes without a datagram; its buffer has {}",
+                self.unpacked,
+                self.config.buffer
+            );
             self.written += accepted as u64;
             self.unsent -= accepted as u64;
         }
@@ -242,14 +255,14 @@ impl<S: Stack, P: Payload> End<S, P> {
         }
     }
 
-    /// Takes the datagrams of one transmission from the stack. Returns false if there is none.
+    /// Takes the datagrams of one transmission from the stack. Returns false after the last.
     fn transmit(&mut self, now: Time) -> bool {
         let mut buffer = core::mem::take(&mut self.buffer);
         buffer.clear();
         let transmit = self.call(now, |connection| connection.transmit(now, &mut buffer));
-        if let Some(Transmit { ecn, segment }) = transmit {
+        if let Some(Transmit { ecn, segment, .. }) = transmit {
             // A burst may take many calls.
-            self.expiries = 0;
+            (self.expiries, self.unpacked) = (0, 0);
             (self.quiet_since, self.quiet_timers) = (now, 0);
             let segment = segment.unwrap_or(buffer.len());
             if buffer.is_empty()
@@ -266,7 +279,7 @@ impl<S: Stack, P: Payload> End<S, P> {
             }
         }
         self.buffer = buffer;
-        transmit.is_some()
+        transmit.is_some_and(|transmit| !transmit.is_last)
     }
 
     /// Queues a datagram, if the path carries its size.
@@ -320,7 +333,7 @@ impl<S: Stack, P: Payload> End<S, P> {
         }
         let stats = self.stats();
         let is_full = match stats.window.zip(stats.in_flight) {
-            Some((window, in_flight)) => in_flight + u64::from(stats.mtu) > window,
+            Some((window, in_flight)) => in_flight.saturating_add(u64::from(stats.mtu)) > window,
             None => true,
         };
         Some(if is_full { Limit::CongestionWindow } else { Limit::Pacing })

@@ -32,6 +32,8 @@ enum Kind {
     SendsHugeTransmissions,
     IgnoresTheMtu,
     AcceptsMore,
+    /// Has a send buffer without end.
+    AcceptsAll,
     DeliversOther,
     DeliversMore,
     NeverFinishes,
@@ -107,20 +109,22 @@ impl Connection for Bad {
         if self.side == Side::Server {
             let answer = self.answer.take()?;
             buffer.extend(answer.to_be_bytes());
-            return Some(Transmit { ecn: Ecn::NotEct, segment: None });
+            return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
         }
         if self.kind == Kind::SendsNothing {
             return None;
         }
         let (length, segment) = match self.kind {
-            Kind::TransmitsNothing => return Some(Transmit { ecn: Ecn::NotEct, segment: Some(SIZE) }),
+            Kind::TransmitsNothing => {
+                return Some(Transmit { ecn: Ecn::NotEct, segment: Some(SIZE), is_last: false });
+            }
             Kind::ClosesWithoutEnd if self.is_closed => {
                 buffer.push(0);
-                return Some(Transmit { ecn: Ecn::NotEct, segment: None });
+                return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
             }
             Kind::ActsWithoutEnd => {
                 buffer.push(0);
-                return Some(Transmit { ecn: Ecn::NotEct, segment: None });
+                return Some(Transmit { ecn: Ecn::NotEct, segment: None, is_last: false });
             }
             _ if !self.is_due || self.sent == self.accepted => return None,
             Kind::SendsEmptyDatagrams => (0, None),
@@ -137,7 +141,7 @@ impl Connection for Bad {
             left -= piece.len();
         }
         (self.next, self.is_due) = (now + INTERVAL, false);
-        Some(Transmit { ecn: Ecn::NotEct, segment })
+        Some(Transmit { ecn: Ecn::NotEct, segment, is_last: false })
     }
 
     fn timeout(&mut self, now: Time) -> Option<Time> {
@@ -155,7 +159,10 @@ impl Connection for Bad {
     }
 
     fn write(&mut self, _now: Time, bytes: &'static [u8]) -> usize {
-        let room = (self.sent + (1 << 21) - self.accepted) as usize;
+        let room = match self.kind {
+            Kind::AcceptsAll => usize::MAX,
+            _ => (self.sent + (1 << 21) - self.accepted) as usize,
+        };
         let length = if self.kind == Kind::AcceptsMore { bytes.len() + 1 } else { bytes.len().min(room) };
         self.accepted += length as u64;
         length
@@ -252,6 +259,7 @@ stacks! {
     SendsHugeTransmissions: "sends-huge-transmissions";
     IgnoresTheMtu: "ignores-the-mtu";
     AcceptsMore: "accepts-more";
+    AcceptsAll: "accepts-all";
     DeliversOther: "delivers-other";
     DeliversMore: "delivers-more";
     NeverFinishes: "never-finishes";
@@ -262,11 +270,16 @@ stacks! {
 
 /// Runs one transfer of 100 kB with a stack, for two seconds.
 fn run(stack: &str) -> Result<Simulated, String> {
+    run_with(stack, "{ kind = \"transfer\", size = \"100 kB\" }")
+}
+
+/// Runs one flow with this workload, for two seconds.
+fn run_with(stack: &str, workload: &str) -> Result<Simulated, String> {
     let text = format!(
         "duration = \"2 s\"\nwarmup = \"0 s\"\n\
          [[link]]\nname = \"wire\"\nbetween = [\"here\", \"there\"]\nrate = \"100 Mbit/s\"\ndelay = \"10 ms\"\n\
          [[flow]]\nname = \"victim\"\nfrom = \"here\"\nto = \"there\"\nscheme = \"{stack}\"\n\
-         workload = {{ kind = \"transfer\", size = \"100 kB\" }}\n"
+         workload = {workload}\n"
     );
     let request = Request {
         scenario: "bad.toml".into(),
@@ -325,6 +338,14 @@ fn violations_end_the_run_with_stack_flow_and_time() {
         let expected = format!("the engine `{stack}` {what}");
         assert!(error.contains("`victim` ") && error.contains(time) && error.contains(&expected), "{error}");
     }
+}
+
+/// A flow with unlimited data does not end before the stack accepts no more.
+#[test]
+fn a_send_buffer_without_end_ends_the_run() {
+    let error = run_with("accepts-all", "\"bulk\"").map(|done| done.summary()).unwrap_err();
+    let expected = "the engine `accepts-all` panicked";
+    assert!(error.contains("`victim` ") && error.contains("at 0 s") && error.contains(expected), "{error}");
 }
 
 #[test]

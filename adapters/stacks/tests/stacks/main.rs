@@ -11,9 +11,8 @@ use std::process::Command;
 use std::sync::Arc;
 use thalweg::{Caller, Registry};
 
-/// One greedy flow on 20 Mbit/s with 20 ms of propagation.
-const ONE: &str = r#"
-duration = "10 s"
+/// The path of all scenarios: 20 Mbit/s with 20 ms of propagation.
+const PATH: &str = r#"
 warmup = "0 s"
 [[link]]
 name = "wire"
@@ -21,41 +20,27 @@ between = ["here", "there"]
 rate = "20 Mbit/s"
 delay = "10 ms"
 queue = "50 pkt"
-[[flow]]
-name = "one"
-from = "here"
-to = "there"
-scheme = "cubic"
+"#;
+
+/// One greedy flow.
+const ONE: &str = r#"
+duration = "10 s"
+flow = [{ name = "one", from = "here", to = "there", scheme = "cubic" }]
 "#;
 
 /// Short connections, and requests with their responses.
 const MANY: &str = r#"
 duration = "3 s"
-warmup = "0 s"
-[[link]]
-name = "wire"
-between = ["here", "there"]
-rate = "20 Mbit/s"
-delay = "10 ms"
-queue = "50 pkt"
-[[flow]]
-name = "pages"
-from = "here"
-to = "there"
-scheme = "cubic"
-workload = { kind = "poisson", load = "8 Mbit/s", size = "50 kB" }
-[[flow]]
-name = "exchanges"
-from = "here"
-to = "there"
-scheme = "cubic"
-workload = { kind = "request-response", request = "1 kB", response = "20 kB", think = "100 ms" }
+flow = [
+    { name = "pages", from = "here", to = "there", scheme = "cubic", workload = { kind = "poisson", load = "8 Mbit/s", size = "50 kB" } },
+    { name = "exchanges", from = "here", to = "there", scheme = "cubic", workload = { kind = "request-response", request = "1 kB", response = "20 kB", think = "100 ms" } },
+]
 "#;
 
-/// Writes a scenario to a file for this test.
-fn file(name: &str, text: &str) -> PathBuf {
+/// Writes a scenario with these flows on the path to a file for this test.
+fn file(name: &str, flows: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.toml"));
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, format!("{flows}{PATH}")).unwrap();
     path
 }
 
@@ -78,8 +63,8 @@ fn call(arguments: &[&str]) -> String {
 
 /// Compares schemes in a scenario, with these changes. Returns the first run of each.
 #[track_caller]
-fn compare(name: &str, text: &str, schemes: &[&str], sets: &[&str]) -> Vec<Value> {
-    let path = file(name, text);
+fn compare(name: &str, flows: &str, schemes: &[&str], sets: &[&str]) -> Vec<Value> {
+    let path = file(name, flows);
     let list = schemes.join(",");
     let mut arguments = vec!["compare", path.to_str().unwrap(), "--schemes", &list, "--json", "--verify"];
     arguments.extend(sets.iter().flat_map(|set| ["--set", *set]));

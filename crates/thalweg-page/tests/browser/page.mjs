@@ -335,13 +335,12 @@ for (const [name, hash, scheme] of axeScript === null ? [] : [
 }
 
 // A phone, and dark colours.
-// Windows of Firefox are at least 500 wide.
-const phone = isFirefox ? 500 : 390;
-for (const [screen, width, height, scheme] of [["phone", phone, 844, "light"], ["phone-dark", phone, 844, "dark"], ["dark", 1280, 800, "dark"]]) {
+for (const [screen, width, height, scheme] of [["phone", 390, 844, "light"], ["phone-dark", 390, 844, "dark"], ["dark", 1280, 800, "dark"]]) {
   for (const [name, hash] of [["play", "#v=1&run=two-flows&set=duration%3D8+s"], ["lesson", "#v=1&tab=lessons&lesson=queues&screen=3"]]) {
     await open(hash, width, height, scheme);
     await click("#go");
     await ran();
+    check(`${screen}, ${name}: the screen is ${width} wide`, (await page.run("innerWidth")) === width, await page.run("innerWidth"));
     check(`${screen}, ${name}: no wider than the screen`, await page.run(`document.documentElement.scrollWidth <= ${width}`), await page.run("document.documentElement.scrollWidth"));
     await page.collect();
     check(`${screen}, ${name}: no errors`, page.problems.length === 0, page.problems);

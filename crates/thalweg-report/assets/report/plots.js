@@ -73,6 +73,27 @@ function topOf(u, high) {
   return top > 0 ? top : high;
 }
 
+// Marks values that the axis cuts off: a burst during the warm-up.
+function drawCut(u) {
+  const times = u.data[0];
+  const end = positionOf(times, model.warmup_s);
+  const ratio = devicePixelRatio || 1;
+  u.ctx.save();
+  u.ctx.fillStyle = styleValue("--dim");
+  for (const values of u.data.slice(1)) {
+    let highest = -1;
+    for (let i = 0; i < end; i++) if (values[i] > (highest < 0 ? u.scales.y.max : values[highest])) highest = i;
+    if (highest < 0) continue;
+    const x = u.valToPos(times[highest], "x", true);
+    u.ctx.beginPath();
+    u.ctx.moveTo(x, u.bbox.top);
+    u.ctx.lineTo(x - 4 * ratio, u.bbox.top + 7 * ratio);
+    u.ctx.lineTo(x + 4 * ratio, u.bbox.top + 7 * ratio);
+    u.ctx.fill();
+  }
+  u.ctx.restore();
+}
+
 function makePlot(panel, lines, holder) {
   const unit = lines[0].unit;
   const unitLabel = element("span", { class: "unit" });
@@ -107,7 +128,8 @@ function makePlot(panel, lines, holder) {
         stroke: dim, grid, ticks: grid, font, size: 56, space: 24,
         values: (u, splits) => {
           scale = scaleFor(unit, u.scales.y.max / 1.5);
-          unitLabel.textContent = scale.name;
+          // A text that stays causes no layout.
+          if (unitLabel.textContent !== scale.name) unitLabel.textContent = scale.name;
           return splits.map((value) => Number((value / scale.factor).toPrecision(6)).toString());
         },
       },
@@ -117,7 +139,7 @@ function makePlot(panel, lines, holder) {
     series: [{ label: "Time", value: (_, time) => (time === null ? "–" : `${digits(time)} s`) }, ...lines.flatMap((line) => seriesOptions(line, panel))],
     hooks: {
       drawClear: [drawWarmup],
-      draw: panel.sequence ? [(u) => drawSequence(u, lines)] : [],
+      draw: [panel.sequence ? (u) => drawSequence(u, lines) : drawCut],
       setCursor: [(u) => {
         if (u === plots[0]?.plot) onPlotCursor(u.cursor.left < 0 ? null : u.posToVal(u.cursor.left, "x"));
       }],
@@ -130,6 +152,8 @@ function makePlot(panel, lines, holder) {
     },
   };
   const plot = new uPlot(options, windowed(lines, range.from, range.to, columnsOf(width)), figure);
+  inSight.add(figure);
+  observer.observe(figure);
   plot.root.setAttribute("role", "img");
   plot.root.setAttribute("aria-label", `${panel.title} over time: ${lines.map((line) => line.label).join("; ")}`);
   return { plot, panel, lines, figure };
@@ -160,32 +184,44 @@ function emphasise(is) {
   }
 }
 
-function isInSight({ figure }) {
-  const { top, bottom } = figure.getBoundingClientRect();
-  return bottom > 0 && top < innerHeight;
+// Figures on the screen. An observer knows them without a layout, and in a frame that is higher than the screen.
+const inSight = new Set();
+const observer = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) inSight.add(target);
+    else inSight.delete(target);
+  }
+  const [seen, unseen] = separated(outOfSight);
+  outOfSight = unseen;
+  seen.forEach(refresh);
+}, { rootMargin: "100px" });
+
+// Separates plots that are on the screen from others.
+function separated(all) {
+  return [all.filter(({ figure }) => inSight.has(figure)), all.filter(({ figure }) => !inSight.has(figure))];
 }
 
-// Draws visible plots at once and the others one by one, to keep keys and drags responsive.
+// Draws plots on the screen at once. The others are drawn when they come to it, and one by one after a pause: while the
+// time range moves, each frame is for what is seen.
+const PAUSE_MS = 150;
 let outOfSight = [];
 let drawingLater = 0;
 
 function refreshAll() {
-  const [seen, unseen] = [plots.filter(isInSight), plots.filter((made) => !isInSight(made))];
-  seen.forEach(refresh);
+  const [seen, unseen] = separated(plots);
   outOfSight = unseen;
-  refreshLater();
+  seen.forEach(refresh);
+  refreshLater(PAUSE_MS);
 }
 
-function refreshLater() {
-  if (drawingLater || !outOfSight.length) return;
+function refreshLater(wait) {
+  clearTimeout(drawingLater);
   drawingLater = setTimeout(() => {
-    drawingLater = 0;
     // The choice of plots may have changed meanwhile.
     if (!outOfSight.length) return;
-    const next = outOfSight.findIndex(isInSight);
-    refresh(outOfSight.splice(Math.max(0, next), 1)[0]);
-    refreshLater();
-  });
+    refresh(outOfSight.shift());
+    refreshLater(0);
+  }, wait);
 }
 
 // Shows this time range in every plot.

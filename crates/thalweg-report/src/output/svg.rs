@@ -132,8 +132,8 @@ impl Figure {
             Some(Across { to, factor, unit }) => (0.0, to, factor, unit),
             None => (self.from, self.to, 1.0, "s"),
         };
-        let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * (time - from) / (to - from).max(1e-12);
-        // Values beyond the axis are drawn at its top.
+        // Values beyond an axis are drawn at its end, with a mark.
+        let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * ((time - from) / (to - from).max(1e-12)).min(1.0);
         let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / most).min(1.0));
         let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
         for tick in 0..=(most / step).round() as u32 {
@@ -142,6 +142,7 @@ impl Figure {
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
             let _ = writeln!(body, "{}", text(LEFT - 7.0, at + 4.0, "end", "tick", &plain(value)));
         }
+        let end = if panel.across.is_some() { to } else { most * panel.factor };
         let (from, to) = (from / factor, to / factor);
         let step = nice_step(to - from, 8.0);
         let mut tick = (from / step).ceil();
@@ -155,6 +156,7 @@ impl Figure {
             tick += 1.0;
         }
         let mut labels = Vec::new();
+        let mut highest = end;
         for line in &panel.lines {
             let _ = writeln!(
                 body,
@@ -163,10 +165,27 @@ impl Figure {
                 line.colour % COLOURS,
                 path(line, x, y)
             );
+            let along = if panel.across.is_some() { &line.times } else { &line.values };
+            if let Some((at, value)) = largest_beyond(along, end) {
+                highest = highest.max(value);
+                let (right, down) = (x(line.times[at]), y(line.values[at]));
+                let triangle = if panel.across.is_some() { "l-7 -4v8z" } else { "l-4 7h8z" };
+                let colour = line.colour % COLOURS;
+                let _ =
+                    writeln!(body, "<path class=\"label c{colour}\" d=\"M{right:.1} {down:.1}{triangle}\"/>");
+            }
             let has_label = |value: &&f64| value.is_finite() && !line.label.is_empty();
             if let Some(last) = line.values.last().filter(has_label) {
                 labels.push((y(*last), line));
             }
+        }
+        if highest > end {
+            let value = match panel.across {
+                Some(Across { factor, unit, .. }) => format!("{} {unit}", rounded(highest / factor)),
+                None => rounded(highest / panel.factor),
+            };
+            let note = format!("beyond the axis: up to {value}");
+            let _ = writeln!(body, "{}", text(WIDTH - RIGHT, top - 9.0, "end", "tick", &note));
         }
         labels.sort_by(|a, b| a.0.total_cmp(&b.0));
         let ends: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
@@ -261,6 +280,19 @@ fn path(line: &Line, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
     path
 }
 
+/// Returns the position and the value of the largest of `values` if it exceeds the end of an axis.
+fn largest_beyond(values: &[f64], end: f64) -> Option<(usize, f64)> {
+    // What exceeds it by rounding is at the end.
+    let beyond = values.iter().copied().enumerate().filter(|(_, value)| *value > end * (1.0 + 1e-9));
+    beyond.filter(|(_, value)| value.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// Formats a positive number with three significant digits.
+fn rounded(value: f64) -> String {
+    let unit = libm::pow(10.0, libm::floor(libm::log10(value)) - 2.0);
+    plain((value / unit).round() * unit)
+}
+
 /// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `most`.
 fn nice_step(most: f64, wanted: f64) -> f64 {
     if most <= 0.0 || !most.is_finite() {
@@ -343,6 +375,36 @@ mod tests {
         assert_eq!(nice_step(0.0, 4.0), 1.0);
         assert_eq!(plain(0.30000000000000004), "0.3");
         assert_eq!(plain(150.0), "150");
+    }
+
+    /// A burst to 1.234 times the axis, and a tail to 30 ms on an axis to 10 ms, have a mark and a note; without them there is neither.
+    #[test]
+    fn values_beyond_an_axis_are_marked() {
+        let line = |times: &[f64], values: &[f64]| Line {
+            label: "one".to_owned(),
+            colour: 0,
+            times: times.to_vec(),
+            values: values.to_vec(),
+            is_faint: false,
+        };
+        let drawn = |line: Line, across: Option<Across>| {
+            let panel =
+                LinePanel { title: "Values".to_owned(), factor: 1.0, most: 100.0, lines: vec![line], across };
+            Figure { panels: vec![panel], to: 10.0, ..Figure::default() }.render()
+        };
+        let burst = drawn(line(&[0.0, 1.0, 10.0], &[50.0, 123.4, f64::INFINITY]), None);
+        assert!(
+            burst.contains(">beyond the axis: up to 123</text>") && burst.contains("l-4 7h8z"),
+            "{burst}"
+        );
+        let across = Some(Across { to: 0.01, factor: 0.001, unit: "ms" });
+        let tail = drawn(line(&[0.0, 0.01, 0.03], &[0.0, 99.0, 100.0]), across);
+        assert!(
+            tail.contains(">beyond the axis: up to 30 ms</text>") && tail.contains("l-7 -4v8z"),
+            "{tail}"
+        );
+        let within = drawn(line(&[0.0, 10.0], &[50.0, 100.0]), None);
+        assert!(!within.contains("beyond the axis") && !within.contains("h8z"), "{within}");
     }
 
     /// Five lines that end at zero have labels above the axis and without overlap; with enough space no label moves.

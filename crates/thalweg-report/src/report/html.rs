@@ -75,14 +75,17 @@ impl Page<'_> {
             page.push_str(PLOT_SCRIPT);
             page.push_str("</script>\n");
         }
-        page.push_str("<script>(() => {\n\"use strict\";\n");
-        COMMON_SCRIPTS.iter().for_each(|script| page.push_str(script));
-        if self.data.is_some() {
-            scripts.iter().for_each(|script| page.push_str(script));
-        }
-        page.push_str("})();</script>\n</body>\n</html>\n");
+        page.push_str("<script>");
+        page.push_str(&script(if self.data.is_some() { scripts } else { &[] }));
+        page.push_str("</script>\n</body>\n</html>\n");
         page
     }
+}
+
+/// Joins the scripts of every page and these to one, whose names are its own.
+pub(super) fn script(scripts: &[&str]) -> String {
+    let parts = COMMON_SCRIPTS.iter().chain(scripts).copied();
+    core::iter::once("(() => {\n\"use strict\";\n").chain(parts).chain(["})();"]).collect()
 }
 
 macro_rules! asset {

@@ -25,7 +25,7 @@ pub use beside::{Beside, Fidelity, Part};
 pub use figure::{Plot, View, figure};
 pub use replay::{Recorder, Replay};
 pub use series::AllSeries;
-pub use trace::{Shown, trace_of_results, trace_page};
+pub use trace::{Shown, trace_of_results, trace_page, trace_script};
 
 use crate::results::{Document, Tool};
 use html::Page;

@@ -9,6 +9,8 @@ import { join } from "node:path";
 
 // How long one answer, or the start, may take on a busy machine.
 const TIMEOUT_MS = 90_000;
+// Firefox makes no window narrower than this.
+const MIN_WINDOW_WIDTH = 500;
 // WebDriver's codes of keys that are no characters.
 const KEYS = { Tab: "\uE004", Enter: "\uE007", ArrowLeft: "\uE012", ArrowUp: "\uE013", ArrowRight: "\uE014", ArrowDown: "\uE015", Shift: "\uE008", End: "\uE010", Home: "\uE011" };
 
@@ -156,7 +158,9 @@ class Page {
 
   async open(url, width, height, scheme) {
     await this.#inBrowser(`Services.prefs.setIntPref("layout.css.prefers-color-scheme.content-override", ${scheme === "dark" ? 0 : 1}); Services.console.reset();`);
-    await this.browser.send("WebDriver:SetWindowRect", { width, height });
+    await this.browser.send("WebDriver:SetWindowRect", { width: Math.max(width, MIN_WINDOW_WIDTH), height });
+    // The page itself can be narrower than the window.
+    await this.#inBrowser(`Object.assign(window.gBrowser.selectedBrowser.style, ${JSON.stringify(width < MIN_WINDOW_WIDTH ? { flex: "none", width: `${width}px` } : { flex: "", width: "" })});`);
     await this.browser.send("WebDriver:Navigate", { url });
   }
 

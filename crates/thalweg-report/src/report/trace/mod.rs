@@ -88,6 +88,11 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
         .render_with(html::TRACE_SCRIPTS)
 }
 
+/// Returns the script of every page of traces, for the security policy of a page that shows one in a frame.
+pub fn trace_script() -> String {
+    html::script(html::TRACE_SCRIPTS)
+}
+
 /// Returns the connections with most data, in their order, and the number of others.
 fn place<'a>(shown: &[Shown<'a>]) -> (Vec<Placed<'a>>, usize) {
     let mut all: Vec<Placed<'a>> = Vec::new();
@@ -252,6 +257,7 @@ mod tests {
         for quantity in ["acked", "goodput", "throughput", "rtt-sample", "in-flight"] {
             assert!(quantities.contains(&quantity), "{quantities:?}");
         }
+        assert!(page.contains(&format!("<script>{}</script>\n</body>", trace_script())));
         assert_eq!(page, trace_page(&shown, "1"), "the same trace gives the same bytes");
     }
 
