@@ -29,7 +29,7 @@ impl Any {
     ///
     /// `stream` makes the random stream for a purpose. It is called only for a discipline that draws random numbers.
     /// The purposes are part of reproducible runs: `random-drop`, `sfq`, `drr` (with hashed flows), `red`, `fq-codel`,
-    /// `pie`.
+    /// `cake`, `pie`.
     pub fn new(spec: &DisciplineSpec, mut stream: impl FnMut(&'static str) -> Stream) -> Self {
         Self(spec.make(&mut stream))
     }
@@ -91,6 +91,10 @@ impl Discipline for Any {
 
     fn set_rate(&mut self, rate: Rate) {
         each!(&mut self.0, queue => queue.set_rate(rate));
+    }
+
+    fn set_hosts(&mut self, hosts: [u32; 2]) {
+        each!(&mut self.0, queue => queue.set_hosts(hosts));
     }
 
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {

@@ -94,6 +94,9 @@ pub trait Discipline {
     /// Sets the rate of the line, for disciplines that need it. Without a call the rate is unknown.
     fn set_rate(&mut self, _rate: Rate) {}
 
+    /// Sets the source and the destination host of the next arrival, for disciplines of this crate that isolate hosts.
+    fn set_hosts(&mut self, _hosts: [u32; 2]) {}
+
     /// Changes the limit at `now`. Appends packets that no longer fit to `dropped`: the latest arrivals or, with queues
     /// per flow, those dropped on overflow. External disciplines have fixed limits and need not implement it.
     fn set_limit(&mut self, _now: Time, _limit: Limit, _dropped: &mut Vec<Dropped>) {}

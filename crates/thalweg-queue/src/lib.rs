@@ -6,7 +6,7 @@
 //! - [`Discipline`] is the interface of a queue, and [`Configure`] that of its configuration. [`Any`] is any discipline
 //!   of this or another crate, selected by a [`DisciplineSpec`]: [`Fcfs`], [`RandomDrop`]; per flow [`FairQueueing`],
 //!   [`Sfq`], [`Drr`], [`VirtualClock`], [`Hrr`]; by priority [`Priority`]; with active queue management [`Red`], [`CoDel`], [`Pie`]; with both
-//!   [`FqCoDel`]; for L4S [`DualPi2`]; rate-limited by a [`Policer`].
+//!   [`FqCoDel`] and [`Cake`]; for L4S [`DualPi2`]; rate-limited by a [`Policer`].
 //! - [`feedback`]: congestion feedback from routers to sources.
 //! - [`Impairment`]: loss (by a [`LossProcess`]), duplication, corruption and reordering on a wire, configured by an
 //!   [`ImpairmentSpec`].
@@ -24,8 +24,10 @@ mod ack_filter;
 mod aggregation;
 mod any;
 mod bucket;
+mod cake;
 mod capacity;
 mod clock;
+mod cobalt;
 mod codel;
 mod configure;
 pub mod delay;
@@ -66,6 +68,7 @@ mod trials;
 mod virtual_clock;
 mod weights;
 
+pub use cake::*;
 pub use codel::*;
 pub use drr::*;
 pub use dualpi2::*;

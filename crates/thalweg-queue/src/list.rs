@@ -16,6 +16,7 @@ macro_rules! disciplines {
             red,
             codel,
             fq_codel,
+            cake,
             pie,
             dualpi2,
             step,

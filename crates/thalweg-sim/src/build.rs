@@ -285,7 +285,7 @@ impl<'a> Builder<'a> {
             priority: group.priority,
             gates,
             routes,
-            pairs: group.ends().len() as u32,
+            pairs: group.ends().map(|pair| pair.map(|node| node.0)).collect(),
             epoch: 0,
             control: control_route,
             has_access: group.access.is_some(),

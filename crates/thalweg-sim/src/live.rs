@@ -69,7 +69,7 @@ impl Live {
                 return_paths.push((link, back));
             }
         }
-        self.run.outside_flow(path, return_paths, name, priority)
+        self.run.outside_flow(path, [from.0, to.0], return_paths, name, priority)
     }
 
     /// Registers a connection with data to send at a node, with this priority. If the node has a gate, the gate may

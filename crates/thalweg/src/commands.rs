@@ -152,7 +152,10 @@ impl Arguments {
                 compatibility_hints::of_option(name.as_deref()?, option.split('=').next().unwrap_or(option))
             }),
             ErrorKind::InvalidSubcommand => {
-                given(ContextKind::InvalidSubcommand).and_then(compatibility_hints::of_command)
+                let is_unlike_any = error.get(ContextKind::SuggestedSubcommand).is_none();
+                let is_host = is_unlike_any && name.as_deref() == Some("bench");
+                let hint = given(ContextKind::InvalidSubcommand).and_then(compatibility_hints::of_command);
+                hint.or_else(|| is_host.then(compatibility_hints::of_host_to_measure))
             }
             _ => None,
         };

@@ -1,15 +1,21 @@
-//! Hints for users of rsync, scp and croc, and of earlier builds: the equivalents of their options and commands.
+//! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
         "send" => &SEND,
         "recv" | "serve" => &RECEIVE,
+        "bench" => &BENCH,
         _ => &[],
     };
     let renamed = RENAMED.iter().find(|(commands, old, _)| commands.contains(&command) && *old == option);
     let hint = table.iter().find(|(options, _)| options.contains(&option)).map(|(_, hint)| *hint);
     renamed.map(|(_, _, hint)| *hint).or(hint)
+}
+
+/// Returns the hint for a word after `bench` that is none of its commands.
+pub const fn of_host_to_measure() -> &'static str {
+    "a path is measured by `thalweg bench client HOST[:PORT]`, with `thalweg bench server` at the other end"
 }
 
 /// Returns the hint for an unknown command.
@@ -88,6 +94,45 @@ const RECEIVE: [(&[&str], &str); 5] = [
     (&["--code"], "--pair shows a code for the sender to enter: `thalweg send --pair FILES... HOST`"),
 ];
 
+const BENCH: [(&[&str], &str); 15] = [
+    (
+        &["-c", "--client"],
+        "the client is a command: `thalweg bench client HOST[:PORT]`, with the options of the measurement",
+    ),
+    (
+        &["-s", "--server", "-D", "--daemon"],
+        "the server is a command: `thalweg bench server`. It stays in the foreground, and serves clients until it is stopped",
+    ),
+    (
+        &["-p", "--port"],
+        "the port is part of the address: `thalweg bench server PORT` and `thalweg bench client HOST:PORT`",
+    ),
+    (&["-P"], "the option is --parallel N"),
+    (&["-R"], "the option is --reverse"),
+    (
+        &["-d", "--bidir", "--dualtest"],
+        "one direction is measured at a time: from the client, or to it with --reverse",
+    ),
+    (&["-t"], "the option is --time TIME, with a unit, such as --time 10s"),
+    (
+        &["-u", "--udp"],
+        "everything is sent over UDP, with the reliability and congestion control of a scheme (--scheme)",
+    ),
+    (
+        &["-b", "--bitrate", "--bandwidth"],
+        "the scheme finds the rate; `--scheme sstp:rate=10Mbit/s` sends at a fixed one",
+    ),
+    (&["-i", "--interval"], "--json-lines prints a record each second"),
+    (&["-J"], "the option is --json, or --json-lines for a record each second"),
+    (
+        &["-n", "--bytes", "-k", "--blockcount", "-F", "--file"],
+        "a measurement ends after a time (--time TIME); `thalweg send` transfers files",
+    ),
+    (&["-w", "--window"], "the receive buffer is --memory SIZE, the buffer of the socket --buffer SIZE"),
+    (&["-l", "--length", "--len", "-M", "--set-mss"], "the largest datagram is --datagram SIZE"),
+    (&["-C", "--congestion"], "the congestion control is --scheme SCHEME"),
+];
+
 const COMMANDS: [(&[&str], &str); 4] = [
     (
         &["completion", "complete"],
@@ -96,7 +141,7 @@ const COMMANDS: [(&[&str], &str); 4] = [
     (&["receive", "get", "pull", "download"], "files are received by `thalweg recv DIR`"),
     (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
     (
-        &["ping", "iperf", "speedtest"],
+        &["ping", "iperf", "iperf3", "speedtest"],
         "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` examines this host",
     ),
 ];
@@ -112,12 +157,17 @@ mod tests {
     fn hints_are_for_what_there_is_not_and_name_what_there_is() {
         let command = Arguments::command();
         let has = |name: &str, option: &str| {
-            command.find_subcommand(name).unwrap().get_arguments().any(|argument| {
-                let long = argument.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
-                long || argument.get_short().is_some_and(|short| option == format!("-{short}"))
+            let called = command.find_subcommand(name).unwrap();
+            std::iter::once(called).chain(called.get_subcommands()).any(|one| {
+                one.get_arguments().any(|argument| {
+                    let long =
+                        argument.get_long().is_some_and(|long| option.strip_prefix("--") == Some(long));
+                    long || argument.get_short().is_some_and(|short| option == format!("-{short}"))
+                })
             })
         };
-        for (name, table) in [("send", &SEND[..]), ("recv", &RECEIVE), ("serve", &RECEIVE)] {
+        for (name, table) in [("send", &SEND[..]), ("recv", &RECEIVE), ("serve", &RECEIVE), ("bench", &BENCH)]
+        {
             for (options, hint) in table {
                 for option in *options {
                     assert!(!has(name, option), "{name} {option}");
@@ -125,7 +175,7 @@ mod tests {
                 for word in hint.split_whitespace().filter(|word| word.starts_with("--")) {
                     let option = word.trim_end_matches(|last: char| !last.is_ascii_alphanumeric());
                     assert!(
-                        ["send", "recv", "serve"].iter().any(|name| has(name, option)),
+                        ["send", "recv", "serve", "bench"].iter().any(|name| has(name, option)),
                         "{hint}: {option}"
                     );
                 }
@@ -170,6 +220,19 @@ mod tests {
             (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),
             (&["completion", "bash"], "thalweg completions SHELL"),
             (&["receive", "d"], "thalweg recv DIR"),
+            (&["bench", "-c", "h", "-t", "10"], "thalweg bench client HOST"),
+            (&["bench", "-s"], "thalweg bench server"),
+            (&["bench", "server", "-p", "5201"], "thalweg bench server PORT"),
+            (&["bench", "client", "h", "-P4"], "the option is --parallel N"),
+            (&["bench", "client", "h", "-P", "4"], "the option is --parallel N"),
+            (&["bench", "client", "h", "-R"], "the option is --reverse"),
+            (&["bench", "client", "h", "-t", "10"], "--time 10s"),
+            (&["bench", "client", "h", "-u"], "over UDP"),
+            (&["bench", "client", "h", "-b", "10M"], "sstp:rate=10Mbit/s"),
+            (&["bench", "client", "h", "-i", "1"], "--json-lines"),
+            (&["bench", "client", "h", "-J"], "the option is --json"),
+            (&["bench", "192.0.2.1"], "thalweg bench client HOST"),
+            (&["iperf3", "-c", "h"], "thalweg bench client HOST"),
         ] {
             let text = read(words);
             assert!(text.contains(expected) && text.contains("tip:"), "{words:?}: {text}");

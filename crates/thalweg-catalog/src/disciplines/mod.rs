@@ -2,6 +2,7 @@
 
 use crate::discipline::DisciplineDescription;
 
+pub mod cake;
 pub mod codel;
 pub mod drr;
 pub mod dualpi2;

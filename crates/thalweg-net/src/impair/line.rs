@@ -265,6 +265,8 @@ impl Line {
         };
         self.held_bytes += datagram.bytes.len();
         self.waiting[packet as usize] = Some(datagram);
+        // A client is a host.
+        self.queue.set_hosts([entry.flow; 2]);
         self.queue.enqueue(now, entry, &mut self.dropped);
         self.drop_what_was_dropped();
         self.stats.longest_queue = self.stats.longest_queue.max(self.queue.packets());

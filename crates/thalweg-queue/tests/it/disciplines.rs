@@ -7,8 +7,8 @@ use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{
-    Any, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
-    FairQueueingConfig, FqCoDelConfig, HrrConfig, Limit, Overflow, PieConfig, PriorityConfig,
+    Any, CakeConfig, CoDelConfig, Discipline, DisciplineSpec, DropReason, DrrConfig, DualPi2Config, Entry,
+    FairQueueingConfig, FqCoDelConfig, HrrConfig, Isolation, Limit, Overflow, PieConfig, PriorityConfig,
     RandomDropConfig, RedConfig, RedUnit, SfqConfig, StepConfig, Threshold, VirtualClockConfig, Weights,
 };
 
@@ -47,6 +47,7 @@ fn specs() -> impl Strategy<Value = DisciplineSpec> {
         (limits(), red()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), fq_codel()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
+        (limits(), cake()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), pie()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), step()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
         (limits(), dualpi2()).prop_map(|(limit, config)| DisciplineSpec::new(limit, config)),
@@ -131,6 +132,22 @@ fn fq_codel() -> impl Strategy<Value = FqCoDelConfig> {
             weights,
         },
     )
+}
+
+fn cake() -> impl Strategy<Value = CakeConfig> {
+    let isolation = prop::sample::select(vec![
+        Isolation::Flows,
+        Isolation::Sources,
+        Isolation::HostPairs,
+        Isolation::DualDestination,
+        Isolation::Triple,
+    ]);
+    (isolation, span(100_000), 8u32..40, any::<bool>()).prop_map(|(isolation, rtt, flows, ecn)| CakeConfig {
+        isolation,
+        rtt,
+        flows,
+        ecn,
+    })
 }
 
 fn pie() -> impl Strategy<Value = PieConfig> {

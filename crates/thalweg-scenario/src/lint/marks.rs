@@ -10,7 +10,9 @@ use thalweg_catalog::{EndpointConfigs, Environment, Properties as _, Registry, V
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{CeResponse, FeedbackKind};
 use thalweg_proto::units::Bytes;
-use thalweg_queue::{DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold};
+use thalweg_queue::{
+    CakeConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold,
+};
 use thalweg_sim::route::DirectionId;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
@@ -82,6 +84,7 @@ fn separates_ect1(line: &DirectionSpec) -> bool {
     queue.config::<DualPi2Config>().is_some()
         || queue.config::<FqCoDelConfig>().is_some()
         || queue.config::<FairQueueingConfig>().is_some()
+        || queue.config::<CakeConfig>().is_some_and(|config| config.isolation.separates_flows())
 }
 
 /// Returns the capacity and the threshold of a step queue that never marks: no accepted arrival finds more than the

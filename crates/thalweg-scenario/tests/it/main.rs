@@ -1,6 +1,7 @@
 //! Integration tests of `thalweg-scenario`, in one program: it is linked once.
 
 mod broken;
+mod cake;
 mod changes;
 mod fabric;
 mod generate;

@@ -80,9 +80,14 @@ fn ect1_flows_that_share_a_queue_with_classic_flows_cause_a_warning() {
         assert_eq!(found.len(), 1, "{queue}: {found:?}");
         assert!(found[0].contains("`new` sends ECT(1)") && found[0].contains("with `old`"), "{found:?}");
     }
-    for (queue, others) in
-        [("dualpi2", "cubic"), ("fq-codel", "cubic"), ("pie", "prague"), ("pie", "dctcp"), ("pie", "fixed")]
-    {
+    for (queue, others) in [
+        ("dualpi2", "cubic"),
+        ("fq-codel", "cubic"),
+        ("cake", "cubic"),
+        ("pie", "prague"),
+        ("pie", "dctcp"),
+        ("pie", "fixed"),
+    ] {
         assert!(warnings(queue, others).is_empty(), "{queue} with {others}: {:?}", warnings(queue, others));
     }
 }

@@ -10,6 +10,7 @@ use crate::event::EventKind;
 use crate::parts::feedback::Watched;
 use crate::parts::flow::Role;
 use crate::parts::packet::{Cargo, EndpointId, Flags, Packet};
+use crate::parts::transmitter::needs_hosts;
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Ecn;
@@ -55,12 +56,27 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns a connection's flow and group, and true if its data comes from the sink.
     fn origin(&self, connection: u32) -> (u32, u32, bool) {
         let flow = self.flow_of(connection);
+        (flow, self.traffic.flows[flow as usize].group, self.is_reply(connection, flow))
+    }
+
+    /// Returns true if the data of this connection of a flow comes from the flow's sink.
+    fn is_reply(&self, connection: u32, flow: u32) -> bool {
         // A connection opened during the run is never a reply.
-        let reply = match &self.boundary {
+        match &self.boundary {
             Some(boundary) => boundary.owners.is_reply(connection, flow),
             None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
-        };
-        (flow, self.traffic.flows[flow as usize].group, reply)
+        }
+    }
+
+    /// Returns the source and the destination host of a packet.
+    pub(crate) fn hosts_of(&self, packet: u32) -> [u32; 2] {
+        let header = self.network.packets.get(packet);
+        let flow = self.flow_of(header.connection);
+        // A partition may have a queue without the flows that cross it, but it has all groups.
+        let group = self.traffic.groups.partition_point(|group| group.first_flow <= flow).saturating_sub(1);
+        let [source, sink] = self.traffic.groups[group].hosts_of(flow);
+        let is_to_sink = header.flags.has(Flags::BACKWARD) == self.is_reply(header.connection, flow);
+        if is_to_sink { [source, sink] } else { [sink, source] }
     }
 
     /// Returns true unless a connection of that number and incarnation has ended.
@@ -93,6 +109,9 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn offer_watched(&mut self, link: u32, packet: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         self.network.waiting(link);
+        if needs_hosts(self.network.direction(link)) {
+            self.announce_hosts(link, packet);
+        }
         let transmitter = &self.network.transmitters[link as usize];
         let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
         let arrival = self.passing(link, packet);

@@ -103,22 +103,41 @@ impl<T: Tracing> EventLoop<T> {
     #[inline(never)]
     fn queue_or_pass_through(&mut self, link: u32, packet: u32) {
         match self.network.transmitters[link as usize].wait {
-            QueueMode::Queue => {
-                let transmitter = &self.network.transmitters[link as usize];
-                let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
-                if is_free && self.network.can_send(link) {
-                    self.pass_through_queue(link, packet);
-                } else {
-                    self.enqueue(link, packet, true);
-                    self.flush_dropped(link);
-                }
-            }
+            QueueMode::Queue => self.queue_or_pass(link, packet),
             QueueMode::UnboundedFifo => {
                 self.trace(Step::Queued, link, packet);
                 self.network.line_up(link, packet);
                 self.await_service(link);
             }
+            QueueMode::Isolated => {
+                self.announce_hosts(link, packet);
+                self.queue_or_pass(link, packet);
+            }
             QueueMode::Watched => self.offer_watched(link, packet),
+        }
+    }
+
+    /// Enqueues a packet, or passes it through the discipline of an idle transmitter.
+    #[inline(always)]
+    fn queue_or_pass(&mut self, link: u32, packet: u32) {
+        let transmitter = &self.network.transmitters[link as usize];
+        let is_free = self.now >= transmitter.busy_until && !transmitter.service_due;
+        if is_free && self.network.can_send(link) {
+            self.pass_through_queue(link, packet);
+        } else {
+            self.enqueue(link, packet, true);
+            self.flush_dropped(link);
+        }
+    }
+
+    /// Passes the hosts of the next arrival to a discipline that isolates them.
+    #[cold]
+    pub(crate) fn announce_hosts(&mut self, link: u32, packet: u32) {
+        let hosts = self.hosts_of(packet);
+        if let Some(Queue::Discipline(discipline)) =
+            self.network.waiting(link).map(|waiting| &mut waiting.queue)
+        {
+            discipline.set_hosts(hosts);
         }
     }
 
@@ -209,7 +228,7 @@ impl<T: Tracing> EventLoop<T> {
             return;
         }
         match self.network.transmitters[link as usize].wait {
-            QueueMode::Queue => {
+            QueueMode::Queue | QueueMode::Isolated => {
                 let (entry, left) = self.dequeue(link);
                 // Packets dropped on this occasion precede the departing one.
                 self.discard_dropped(link);
@@ -542,10 +561,11 @@ impl<T: Tracing> EventLoop<T> {
         if let Some(limit) = change.queue {
             self.resize(link, limit);
         }
-        let Some(port_state) = self.network.port_state_mut(link) else { return };
-        if let Some(waiting) = &mut port_state.queue {
+        let Some(port_state) = self.network.transmitters[link as usize].port_state() else { return };
+        let spec = &self.network.directions[self.network.transmitters[link as usize].spec as usize];
+        if let Some(waiting) = &mut self.network.port_states[port_state].queue {
             if let Some(rate) = change.rate {
-                waiting.set_rate(rate);
+                waiting.set_rate(spec, rate);
             }
             if waiting.packets() > 0 {
                 self.await_service(link);

@@ -37,11 +37,12 @@ impl<T: Tracing> EventLoop<T> {
         self.outside = Some(Box::new(Outside { host, transport, gates, ..Outside::default() }));
     }
 
-    /// Adds a flow along these links, with this name and priority. Messages of a link's queue return to the source
+    /// Adds a flow along these links, between these nodes, with this name and priority. Messages of a link's queue return to the source
     /// along the links paired with it.
     pub(crate) fn outside_flow(
         &mut self,
         path: &[u32],
+        nodes: [u32; 2],
         return_paths: Vec<(u32, Vec<u32>)>,
         name: String,
         priority: u8,
@@ -65,7 +66,7 @@ impl<T: Tracing> EventLoop<T> {
             priority,
             gates: [NO_GATE; 2],
             routes: Arc::new([[route, route]]),
-            pairs: 1,
+            pairs: Arc::new([nodes]),
             epoch: 0,
             control: None,
             has_access: false,

@@ -47,6 +47,9 @@ impl Connection {
         Self { flow: u32::MAX, role: Role::Main, opened: Time::ZERO, delivered_at: Time::ZERO, size: 0 };
 }
 
+/// Bit that distinguishes hosts behind access links from nodes.
+const BEHIND_ACCESS: u32 = 1 << 31;
+
 /// A group of flows.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -58,8 +61,8 @@ pub(crate) struct Group {
     pub gates: [u16; 2],
     /// Routes from source to sink and back: for each pair of nodes, repeated after each route change.
     pub routes: Arc<[[u32; 2]]>,
-    /// Number of pairs of nodes.
-    pub pairs: u32,
+    /// The pairs of nodes of its flows: source and sink.
+    pub pairs: Arc<[[u32; 2]]>,
     /// Number of route changes so far.
     pub epoch: u32,
     /// Route of out-of-band control PDUs.
@@ -283,6 +286,7 @@ impl Group {
             delay: Histogram::default(),
             round_trips: Histogram::default(),
             routes: Arc::clone(&self.routes),
+            pairs: Arc::clone(&self.pairs),
             ..*self
         }
     }
@@ -302,12 +306,26 @@ impl Group {
         self.round_trips.merge(&other.round_trips);
     }
 
+    /// Returns the position among [`pairs`](Self::pairs) of the nodes of its flow of that number.
+    fn pair(&self, number: u32) -> usize {
+        (number - self.first_flow) as usize % self.pairs.len()
+    }
+
+    /// Returns the hosts at the source and at the sink of its flow of that number: nodes, or hosts behind access links.
+    pub fn hosts_of(&self, number: u32) -> [u32; 2] {
+        if self.has_access {
+            [0, 1].map(|end| BEHIND_ACCESS | (number * 2 + end))
+        } else {
+            self.pairs[self.pair(number)]
+        }
+    }
+
     /// Returns the paths of packets from the source and from the sink of its flow of that number.
     pub fn paths(&self, flow: &Flow, number: u32) -> [EndpointPath; 2] {
         let link = |number: u32| if self.has_access { flow.links + number } else { NONE };
         let [source, sink] = flow.hosts;
-        let pair = (number - self.first_flow) % self.pairs;
-        let [forward, backward] = self.routes[(self.epoch * self.pairs + pair) as usize];
+        let position = self.epoch as usize * self.pairs.len() + self.pair(number);
+        let [forward, backward] = self.routes[position];
         [
             EndpointPath { first: link(0), route: forward, exit: link(2), host: source },
             EndpointPath { first: link(3), route: backward, exit: link(1), host: sink },

@@ -11,8 +11,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
-    AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
-    StartDelay,
+    AckFilter, Aggregation, Any, CakeConfig, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment,
+    Limit, StartDelay,
 };
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -30,6 +30,16 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.periodic_variation.is_none()
         && spec.ecn == EcnTreatment::Kept
         && spec.ack_filter == AckFilter::None
+}
+
+/// Returns true for a direction whose queue needs the hosts of its packets.
+pub(crate) fn needs_hosts(spec: &DirectionSpec) -> bool {
+    spec.queue.config::<CakeConfig>().is_some_and(|config| config.isolation.needs_hosts())
+}
+
+/// Returns the rate at which a queue is served in the long run, at this rate of the transmitter.
+fn sustained(spec: &DirectionSpec, rate: Rate) -> Rate {
+    spec.start_delay.shaper.map_or(rate, |shaper| shaper.rate.min(rate))
 }
 
 /// Service time and delay of a plain transmitter: the common case.
@@ -78,6 +88,8 @@ pub(crate) struct Transmitter {
 pub(crate) enum QueueMode {
     /// A queue.
     Queue,
+    /// A queue whose discipline needs the hosts of each packet.
+    Isolated,
     /// An unbounded FIFO without limit, discipline or measurement, the default of access links: a linked list of
     /// packets.
     UnboundedFifo,
@@ -213,6 +225,8 @@ impl Transmitter {
             QueueMode::Watched
         } else if !measured && unlimited && is_plain(spec) {
             QueueMode::UnboundedFifo
+        } else if needs_hosts(spec) {
+            QueueMode::Isolated
         } else {
             QueueMode::Queue
         };
@@ -415,7 +429,7 @@ impl TransmitQueue {
             let mut of_limit = spec.queue.clone();
             of_limit.set_limit(limit);
             let mut discipline = Any::new(&of_limit, stream);
-            discipline.set_rate(rate);
+            discipline.set_rate(sustained(spec, rate));
             Queue::Discipline(discipline)
         };
         let watch = |watch: &FeedbackSpec| Watch::new(&watch.policy, spec.queue.limit());
@@ -450,9 +464,9 @@ impl TransmitQueue {
     }
 
     /// Handles a change of the transmitter's rate.
-    pub fn set_rate(&mut self, rate: Rate) {
+    pub fn set_rate(&mut self, spec: &DirectionSpec, rate: Rate) {
         if let Queue::Discipline(discipline) = &mut self.queue {
-            discipline.set_rate(rate);
+            discipline.set_rate(sustained(spec, rate));
         }
     }
 

@@ -279,10 +279,14 @@ fn a_full_disk_has_its_own_message_and_leaves_no_wrong_file() {
     let place = Place::new("full-disk");
     place.write("set/a", &noise(1, 1000));
     place.write("set/b", &noise(2, 6_000_000));
+    // Nothing of it is stored, and nothing is left of it.
+    place.write("set/c", b"late");
     let Some(receiver) = Receiver::on_a_small_disk(&place) else { return };
     let sent = sends(&place, &["set", &receiver.address, "--trust", "new", "--json"]);
     assert_eq!(exit(&sent), 1, "{}", sent.stderr);
-    assert!(sent.stderr.contains("set/b: the receiver's disk is full"), "{}", sent.stderr);
+    for name in ["set/b", "set/c"] {
+        assert!(sent.stderr.contains(&format!("{name}: the receiver's disk is full")), "{}", sent.stderr);
+    }
     assert!(sent.stderr.contains("resumes from the data at the receiver"), "{}", sent.stderr);
     let document = json(&sent.stdout);
     assert_eq!((&document["result"], &document["files"]), (&"failures".into(), &1.into()));

@@ -106,7 +106,20 @@ impl Part {
             write().map_err(|error| Fault::of(&error))
         });
         self.cursor = written.is_ok().then_some(end);
+        if written.is_err() {
+            self.measure();
+        }
         written
+    }
+
+    /// Corrects the number of stored bytes after a failed write, which may have stored a part of them or none.
+    fn measure(&mut self) {
+        let stored = self.claim.with(|file| Entry::of(file).map_err(|error| Fault::of(&error)));
+        let stored = stored.map_or(self.length, |entry| entry.size.min(self.length));
+        if let Some(quota) = &self.quota {
+            quota.give_back(self.length - stored);
+        }
+        self.length = stored;
     }
 
     /// Sets permissions and time, syncs the file to disk and renames it. Atomically replaces an existing file of that

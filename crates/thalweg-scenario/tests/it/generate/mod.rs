@@ -41,7 +41,19 @@ fn queue() -> impl Strategy<Value = String> {
     prop_oneof![
         capacity.clone(),
         (
-            one(&["fcfs", "random-drop", "fq", "sfq", "drr", "red", "codel", "fq-codel", "pie", "priority"]),
+            one(&[
+                "fcfs",
+                "random-drop",
+                "fq",
+                "sfq",
+                "drr",
+                "red",
+                "codel",
+                "fq-codel",
+                "cake",
+                "pie",
+                "priority",
+            ]),
             capacity
         )
             .prop_map(|(kind, capacity)| format!("{{ discipline = \"{kind}\", capacity = {capacity} }}")),

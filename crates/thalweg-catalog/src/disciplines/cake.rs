@@ -1,0 +1,41 @@
+//! CAKE.
+
+use crate::describe::key;
+use crate::{DisciplineDescription, Key, Keys, Kind, Range, bind, words};
+use thalweg_queue::{CakeConfig, Isolation};
+
+/// CAKE (Høiland-Jørgensen, Täht and Morton 2018).
+pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CakeConfig>(
+    "CAKE (Høiland-Jørgensen, Täht and Morton 2018) with one tin: hosts have equal shares, and flows equal parts of them; each \
+     queue is kept short by COBALT, of CoDel and BLUE. Its shaper is the link's rate or `shaper`. Hosts are nodes; with \
+     `access` each end of a flow is a host.",
+    Keys::own(KEYS),
+)
+.capacity("How much it holds, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
+
+const KEYS: &[Key] = &[
+    key(
+        "isolation",
+        ISOLATION,
+        "triple-isolate",
+        "What has equal shares: \"flows\"; \"srchost\" or \"dsthost\", sources or destinations, each one queue; \"hosts\", pairs \
+         of them; \"dual-srchost\" or \"dual-dsthost\", these and then their flows; or \"triple-isolate\", the busier of both and then flows.",
+    ),
+    key("rtt", Kind::Time, "100 ms", "The round-trip time that COBALT waits for; its target is a twentieth.")
+        .within(Range::POSITIVE, ""),
+    key("flows", Kind::Count, "1024", "How many queues flows are hashed to, eight to a set.")
+        .within(Range::between(8.0, 65_536.0), ""),
+    key("ecn", Kind::Switch, "true", "Marks packets that may be marked in place of dropping them."),
+];
+
+words!(ISOLATION: Isolation {
+    "flows" => Isolation::Flows,
+    "srchost" => Isolation::Sources,
+    "dsthost" => Isolation::Destinations,
+    "hosts" => Isolation::HostPairs,
+    "dual-srchost" => Isolation::DualSource,
+    "dual-dsthost" => Isolation::DualDestination,
+    "triple-isolate" => Isolation::Triple,
+});
+
+bind!(CakeConfig { isolation: "isolation", rtt: "rtt", flows: "flows", ecn: "ecn" });
