@@ -17,7 +17,7 @@ pub enum Marking {
 impl Marking {
     /// Returns the priority of a packet with this DSCP, from 1 to [`LOWEST`].
     pub const fn priority(self, dscp: u8) -> u8 {
-        let dscp = dscp & (1 << LOWEST) - 1;
+        let dscp = dscp & ((1 << LOWEST) - 1);
         match self {
             Self::Class => {
                 let class = dscp >> 3;

@@ -31,9 +31,9 @@ pub struct Seif {
     /// True if sources were warned, and the congestion has not ended since.
     warned: bool,
     /// Arrival-rate estimate of the dynamic policy.
-    arrivals: Option<Arrivals>,
+    arrivals: Option<Box<Arrivals>>,
     /// Limit on messages, if configured.
-    overhead: Option<Overhead>,
+    overhead: Option<Box<Overhead>>,
     /// Largest packet so far, in bytes: the slot size of a buffer that counts packets.
     largest: u32,
 }
@@ -42,11 +42,11 @@ impl Seif {
     /// Creates a policy for an empty queue with this limit.
     pub fn new(spec: &SeifSpec, limit: Limit) -> Self {
         let arrivals = match spec.policy {
-            SeifPolicy::Dynamic { window, .. } => Some(Arrivals::new(window)),
+            SeifPolicy::Dynamic { window, .. } => Some(Box::new(Arrivals::new(window))),
             SeifPolicy::Reacting | SeifPolicy::Static => None,
         };
         let sources = Sources::new(spec.routing_interval);
-        let overhead = spec.overhead.map(Overhead::new);
+        let overhead = spec.overhead.map(|limit| Box::new(Overhead::new(limit)));
         Self { spec: *spec, limit, sources, warned: false, arrivals, overhead, largest: 0 }
     }
 
@@ -104,7 +104,7 @@ impl Seif {
         for packet in dropped {
             let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) else { continue };
             if self.overhead.as_mut().is_none_or(|overhead| overhead.permits(view, source.hops)) {
-                let growth = self.overhead.as_ref().and_then(Overhead::growth);
+                let growth = self.overhead.as_ref().and_then(|overhead| overhead.growth());
                 messages.push(Message { growth, ..Message::new(source.flow, packet.sequence) });
             }
         }
