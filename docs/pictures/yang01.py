@@ -3,7 +3,7 @@
 
     yang01.py                   runs target/release/thalweg and writes gates-ageing.svg, gates-slots.svg and gates-length.svg
                                 beside this script
-    yang01.py FILE              takes the results from FILE, what `thalweg paper yang01 --json` printed
+    yang01.py FILE              takes the results from FILE, what `thalweg paper yang01 --full --json` printed
 
 Only the standard library is used.
 """
@@ -21,7 +21,7 @@ WIDTH, LEFT, RIGHT, TOP, HEIGHT = 860, 64, 96, 52, 210
 GREY, BLUE, ORANGE, GREEN = "#7d8590", "#3b82f6", "#e0701a", "#2f9e6e"
 STYLE = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 COLOURS = {"TCP1": BLUE, "TCP2": GREEN, "TCP3": ORANGE, "TCP4": GREY}
-EXPERIMENTS = ["ours/ageing", "ours/slots", "ours/slot-length"]
+EXPERIMENTS = ["ours/ageing", "ours/slots", "ours/slot-length-frozen"]
 
 
 def text(x, y, words, size=12, colour=GREY, anchor="start", weight=400):
@@ -94,7 +94,7 @@ def main():
     lengths = ["500 us", "1 ms", "2 ms", "4 ms", "10 ms", "20 ms"]
     write("gates-length.svg", "Mean times to complete by priority, over the length of a slot", [
         ("time slots: mean time to complete 1 MB, over the length of a slot (the round trip takes 57 ms)",
-         times(document, "ours/slot-length", "slot", timers="frozen"), lengths, 3500)])
+         times(document, "ours/slot-length-frozen", "slot"), lengths, 3500)])
 
 
 if __name__ == "__main__":

@@ -15,18 +15,13 @@ use crate::tcp::{Segment, is_after};
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use thalweg_proto::Ecn;
+use thalweg_proto::gate::Marking;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
 use thalweg_sim::live::{Arrival, LinkStatus, Live};
 use thalweg_sim::route::DirectionId;
-use thalweg_sim::spec::{LOWEST_PRIORITY, LinkSpec, NodeId};
+use thalweg_sim::spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
-
-/// Returns the priority of a class of service: 0 is the lowest; 5 (which includes "expedited forwarding") and above the
-/// highest.
-fn priority(class: u8) -> u8 {
-    LOWEST_PRIORITY - class.min(LOWEST_PRIORITY - 1)
-}
 
 /// Snapshot of a link direction during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -319,7 +314,13 @@ impl Emulator {
     fn route(&mut self, now: Time, from: usize, bytes: Vec<u8>, header: &Header) {
         let target = self.node_of(header.target).filter(|&to| to != from);
         let rule = target.and_then(|to| self.rule(from, to, header));
-        let priority = rule.map_or_else(|| priority(header.class()), |rule| self.plan.rules[rule].priority);
+        let priority = rule.map_or_else(
+            || {
+                let gate = self.plan.spec.nodes[from].gate;
+                gate.map_or(Marking::default(), |gate| gate.marking).priority(header.dscp)
+            },
+            |rule| self.plan.rules[rule].priority,
+        );
         let Some(path_index) = target.and_then(|to| self.path_of(from, to, rule)) else {
             // The first router has no route. A host without any link gets no ICMP message.
             self.counts.unreachable += 1;

@@ -107,11 +107,6 @@ impl Header {
         })
     }
 
-    /// Returns the class of service, 0 to 7: the upper three bits of the DSCP (RFC 2474, section 4.2.2).
-    pub const fn class(&self) -> u8 {
-        self.dscp >> 3
-    }
-
     /// Returns true for an ICMP message.
     pub const fn is_echo(&self) -> bool {
         matches!(self.protocol, ICMP | ICMP6)
@@ -263,7 +258,7 @@ pub(crate) mod tests {
             (header.source, header.target),
             (Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into())
         );
-        assert_eq!((header.dscp, header.class()), (0, 0));
+        assert_eq!(header.dscp, 0);
         assert_eq!((header.hops, header.ecn, header.protocol, header.at), (64, Ecn::Ect0, UDP, 20));
         assert_eq!((header.ports, header.payload(&bytes), header.may_be_cut), ([5000, 5001], 5, true));
         let mut v6 = vec![0x6b, 0xb0, 0, 0, 0, 16, 0, 9];
@@ -274,7 +269,7 @@ pub(crate) mod tests {
         v6.extend([TCP, 0, 0, 0, 0, 0, 0, 0, 0, 80, 1, 187, 0, 0, 0, 1]);
         let header = Header::parse(&v6).unwrap();
         // Expedited forwarding (46) is 101110 in binary; its upper three bits are 5.
-        assert_eq!((header.dscp, header.class()), (46, 5));
+        assert_eq!(header.dscp, 46);
         assert_eq!(
             (header.hops, header.ecn, header.protocol, header.at, header.ports),
             (9, Ecn::Ce, TCP, 48, [80, 443])

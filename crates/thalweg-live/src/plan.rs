@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::PauseConfig;
+use thalweg_queue::feedback::{OverheadControl, PolicySpec};
 use thalweg_sim::spec::{
     AccessSpec, DirectionSpec, GroupSpec, LinkSpec, Match, Multipath, NodeId, NodeSpec, Spec,
 };
@@ -392,10 +393,22 @@ fn notes(scenario: &Spec, notifies_tcp: bool) -> Vec<String> {
             && scenario.links.iter().any(|link| has_feedback(&link.forward) || has_feedback(&link.backward)),
         "routers notify senders of this project alone; --mark-feedback notifies TCP by CE marks, and --hold-acks by delayed acknowledgements",
     );
+    let slows_growth = |direction: &DirectionSpec| {
+        let policy = direction.feedback.map(|feedback| feedback.policy);
+        let overhead = match policy {
+            Some(PolicySpec::Seif(seif)) => seif.overhead,
+            _ => None,
+        };
+        overhead.is_some_and(|overhead| overhead.control == OverheadControl::Growth)
+    };
+    note(
+        scenario.links.iter().any(|link| slows_growth(&link.forward) || slows_growth(&link.backward)),
+        "messages of routers have no field for the growth of windows: `overhead-by = \"growth\"` has no effect",
+    );
     let gates = || scenario.nodes.iter().filter_map(|node| node.gate.as_ref());
     note(
         gates().any(|gate| gate.pause != PauseConfig::default()),
-        "the timers of real senders run on while gates pause them: `timers` and `resume` of gates have no effect",
+        "real senders run on while gates pause them: `timers`, `resume` and `acks` of gates have no effect",
     );
     let works = |group: &GroupSpec| group.host.is_some() || !group.overhead.is_zero();
     let has_hosts =

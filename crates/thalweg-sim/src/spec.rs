@@ -14,7 +14,7 @@ pub use crate::thread::HostSpec;
 use std::sync::Arc;
 use thalweg_catalog::family::Adjustment;
 use thalweg_catalog::{EndpointConfigs, Properties};
-use thalweg_proto::gate::GateConfig;
+use thalweg_proto::gate::{GateConfig, Marking};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
@@ -90,6 +90,15 @@ pub struct GateSpec {
     pub config: GateConfig,
     /// Effect of a pause on the timers of window transports.
     pub pause: PauseConfig,
+    /// Coding of priorities in the DSCP of real packets.
+    pub marking: Marking,
+}
+
+impl GateSpec {
+    /// Creates the specification of a gate with the defaults of everything else.
+    pub fn new(config: GateConfig) -> Self {
+        Self { config, pause: PauseConfig::default(), marking: Marking::default() }
+    }
 }
 
 /// A full-duplex link.

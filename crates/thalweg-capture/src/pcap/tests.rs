@@ -98,11 +98,11 @@ fn two_level_request() -> sstp::Pdu<Length> {
 }
 
 fn packets() -> Vec<(u32, bool, u32, Pdu)> {
-    let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), queue: 0 };
+    let warning = Feedback { dropped: None, rate: Some(Rate::from_mbits_per_sec(3)), growth: None, queue: 0 };
     let numbers = [3, 5].map(sscop::SequenceNumber::new).to_vec();
     let [ps, mr, r] = [2, 131, 3].map(sscop::SequenceNumber::new);
     let stat = sscop::Pdu::Stat(sscop::Stat { ps, mr, r, list: numbers, rate: None });
-    let drop = Feedback { dropped: Some(4000), rate: None, queue: 0 };
+    let drop = Feedback { dropped: Some(4000), rate: None, growth: None, queue: 0 };
     vec![
         (0, false, 1040, segment(0)),
         (0, false, 1040, segment((1 << 32) - 1)),

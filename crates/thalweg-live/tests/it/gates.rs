@@ -4,9 +4,8 @@ use crate::net::{chain, micros, until};
 use std::net::IpAddr;
 use thalweg_live::plan::{Plan, PlanOptions, Rule, plan};
 use thalweg_live::{Delivery, Emulator};
-use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, SlotGateConfig};
+use thalweg_proto::gate::{Ageing, CongestionGateConfig, GateConfig, Marking, SlotGateConfig};
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::window::PauseConfig;
 use thalweg_sim::spec::GateSpec;
 
 const UDP: u8 = 17;
@@ -18,7 +17,7 @@ const ACK: u8 = 16;
 fn gated(config: GateConfig) -> (Plan, Emulator) {
     let mut spec = chain(2);
     spec.duration = Duration::from_secs(1000);
-    spec.nodes[0].gate = Some(GateSpec { config, pause: PauseConfig::default() });
+    spec.nodes[0].gate = Some(GateSpec::new(config));
     let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
     let mut plan = plan(&spec, &plan_options).unwrap();
     for (name, packets, priority) in
@@ -111,6 +110,30 @@ fn turns_hold_packets_and_release_them() {
     assert_eq!((counts.copies, counts.gate_drops), (0, 0));
     let names: Vec<String> = emulator.finish().groups.iter().map(|group| group.name.clone()).collect();
     assert_eq!(names, ["first", "third"]);
+}
+
+/// Without a matching rule the DSCP that the source sets decides the length of the turn.
+#[test]
+fn a_gate_reads_the_priority_bits_of_packets() {
+    let length_of_turn = |marking, dscp: u8| {
+        let mut spec = chain(2);
+        spec.duration = Duration::from_secs(1000);
+        spec.nodes[0].gate = Some(GateSpec { marking, ..GateSpec::new(slots()) });
+        let plan_options = PlanOptions { duration: Some(spec.duration), ..PlanOptions::default() };
+        let plan = plan(&spec, &plan_options).unwrap();
+        let mut emulator = Emulator::new(plan.clone()).unwrap();
+        let mut marked = packet(&plan, 0, UDP, [40_000, 1000], (0, 0, 0), 100);
+        marked[1] = dscp << 2;
+        emulator.enter(micros(0), 0, marked);
+        emulator.enter(micros(0), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 100));
+        let got = until(&mut emulator, micros(100_000));
+        let other = got.iter().find(|delivery| ports_of(delivery) == 2000).expect("it waits for its turn");
+        (other.at.since(Time::ZERO).as_picos() / 1_000_000 - 1128) / 10_000
+    };
+    // Turns of three slots for the first priority, two for the second, one for all others.
+    assert_eq!([32, 16, 8, 1, 0, 48].map(|dscp| length_of_turn(Marking::SixBits, dscp)), [3, 2, 1, 1, 1, 3]);
+    // Class 4 (of 32) is the second priority, expedited forwarding the first.
+    assert_eq!([32, 46, 16].map(|dscp| length_of_turn(Marking::Class, dscp)), [2, 3, 1]);
 }
 
 /// A timeout retransmission is a congestion signal: at the next check the lowest priority pauses, and resumes a check

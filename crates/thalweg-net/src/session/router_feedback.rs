@@ -46,6 +46,7 @@ impl RecentlySent {
         Some(Feedback {
             dropped: message.dropped.then_some(sequence),
             rate: message.rate,
+            growth: None,
             queue: message.queue,
         })
     }
@@ -93,11 +94,11 @@ mod tests {
         // The low bits of the fourth data packet's number are 0.
         assert_eq!(
             lately.believe(&message(0, true, 3)),
-            Some(Feedback { dropped: Some(3000), rate: None, queue: 3 })
+            Some(Feedback { dropped: Some(3000), rate: None, growth: None, queue: 3 })
         );
         assert_eq!(lately.believe(&message(0, true, 3)), None);
         // A packet between two data packets.
-        let warning = Some(Feedback { dropped: None, rate: None, queue: 3 });
+        let warning = Some(Feedback { dropped: None, rate: None, growth: None, queue: 3 });
         assert_eq!(lately.believe(&message(1, false, 3)), warning);
         assert_eq!(lately.believe(&message(1, true, 3)), None);
     }

@@ -482,7 +482,7 @@ mod tests {
     fn a_drop_reported_by_a_router_is_retransmitted() {
         let mut transmitter = transmitter(4, 10);
         assert_eq!(sends(&mut transmitter, 0).0, [1, 2, 3, 4]);
-        let feedback = |dropped| Input::Feedback(Feedback { dropped, rate: None, queue: 0 });
+        let feedback = |dropped| Input::Feedback(Feedback { dropped, rate: None, growth: None, queue: 0 });
         for dropped in [None, Some(0), Some(3), Some(5), Some(u64::MAX)] {
             transmitter.handle(at(1), feedback(dropped));
         }

@@ -83,7 +83,8 @@ pub struct SeifConfig {
     pub max_window: f64,
     /// Multiplicative-decrease factor of a signal, from 0 to 1 (0.5 in the thesis).
     pub cut_back: f64,
-    /// Windows of acknowledgements per additional segment in the stable phase, at least 1.
+    /// Windows of acknowledgements per additional segment in the stable phase, at least 1; a router's message may ask
+    /// for more.
     pub growth_windows: u32,
     /// Selection of the routers that count.
     pub follow: Follow,
@@ -98,6 +99,9 @@ pub struct Seif {
     ssthresh: f64,
     max_window: f64,
     cut_back: f64,
+    /// The configured number.
+    min_growth_windows: u32,
+    /// The current number, at least the configured one.
     growth_windows: u32,
     /// Acknowledgements since the last growth or reduction.
     acks: u32,
@@ -152,6 +156,7 @@ impl Seif {
             ssthresh: config.initial_ssthresh.max(MIN_SSTHRESH),
             max_window,
             cut_back: config.cut_back.clamp(0.0, 1.0),
+            min_growth_windows: config.growth_windows.max(1),
             growth_windows: config.growth_windows.max(1),
             acks: 0,
             cut: false,
@@ -205,7 +210,14 @@ impl Controller for Seif {
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
-        if sample.known || self.signals == Signals::Implicit {
+        if self.signals == Signals::Implicit {
+            return;
+        }
+        // Liang 1991, section 6.1: routers determine how slowly windows grow.
+        if let Some(windows) = sample.feedback.growth {
+            self.growth_windows = u32::from(windows).max(self.min_growth_windows);
+        }
+        if sample.known {
             return;
         }
         let queue = sample.feedback.queue;

@@ -11,11 +11,13 @@
 
 mod age;
 mod congestion;
+mod marking;
 mod slots;
 #[cfg(test)]
 mod tests;
 
 pub use congestion::{CongestionGate, CongestionGateConfig, Signals};
+pub use marking::Marking;
 pub use slots::{SlotGate, SlotGateConfig};
 
 use crate::engine::{Engine, Output};

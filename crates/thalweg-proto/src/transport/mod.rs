@@ -91,6 +91,9 @@ pub struct Feedback {
     pub dropped: Option<u64>,
     /// Rate granted to the flow, for schemes that ration.
     pub rate: Option<Rate>,
+    /// Windows of acknowledgements per packet of growth that the router asks for, with routers that limit the overhead of
+    /// their messages.
+    pub growth: Option<u8>,
     /// Opaque identifier of the queue that sent the feedback.
     pub queue: u32,
 }

@@ -171,6 +171,9 @@ pub struct PauseConfig {
     /// Wait after the pause for data in flight or lost: the sender continues with the next acknowledgement or when the
     /// retransmission timer expires. Otherwise it sends at once, as its window allows.
     pub waits_for_timer: bool,
+    /// Drop acknowledgements that arrive during the pause. The sender learns of the delivered data from the first one
+    /// after it, or retransmits.
+    pub drops_acks: bool,
 }
 
 impl Default for SenderConfig {

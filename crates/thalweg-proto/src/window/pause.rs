@@ -35,6 +35,11 @@ impl Pause {
         !(self.is_on && self.config.freezes_timer)
     }
 
+    /// Returns true while arriving acknowledgements are dropped.
+    pub(super) const fn drops_acks(&self) -> bool {
+        self.is_on && self.config.drops_acks
+    }
+
     pub(super) const fn begin(&mut self, now: Time) {
         if !self.is_on {
             self.is_on = true;

@@ -197,7 +197,12 @@ fn inputs<P: Payload + 'static, T: Clone + Debug>(
     let queue = prop_oneof![3 => 0u32..3, 1 => any::<u32>()];
     let feedback =
         (prop::option::of(position()), prop::option::of(rate), queue).prop_map(|(dropped, rate, queue)| {
-            Input::Feedback(Feedback { dropped, rate: rate.map(Rate::from_bits_per_sec), queue })
+            Input::Feedback(Feedback {
+                dropped,
+                rate: rate.map(Rate::from_bits_per_sec),
+                growth: None,
+                queue,
+            })
         });
     prop_oneof![
         20 => (pdu, 0u8..4).prop_map(|(pdu, bits)| Input::Pdu { pdu, ecn: Ecn::from_bits(bits) }),
@@ -283,7 +288,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                         Some(number) => VerifyAcks::AboveStretch(number),
                         None => VerifyAcks::Never,
                     },
-                    pause: PauseConfig { freezes_timer, waits_for_timer },
+                    pause: PauseConfig { freezes_timer, waits_for_timer, drops_acks: prr },
                 }
             },
         )

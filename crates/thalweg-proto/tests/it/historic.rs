@@ -11,7 +11,7 @@ use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 
 fn message(queue: u32) -> FeedbackSample {
-    let feedback = Feedback { dropped: None, rate: None, queue };
+    let feedback = Feedback { dropped: None, rate: None, growth: None, queue };
     FeedbackSample { path: path(0, 10), feedback, known: false }
 }
 
@@ -114,6 +114,30 @@ fn seif_growth_follows_the_configured_windows() {
     assert_eq!(seif.decision().window, 15.0);
     acks(&mut seif, 1, &ack(0));
     assert_eq!(seif.decision().window, 16.0);
+}
+
+/// The same: a router's message sets the number of windows, not below the configured one.
+#[test]
+fn seif_growth_follows_the_router() {
+    let ask = |growth| {
+        let mut sample = message(0);
+        sample.feedback.growth = growth;
+        sample
+    };
+    let growth_after = |growth| {
+        let mut seif = Seif::new(&SeifConfig { initial_window: 30.0, growth_windows: 2, ..seif() });
+        seif.on_feedback(&ask(Some(4)));
+        seif.on_feedback(&ask(growth));
+        let before = seif.decision().window;
+        (1u32..).find(|_| {
+            acks(&mut seif, 1, &ack(0));
+            seif.decision().window > before
+        })
+    };
+    // 30 packets, 15, 7.5 and at least 7 acknowledgements for each window.
+    assert_eq!(growth_after(Some(3)), Some(3 * 7));
+    assert_eq!(growth_after(None), Some(4 * 7));
+    assert_eq!(growth_after(Some(1)), Some(2 * 7));
 }
 
 /// The same: with one reaction per path, the source follows the queue with most messages; when it falls silent another
@@ -348,7 +372,7 @@ fn bbn_sends_at_the_smallest_ration() {
     assert_eq!(source.decision(), Decision::window(100.0));
     let grant = |source: &mut Bbn, millis, queue, kbits: u64| {
         let rate = Some(Rate::from_bits_per_sec(kbits * 1000));
-        let feedback = Feedback { dropped: None, rate, queue };
+        let feedback = Feedback { dropped: None, rate, growth: None, queue };
         source.on_feedback(&FeedbackSample { path: path(millis, 10), feedback, known: false });
         source.decision().pacing_rate.unwrap().as_bits_per_sec()
     };

@@ -524,8 +524,9 @@ fn pacing_follows_a_new_rate_at_once() {
 fn a_drop_reported_by_a_router_is_retransmitted_once() {
     let mut t = Trace::new(config(Recovery::Sack), &seif(8.0));
     assert_eq!(t.write(4), "0 1 2 3");
-    let dropped =
-        |segment: u64| Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, queue: 0 });
+    let dropped = |segment: u64| {
+        Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, growth: None, queue: 0 })
+    };
     t.at(50);
     assert_eq!(t.feed(dropped(1)), "!feedback r1");
     assert_eq!(t.feed(dropped(1)), "!feedback");
@@ -538,7 +539,7 @@ fn controllers_without_feedback_see_a_reported_drop_as_a_loss() {
     let mut t = Trace::new(config(Recovery::NewReno), &new_reno(4.0));
     assert_eq!(t.write(10), "0 1 2 3");
     t.at(50);
-    let dropped = Feedback { dropped: Some(0), rate: None, queue: 0 };
+    let dropped = Feedback { dropped: Some(0), rate: None, growth: None, queue: 0 };
     assert_eq!(t.feed(Input::Feedback(dropped)), "!feedback");
     t.at(60);
     t.ack(0);
@@ -571,7 +572,7 @@ fn a_pause_is_not_a_series_of_losses() {
 /// acknowledgement during the pause restarts it.
 #[test]
 fn a_stopped_timer_keeps_its_remaining_time() {
-    let pause = PauseConfig { freezes_timer: true, waits_for_timer: false };
+    let pause = PauseConfig { freezes_timer: true, ..PauseConfig::default() };
     let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(4.0));
     assert_eq!(t.write(100), "0 1 2 3");
     t.at(100);
@@ -599,7 +600,7 @@ fn a_stopped_timer_keeps_its_remaining_time() {
 /// its timer; without, it sends at once.
 #[test]
 fn a_resumed_sender_may_wait_for_its_timer() {
-    let pause = PauseConfig { freezes_timer: false, waits_for_timer: true };
+    let pause = PauseConfig { waits_for_timer: true, ..PauseConfig::default() };
     let make = || Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
     let mut t = make();
     assert_eq!(t.write(100), "0 1");
@@ -622,6 +623,27 @@ fn a_resumed_sender_may_wait_for_its_timer() {
     assert_eq!(t.ack(2), "");
     assert_eq!(t.write(2), "");
     assert_eq!(t.feed(Input::Resume), "2 3");
+}
+
+/// Yang and Fu 2001, section 3.5: acknowledgements stopped during a pause are lost. The next one covers them; without
+/// one the timer retransmits data that has arrived.
+#[test]
+fn stopped_acknowledgements_are_lost() {
+    let pause = PauseConfig { drops_acks: true, ..PauseConfig::default() };
+    let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.feed(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.feed(Input::Resume), "");
+    t.at(150);
+    assert_eq!(t.ack(2), "2 3");
+    assert_eq!(t.feed(Input::Pause), "");
+    t.at(200);
+    assert_eq!(t.ack(4), "");
+    t.at(t.timer() as u64 + 1);
+    assert_eq!(t.poll(), "!timeout");
+    assert_eq!(t.feed(Input::Resume), "r2 r3");
 }
 
 /// RFC 6298, 5.2 and 5.3: the timer stops when nothing is outstanding and restarts with each acknowledgement of new

@@ -13,6 +13,7 @@
 
 mod arrivals;
 mod dec_bit;
+mod overhead;
 mod rations;
 mod seif;
 #[cfg(test)]
@@ -28,7 +29,8 @@ pub use rations::Rations;
 pub use seif::Seif;
 pub use source_quench::SourceQuench;
 pub use spec::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    SeifPolicy, SeifSpec,
 };
 
 use crate::Limit;
@@ -99,12 +101,14 @@ pub struct Message {
     pub dropped: Option<u64>,
     /// Rate granted to the flow, with policies that ration.
     pub rate: Option<Rate>,
+    /// Windows of acknowledgements per packet of growth that the router asks for.
+    pub growth: Option<u8>,
 }
 
 impl Message {
     /// Creates a message without a rate.
     const fn new(flow: FlowId, dropped: Option<u64>) -> Self {
-        Self { flow, dropped, rate: None }
+        Self { flow, dropped, rate: None, growth: None }
     }
 }
 

@@ -106,7 +106,7 @@ impl Policy for Rations {
         }
         let rate = Some(view.rate.mul_f64(self.ration));
         for (flow, _) in self.sources.iter(view.now) {
-            messages.push(Message { flow, dropped: None, rate });
+            messages.push(Message { flow, dropped: None, rate, growth: None });
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(messages, []);
         policy.on_interval(&view(1000, 0, 0), &mut messages);
         let rate = Some(RATE.mul_f64(0.45));
-        let expected = [1, 2].map(|flow| Message { flow: super::super::FlowId(flow), dropped: None, rate });
+        let expected = [1, 2].map(|flow| Message { rate, ..Message::new(super::super::FlowId(flow), None) });
         assert_eq!(messages, expected);
         // A source without packets for a routing interval gets no more messages.
         messages.clear();

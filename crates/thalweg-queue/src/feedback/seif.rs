@@ -12,10 +12,10 @@
 //! | the reacting policy's filter | owners of dropped packets are always notified, other sources only if the filter is ready; it is ready again below the threshold | both rules of the text hold | how often other sources are notified |
 
 use super::arrivals::Arrivals;
-use super::sources::Sources;
-use super::{ArrivalOutcome, Message, Passing, Policy, SeifPolicy, SeifSpec, View};
+use super::overhead::Overhead;
+use super::sources::{SourceState, Sources};
+use super::{ArrivalOutcome, FlowId, Message, Passing, Policy, SeifPolicy, SeifSpec, Source, View};
 use crate::Limit;
-use thalweg_proto::units::Time;
 
 /// SEIF router at one output queue.
 ///
@@ -31,7 +31,9 @@ pub struct Seif {
     /// True if sources were warned, and the congestion has not ended since.
     warned: bool,
     /// Arrival-rate estimate of the dynamic policy.
-    arrivals: Option<Arrivals>,
+    arrivals: Option<Box<Arrivals>>,
+    /// Limit on messages, if configured.
+    overhead: Option<Box<Overhead>>,
     /// Largest packet so far, in bytes: the slot size of a buffer that counts packets.
     largest: u32,
 }
@@ -40,11 +42,12 @@ impl Seif {
     /// Creates a policy for an empty queue with this limit.
     pub fn new(spec: &SeifSpec, limit: Limit) -> Self {
         let arrivals = match spec.policy {
-            SeifPolicy::Dynamic { window, .. } => Some(Arrivals::new(window)),
+            SeifPolicy::Dynamic { window, .. } => Some(Box::new(Arrivals::new(window))),
             SeifPolicy::Reacting | SeifPolicy::Static => None,
         };
         let sources = Sources::new(spec.routing_interval);
-        Self { spec: *spec, limit, sources, warned: false, arrivals, largest: 0 }
+        let overhead = spec.overhead.map(|limit| Box::new(Overhead::new(limit)));
+        Self { spec: *spec, limit, sources, warned: false, arrivals, overhead, largest: 0 }
     }
 
     /// Returns the queue length minus the threshold, in the unit of the buffer. An unlimited buffer has no threshold.
@@ -97,27 +100,45 @@ impl Seif {
     }
 
     /// Notifies the owners of dropped packets.
-    fn notify_owners(&self, dropped: &[Passing], messages: &mut Vec<Message>) {
+    fn notify_owners(&mut self, view: &View, dropped: &[Passing], messages: &mut Vec<Message>) {
         for packet in dropped {
-            if let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) {
-                messages.push(Message::new(source.flow, packet.sequence));
+            let Some(source) = packet.source.filter(|source| self.reaches(source.hops)) else { continue };
+            if self.overhead.as_mut().is_none_or(|overhead| overhead.permits(view, source.hops)) {
+                let growth = self.overhead.as_ref().and_then(|overhead| overhead.growth());
+                messages.push(Message { growth, ..Message::new(source.flow, packet.sequence) });
             }
         }
     }
 
     /// Notifies all other sources; owners of dropped packets get a separate message.
-    fn warn(&mut self, now: Time, dropped: &[Passing], messages: &mut Vec<Message>) {
+    fn warn(&mut self, view: &View, dropped: &[Passing], messages: &mut Vec<Message>) {
         self.warned = true;
-        let reach = self.spec.reach;
-        for (flow, known) in self.sources.iter(now) {
-            let is_owner =
-                || dropped.iter().any(|packet| packet.source.is_some_and(|owner| owner.flow == flow));
-            let known_elsewhere = self.spec.mark && known.is_notified;
-            if reach.is_none_or(|reach| known.hops <= reach) && !known_elsewhere {
+        let (reach, mark) = (self.spec.reach, self.spec.mark);
+        let is_owner =
+            |flow| dropped.iter().any(|packet| packet.source.is_some_and(|owner: Source| owner.flow == flow));
+        let is_due = |known: &SourceState| {
+            reach.is_none_or(|reach| known.hops <= reach) && !(mark && known.is_notified)
+        };
+        let mut growth = None;
+        let mut farthest = None;
+        if let Some(overhead) = &mut self.overhead {
+            let due = self.sources.iter(view.now).filter(|(flow, known)| is_due(known) && !is_owner(*flow));
+            let mut targets: Vec<(u32, FlowId)> = due.map(|(flow, known)| (known.hops, flow)).collect();
+            // The nearest first.
+            targets.sort_unstable();
+            let permitted = overhead.on_warning(view, targets.iter().map(|(hops, _)| *hops));
+            farthest = Some(permitted.checked_sub(1).and_then(|last| targets.get(last).copied()));
+            growth = overhead.growth();
+        }
+        for (flow, known) in self.sources.iter(view.now) {
+            if !is_due(known) {
+                continue;
+            }
+            if is_owner(flow) {
                 known.informed = true;
-                if !is_owner() {
-                    messages.push(Message::new(flow, None));
-                }
+            } else if farthest.is_none_or(|last| last.is_some_and(|last| (known.hops, flow) <= last)) {
+                known.informed = true;
+                messages.push(Message { growth, ..Message::new(flow, None) });
             }
         }
     }
@@ -165,9 +186,9 @@ impl Policy for Seif {
             SeifPolicy::Static => stored && self.excess(view) > 0.0,
             SeifPolicy::Dynamic { .. } => stored && self.predicts_overflow(view),
         };
-        self.notify_owners(dropped, messages);
+        self.notify_owners(view, dropped, messages);
         if is_triggered && self.may_warn() {
-            self.warn(view.now, dropped, messages);
+            self.warn(view, dropped, messages);
         }
         false
     }
@@ -187,9 +208,9 @@ impl Policy for Seif {
         }
         self.forget(dropped);
         self.recover(view);
-        self.notify_owners(dropped, messages);
+        self.notify_owners(view, dropped, messages);
         if self.spec.policy == SeifPolicy::Reacting && is_loss(dropped) && self.may_warn() {
-            self.warn(view.now, dropped, messages);
+            self.warn(view, dropped, messages);
         }
         mark
     }

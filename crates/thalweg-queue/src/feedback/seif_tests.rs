@@ -23,6 +23,7 @@ const STATIC: SeifSpec = SeifSpec {
     routing_interval: Duration::from_secs(10),
     reach: None,
     mark: false,
+    overhead: None,
 };
 
 type SentMessages = Vec<(u64, Option<u64>)>;
@@ -342,4 +343,68 @@ proptest! {
             }
         }
     }
+}
+
+/// Returns the messages of a warning by `policy`, sent at this second.
+fn warning(policy: &mut Seif, second: u64, flows: &[(u64, u32)]) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (place, &(flow, hops)) in flows.iter().enumerate() {
+        let waiting = if place + 1 == flows.len() { 9 } else { 1 };
+        let view = view(1000 * second, waiting, waiting * 100);
+        let mut packet = data(flow, 0);
+        packet.source = packet.source.map(|source| Source { hops, ..source });
+        policy.on_arrival(&view, &packet, ArrivalOutcome::Waits, &[], &mut messages);
+        for _ in 0..2 {
+            let view = View { packets: 1, bytes: 100, ..view };
+            policy.on_departure(&view, Some(&packet), &[], &mut Vec::new());
+        }
+    }
+    messages
+}
+
+const fn limited(share: f64, control: OverheadControl) -> SeifSpec {
+    SeifSpec { overhead: Some(OverheadSpec { share, control, message: 50 }), ..STATIC }
+}
+
+#[test]
+fn frequent_warnings_slow_the_growth_down() {
+    // Two sources, two links away: 200 bytes a warning. The line has 1000 bytes a second, so a warning in a second is 20
+    // %, ten times the limit; growth slows down by a factor of two at most at a time.
+    let mut policy = seif(limited(0.02, OverheadControl::Growth));
+    let flows = [(1, 2), (2, 2)];
+    let mut growth = |second| {
+        let messages = warning(&mut policy, second, &flows);
+        assert_eq!(messages.iter().map(|message| message.flow.0).collect::<Vec<_>>(), [1, 2]);
+        messages[0].growth
+    };
+    assert_eq!([1, 2, 3, 4].map(&mut growth), [Some(1), Some(2), Some(4), Some(8)]);
+    // A warning in 10 s is 2 %, the limit; one in 20 s is half of it.
+    assert_eq!([14, 34, 54, 74].map(&mut growth), [Some(8), Some(4), Some(2), Some(1)]);
+    assert_eq!(growth(1074), Some(1));
+}
+
+#[test]
+fn the_nearest_sources_are_warned_within_the_limit() {
+    // 10 % of 1000 bytes a second: one message over two links and none over three, after a second.
+    let mut policy = seif(limited(0.1, OverheadControl::Silence));
+    let flows = [(7, 2), (3, 3), (5, 1)];
+    let mut warned = |second| {
+        let messages = warning(&mut policy, second, &flows);
+        assert!(messages.iter().all(|message| message.growth.is_none()));
+        messages.iter().map(|message| message.flow.0).collect::<Vec<_>>()
+    };
+    assert_eq!(warned(1), [5]);
+    // What was left is saved, up to the cost of a whole warning: 50 + 100 bytes, then 300.
+    assert_eq!(warned(2), [5, 7]);
+    assert_eq!(warned(100), [3, 5, 7]);
+    assert_eq!(warned(100), [] as [u64; 0]);
+}
+
+#[test]
+fn owners_of_dropped_packets_are_notified_within_the_limit() {
+    let mut policy = seif(limited(0.1, OverheadControl::Silence));
+    // Nothing is saved at time 0: implicit feedback alone.
+    assert_eq!(overflow(&mut policy, 1, data(1, 5)), []);
+    let mut policy = seif(limited(0.1, OverheadControl::Growth));
+    assert_eq!(overflow(&mut policy, 1, data(1, 5)), [(1, Some(5))]);
 }

@@ -54,6 +54,30 @@ pub struct SeifSpec {
     pub reach: Option<u32>,
     /// Marks packets of notified sources; other routers do not notify sources of marked packets again.
     pub mark: bool,
+    /// Limit on the messages; `None` for none.
+    pub overhead: Option<OverheadSpec>,
+}
+
+/// Limit on the messages of a SEIF router (Liang 1991, section 6.1, leaves the algorithm open).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverheadSpec {
+    /// Share of the line's rate that messages may take, above 0 up to 1. Each message counts once for every link of its
+    /// way.
+    pub share: f64,
+    /// Means to stay below the share.
+    pub control: OverheadControl,
+    /// Message size on the wire, in bytes.
+    pub message: u32,
+}
+
+/// Means of a SEIF router against too many messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverheadControl {
+    /// Sources grow more slowly, by how often the threshold is crossed: messages carry the number of windows per packet.
+    Growth,
+    /// The nearest sources get messages, as many as the share permits; the others rely on implicit feedback. Without
+    /// any budget explicit feedback is disabled.
+    Silence,
 }
 
 /// Trigger of SEIF messages to all sources.
@@ -83,6 +107,7 @@ impl Default for SeifSpec {
             routing_interval: Duration::from_secs(10),
             reach: None,
             mark: false,
+            overhead: None,
         }
     }
 }
@@ -181,6 +206,9 @@ impl PolicySpec {
 impl SeifSpec {
     fn check(&self) -> Result<(), SpecError> {
         share("feedback.threshold", self.threshold)?;
+        if let Some(overhead) = &self.overhead {
+            share("feedback.overhead", overhead.share)?;
+        }
         match self.policy {
             SeifPolicy::Dynamic { alpha, .. } => share("feedback.alpha", alpha),
             SeifPolicy::Reacting | SeifPolicy::Static => Ok(()),

@@ -1,6 +1,6 @@
 //! Router feedback as TOML.
 
-use super::super::keys::{AudienceName, SeifRule, SeifRuleName};
+use super::super::keys::{AudienceName, OverheadName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;
 use super::super::writer::{Entries, text};
 use thalweg_proto::units::Bytes;
@@ -54,4 +54,8 @@ fn seif(spec: &SeifSpec, entries: &mut Entries) {
         entries.put("reach", reach.to_string());
     }
     entries.put("mark", spec.mark.to_string());
+    if let Some(overhead) = &spec.overhead {
+        entries.number("overhead", overhead.share);
+        entries.put("overhead-by", text(OverheadName(overhead.control).word()));
+    }
 }

@@ -1,6 +1,6 @@
 //! Gates of nodes.
 
-use super::super::keys::{AfterServiceName, ResumeName, SignalsName, TimersName};
+use super::super::keys::{AcksName, AfterServiceName, MarkingName, ResumeName, SignalsName, TimersName};
 use super::super::writer::{Entries, text};
 use thalweg_proto::gate::{Ageing, GateConfig};
 use thalweg_sim::spec::GateSpec;
@@ -33,5 +33,7 @@ pub fn gate(gate: &GateSpec) -> Entries {
     entries.put("after-service", text(AfterServiceName(then).word()));
     entries.put("timers", text(TimersName(gate.pause.freezes_timer).word()));
     entries.put("resume", text(ResumeName(gate.pause.waits_for_timer).word()));
+    entries.put("acks", text(AcksName(gate.pause.drops_acks).word()));
+    entries.put("marking", text(MarkingName(gate.marking).word()));
     entries
 }

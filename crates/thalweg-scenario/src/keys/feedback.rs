@@ -10,7 +10,7 @@ use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::feedback::Audience;
+use thalweg_queue::feedback::{Audience, OverheadControl};
 
 words! {
     /// The sources that a router notifies.
@@ -37,6 +37,14 @@ words! {
         "static" => SeifRule::Static,
         "reacting" => SeifRule::Reacting,
         "dynamic" => SeifRule::Dynamic,
+    }
+}
+
+words! {
+    /// The means of a SEIF router against too many messages, by name.
+    OverheadName: OverheadControl {
+        "growth" => OverheadControl::Growth,
+        "silence" => OverheadControl::Silence,
     }
 }
 
@@ -76,6 +84,12 @@ table! {
         reach: u32 = "reach";
         /// Marks the packets of notified sources, and does not notify sources that another router has notified.
         mark: bool = "mark" or "false";
+        /// The share of the line's rate that messages may take, each counted for every link of its way; above 0, by default
+        /// without a limit.
+        overhead: Share = "overhead";
+        /// The means to keep to `overhead`: "growth" (the default) makes sources grow more slowly the more often the
+        /// threshold is crossed; "silence" notifies only the nearest sources, or none, and the others rely on losses.
+        overhead_by: OverheadName = "overhead-by";
         ..messages: Messages;
     }
 }

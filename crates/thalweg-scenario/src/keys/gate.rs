@@ -7,7 +7,7 @@ use super::super::table::{At, Decode, choice, table};
 use super::super::tree::Value;
 use super::scheme::words;
 use serde_json::json;
-use thalweg_proto::gate::{AfterService, Signals};
+use thalweg_proto::gate::{AfterService, Marking, Signals};
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::LOWEST_PRIORITY;
 
@@ -54,6 +54,13 @@ table! {
         /// The behaviour of a flow with data in flight when it may send again: it continues "at-once", or waits for an
         /// acknowledgement or its timer ("at-timer").
         resume: ResumeName = "resume" or r#""at-once""#;
+        /// The acknowledgements that arrive for a stopped flow of a window transport: they "pass", or the gate stops
+        /// them too ("stopped"), so that the flow does not learn what arrived.
+        acks: AcksName = "acks" or r#""pass""#;
+        /// In a live network, the priority in the DSCP of packets that no `match` assigns to a flow: "class" reads the
+        /// class selector, 5 and above for the highest; "six-bits" has a bit for each priority, the leftmost for the
+        /// highest (Yang and Fu 2001). Packets of simulations carry the priority of their flow.
+        marking: MarkingName = "marking" or r#""class""#;
     }
 }
 
@@ -115,6 +122,22 @@ words! {
     TimersName: bool {
         "running" => false,
         "frozen" => true,
+    }
+}
+
+words! {
+    /// The coding of priorities in the DSCP, by name.
+    MarkingName: Marking {
+        "class" => Marking::Class,
+        "six-bits" => Marking::SixBits,
+    }
+}
+
+words! {
+    /// The acknowledgements for stopped flows by name; true if the gate stops them.
+    AcksName: bool {
+        "pass" => false,
+        "stopped" => true,
     }
 }
 

@@ -17,10 +17,12 @@ mod scheme;
 mod workload;
 
 pub use feedback::{
-    AudienceName, FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName,
+    AudienceName, FeedbackChoice, FeedbackTable, Messages, OverheadName, SeifFeedback, SeifRule, SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
-pub use gate::{AfterServiceName, GateKeys, GateTable, ResumeName, SignalsName, TimersName};
+pub use gate::{
+    AcksName, AfterServiceName, GateKeys, GateTable, MarkingName, ResumeName, SignalsName, TimersName,
+};
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
 pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};

@@ -12,7 +12,8 @@ use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::Duration;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    SeifPolicy, SeifSpec,
 };
 use thalweg_sim::route::{DirectionId, Routes};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
@@ -106,7 +107,7 @@ fn build(
             let (message, audience) = messages(&table.messages, report)?;
             let kind = FeedbackKind::Seif;
             let response = || longest_response(spec, paths, hop, kind, audience, message);
-            let policy = PolicySpec::Seif(seif(&table, response, line, span, report)?);
+            let policy = PolicySpec::Seif(seif((&table, message), response, line, span, report)?);
             Some(FeedbackSpec { policy, audience, message })
         }
         FeedbackTable::SourceQuench(mut table) => {
@@ -170,7 +171,7 @@ fn messages(table: &Messages, report: &mut Report) -> Option<(u32, Audience)> {
 }
 
 fn seif(
-    table: &SeifFeedback,
+    (table, message): (&SeifFeedback, u32),
     response: impl FnOnce() -> Duration,
     line: &DirectionSpec,
     span: Span,
@@ -214,6 +215,20 @@ fn seif(
             window,
         },
     };
+    let overhead = table.overhead.as_ref().map(|at| OverheadSpec {
+        share: at.value.0,
+        control: table.overhead_by.as_ref().map_or(OverheadControl::Growth, |at| at.value.0),
+        message,
+    });
+    if let Some(at) = table.overhead.as_ref().filter(|at| at.value.0 <= 0.0) {
+        let help = "`to` and `reach` select sources; \"none\" disables feedback";
+        report.error("scenario.range", at.span, "an overhead must be above 0").help(help);
+    }
+    if let Some(at) = table.overhead_by.as_ref().filter(|_| overhead.is_none()) {
+        report
+            .error("scenario.conflict", at.span, "this key has no effect without `overhead`")
+            .help("`overhead` is the share of the line's rate that messages may take");
+    }
     Some(SeifSpec {
         policy,
         threshold: table.threshold.as_ref().map_or(0.8, |at| at.value.0),
@@ -221,6 +236,7 @@ fn seif(
         routing_interval: table.routing_interval.as_ref()?.value,
         reach: table.reach.as_deref().copied(),
         mark: table.mark.as_ref()?.value,
+        overhead,
     })
 }
 

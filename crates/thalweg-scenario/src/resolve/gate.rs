@@ -39,7 +39,9 @@ pub(super) fn gate(table: &At<GateTable>, report: &mut Report) -> Option<GateSpe
         report.error("scenario.range", table.span, format!("`{what}` is zero"));
     }
     let waits_for_timer = keys.resume.as_ref()?.value.0;
-    Some(GateSpec { config, pause: PauseConfig { freezes_timer, waits_for_timer } })
+    let drops_acks = keys.acks.as_ref()?.value.0;
+    let pause = PauseConfig { freezes_timer, waits_for_timer, drops_acks };
+    Some(GateSpec { config, pause, marking: keys.marking.as_ref()?.value.0 })
 }
 
 fn ageing(keys: &GateKeys) -> Option<Ageing> {

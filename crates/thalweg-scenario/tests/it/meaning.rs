@@ -6,7 +6,9 @@ use thalweg_proto::congestion::{
     CubicConfig, DctcpConfig, FixedConfig, NewRenoConfig, SlowStartConfig, SourceQuenchConfig, VegasConfig,
 };
 use thalweg_proto::datagram::SourceConfig;
-use thalweg_proto::gate::{AfterService, Ageing, CongestionGateConfig, GateConfig, Signals, SlotGateConfig};
+use thalweg_proto::gate::{
+    AfterService, Ageing, CongestionGateConfig, GateConfig, Marking, Signals, SlotGateConfig,
+};
 use thalweg_proto::sscop::Config;
 use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
@@ -261,7 +263,8 @@ fn gates_and_priorities() {
     assert_eq!(plain.pause, PauseConfig::default());
     let given = gate(
         "kind = \"congestion\", check = \"2 s\", signals = \"losses\", stops-highest = true, ageing = \"10 s\", \
-         after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\"",
+         after-service = \"stays\", timers = \"frozen\", resume = \"at-timer\", acks = \"stopped\", \
+         marking = \"six-bits\"",
     );
     let ageing = Ageing { after: Some(Duration::from_secs(10)), then: AfterService::Stays };
     let config = CongestionGateConfig {
@@ -271,10 +274,11 @@ fn gates_and_priorities() {
         ageing,
     };
     assert_eq!(given.config, GateConfig::Congestion(config));
-    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true });
+    assert_eq!(given.pause, PauseConfig { freezes_timer: true, waits_for_timer: true, drops_acks: true });
+    assert_eq!((plain.marking, given.marking), (Marking::Class, Marking::SixBits));
     let plain = gate("kind = \"slots\"");
     assert_eq!(plain.config, GateConfig::Slots(SlotGateConfig::default()));
-    assert_eq!(plain.pause, PauseConfig { freezes_timer: true, waits_for_timer: false });
+    assert_eq!(plain.pause, PauseConfig { freezes_timer: true, ..PauseConfig::default() });
     let given =
         gate("kind = \"slots\", slot = \"2 ms\", slots = [60, 50, 40, 30, 20, 10], work-conserving = true");
     let config = SlotGateConfig {

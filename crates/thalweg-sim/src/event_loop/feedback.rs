@@ -236,7 +236,8 @@ impl<T: Tracing> EventLoop<T> {
         watched.next = serial.wrapping_add(1);
         let packet =
             Packet { hop, exit, connection, size, serial, sent_at, incarnation, flags, ..Packet::EMPTY };
-        let feedback = Feedback { dropped: message.dropped, rate: message.rate, queue: link };
+        let feedback =
+            Feedback { dropped: message.dropped, rate: message.rate, growth: message.growth, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
         self.tally.add_sent();
         self.trace(Step::Sent, link, packet);

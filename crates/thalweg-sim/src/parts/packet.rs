@@ -498,7 +498,7 @@ mod tests {
             Pdu::Window(window::Pdu::Ack(late)),
             Pdu::Window(window::Pdu::Ack(Ack { delay: Some(RelativeDelay::from_bits(0)), ..ack(7, 0) })),
             Pdu::Datagram(datagram::Pdu(Length(3))),
-            Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, queue: 0 }),
+            Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, growth: None, queue: 0 }),
             Pdu::Handshake(Control { protocol: Protocol::Quic, step: HandshakeStep::Open }),
             Pdu::Handshake(Control { protocol: Protocol::Tcp, step: HandshakeStep::FinAnswer(u64::MAX) }),
             Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),

@@ -20,7 +20,7 @@ fn transfer(name: &str, priority: u8) -> GroupSpec {
 /// A path of 8 Mbit/s and 5 ms, with a gate at the source.
 fn gated(config: Option<GateConfig>, pause: PauseConfig, limit: Limit, groups: Vec<GroupSpec>) -> RunResult {
     let mut spec = pipe(direction(Rate::from_mbits_per_sec(8), millis(5), limit));
-    spec.nodes[0].gate = config.map(|config| GateSpec { config, pause });
+    spec.nodes[0].gate = config.map(|config| GateSpec { pause, ..GateSpec::new(config) });
     run(&Spec { groups, duration: Duration::from_secs(60), ..spec })
 }
 
@@ -34,7 +34,7 @@ fn with_slots_flows_send_one_after_the_other() {
     // priority 6 has 8 ms and needs many turns. Hence flows 1 and 3 end in their first turns, one after the other.
     let slots = SlotGateConfig { slot: millis(1), ..SlotGateConfig::default() };
     let groups = vec![transfer("a", 1), transfer("b", 6), transfer("c", 1)];
-    let pause = PauseConfig { freezes_timer: true, waits_for_timer: false };
+    let pause = PauseConfig { freezes_timer: true, ..PauseConfig::default() };
     let result = gated(Some(GateConfig::Slots(slots)), pause, Limit::Unlimited, groups);
     let ends: Vec<f64> = finished(&result).iter().map(|end| end.as_secs_f64() * 1000.0).collect();
     assert!(ends[0] < 145.0 && (ends[0] + 120.0..ends[0] + 160.0).contains(&ends[2]), "{ends:?}");
@@ -43,6 +43,21 @@ fn with_slots_flows_send_one_after_the_other() {
     // The wait of the second flow is reported as paused.
     let paused = result.flows[1].limits[Held::Paused.index()];
     assert!(paused > millis(200), "{paused}");
+}
+
+#[test]
+fn stopped_acknowledgements_cause_retransmissions() {
+    // Turns of 8 ms are shorter than the round trip of 10 ms and a segment. Timers run on.
+    let config = SlotGateConfig { slot: millis(8), slots: [1; 6], ..SlotGateConfig::default() };
+    let repeated = |drops_acks| {
+        let pause = PauseConfig { drops_acks, ..PauseConfig::default() };
+        let groups = vec![transfer("a", 1), transfer("b", 1), transfer("c", 1)];
+        let result = gated(Some(GateConfig::Slots(config)), pause, Limit::Unlimited, groups);
+        assert_eq!(finished(&result).len(), 3);
+        result.flows.iter().map(|flow| flow.retransmissions).sum::<u64>()
+    };
+    assert_eq!(repeated(false), 0);
+    assert!(repeated(true) > 30, "{}", repeated(true));
 }
 
 #[test]

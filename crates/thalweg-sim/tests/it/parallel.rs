@@ -4,7 +4,7 @@ use crate::net::{Listing, bytes, chain, datagrams, direction, group, millis, win
 use thalweg_proto::congestion::{BbrConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_proto::window::{ControllerConfig, PauseConfig};
+use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
@@ -496,7 +496,7 @@ fn gated_row() -> Spec {
     let congestion =
         GateConfig::Congestion(CongestionGateConfig { check: millis(50), ..CongestionGateConfig::default() });
     for (node, config) in [(0, slots), (2, congestion), (3, slots)] {
-        spec.nodes[node].gate = Some(GateSpec { config, pause: PauseConfig::default() });
+        spec.nodes[node].gate = Some(GateSpec::new(config));
     }
     spec
 }

@@ -12,12 +12,13 @@ use thalweg_proto::datagram::SourceConfig;
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
-use thalweg_proto::window::{EndsConfig, PauseConfig};
 use thalweg_proto::{aack, media, sstp};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FairQueueingConfig, FcfsConfig,
@@ -245,8 +246,15 @@ fn treatment() -> impl Strategy<Value = EcnTreatment> {
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {
     let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
     let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
-    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), prop::option::of(0u32..3)).prop_map(
-        |(policy, threshold, filter, mark, reach)| {
+    let overhead =
+        prop::option::of((0.001..1.0f64, any::<bool>()).prop_map(|(share, silence)| OverheadSpec {
+            share,
+            control: if silence { OverheadControl::Silence } else { OverheadControl::Growth },
+            message: 50,
+        }));
+    let reach = (prop::option::of(0u32..3), overhead);
+    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), reach).prop_map(
+        |(policy, threshold, filter, mark, (reach, overhead))| {
             PolicySpec::Seif(SeifSpec {
                 policy,
                 threshold,
@@ -254,6 +262,7 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
                 mark,
                 reach,
                 routing_interval: millis(700),
+                overhead,
             })
         },
     );
@@ -663,7 +672,7 @@ fn gate() -> impl Strategy<Value = GateSpec> {
         let (slot, check) = (millis(time), millis(10 * time));
         let slotted = GateConfig::Slots(SlotGateConfig { slot, ..Default::default() });
         let checked = GateConfig::Congestion(CongestionGateConfig { check, ..Default::default() });
-        GateSpec { config: if slots { slotted } else { checked }, pause: PauseConfig::default() }
+        GateSpec::new(if slots { slotted } else { checked })
     })
 }
 

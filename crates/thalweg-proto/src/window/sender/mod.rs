@@ -244,6 +244,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, ack: &Ack, ecn: Ecn) {
+        // Yang and Fu 2001, section 3.5: the source gets no acknowledgements between its turns.
+        if self.drops_acks() {
+            return;
+        }
         let is_refused = self.extensions.is_some() && !self.accepts(now, ack);
         // RFC 9293, section 3.10.7.4: an acknowledgement of unsent data is dropped.
         if is_refused || ack.cumulative > self.scoreboard.next() {

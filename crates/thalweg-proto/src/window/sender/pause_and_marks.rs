@@ -45,6 +45,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.pause().is_some_and(Pause::holds)
     }
 
+    /// Returns true while arriving acknowledgements are dropped; see [`Pause::drops_acks`].
+    #[inline(always)]
+    pub(super) fn drops_acks(&self) -> bool {
+        self.pause().is_some_and(Pause::drops_acks)
+    }
+
     /// Returns false while the retransmission timer is stopped; see [`Pause::timer_runs`].
     #[inline(always)]
     pub(super) fn timer_runs(&self) -> bool {

@@ -293,6 +293,7 @@ impl<'a, P: Data> Pair<'a, P> {
         let feedback = Feedback {
             dropped: stream.chance(0.6).then(|| stream.below(self.written.max(1))),
             rate: stream.chance(0.5).then(|| Rate::from_bits_per_sec(100_000 << stream.below(10))),
+            growth: None,
             queue: u32::try_from(stream.below(4)).unwrap_or(0),
         };
         self.feed_sender(Input::Feedback(feedback));

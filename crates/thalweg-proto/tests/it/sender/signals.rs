@@ -26,12 +26,17 @@ fn trace(window: f64) -> Trace {
 impl Trace {
     /// Delivers a router's report that it dropped this segment.
     fn dropped(&mut self, segment: u64) -> String {
-        self.feed(Input::Feedback(Feedback { dropped: Some(segment * 1000), rate: None, queue: 0 }))
+        self.feed(Input::Feedback(Feedback {
+            dropped: Some(segment * 1000),
+            rate: None,
+            growth: None,
+            queue: 0,
+        }))
     }
 
     /// Delivers a router's warning.
     fn warned(&mut self) -> String {
-        self.feed(Input::Feedback(Feedback { dropped: None, rate: None, queue: 0 }))
+        self.feed(Input::Feedback(Feedback { dropped: None, rate: None, growth: None, queue: 0 }))
     }
 }
 

@@ -103,7 +103,7 @@ impl Trace {
 
     /// Grants a rate by router feedback.
     pub fn grant(&mut self, rate: Rate) -> String {
-        self.feed(Input::Feedback(Feedback { dropped: None, rate: Some(rate), queue: 0 }))
+        self.feed(Input::Feedback(Feedback { dropped: None, rate: Some(rate), growth: None, queue: 0 }))
     }
 
     pub fn feed(&mut self, input: Input<Pdu<Length>, Length>) -> String {

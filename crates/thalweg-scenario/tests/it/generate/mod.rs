@@ -69,6 +69,8 @@ fn feedback() -> impl Strategy<Value = String> {
         "\"seif\"",
         "\"bbn\"",
         "{ kind = \"seif\", threshold = \"70 %\", filter = false, reach = 3, mark = true }",
+        "{ kind = \"seif\", overhead = \"2 %\" }",
+        "{ kind = \"seif\", overhead = 0.01, overhead-by = \"silence\", message = \"64 B\" }",
         "{ kind = \"seif\", policy = \"reacting\", routing-interval = \"3 s\", to = \"all\" }",
         "{ kind = \"seif\", policy = \"dynamic\", alpha = 0.5, window = \"2 s\", message = \"64 B\" }",
         "{ kind = \"source-quench\", threshold = 0.4 }",

@@ -7,7 +7,7 @@
 use super::super::claim::decided;
 use super::super::evidence::Evidence;
 use super::super::{Claim, Results};
-use super::metrics::{CLOSE, EFFICIENCY, MAXIMUM, MEAN};
+use super::metrics::{CLOSE, EFFICIENCY, LOSS, MAXIMUM, MEAN, RESENT, SHARE};
 use serde_json::json;
 
 /// Loss probabilities of the figures.
@@ -37,6 +37,9 @@ type Decide = fn(&Study<'_>) -> Option<Claim>;
 
 /// Sections of the report that state a claim, and its decision.
 const OF_THE_REPORT: &[(&str, Decide)] = &[
+    ("2.4", rate_alone_overruns_the_receiver),
+    ("2.4", window_alone_is_a_compromise),
+    ("2.4; 6", rate_control_avoids_loss),
     ("3.4", smaller_windows_idle),
     ("4.2", delay_depends_little_on_the_window),
     ("4.3", |study| one_round_trip_is_enough(study, "4.3a", USUAL)),
@@ -97,6 +100,63 @@ fn decide(id: &str, text: &str, parts: &[(bool, String)]) -> Option<Claim> {
         evidence.must(*holds, statement.clone());
     }
     (!parts.is_empty()).then(|| evidence.claim(id, text))
+}
+
+/// Rates per source of section 2.4 in Mbit/s: within the link's rate, and above it.
+const RATES: [[u32; 3]; 2] = [[16, 20, 24], [24, 28, 32]];
+/// Windows per source of section 2.4 in segments.
+const SHARED_WINDOWS: [u32; 5] = [2, 4, 6, 8, 15];
+
+fn rate_alone_overruns_the_receiver(study: &Study<'_>) -> Option<Claim> {
+    let of = |scheme, metric| study.0.value("ours/section-2.4/reader", scheme, metric, &[]);
+    let mut parts = Vec::new();
+    for (scheme, is_safe) in [("rate-alone", false), ("window-alone", true), ("rate-and-window", true)] {
+        let (resent, share) = (of(scheme, RESENT)?, of(scheme, SHARE)?);
+        let holds = if is_safe { resent < 1.0 } else { resent > 10.0 };
+        parts.push((
+            holds,
+            format!("{scheme}: {resent:.1} % retransmitted, {share:.2} of the link delivered"),
+        ));
+    }
+    let text = "rate control alone cannot protect the receiver's buffer from overflow (an application that reads at half the rate)";
+    decide("2.4a", text, &parts)
+}
+
+fn window_alone_is_a_compromise(study: &Study<'_>) -> Option<Claim> {
+    let of = |metric, window: u32| {
+        let keys = [("window_each", json!(window))];
+        study.0.value("ours/section-2.4/load", "window-alone", metric, &keys)
+    };
+    let mut parts = Vec::new();
+    for window in SHARED_WINDOWS {
+        let (share, loss) = (of(SHARE, window)?, of(LOSS, window)?);
+        let holds = share < 0.5 && (window == SHARED_WINDOWS[0] || loss > 5.0);
+        parts.push((holds, format!("{window} segments: {share:.2} of the link, {loss:.1} % lost")));
+    }
+    let text = "windows alone are a compromise: small ones leave the link unused, larger ones are no effective control (losses, and less than half of the link)";
+    decide("2.4b", text, &parts)
+}
+
+fn rate_control_avoids_loss(study: &Study<'_>) -> Option<Claim> {
+    let mut parts = Vec::new();
+    for scheme in ["rate-alone", "rate-and-window"] {
+        let of = |metric, rate: u32| {
+            study.0.value("ours/section-2.4/load", scheme, metric, &[("rate_mbps", json!(rate))])
+        };
+        for rate in RATES[0] {
+            let (share, loss) = (of(SHARE, rate)?, of(LOSS, rate)?);
+            let holds = loss == 0.0 && (share - f64::from(rate) / 25.0).abs() < 0.02;
+            parts.push((
+                holds,
+                format!("{scheme}, 4 x {rate} Mbit/s: {share:.2} of the link, {loss:.1} % lost"),
+            ));
+        }
+        let losses: Vec<f64> = RATES[1].iter().map(|&rate| of(LOSS, rate)).collect::<Option<_>>()?;
+        let grows = losses.windows(2).all(|pair| pair[0] < pair[1]);
+        parts.push((grows, format!("{scheme}, 4 x 24, 28, 32 Mbit/s: {losses:.1?} % lost")));
+    }
+    let text = "loss by load: with rate control nothing is lost up to the capacity, and more with each step above it, so that sources can choose their loss by their rate";
+    decide("2.4c", text, &parts)
 }
 
 fn smaller_windows_idle(study: &Study<'_>) -> Option<Claim> {

@@ -19,6 +19,12 @@ pub const EFFICIENCY: &str = "efficiency";
 pub const MAXIMUM: &str = "maximum_delay_ms";
 /// Name of the mean delay.
 pub const MEAN: &str = "mean_delay_ms";
+/// Share of a link's rate used by delivered packets of all sources.
+pub const SHARE: &str = "link_share";
+/// Packets dropped by a link's queue, in percent of those that arrived there.
+pub const LOSS: &str = "loss_percent";
+/// Retransmissions in percent of the packets sent.
+pub const RESENT: &str = "resent_percent";
 /// Share of 1 - p that counts as close to the maximum efficiency and as nearly ideal.
 pub const CLOSE: f64 = 0.95;
 
@@ -74,6 +80,12 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         let mut put = |scheme: &str, metric: &str, values: Option<Vec<f64>>| {
             rows.extend(values.map(|values| (cell(scheme, metric), values)));
         };
+        if runs.id.starts_with("ours/section-2.4/") {
+            put(scheme, SHARE, case.each(link_share));
+            put(scheme, LOSS, case.each(loss));
+            put(scheme, RESENT, case.each(resent));
+            continue;
+        }
         let is_of_delays = matches!(runs.id, "figure-19" | "ours/figure-19-long");
         if !is_of_delays {
             put(scheme, EFFICIENCY, case.each(|run| efficiency_of(case, run)));
@@ -99,6 +111,26 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         }
     }
     rows
+}
+
+/// Returns the share of the shared link's rate, the first of the scenario, that delivered packets of all sources use.
+fn link_share(run: &RunResult) -> Option<f64> {
+    let delivered: f64 = run.flows.iter().map(|flow| flow.throughput.as_f64()).sum();
+    Some(delivered / run.links.first()?.rate.as_f64())
+}
+
+fn loss(run: &RunResult) -> Option<f64> {
+    let link = run.links.first()?;
+    percent(link.drops_full, link.packets + link.drops_full)
+}
+
+fn resent(run: &RunResult) -> Option<f64> {
+    let sum = |of: fn(&thalweg_sim::FlowResult) -> u64| run.flows.iter().map(of).sum();
+    percent(sum(|flow| flow.retransmissions), sum(|flow| flow.sent_packets))
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
 /// Returns all keys of a case except the scheme.

@@ -33,6 +33,9 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         WINDOW_CORRELATION => case.each(|run| correlation(run, false)),
         MOVEMENT_CORRELATION => case.each(|run| correlation(run, true)),
         WINDOW_DEVIATION => case.each(|run| deviation(&sampled(run, 0)?)),
+        QUEUE_WAVES => case.each(|run| Some(waves(&longest_queue(run)?).len() as f64)),
+        WAVE_INTERVAL => case.each(|run| mean(&intervals(&waves(&longest_queue(run)?)))),
+        WAVE_IRREGULARITY => case.each(|run| irregularity(&intervals(&waves(&longest_queue(run)?)))),
         _ => None,
     }
 }
@@ -63,6 +66,9 @@ pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
         }
         if runs.id == WINDOWS_COMPARED {
             cells.push(cell(WINDOW_DEVIATION));
+        }
+        if runs.id == QUEUE_RECORDED {
+            cells.extend([QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY].map(cell));
         }
         cells.extend(
             ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION].map(cell),
@@ -182,6 +188,40 @@ fn peaks(window: &[(Time, f64)]) -> f64 {
     f64::from(peaks)
 }
 
+/// Returns the queue with the highest peak after the warm-up, at every change, in bytes.
+fn longest_queue(run: &RunResult) -> Option<Vec<(Time, f64)>> {
+    let queues = run.series.iter().filter(|series| series.quantity == Quantity::QueueBytes);
+    let measured = |series: &thalweg_sim::Series| -> Vec<(Time, f64)> {
+        let begin = series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup);
+        series.points[begin..].to_vec()
+    };
+    let peak = |points: &[(Time, f64)]| points.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max);
+    queues.map(measured).max_by(|a, b| peak(a).total_cmp(&peak(b)))
+}
+
+/// Returns the times at which a queue exceeds the threshold for the first time since it was half as long.
+fn waves(queue: &[(Time, f64)]) -> Vec<f64> {
+    let (mut times, mut was_low) = (Vec::new(), false);
+    for (time, bytes) in queue {
+        was_low |= *bytes <= WAVE_THRESHOLD / 2.0;
+        if was_low && *bytes > WAVE_THRESHOLD {
+            times.push(time.as_secs_f64());
+            was_low = false;
+        }
+    }
+    times
+}
+
+/// Returns the differences of consecutive times.
+fn intervals(times: &[f64]) -> Vec<f64> {
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// Returns the standard deviation of a list of values in percent of their mean.
+fn irregularity(values: &[f64]) -> Option<f64> {
+    Some(100.0 * deviation(values)? / mean(values).filter(|mean| *mean > 0.0)?)
+}
+
 /// Returns the smallest or largest window, in whole packets.
 fn extreme(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> Option<f64> {
     let window = window(run, source(cell)?)?;
@@ -245,6 +285,17 @@ pub const WINDOW_CORRELATION: &str = "window_correlation";
 pub const MOVEMENT_CORRELATION: &str = "window_movement_correlation";
 /// Standard deviation of the first source's window over time (our metric).
 pub const WINDOW_DEVIATION: &str = "window_deviation_packets";
+/// Number of times that the bottleneck's queue rises above the feedback threshold after it was at most half as long (our
+/// metric).
+pub const QUEUE_WAVES: &str = "queue_waves";
+/// Mean time between these (our metric).
+pub const WAVE_INTERVAL: &str = "queue_wave_interval_s";
+/// Standard deviation of the time between these, in percent of its mean (our metric).
+pub const WAVE_IRREGULARITY: &str = "queue_wave_irregularity_percent";
+/// Experiment with a recorded queue, with and without the filter.
+const QUEUE_RECORDED: &str = "table-4.5/exp-1";
+/// Feedback threshold of that experiment in bytes: 80 % of 10 packets of 512 bytes.
+const WAVE_THRESHOLD: f64 = 4096.0;
 /// Experiment whose windows the thesis compares in figures 4.3 and 4.4.
 const WINDOWS_COMPARED: &str = "table-4.2/exp-1";
 /// Direction of most sources.
@@ -271,6 +322,21 @@ mod tests {
         // Two consecutive decreases are one peak; a decrease from the start is none.
         assert_eq!(peaks(&window(&[5.0, 2.5, 3.5, 1.75, 1.0, 2.0])), 1.0);
         assert_eq!(peaks(&window(&[])), 0.0);
+    }
+
+    #[test]
+    fn a_wave_begins_above_the_threshold_after_a_low_queue() {
+        let at = |second: u64| Time::ZERO + Duration::from_secs(second);
+        let queue: Vec<(Time, f64)> =
+            [0.0, 5000.0, 4000.0, 5000.0, 2048.0, 4096.0, 4608.0, 0.0, 1000.0, 5120.0]
+                .iter()
+                .enumerate()
+                .map(|(second, &bytes)| (at(second as u64), bytes))
+                .collect();
+        assert_eq!(waves(&queue), [1.0, 6.0, 9.0]);
+        assert_eq!(intervals(&waves(&queue)), [5.0, 3.0]);
+        assert_eq!(irregularity(&[5.0, 3.0]), Some(25.0));
+        assert!(waves(&queue[1..4]).is_empty() && irregularity(&[]).is_none());
     }
 
     #[test]

@@ -78,17 +78,19 @@ fn ideal() -> Results {
             let keys = [("discipline", json!(discipline))];
             row(&mut results, "ours/section-3.1/10-kB", scheme, START_ORDER, &keys, 0.95, false);
         }
-        for flows in [81, 84, 87, 90, 93, 96, 98] {
-            for class in CLASSES {
-                let keys = [("tcp_flows", json!(flows)), ("source", json!(class))];
-                row(&mut results, "ours/figure-3/ratio", scheme, TIME, &keys, 500.0, false);
-            }
-        }
         for (ageing, times) in [("1 s", [190.0, 195.0, 200.0, 205.0]), ("off", [100.0, 200.0, 300.0, 400.0])]
         {
             for (class, time) in TCP.iter().zip(times) {
                 let keys = [("ageing", json!(ageing)), ("source", json!(class))];
                 row(&mut results, "ours/ageing", scheme, TIME, &keys, time, false);
+            }
+        }
+    }
+    for scheme in ["cc/cc", "ts/ts", "cc/be", "ts/be", "be/be", "cc/ts"] {
+        for flows in [81, 84, 87, 90, 93, 96, 98, 99] {
+            for class in CLASSES {
+                let keys = [("tcp_flows", json!(flows)), ("source", json!(class))];
+                row(&mut results, "ours/figure-3/ratio", scheme, TIME, &keys, 500.0, false);
             }
         }
     }
@@ -125,7 +127,8 @@ fn ideal() -> Results {
     ] {
         for (timers, resent) in [("running", resent), ("frozen", 0.5)] {
             let keys = [("timers", json!(timers)), ("slot", json!(slot))];
-            row(&mut results, "ours/slot-length", "ts/ts", RESENT, &keys, resent, false);
+            row(&mut results, "ours/stopped-acks", "ts/ts", RESENT, &keys, resent, false);
+            row(&mut results, "ours/slot-length", "ts/ts", RESENT, &keys, 0.0, false);
             for class in TCP {
                 let keys = [keys[0].clone(), keys[1].clone(), ("source", json!(class))];
                 row(&mut results, "ours/slot-length", "ts/ts", TIME, &keys, time, false);
@@ -195,7 +198,7 @@ fn each_claim_can_fail() {
         ("3.5c", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("off")), 50.0)),
         ("3.5c", changed("ours/newcomers", "congestion", STARVED, &("patience", json!("1 s")), 5.0)),
         ("3.5d", changed("ours/10-kB-slots", "ts/ts", START_ORDER, &("slot", json!("10 ms")), 0.7)),
-        ("3.5e", changed("ours/slot-length", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
+        ("3.5e", changed("ours/stopped-acks", "ts/ts", RESENT, &("slot", json!("500 us")), 1.5)),
         ("3.5f", changed("ours/slot-length", "ts/ts", TIME, &("slot", json!("500 us")), 400.0)),
         ("3.5g", changed("ours/slots", "ts/ts", TIME, &("slots", json!("steep")), 300.0)),
         ("3.5h", changed("ours/slots", "ts/ts", TIME, &source("TCP4"), 600.0)),

@@ -11,7 +11,8 @@ fn send_message(network: &mut Network, names: bool) {
         let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at: now, named: true };
         flow.thalweg.on_packet_lost(&sample, ThalwegStamp::default());
     }
-    let feedback = crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, queue: 0 };
+    let feedback =
+        crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, growth: None, queue: 0 };
     flow.thalweg.on_feedback(&FeedbackSample { path, feedback, known: false });
 }
 
@@ -48,8 +49,8 @@ fn a_message_halves_the_queue() {
     let mut network = Network::steady();
     let (before, path) = (network.window(), network.flows[0].path(network.link.now));
     let rate = Some(Rate::from_mbits_per_sec(1));
-    let rations = crate::transport::Feedback { dropped: None, rate, queue: 0 };
-    let named = crate::transport::Feedback { dropped: Some(0), rate: None, queue: 0 };
+    let rations = crate::transport::Feedback { dropped: None, rate, growth: None, queue: 0 };
+    let named = crate::transport::Feedback { dropped: Some(0), rate: None, growth: None, queue: 0 };
     let thalweg = network.thalweg_mut();
     thalweg.on_feedback(&FeedbackSample { path, feedback: rations, known: false });
     thalweg.on_feedback(&FeedbackSample { path, feedback: named, known: true });

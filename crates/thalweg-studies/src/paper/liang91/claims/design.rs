@@ -4,10 +4,11 @@ use super::{
     Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, gain, is_size, list, means,
     printed_gain,
 };
-use crate::paper::liang91::metrics::WINDOW_DEVIATION;
+use crate::paper::liang91::metrics::{QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY, WINDOW_DEVIATION};
 use serde_json::{Value, json};
 
 pub(super) const CLAIMS: &[Decide] = &[
+    the_queue_moves_in_waves,
     the_threshold_of_80_percent,
     lower_thresholds_send_more,
     avoidance_beats_reaction,
@@ -38,6 +39,25 @@ const SEVEN_TENTHS: usize = 4;
 const CUT_TABLES: [&str; 3] = ["4.7/exp-1", "4.8/exp-2", "4.10/exp-3"];
 const ONE_WAY_CUTS: [&str; 2] = [CUT_TABLES[0], CUT_TABLES[1]];
 const TWO_WAY_CUTS: &str = CUT_TABLES[2];
+
+/// Least number of waves in the 60 s that are measured, and largest deviation of their distance, in percent of its mean.
+const WAVES: (f64, f64) = (5.0, 25.0);
+
+fn the_queue_moves_in_waves(study: &Study<'_>) -> Option<Claim> {
+    let mut evidence = Evidence::default();
+    let of = |metric| study.interval("ours/4.5/exp-1", "seif", metric, &[]).map(|of| of.mean);
+    let (waves, interval, irregularity) = (of(QUEUE_WAVES)?, of(WAVE_INTERVAL)?, of(WAVE_IRREGULARITY)?);
+    let peaks = study.get("4.5/exp-1", "seif", "window_peaks_20s_80s")?;
+    evidence.add(format!(
+        "{waves:.0} times in 60 s from half of the threshold or less to above it, every {interval:.2} s, with a deviation of {irregularity:.0} %; the source's window has {peaks:.0} peaks"
+    ));
+    evidence.must(waves >= WAVES.0, format!("fewer than {} times", WAVES.0));
+    evidence.must(irregularity <= WAVES.1, format!("a deviation above {} %", WAVES.1));
+    // The window may have its last peak after the end.
+    evidence.must((peaks - waves).abs() <= 1.0, "not a peak of the window for each".to_owned());
+    let text = "The source's window moves the queue in waves, one peak after another (figure 3.1)";
+    Some(evidence.claim("3.2a", text).at("3.2.2, p. 26-27"))
+}
 
 fn the_threshold_of_80_percent(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
