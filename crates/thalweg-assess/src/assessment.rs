@@ -504,13 +504,13 @@ pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, Str
 }
 
 /// Keeps this many points, evenly spread, each with all schemes. For a claim left without points it keeps the first.
-fn thin(sweep: &mut Sweep<'_>, schemes: usize, most: usize, claims: &[&Claim]) {
+fn thin(sweep: &mut Sweep<'_>, schemes: usize, max: usize, claims: &[&Claim]) {
     let all = sweep.plan.points.len() / schemes.max(1);
-    if all <= most {
+    if all <= max {
         return;
     }
     let mut kept: BTreeSet<usize> =
-        (0..most).map(|number| if most > 1 { number * (all - 1) / (most - 1) } else { all / 2 }).collect();
+        (0..max).map(|number| if max > 1 { number * (all - 1) / (max - 1) } else { all / 2 }).collect();
     for claim in claims {
         let is_of = |point: &usize| is_chosen(claim, &values_of(sweep, point * schemes));
         if !kept.iter().any(is_of) {

@@ -16,7 +16,7 @@ pub fn draw(html: &mut String, transient: &Transient) {
     let values: Vec<String> =
         transient.values.iter().map(|(name, value)| format!("{} {value}", short(name))).collect();
     let title = escape(&values.join(", "));
-    let most = transient.goodput_bps.iter().flat_map(|(_, samples)| samples).copied().fold(0.0, f64::max);
+    let max = transient.goodput_bps.iter().flat_map(|(_, samples)| samples).copied().fold(0.0, f64::max);
     let count = transient.goodput_bps.iter().map(|(_, samples)| samples.len()).max().unwrap_or(0);
     let (wide, high) = (WIDTH - LEFT - 10.0, HEIGHT - TOP - 18.0);
     let _ = write!(
@@ -32,14 +32,14 @@ pub fn draw(html: &mut String, transient: &Transient) {
     };
     let head: String = values.join(", ").chars().take(HEAD).collect();
     text(html, 4.0, 12.0, "start", &head);
-    text(html, LEFT - 4.0, TOP + 9.0, "end", &rate(most));
+    text(html, LEFT - 4.0, TOP + 9.0, "end", &rate(max));
     text(html, LEFT - 4.0, TOP + high, "end", "0");
     text(html, LEFT, HEIGHT - 4.0, "start", "0 s");
     text(html, WIDTH - 10.0, HEIGHT - 4.0, "end", &format!("{:.0} s", transient.interval_s * count as f64));
     for (number, (scheme, samples)) in transient.goodput_bps.iter().enumerate() {
         let point = |(place, value): (usize, &f64)| {
             let x = LEFT + wide * (place as f64 + 0.5) / count.max(1) as f64;
-            let y = TOP + high * (1.0 - if most > 0.0 { value / most } else { 0.0 });
+            let y = TOP + high * (1.0 - if max > 0.0 { value / max } else { 0.0 });
             format!("{x:.1},{y:.1}")
         };
         let points: Vec<String> = samples.iter().enumerate().map(point).collect();

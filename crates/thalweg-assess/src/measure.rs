@@ -89,8 +89,8 @@ impl Measure {
             Self::States(states) => states.value(run, first_flow(run, of)?),
             Self::MinShare => {
                 let values = goodput(run, of);
-                let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-                mean(&values).filter(|mean| *mean > 0.0).map(|mean| least / mean)
+                let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+                mean(&values).filter(|mean| *mean > 0.0).map(|mean| min / mean)
             }
             Self::ShareOfMean => {
                 let measured = mean(&goodput(run, of.get(..1)?))?;

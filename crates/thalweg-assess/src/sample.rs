@@ -23,13 +23,13 @@ const MAX_FLOWS: u32 = 32;
 const MAX_RATE: f64 = 200e6;
 
 impl Assessment<'_> {
-    /// Returns up to `most` points of the chosen sections that live networks can carry: endless streams over links that
+    /// Returns up to `max` points of the chosen sections that live networks can carry: endless streams over links that
     /// a host can emulate. The points are spread evenly over the plan.
     ///
     /// # Errors
     ///
     /// The plan or the scheme is invalid.
-    pub fn sample(&self, most: usize) -> Result<Vec<Sampled>, AssessError> {
+    pub fn sample(&self, max: usize) -> Result<Vec<Sampled>, AssessError> {
         let sections = self.pack.chosen(&self.choice.only).map_err(AssessError::Pack)?;
         let schemes = [self.scheme];
         let mut all = Vec::new();
@@ -44,7 +44,7 @@ impl Assessment<'_> {
             }
         }
         let count = all.len();
-        let places = (0..most.min(count)).map(|number| (2 * number + 1) * count / (2 * most.min(count)));
+        let places = (0..max.min(count)).map(|number| (2 * number + 1) * count / (2 * max.min(count)));
         let chosen = places.map(|place| {
             let (sweep, values, spec) = &all[place];
             let values_words: Vec<String> =

@@ -28,7 +28,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let starts_alike = name.len() >= 3 && (other.starts_with(&name) || name.starts_with(&other));
         let edits = if starts_alike { 1 } else { distance(&name, &other) };
         let away = (edits, name.first() != other.first());
-        if edits <= (longest / 3).max(1) && best.is_none_or(|(least, _)| away < least) {
+        if edits <= (longest / 3).max(1) && best.is_none_or(|(min, _)| away < min) {
             best = Some((away, candidate));
         }
     }

@@ -77,8 +77,8 @@ impl fmt::Display for Value {
 /// A range of values, in the base unit of their kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    least: f64,
-    most: f64,
+    min: f64,
+    max: f64,
     /// Exclusive lower bound.
     above: bool,
     /// Exclusive upper bound.
@@ -87,18 +87,18 @@ pub struct Range {
 
 impl Range {
     /// The unbounded range.
-    pub const ANY: Self = Self { least: f64::NEG_INFINITY, most: f64::INFINITY, above: false, below: false };
+    pub const ANY: Self = Self { min: f64::NEG_INFINITY, max: f64::INFINITY, above: false, below: false };
     /// All values above zero.
-    pub const POSITIVE: Self = Self { least: 0.0, above: true, ..Self::ANY };
+    pub const POSITIVE: Self = Self { min: 0.0, above: true, ..Self::ANY };
 
-    /// Returns the range from `least`, inclusive, without an upper bound.
-    pub const fn at_least(least: f64) -> Self {
-        Self { least, ..Self::ANY }
+    /// Returns the range from `min`, inclusive, without an upper bound.
+    pub const fn at_least(min: f64) -> Self {
+        Self { min, ..Self::ANY }
     }
 
-    /// Returns the range from `least` to `most`, both inclusive.
-    pub const fn between(least: f64, most: f64) -> Self {
-        Self { least, most, above: false, below: false }
+    /// Returns the range from `min` to `max`, both inclusive.
+    pub const fn between(min: f64, max: f64) -> Self {
+        Self { min, max, above: false, below: false }
     }
 
     /// Makes the lower bound exclusive.
@@ -115,21 +115,21 @@ impl Range {
 
     /// Returns true if the range contains the value.
     pub fn contains(&self, value: f64) -> bool {
-        let low = if self.above { value > self.least } else { value >= self.least };
-        let high = if self.below { value < self.most } else { value <= self.most };
+        let low = if self.above { value > self.min } else { value >= self.min };
+        let high = if self.below { value < self.max } else { value <= self.max };
         low && high
     }
 
     /// Describes the range, phrased to follow the name of a key; `bound` formats its bounds.
     pub fn in_words(&self, bound: impl Fn(f64) -> String) -> String {
-        let (least, most) = (bound(self.least), bound(self.most));
-        match (self.least.is_finite(), self.most.is_finite()) {
-            (true, false) if self.above => format!("must be above {least}"),
-            (true, false) => format!("must be at least {least}"),
-            (false, true) if self.below => format!("must be below {most}"),
-            (false, true) => format!("must be at most {most}"),
+        let (min, max) = (bound(self.min), bound(self.max));
+        match (self.min.is_finite(), self.max.is_finite()) {
+            (true, false) if self.above => format!("must be above {min}"),
+            (true, false) => format!("must be at least {min}"),
+            (false, true) if self.below => format!("must be below {max}"),
+            (false, true) => format!("must be at most {max}"),
             _ => format!(
-                "must lie {} {least} {} {most}",
+                "must lie {} {min} {} {max}",
                 if self.above { "above" } else { "from" },
                 match (self.above, self.below) {
                     (true, true) => "and below",

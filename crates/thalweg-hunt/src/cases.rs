@@ -45,8 +45,7 @@ impl CheckedCase {
     /// Returns true if the score is within its bounds.
     pub fn holds(&self) -> bool {
         let Ok(score) = self.score else { return false };
-        self.case.at_least.is_none_or(|least| score >= least)
-            && self.case.at_most.is_none_or(|most| score <= most)
+        self.case.at_least.is_none_or(|min| score >= min) && self.case.at_most.is_none_or(|max| score <= max)
     }
 }
 
@@ -111,6 +110,6 @@ pub fn score_of(
 /// Returns the lines of the list for a new case.
 pub fn entry(file: &str, goal: Goal, score: f64) -> String {
     // Allow a margin of 5 % for differences in rounding between builds.
-    let least = (score * 0.95 * 100.0).floor() / 100.0;
-    format!("[[case]]\nfile = {}\ngoal = \"{}\"\nat-least = {least:?}\n", toml_text(file), goal.name())
+    let min = (score * 0.95 * 100.0).floor() / 100.0;
+    format!("[[case]]\nfile = {}\ngoal = \"{}\"\nat-least = {min:?}\n", toml_text(file), goal.name())
 }

@@ -66,14 +66,14 @@ impl Evaluator<'_> {
         seeds: u64,
         score_to_beat: f64,
     ) -> Result<f64, NoScore> {
-        let mut least = f64::INFINITY;
+        let mut min = f64::INFINITY;
         for seed in 1..=seeds {
-            least = least.min(self.score_above(candidate, seed, score_to_beat)?);
-            if least <= score_to_beat {
+            min = min.min(self.score_above(candidate, seed, score_to_beat)?);
+            if min <= score_to_beat {
                 break;
             }
         }
-        Ok(least)
+        Ok(min)
     }
 
     fn score_above(&self, candidate: &Candidate, seed: u64, score_to_beat: f64) -> Result<f64, NoScore> {

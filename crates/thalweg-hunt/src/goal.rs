@@ -129,9 +129,9 @@ impl Goal {
         let group = group.ok_or("it has no flows with the name `tested`")?;
         let flows = || result.flows.iter().filter(move |flow| flow.group as usize == group);
         let rates = || flows().map(|flow| flow.throughput.as_f64());
-        let least = rates().fold(f64::INFINITY, f64::min);
+        let min = rates().fold(f64::INFINITY, f64::min);
         let score = match self {
-            Self::Starvation | Self::Stall => 1.0 - least / fair_share(spec, result, &link.forward),
+            Self::Starvation | Self::Stall => 1.0 - min / fair_share(spec, result, &link.forward),
             Self::Unfairness => {
                 let alike = || {
                     let scheme = &spec.groups[group].transport.scheme;

@@ -216,7 +216,7 @@ impl Hunt<'_> {
     }
 
     /// Returns the minimum score of each candidate over `seeds` seeds.
-    fn least(&self, candidates: &[Candidate], seeds: u64) -> Vec<Score> {
+    fn lowest_scores(&self, candidates: &[Candidate], seeds: u64) -> Vec<Score> {
         let evaluator = self.evaluator();
         let seeds = seeds as usize;
         let work = |number: usize| {
@@ -242,7 +242,7 @@ impl Hunt<'_> {
         let ranked = search.ranked();
         let confirmed: Vec<Candidate> =
             ranked.iter().take(CONFIRMED_CANDIDATES).map(|(_, candidate)| (*candidate).clone()).collect();
-        let scores = self.least(&confirmed, SEEDS);
+        let scores = self.lowest_scores(&confirmed, SEEDS);
         let worst = confirmed.into_iter().zip(scores);
         let worst = worst.reduce(|one, other| if other.1 > one.1 { other } else { one });
         let (found, score) = worst.unwrap_or_default();
@@ -261,13 +261,13 @@ impl Hunt<'_> {
                 break;
             }
             let simpler = simpler(&candidate, self.space);
-            let scores = self.least(&simpler, SEARCH_SEEDS);
+            let scores = self.lowest_scores(&simpler, SEARCH_SEEDS);
             let mut both = simpler.into_iter().zip(scores);
             let Some((next, _)) = both.find(|(_, score)| *score >= enough) else { break };
             candidate = next;
         }
         // Reject a minimised candidate that scores lower under the additional seeds.
-        let last = self.least(core::slice::from_ref(&candidate), SEEDS).first().copied().unwrap_or(0);
+        let last = self.lowest_scores(core::slice::from_ref(&candidate), SEEDS).first().copied().unwrap_or(0);
         let (candidate, score) = if last >= enough { (candidate, last) } else { (found.clone(), score) };
         let evaluator = self.evaluator();
         let fault = match evaluator.score(&candidate, SEED) {

@@ -216,8 +216,8 @@ impl Space {
                 Disturbance::Outage(long) => Disturbance::Outage(cut::<2>(clamp(long, &OUTAGE))),
                 Disturbance::Blackout(long) => Disturbance::Blackout(cut::<2>(clamp(long, &OUTAGE))),
                 Disturbance::Rate(share) => {
-                    let least = (MIN_RATE * 100).div_ceil(candidate.rate);
-                    Disturbance::Rate(cut::<2>(clamp(share, &SHARE)).max(least))
+                    let min = (MIN_RATE * 100).div_ceil(candidate.rate);
+                    Disturbance::Rate(cut::<2>(clamp(share, &SHARE)).max(min))
                 }
                 Disturbance::Delay(delay) => Disturbance::Delay(cut::<2>(clamp(delay, &DELAY))),
             };

@@ -185,8 +185,8 @@ pub fn drive(
         let mut received = 0;
         for event in &events {
             let Some(device) = devices.get(event.data.u64() as usize) else { continue };
-            let most = received + BATCH;
-            while received < most {
+            let max = received + BATCH;
+            while received < max {
                 let (offload, bytes) = match device.port.read(&mut buffer) {
                     Ok(read) => read,
                     Err(Errno::AGAIN | Errno::INTR) => break,

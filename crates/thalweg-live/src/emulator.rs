@@ -337,13 +337,13 @@ impl Emulator {
             return;
         }
         // The first router, behind the first link, decrements the hop limit by one.
-        let most = usize::from(header.hops).max(1);
+        let max = usize::from(header.hops).max(1);
         let small_mtu = |link: &DirectionId| bytes.len() > self.plan.mtus[*link as usize / 2] as usize;
         // The MTU of a host's first link is that of its device.
         let small_mtu = path.iter().skip(1).position(small_mtu).map_or(path.len(), |link| link + 1);
         let translated = path.iter().skip(1).position(|link| self.middle.leads_out(*link));
         let translated = translated.map_or(path.len(), |link| link + 1);
-        let stops = small_mtu.min(most).min(translated);
+        let stops = small_mtu.min(max).min(translated);
         if stops == path.len() {
             return self.send(now, path_index, bytes, header, priority);
         }

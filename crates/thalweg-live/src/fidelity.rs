@@ -133,7 +133,7 @@ impl Fidelity {
             let share = thread.late.quantile(0.99).as_secs_f64() / thread.bound().as_secs_f64();
             merged.late.max = merged.late.max.max(thread.late.max);
             merged.unseen.max = merged.unseen.max.max(thread.unseen.max);
-            if latest.as_ref().is_none_or(|(most, _)| share > *most) {
+            if latest.as_ref().is_none_or(|(max, _)| share > *max) {
                 latest = Some((share, thread));
             }
         }
@@ -148,8 +148,8 @@ impl Fidelity {
 
     /// Returns the bound on the 99th percentile of lateness.
     fn bound(&self) -> Duration {
-        let [least, most] = LATENESS_LIMITS;
-        Duration::from_picos(self.shortest.as_picos() / 10).clamp(least, most)
+        let [min, max] = LATENESS_LIMITS;
+        Duration::from_picos(self.shortest.as_picos() / 10).clamp(min, max)
     }
 
     /// Returns the verdict.
@@ -207,8 +207,8 @@ impl fmt::Display for Rounded {
 impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantiles = |of: &Lateness| {
-            let [half, most] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
-            format!("{half} (median), {most} (99 %), {} (most)", Rounded(of.max()))
+            let [half, max] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
+            format!("{half} (median), {max} (99 %), {} (most)", Rounded(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
         writeln!(f, "packets waited at most {}", quantiles(&self.unseen))?;

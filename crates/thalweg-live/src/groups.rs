@@ -34,8 +34,8 @@ pub struct Joined {
 }
 
 impl Groups {
-    /// Distributes the groups over at most `most` threads, balanced by load.
-    pub fn new(plan: &Plan, most: usize) -> Self {
+    /// Distributes the groups over at most `max` threads, balanced by load.
+    pub fn new(plan: &Plan, max: usize) -> Self {
         let group_of = connected(plan);
         // Estimate a host's load as the rate of the slowest link in its group.
         let mut groups: BTreeMap<usize, (u128, u64)> = BTreeMap::new();
@@ -51,14 +51,14 @@ impl Groups {
             .map(|(group, (hosts, slowest))| (hosts * (u128::from(slowest) + 1), group))
             .collect();
         groups.sort_by_key(|&(work, group)| (core::cmp::Reverse(work), group));
-        let count = groups.len().min(most).max(1);
+        let count = groups.len().min(max).max(1);
         let mut loads = vec![0u128; count];
         let mut threads = BTreeMap::new();
         for (work, group) in groups {
             // Largest group first, each to the least loaded thread.
-            let least = (0..count).min_by_key(|&thread| loads[thread]).unwrap_or(0);
-            loads[least] = loads[least].saturating_add(work);
-            threads.insert(group, least);
+            let min = (0..count).min_by_key(|&thread| loads[thread]).unwrap_or(0);
+            loads[min] = loads[min].saturating_add(work);
+            threads.insert(group, min);
         }
         let nodes = group_of.iter().map(|group| threads.get(group).copied().unwrap_or(0)).collect();
         Self { nodes, count }
@@ -94,18 +94,18 @@ impl Groups {
     pub fn join(&self, driven: Vec<Driven>) -> Joined {
         let mut counts = Counts::default();
         let (mut results, mut accounts) = (Vec::new(), Vec::new());
-        let (mut owners, mut most) = (Vec::new(), 0);
+        let (mut owners, mut max) = (Vec::new(), 0);
         for Driven { emulator, fidelity } in driven {
             counts.add(&emulator.counts());
             let spec = &emulator.plan().spec;
-            most = spec.measure.flows;
+            max = spec.measure.flows;
             owners = spec.links.iter().flat_map(|link| [self.of_link(link); 2]).collect();
             results.push(emulator.finish());
             accounts.push(fidelity);
         }
         let mut result = live::join(results, &owners);
         // Each thread has recorded up to the flow limit.
-        result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < most);
+        result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
         Joined { result, counts, fidelity: Fidelity::of_threads(accounts) }
     }
 
@@ -173,9 +173,9 @@ mod tests {
         plan(&spec, &PlanOptions::default()).unwrap()
     }
 
-    fn threads(rates: &[u64], most: usize) -> Vec<usize> {
-        let groups = Groups::new(&lines(rates), most);
-        assert_eq!(groups.count(), most.min(rates.len()));
+    fn threads(rates: &[u64], max: usize) -> Vec<usize> {
+        let groups = Groups::new(&lines(rates), max);
+        assert_eq!(groups.count(), max.min(rates.len()));
         (0..rates.len()).map(|line| groups.of(2 * line + 1)).collect()
     }
 

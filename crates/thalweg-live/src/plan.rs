@@ -190,8 +190,8 @@ pub fn plan(scenario: &Spec, plan_options: &PlanOptions) -> Result<Plan, PlanErr
     let mut node_mtus = vec![u32::MAX; spec.nodes.len()];
     for (link, mtu) in spec.links.iter().zip(&mtus) {
         for end in [link.a, link.b] {
-            let least = &mut node_mtus[end.0 as usize];
-            *least = (*least).min(*mtu);
+            let min = &mut node_mtus[end.0 as usize];
+            *min = (*min).min(*mtu);
         }
     }
     let nodes = names.into_iter().enumerate().map(|(number, name)| {
@@ -247,9 +247,9 @@ fn no_node(of: &str) -> PlanError {
     PlanError(format!("`{of}` ends at a node that does not exist"))
 }
 
-fn too_many(what: &str, found: usize, most: usize) -> PlanError {
+fn too_many(what: &str, found: usize, max: usize) -> PlanError {
     PlanError(format!(
-        "a live network has at most {most} {what}, and this scenario has {found}: make it smaller (`--set`), or simulate it"
+        "a live network has at most {max} {what}, and this scenario has {found}: make it smaller (`--set`), or simulate it"
     ))
 }
 

@@ -53,8 +53,8 @@ pub(crate) fn heads(kind: GsoKind, bytes: &[u8], header: &Header) -> Option<usiz
         GsoKind::Tcp4 | GsoKind::Tcp6 => usize::from(bytes.get(header.at + 12)? >> 4) * 4,
         GsoKind::Datagrams => 8,
     };
-    let least = checksum_at(kind) + 2;
-    (transport_length >= least && header.at + transport_length <= bytes.len())
+    let min = checksum_at(kind) + 2;
+    (transport_length >= min && header.at + transport_length <= bytes.len())
         .then_some(header.at + transport_length)
 }
 

@@ -148,9 +148,9 @@ fn main() {
         client.application(now, &mut to_write);
         let due = [client.send(now, &mut server), server.send(now, &mut client)];
         server.application(now, &mut nothing);
-        let least = now + ROUND;
-        let next = due.into_iter().map(|at| at.unwrap_or(least)).min();
-        now = next.unwrap_or(least).max(least).min(now + MAX_PAUSE);
+        let min = now + ROUND;
+        let next = due.into_iter().map(|at| at.unwrap_or(min)).min();
+        now = next.unwrap_or(min).max(min).min(now + MAX_PAUSE);
     }
     assert_eq!(server.received, (PIECE * PIECES) as u64, "all of it arrives");
     println!("{} bytes in {} packets, {} back, by {now}", server.received, client.packets, server.packets);

@@ -200,7 +200,7 @@ impl Advisor {
         let mut queues: Vec<f64> = samples.iter().filter_map(|sample| sample.queue).collect();
         queues.sort_by(f64::total_cmp);
         // Busy hosts delay answers randomly, independent of losses; an overflowing queue is seldom empty.
-        let is_within = |part: usize, most: f64| queues.get(part).is_some_and(|queue| *queue <= most);
+        let is_within = |part: usize, max: f64| queues.get(part).is_some_and(|queue| *queue <= max);
         if !is_within(queues.len() / 4, short) || !is_within(queues.len() / 2, LATE * short) {
             return None;
         }

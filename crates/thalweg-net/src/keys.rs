@@ -185,8 +185,8 @@ impl Decryptor {
     }
 
     /// Sets the limit of authentication failures, at most [`INTEGRITY_LIMIT`]. Afterwards no packet is decrypted.
-    pub fn limit_forgeries(&mut self, most: u64) {
-        self.most_forged = most.min(INTEGRITY_LIMIT);
+    pub fn limit_forgeries(&mut self, max: u64) {
+        self.most_forged = max.min(INTEGRITY_LIMIT);
     }
 
     /// Returns the number after the highest received one.

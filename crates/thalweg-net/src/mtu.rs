@@ -233,12 +233,12 @@ mod tests {
 
     #[test]
     fn common_paths_are_found_in_a_few_probes() {
-        for (size, limit, most) in [(1472, 1472, 1), (1452, 1472, 7), (1472, 65_507, 40), (65_507, 65_507, 2)]
+        for (size, limit, max) in [(1472, 1472, 1), (1452, 1472, 7), (1472, 65_507, 40), (65_507, 65_507, 2)]
         {
             let mut discovery = Discovery::new(limit);
             let probes = search(&mut discovery, &mut Time::ZERO.clone(), size);
             assert!(discovery.current() <= size && discovery.current() + ENOUGH > size, "{size}");
-            assert!(probes <= most, "{probes} probes for {size} below {limit}");
+            assert!(probes <= max, "{probes} probes for {size} below {limit}");
         }
     }
 

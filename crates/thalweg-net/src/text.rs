@@ -9,9 +9,9 @@ pub fn printable(bytes: &[u8]) -> String {
     printable_within(bytes, usize::MAX)
 }
 
-/// Returns [`printable`] text, truncated to at most `most` bytes. No escape is split.
-pub fn printable_within(bytes: &[u8], most: usize) -> String {
-    let mut shown = String::with_capacity(bytes.len().min(most));
+/// Returns [`printable`] text, truncated to at most `max` bytes. No escape is split.
+pub fn printable_within(bytes: &[u8], max: usize) -> String {
+    let mut shown = String::with_capacity(bytes.len().min(max));
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             let start = shown.len();
@@ -20,13 +20,13 @@ pub fn printable_within(bytes: &[u8], most: usize) -> String {
             } else {
                 shown.push(character);
             }
-            if shown.len() > most {
+            if shown.len() > max {
                 shown.truncate(start);
                 return shown;
             }
         }
         for byte in chunk.invalid() {
-            if shown.len() + 4 > most {
+            if shown.len() + 4 > max {
                 return shown;
             }
             // Writing to a string cannot fail.
@@ -113,10 +113,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_truncated_text_is_a_prefix(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), most in 0usize..80) {
-            let (whole, cut) = (printable(&bytes), printable_within(&bytes, most));
-            prop_assert!(whole.starts_with(&cut) && cut.len() <= most);
-            prop_assert!(cut == whole || whole.len() > most);
+        fn a_truncated_text_is_a_prefix(bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'a'), Just(0x1b)], 0..60), max in 0usize..80) {
+            let (whole, cut) = (printable(&bytes), printable_within(&bytes, max));
+            prop_assert!(whole.starts_with(&cut) && cut.len() <= max);
+            prop_assert!(cut == whole || whole.len() > max);
             prop_assert!(!cut.chars().any(char::is_control));
         }
     }

@@ -127,7 +127,7 @@ fn out_of_order_data_is_bounded_per_socket() {
     for Family { scheme, first, pdu, counts: [pdus, connections] } in FAMILIES {
         let mut endpoint = server(server_config());
         let before = held();
-        let mut most = 0;
+        let mut max = 0;
         let mut hostiles = Vec::new();
         for number in 0..connections {
             let now = START + Duration::from_millis(u64::from(number));
@@ -140,13 +140,13 @@ fn out_of_order_data_is_bounded_per_socket() {
             for number in 0..pdus {
                 hostile.pdu(&mut endpoint, now, &pdu(number));
             }
-            most = most.max(held() - before);
-            assert!(most <= SOCKET, "{scheme}: {most} bytes of {number} connections");
+            max = max.max(held() - before);
+            assert!(max <= SOCKET, "{scheme}: {max} bytes of {number} connections");
             assert!(hostile.closed.is_none(), "{scheme}: {:?}", hostile.closed);
             hostiles.push(hostile);
         }
-        println!("{scheme}: {} KiB of {connections} connections", most >> 10);
-        assert!(most > 1 << 20, "{scheme}: the attack is none: {most} bytes");
+        println!("{scheme}: {} KiB of {connections} connections", max >> 10);
+        assert!(max > 1 << 20, "{scheme}: the attack is none: {max} bytes");
     }
 }
 

@@ -10,7 +10,7 @@
 //! reordering: 1.25 times the longest lateness of an item, relative to items it should have preceded, in the last two
 //! [windows](Tolerance::memory). Items that arrive after their gap was given up count too, if the maximum tolerance
 //! would have covered them. The tolerance therefore grows where it was too short and shrinks when the path keeps order
-//! again. It stays between [`Tolerance::least`] and [`Tolerance::most`], and no item is held for longer.
+//! again. It stays between [`Tolerance::min`] and [`Tolerance::max`], and no item is held for longer.
 //!
 //! # Bounds
 //!
@@ -24,9 +24,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
     /// Minimum wait for a gap.
-    pub least: Duration,
+    pub min: Duration,
     /// Maximum wait for a gap.
-    pub most: Duration,
+    pub max: Duration,
     /// Window for the memory of late items: they count for one to two times this.
     pub memory: Duration,
     /// Maximum number of items held, at least 1.
@@ -37,8 +37,8 @@ impl Default for Tolerance {
     /// 1 ms to 100 ms, 10 s, 4096 items.
     fn default() -> Self {
         Self {
-            least: Duration::from_millis(1),
-            most: Duration::from_millis(100),
+            min: Duration::from_millis(1),
+            max: Duration::from_millis(100),
             memory: Duration::from_secs(10),
             capacity: 4096,
         }
@@ -118,11 +118,7 @@ impl<T> Resequencer<T> {
     /// Creates a resequencer that expects number `first`.
     pub fn new(bounds: Tolerance, first: u64) -> Self {
         Self {
-            bounds: Tolerance {
-                most: bounds.most.max(bounds.least),
-                capacity: bounds.capacity.max(1),
-                ..bounds
-            },
+            bounds: Tolerance { max: bounds.max.max(bounds.min), capacity: bounds.capacity.max(1), ..bounds },
             capacity: bounds.capacity.max(1),
             next: first,
             held: VecDeque::new(),
@@ -166,7 +162,7 @@ impl<T> Resequencer<T> {
     /// Returns the tolerance for a gap at `now`.
     pub fn tolerance(&self, now: Time) -> Duration {
         let seen = self.lateness.longest(now, self.bounds.memory);
-        (seen + seen / 4).max(self.bounds.least).min(self.bounds.most)
+        (seen + seen / 4).max(self.bounds.min).min(self.bounds.max)
     }
 
     /// Inserts an arriving item. Counts and returns an item that is a duplicate or too late.
@@ -245,7 +241,7 @@ impl<T> Resequencer<T> {
 
     /// Records the lateness of an item. Lateness beyond the maximum tolerance does not lengthen the wait.
     fn note(&mut self, now: Time, late: Duration) {
-        if late <= self.bounds.most {
+        if late <= self.bounds.max {
             self.lateness.note(now, late, self.bounds.memory);
         }
     }
@@ -289,7 +285,7 @@ mod tests {
     }
 
     fn bounds(min: u64, max: u64, capacity: usize) -> Tolerance {
-        Tolerance { least: millis(min), most: millis(max), memory: Duration::from_secs(10), capacity }
+        Tolerance { min: millis(min), max: millis(max), memory: Duration::from_secs(10), capacity }
     }
 
     /// Returns the items released now: numbers, and `-n` for n lost.
@@ -471,7 +467,7 @@ mod tests {
                 if let Some(next) = path.timeout(at(now)) {
                     prop_assert!(next > at(now) && next <= at(now + maximum));
                 }
-                prop_assert!(path.tolerance(at(now)) >= bounds.least);
+                prop_assert!(path.tolerance(at(now)) >= bounds.min);
             }
             prop_assert!(path.is_empty());
             prop_assert_eq!(path.stats().released, out);

@@ -20,9 +20,9 @@ impl CobaltParameters {
     /// the round-trip time and at least one and a half full packets, by which slow links would always exceed it.
     pub fn new(rtt: Duration, ecn: bool, rate: Option<Rate>) -> Self {
         let packet = packet_time(rate);
-        let least = packet * 3 / 2;
-        let target = (rtt / 20).max(least);
-        let interval = (rtt + target).saturating_sub(rtt / 20).max(least * 2);
+        let min = packet * 3 / 2;
+        let target = (rtt / 20).max(min);
+        let interval = (rtt + target).saturating_sub(rtt / 20).max(min * 2);
         Self { target, interval, floor: packet * 4, ecn }
     }
 }

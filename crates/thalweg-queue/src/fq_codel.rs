@@ -246,7 +246,7 @@ impl Configure for FqCoDelConfig {
         Configure::check(&self.codel)?;
         above_zero("flows", f64::from(self.flows))?;
         if self.flows > MAX_FLOWS {
-            return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: self.flows });
+            return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });
         }
         above_zero("quantum", self.quantum.get() as f64)?;
         self.weights.check()?;

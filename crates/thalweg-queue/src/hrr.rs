@@ -144,8 +144,8 @@ impl Hrr {
         for &(_, lane) in &level.ready {
             // Slots that it missed as large packets exceeded the frame.
             let member = self.lanes.state(lane);
-            let most = member.weight + level.largest - 1;
-            member.credit = (member.credit + frames.saturating_mul(member.weight)).min(most);
+            let max = member.weight + level.largest - 1;
+            member.credit = (member.credit + frames.saturating_mul(member.weight)).min(max);
         }
         for lane in core::mem::take(&mut level.served) {
             let member = self.lanes.state(lane);
@@ -318,8 +318,8 @@ impl Configure for HrrConfig {
         above_zero("slot", self.slot.get() as f64)?;
         above_zero("frame", f64::from(self.frame))?;
         above_zero("levels", f64::from(self.levels))?;
-        let at_most = |what, most, found| {
-            if found > most { Err(SpecError::TooMany { what, most, found }) } else { Ok(()) }
+        let at_most = |what, max, found| {
+            if found > max { Err(SpecError::TooMany { what, max, found }) } else { Ok(()) }
         };
         at_most("frame", Self::MAX_FRAME, self.frame)?;
         at_most("levels", Weights::CLASSES as u32, self.levels)?;

@@ -191,7 +191,7 @@ pub enum SpecError {
         /// Name of the parameter.
         what: &'static str,
         /// Maximum.
-        most: u32,
+        max: u32,
         /// Invalid value.
         found: u32,
     },
@@ -231,8 +231,8 @@ impl fmt::Display for SpecError {
             Self::NotAboveZero { what, value } => {
                 write!(f, "`{what}` must be a number above zero, but it is {value}")
             }
-            Self::TooMany { what, most, found } => {
-                write!(f, "`{what}` must be at most {most}, but it is {found}")
+            Self::TooMany { what, max, found } => {
+                write!(f, "`{what}` must be at most {max}, but it is {found}")
             }
             Self::Thresholds { min, max } => {
                 write!(f, "the maximum threshold must be above the minimum, but they are {max} and {min}")

@@ -27,7 +27,7 @@ impl Weights {
         for weight in self.0 {
             crate::spec::above_zero("weight", f64::from(weight))?;
             if weight > Self::MAX {
-                return Err(SpecError::TooMany { what: "weight", most: Self::MAX, found: weight });
+                return Err(SpecError::TooMany { what: "weight", max: Self::MAX, found: weight });
             }
         }
         Ok(())

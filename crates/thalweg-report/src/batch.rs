@@ -174,17 +174,17 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let spec = Spec { seed: job.seed, ..Spec::clone(&job.spec) };
     let threads = if job.events.is_some() { 1 } else { job.threads };
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
-    let most = job.events.unwrap_or(u64::MAX);
+    let max = job.events.unwrap_or(u64::MAX);
     let most_stride = if simulation.is_parallel() { MAX_PARALLEL_STRIDE } else { MAX_STRIDE };
     // The threads may have too few processors: measure the time per event before a long stride.
     let mut stride = MAX_STRIDE;
     while !progress.is_stopped() {
         let began = Instant::now();
-        let status = simulation.advance(stride.min(most - simulation.events()));
+        let status = simulation.advance(stride.min(max - simulation.events()));
         stride = next_stride(stride, most_stride, began.elapsed());
         progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
         progress.events[number].store(simulation.events(), Ordering::Relaxed);
-        if status != Status::Running || simulation.events() == most {
+        if status != Status::Running || simulation.events() == max {
             break;
         }
     }
@@ -206,13 +206,13 @@ const STOP_LATENCY: WallTime = WallTime::from_millis(200);
 
 /// Returns the number of events until the next check, from the duration of the last `stride`. A single event may send a
 /// window of a million packets.
-fn next_stride(stride: u64, most: u64, took: WallTime) -> u64 {
+fn next_stride(stride: u64, max: u64, took: WallTime) -> u64 {
     if took > STOP_LATENCY {
         (stride / 16).max(1)
     } else if took > STOP_LATENCY / 4 {
         stride
     } else {
-        (stride * 2).min(most)
+        (stride * 2).min(max)
     }
 }
 /// Interval between progress updates.

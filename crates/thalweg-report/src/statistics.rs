@@ -35,10 +35,10 @@ impl Estimate {
         Some(Self { mean, ci95, std_dev, min, max, n })
     }
 
-    /// Widens the interval to a half width of at least `least`.
+    /// Widens the interval to a half width of at least `min`.
     #[must_use]
-    pub fn with_min_half_width(self, least: f64) -> Self {
-        Self { ci95: self.ci95.map(|half| half.max(least)), ..self }
+    pub fn with_min_half_width(self, min: f64) -> Self {
+        Self { ci95: self.ci95.map(|half| half.max(min)), ..self }
     }
 
     /// Returns true if zero lies outside the interval; `None` without an interval.
@@ -70,7 +70,7 @@ pub fn student_p(t: f64, degrees: u64) -> f64 {
 /// of the values; `None` for fewer than two. For a series already put into batches of five it is MSER-5 (White, Cobb
 /// and Spratt 2000).
 pub fn mser(values: &[f64]) -> Option<usize> {
-    let most = (values.len() > 1).then_some(values.len() / 2)?;
+    let max = (values.len() > 1).then_some(values.len() / 2)?;
     // From the end: mean and sum of squared deviations of the remaining values (Welford 1962).
     let (mut mean, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (count, (cut, value)) in (1_u32..).map(f64::from).zip(values.iter().enumerate().rev()) {
@@ -79,7 +79,7 @@ pub fn mser(values: &[f64]) -> Option<usize> {
         squares += distance * (value - mean);
         let error = squares / (count * count);
         // Of equal errors, the shorter truncation.
-        if cut <= most && error <= best.0 {
+        if cut <= max && error <= best.0 {
             best = (error, cut);
         }
     }

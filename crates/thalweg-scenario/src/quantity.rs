@@ -307,15 +307,15 @@ plain! {
     Share, f64: |share| share.0, |number| format!("{number:?}");
 }
 
-/// Decodes a whole number from 0 to `most`.
-fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, most: &T, report: &mut Report) -> Option<T> {
+/// Decodes a whole number from 0 to `max`.
+fn whole<T: Decode + FromStr + std::fmt::Display>(value: &Value, max: &T, report: &mut Report) -> Option<T> {
     let ValueKind::Integer(text) = &value.kind else {
         wrong_type::<T>(value, report);
         return None;
     };
     let number = text.strip_prefix('+').unwrap_or(text).replace('_', "").parse().ok();
     if number.is_none() {
-        let message = format!("expected a whole number from 0 to {most}");
+        let message = format!("expected a whole number from 0 to {max}");
         report.error("scenario.range", value.span, message);
     }
     number

@@ -60,8 +60,8 @@ fn why(bound: &Bound) -> Option<String> {
                 percent(*share)
             )
         }
-        Bound::Delays(least) => {
-            format!("{least} of lookahead is too little for parallel execution")
+        Bound::Delays(min) => {
+            format!("{min} of lookahead is too little for parallel execution")
         }
     })
 }

@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
     fn add_transmitter(&mut self, direction: u32) -> Result<u32, SpecError> {
         let number = self.network.transmitters.len() as u32;
         if number >= MAX_ENTITIES {
-            return Err(SpecError::TooMany { what: "links", most: MAX_ENTITIES.into() });
+            return Err(SpecError::TooMany { what: "links", max: MAX_ENTITIES.into() });
         }
         let spec = &self.network.directions[direction as usize];
         let names = &self.network.names;
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
         for change in changes.iter() {
             let index = self.network.changes.len() as u32;
             if index >= MAX_ENTITIES {
-                return Err(SpecError::TooMany { what: "scheduled changes", most: MAX_ENTITIES.into() });
+                return Err(SpecError::TooMany { what: "scheduled changes", max: MAX_ENTITIES.into() });
             }
             self.wheel.push(change.at, EventKind::Change.key(index));
             self.network.changes.push((number, change.clone()));

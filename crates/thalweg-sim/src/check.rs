@@ -18,7 +18,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             direction.check().map_err(|why| SpecError::Link { of: link.name.clone(), why })?;
             let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
             if interval.is_some_and(|interval| spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES) {
-                return Err(SpecError::TooMany { what: "intervals of rations", most: MAX_SAMPLES });
+                return Err(SpecError::TooMany { what: "intervals of rations", max: MAX_SAMPLES });
             }
         }
     }
@@ -27,9 +27,9 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
         }
     }
-    let most = u64::from(crate::parts::gate::NO_GATE);
-    if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= most {
-        return Err(SpecError::TooMany { what: "gates", most });
+    let max = u64::from(crate::parts::gate::NO_GATE);
+    if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= max {
+        return Err(SpecError::TooMany { what: "gates", max });
     }
     if spec.measure.interval.is_some_and(Duration::is_zero) {
         return Err(SpecError::Zero { of: "measure".to_owned(), what: "interval" });
@@ -37,13 +37,13 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
     if let Some(interval) = spec.measure.interval
         && spec.duration.as_picos() / interval.as_picos() > MAX_SAMPLES
     {
-        return Err(SpecError::TooMany { what: "samples of each series", most: MAX_SAMPLES });
+        return Err(SpecError::TooMany { what: "samples of each series", max: MAX_SAMPLES });
     }
     let flows: u64 = spec.groups.iter().map(|group| u64::from(group.count)).sum();
     // A flow has up to two connections with two endpoints each.
-    let most = u64::from(crate::event::MAX_ENTITIES) / 4;
-    if flows > most {
-        return Err(SpecError::TooMany { what: "flows", most });
+    let max = u64::from(crate::event::MAX_ENTITIES) / 4;
+    if flows > max {
+        return Err(SpecError::TooMany { what: "flows", max });
     }
     for group in &spec.groups {
         if !group.ends().flatten().all(exists) {

@@ -76,7 +76,7 @@ pub enum SpecError {
         /// The kind of item.
         what: &'static str,
         /// The maximum.
-        most: u64,
+        max: u64,
     },
     /// A third-party transport violated its contract while the simulation ran.
     ContractViolation {
@@ -123,7 +123,7 @@ impl fmt::Display for SpecError {
                 write!(f, "`{of}` at {at}: {violation}")
             }
             Self::Discipline { of, at, violation } => write!(f, "`{of}` at {at}: {violation}"),
-            Self::TooMany { what, most } => write!(f, "more than {most} {what}"),
+            Self::TooMany { what, max } => write!(f, "more than {max} {what}"),
         }
     }
 }

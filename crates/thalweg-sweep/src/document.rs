@@ -342,14 +342,14 @@ impl Document {
             text.push_str(&self.extremes(style));
         }
         text.push_str(&self.explanation(style));
-        if let Budget::Until(goal, most) = budget {
+        if let Budget::Until(goal, max) = budget {
             let missed: Vec<&PointResults> =
                 self.points.iter().filter(|point| point.reached == Some(false)).collect();
             if !missed.is_empty() {
                 let numbers: Vec<String> =
                     missed.iter().take(8).map(|point| point.point.to_string()).collect();
                 text.push_str(&style.folded(&format!(
-                    "\nNOT REACHED: after {most} runs the 95 % interval of {} points is wider than {:.3} % of its mean: {}{}\n",
+                    "\nNOT REACHED: after {max} runs the 95 % interval of {} points is wider than {:.3} % of its mean: {}{}\n",
                     missed.len(),
                     goal.share * 100.0,
                     numbers.join(", "),

@@ -58,7 +58,7 @@ fn mean(point: &PointResults, metric: Metric) -> Option<f64> {
 fn answers(document: &Document, metrics: &[Metric]) -> Vec<Card> {
     let of = |&metric: &Metric| {
         let known = document.points.iter().filter_map(|point| Some((mean(point, metric)?, point)));
-        let most = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let max = known.max_by(|a, b| a.0.total_cmp(&b.0))?;
         let ranked = document.ranked(metric);
         let (first, share) = ranked.first()?;
         Some(Card {
@@ -67,8 +67,8 @@ fn answers(document: &Document, metrics: &[Metric]) -> Vec<Card> {
             text: format!(
                 "explains {:.0} % of its variance over points; most is {} at point {}",
                 share * 100.0,
-                escape(&value(metric, most.0)),
-                most.1.point
+                escape(&value(metric, max.0)),
+                max.1.point
             ),
             sure: None,
         })
@@ -111,9 +111,9 @@ fn by_importance(document: &Document, metric: Metric) -> Vec<&FactorResults> {
 
 fn pictures(html: &mut String, document: &Document, plan: &Plan, metric: Metric) {
     let values: Vec<f64> = document.points.iter().filter_map(|point| mean(point, metric)).collect();
-    let scale = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &value| {
-        (least.min(value), most.max(value))
-    });
+    let scale = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), &value| (min.min(value), max.max(value)));
     if values.is_empty() {
         return;
     }
@@ -221,8 +221,7 @@ fn scatter(
     let mut points: Vec<(f64, f64, usize)> = document.points.iter().filter_map(at).collect();
     let positive = numbers.iter().all(|number| *number > 0.0);
     let ends = |of: &[(f64, f64, usize)]| {
-        of.iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), (x, ..)| (least.min(*x), most.max(*x)))
+        of.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), (x, ..)| (min.min(*x), max.max(*x)))
     };
     let across = ends(&points);
     let words = |wanted: f64| {

@@ -69,9 +69,9 @@ pub enum Budget {
 
 impl Budget {
     /// Returns the maximum number of runs per point.
-    pub const fn most(&self) -> u32 {
+    pub const fn max(&self) -> u32 {
         match self {
-            Self::Runs(most) | Self::Until(_, most) => *most,
+            Self::Runs(max) | Self::Until(_, max) => *max,
         }
     }
 }
@@ -185,7 +185,7 @@ impl<'a> Sweep<'a> {
             LoadError::Other(why) => SweepError::Other(why),
         })?;
         let seed = file.seed.unwrap_or(loaded.spec().seed);
-        if seed.checked_add(u64::from(budget.most())).is_none() {
+        if seed.checked_add(u64::from(budget.max())).is_none() {
             return Err(SweepError::Other(format!("seeds from {seed} on: the last ones are too large")));
         }
         let flows = replaced(file, &loaded)?;
@@ -352,7 +352,7 @@ impl<'a> Sweep<'a> {
         let mut open: Vec<usize> = (0..made.len()).filter(|point| point % shards == shard).collect();
         let first = match self.budget {
             Budget::Runs(runs) => runs,
-            Budget::Until(_, most) => most.min(MIN_RUNS as u32),
+            Budget::Until(_, max) => max.min(MIN_RUNS as u32),
         };
         let mut status = Status::default();
         let mut runs = first;
@@ -408,7 +408,7 @@ impl<'a> Sweep<'a> {
                 break;
             }
             open = self.unfinished(&mut made, &open, runs, store);
-            runs = (runs + (runs / 2).max(1)).min(self.budget.most());
+            runs = (runs + (runs / 2).max(1)).min(self.budget.max());
         }
         tick(status);
         Ok(made)
@@ -431,13 +431,13 @@ impl<'a> Sweep<'a> {
             if of.failure.is_some() {
                 continue;
             }
-            let Budget::Until(goal, most) = &self.budget else {
+            let Budget::Until(goal, max) = &self.budget else {
                 of.is_finished = true;
                 continue;
             };
-            let most = *most;
+            let max = *max;
             let all: Vec<Run> = of.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-            let enough = (MIN_RUNS.min(most as usize)..=all.len()).find(|&count| {
+            let enough = (MIN_RUNS.min(max as usize)..=all.len()).find(|&count| {
                 let widest = goal.widest(&[("", &all[..count])]);
                 widest.is_none_or(|widest| widest.share <= goal.share)
             });
@@ -445,7 +445,7 @@ impl<'a> Sweep<'a> {
                 let is_known = goal.widest(&[("", &all[..enough])]).is_some();
                 of.runs.truncate(enough);
                 (of.is_finished, of.reached) = (true, Some(is_known));
-            } else if runs < most {
+            } else if runs < max {
                 more.push(point);
             } else {
                 (of.is_finished, of.reached) = (true, Some(false));

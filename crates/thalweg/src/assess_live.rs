@@ -85,7 +85,7 @@ fn text([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console: &Console) -
         ]);
     }
     let valid: Vec<&Both> = all.iter().map(|one| &one.both).filter(|both| both.not_valid.is_none()).collect();
-    let most = |of: &dyn Fn(&Both) -> Option<f64>| {
+    let max = |of: &dyn Fn(&Both) -> Option<f64>| {
         valid.iter().filter_map(|both| of(both)).map(f64::abs).reduce(f64::max)
     };
     let share = |share: Option<f64>| {
@@ -100,8 +100,8 @@ fn text([scheme, carrier]: [&str; 2], all: &[Compared<'_>], console: &Console) -
         counted(all.len() as u64, "point"),
         table.render(console.style),
         counted(valid.len() as u64, "live run"),
-        share(most(&|both| distance(both.goodput))),
-        share(most(&|both| delays(both).and_then(distance)))
+        share(max(&|both| distance(both.goodput))),
+        share(max(&|both| delays(both).and_then(distance)))
     )
 }
 

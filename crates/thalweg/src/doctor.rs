@@ -200,17 +200,17 @@ mod tests {
             encryption: Rate::from_mbits_per_sec(40_000),
             processors: 2,
         };
-        let least = advice(&good).len();
+        let min = advice(&good).len();
         let receive_buffer = Bytes::new(500);
         let small = advice(&Findings { receive_buffer, ..good.clone() });
         assert!(small[0].contains("net.core.rmem_max=1000"), "{small:?}");
-        assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), least + 1);
+        assert_eq!(advice(&Findings { segmentation: false, ..good.clone() }).len(), min + 1);
         let (preemption, preemption_every) = (Duration::from_millis(1), Duration::from_millis(3));
         let busy = advice(&Findings {
             lateness: Lateness { preemption, preemption_every, ..Lateness::default() },
             ..good.clone()
         });
         assert!(busy[0].contains("take 25 % of"), "{busy:?}");
-        assert_eq!(advice(&Findings { ecn: false, ..good }).len(), least + 1);
+        assert_eq!(advice(&Findings { ecn: false, ..good }).len(), min + 1);
     }
 }

@@ -401,7 +401,7 @@ impl<'a> Gathered<'a> {
     /// depend
     /// on threads.
     fn check_intervals(&mut self) {
-        let Some((goal, least)) = self.execution.until.clone() else { return };
+        let Some((goal, min)) = self.execution.until.clone() else { return };
         let runs = self.runs.iter().map(Vec::len).min().unwrap_or(0);
         let names = self.execution.schemes.iter().map(|scheme| scheme.name.as_deref().unwrap_or(""));
         let named: Vec<(&str, &[Run])> = names.zip(self.runs.iter().map(Vec::as_slice)).collect();
@@ -411,7 +411,7 @@ impl<'a> Gathered<'a> {
             format!("{runs} runs{} of {:.2} %; ", interval.unwrap_or_default(), 100.0 * goal.share);
         let is_complete = named.iter().all(|(_, runs)| runs.iter().all(|run| run.complete));
         // If no metric has an interval, more runs would not provide one.
-        if is_complete && runs >= least && widest.is_none_or(|widest| widest.share <= goal.share) {
+        if is_complete && runs >= min && widest.is_none_or(|widest| widest.share <= goal.share) {
             self.enough = Some(runs);
             self.execution.stop.store(true, Ordering::Relaxed);
         }

@@ -267,9 +267,9 @@ fn check(folder: &Path, console: &Console) -> Done {
         let holds = checked.holds();
         failed += usize::from(!holds);
         let limits = match (case.at_least, case.at_most) {
-            (Some(least), None) => format!("at least {least}"),
-            (None, Some(most)) => format!("at most {most}"),
-            (least, most) => format!("{} to {}", least.unwrap_or(0.0), most.unwrap_or(1.0)),
+            (Some(min), None) => format!("at least {min}"),
+            (None, Some(max)) => format!("at most {max}"),
+            (min, max) => format!("{} to {}", min.unwrap_or(0.0), max.unwrap_or(1.0)),
         };
         let mark = if holds { "+" } else { "-" };
         let line = match &checked.score {

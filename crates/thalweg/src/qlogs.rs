@@ -18,7 +18,7 @@ use thalweg_sim::spec::Spec;
 pub struct Qlogs {
     files: RunFiles,
     title: String,
-    most: usize,
+    max: usize,
 }
 
 /// Log of one run.
@@ -45,14 +45,14 @@ impl Qlogs {
             (None, Some(folder)) => folder.path("trace.qlog"),
             (None, None) => Path::new(name).with_extension("qlog"),
         };
-        let most = usize::try_from(options.qlog_packets).unwrap_or(usize::MAX);
-        Some(Self { files: RunFiles::new(path, ".qlog", several), title: title.to_owned(), most })
+        let max = usize::try_from(options.qlog_packets).unwrap_or(usize::MAX);
+        Some(Self { files: RunFiles::new(path, ".qlog", several), title: title.to_owned(), max })
     }
 
     /// Begins the log of one run.
     pub fn begin(&self, scheme: Option<&str>, seed: u64, spec: &Arc<Spec>) -> FileQlog {
         let path = self.files.of(scheme, seed);
-        let packets = QlogPackets::new(self.most);
+        let packets = QlogPackets::new(self.max);
         FileQlog { packets, path, title: self.title.clone(), spec: Arc::clone(spec) }
     }
 

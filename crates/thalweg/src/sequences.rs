@@ -59,7 +59,7 @@ impl Sequences {
         let view = View {
             flow: flow(options.trace_flow.as_deref(), spec)?,
             times: Time::ZERO + from..Time::ZERO + until,
-            most: options.trace_packets.get() as usize,
+            max: options.trace_packets.get() as usize,
         };
         Ok(Self { view, path: path.to_owned(), title: title.to_owned(), several, in_pixels })
     }

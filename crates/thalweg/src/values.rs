@@ -23,11 +23,11 @@ pub fn positive<N: FromStr>(text: &str) -> Result<N, String> {
     })
 }
 
-/// Parses an integer from 1 to `most`.
-fn up_to<N: TryFrom<NonZeroUsize>>(most: usize, text: &str) -> Result<N, String> {
-    let number = positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= most);
+/// Parses an integer from 1 to `max`.
+fn up_to<N: TryFrom<NonZeroUsize>>(max: usize, text: &str) -> Result<N, String> {
+    let number = positive(text).ok().filter(|number: &NonZeroUsize| number.get() <= max);
     let number = number.and_then(|number| N::try_from(number).ok());
-    number.ok_or_else(|| format!("expected a whole number from 1 to {most}"))
+    number.ok_or_else(|| format!("expected a whole number from 1 to {max}"))
 }
 
 /// Parses the number of threads of a socket.

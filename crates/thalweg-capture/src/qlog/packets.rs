@@ -85,7 +85,7 @@ struct Copy {
 /// counts as lost once the sender retransmits its data.
 #[derive(Clone, Debug)]
 pub struct QlogPackets {
-    most: usize,
+    max: usize,
     kept: usize,
     /// End of the recording, at the limit; `None` while it continues.
     until: Option<Time>,
@@ -95,9 +95,9 @@ pub struct QlogPackets {
 }
 
 impl QlogPackets {
-    /// Creates a recorder of at most `most` events.
-    pub fn new(most: usize) -> Self {
-        Self { most, kept: 0, until: None, senders: BTreeMap::new(), connections: BTreeMap::new() }
+    /// Creates a recorder of at most `max` events.
+    pub fn new(max: usize) -> Self {
+        Self { max, kept: 0, until: None, senders: BTreeMap::new(), connections: BTreeMap::new() }
     }
 
     /// Returns the time of the event that exceeded the limit; `None` if recording is complete.
@@ -212,7 +212,7 @@ impl Tracer for QlogPackets {
             return;
         }
         // A loss inferred from this packet needs one more entry.
-        if self.kept + 2 > self.most {
+        if self.kept + 2 > self.max {
             return self.stop(record.time);
         }
         match (record.step, record.packet.backward, record.packet.router.is_some()) {

@@ -98,8 +98,8 @@ fn ack(cumulative: u64, held: u32) -> Pdu {
 }
 
 /// Records three segments; the second is lost, detected and retransmitted.
-fn recovery(most: usize) -> QlogPackets {
-    let mut packets = QlogPackets::new(most);
+fn recovery(max: usize) -> QlogPackets {
+    let mut packets = QlogPackets::new(max);
     let segments = [0, 1000, 2000].map(segment);
     let acks = [ack(1000, 0), ack(1000, 1000), ack(3000, 0)];
     let steps = [

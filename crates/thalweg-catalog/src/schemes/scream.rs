@@ -214,11 +214,11 @@ impl Properties for Config {
 
     /// Warns of a path slower than the minimum encoder rate.
     fn warnings(&self, path: &OnPath) -> Vec<PathWarning> {
-        let least = self.encoder.min_rate;
-        if least <= path.rate {
+        let min = self.encoder.min_rate;
+        if min <= path.rate {
             return Vec::new();
         }
-        let what = format!("encodes at {least} at least, and its path takes {}", path.rate);
+        let what = format!("encodes at {min} at least, and its path takes {}", path.rate);
         let help = "frames will be left out; see `min-rate`".to_owned();
         vec![PathWarning { code: "scenario.rate", what, help }]
     }

@@ -155,8 +155,8 @@ pub(super) fn check(values: &Values) -> Vec<ConfigError> {
 /// repair is reported.
 pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
-    let (least, most) = (Duration::from_millis(20), Duration::from_millis(750));
-    let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(least).min(most));
+    let (min, max) = (Duration::from_millis(20), Duration::from_millis(750));
+    let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(min).min(max));
     // The peer needs time to answer a POLL.
     let no_response: Duration = values.need("timer-no-response");
     let poll = poll.min(no_response / 2).max(Duration::from_millis(1));

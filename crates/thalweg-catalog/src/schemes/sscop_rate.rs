@@ -140,7 +140,7 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
         if values.place() == Environment::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
     RateConfig {
         start: values.need("start-rate"),
-        most: values.take("max-rate").unwrap_or(Rate::MAX),
+        max: values.take("max-rate").unwrap_or(Rate::MAX),
         pdu,
         unit: values.take("unit").unwrap_or(rules.unit),
         probing: values.take("probing").unwrap_or(rules.probing),
@@ -162,8 +162,8 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
 fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
     let Some(rate) = rate.filter(|rate| rate.growth.is_some() == amended) else { return false };
     values.give("start-rate", &rate.start);
-    if rate.most != Rate::MAX {
-        values.give("max-rate", &rate.most);
+    if rate.max != Rate::MAX {
+        values.give("max-rate", &rate.max);
     }
     values.give("alpha", &rate.alpha);
     values.give("unit", &rate.unit);

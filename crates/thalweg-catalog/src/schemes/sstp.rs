@@ -189,9 +189,9 @@ fn settle(values: &mut Values, path: &PathHints) {
     let w_a = per_round_trip(rate, packet(values, path), packets, rtt, Duration::ZERO);
     let memory_packets =
         path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
-    let most = memory_packets.clamp(2.0, f64::from(MAX_WINDOW));
+    let max = memory_packets.clamp(2.0, f64::from(MAX_WINDOW));
     let count =
-        |segments: Segments| Value::Segments(Segments::Count(segments.at(w_a).round().clamp(2.0, most)));
+        |segments: Segments| Value::Segments(Segments::Count(segments.at(w_a).round().clamp(2.0, max)));
     let window = match values.explicit_value("window") {
         Some(Value::Segments(explicit @ Segments::RoundTrips(_))) => count(explicit),
         Some(explicit) => explicit,
@@ -236,14 +236,14 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
         window,
         soft: acknowledgement.is_soft(),
     };
-    let most = if is_live { path.memory_packets(agreed) / f64::from(segment) } else { f64::from(u16::MAX) };
-    let most = most.clamp(1.0, f64::from(u16::MAX)) as u16;
+    let max = if is_live { path.memory_packets(agreed) / f64::from(segment) } else { f64::from(u16::MAX) };
+    let max = max.clamp(1.0, f64::from(u16::MAX)) as u16;
     let repeat = path.rtt.unwrap_or(Duration::ZERO);
     let receiver = ReceiverConfig {
         segment,
         packet: agreed,
-        window: window.min(most),
-        buffer: buffer.min(most),
+        window: window.min(max),
+        buffer: buffer.min(max),
         acknowledgement,
         tolerance: Tolerance::Fraction(values.need("loss-tolerance")),
         reordering: values.need("reordering"),
@@ -292,9 +292,9 @@ fn windows(values: &Values, path: &PathHints, segment: u16, average: Rate, size:
     let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
     let w_a = per_round_trip(average, size, segment, rtt, own);
     let requested = segments(values, "window").unwrap_or(Segments::RoundTrips(2.5));
-    let least = if is_decided(requested) { 2.0 } else { 1.0 };
+    let min = if is_decided(requested) { 2.0 } else { 1.0 };
     // The cast saturates.
-    let window = (requested.at(w_a).round().max(least) as u16).min(MAX_WINDOW);
+    let window = (requested.at(w_a).round().max(min) as u16).min(MAX_WINDOW);
     let buffer = segments(values, "buffer").map_or(f64::from(window), |buffer| buffer.at(w_a).round());
     (window, (buffer.max(1.0) as u16).min(window))
 }
@@ -396,7 +396,7 @@ impl Properties for EndsConfig {
         let missing = match receiver.tolerance.of(sender.segment) {
             0 => String::new(),
             1 => ", 1 packet of a segment may be missing".to_owned(),
-            most => format!(", {most} packets of a segment may be missing"),
+            max => format!(", {max} packets of a segment may be missing"),
         };
         format!(
             ", segments of {} packets of {} B at {}, a window of {} segments, room for {}, {acknowledgement} \

@@ -498,8 +498,8 @@ fn check_effects(values: &Values, faults: &mut Vec<ConfigError>) {
     let warn =
         |key, what: String, help| ConfigError { is_warning: true, ..ConfigError::new(key, what).help(help) };
     let segments = |key: &str| explicit(key).and_then(|value| value.measure());
-    if let (Some(first), Some(most)) = (segments("initial-window"), segments("max-window"))
-        && first > most
+    if let (Some(first), Some(max)) = (segments("initial-window"), segments("max-window"))
+        && first > max
     {
         let what = "`initial-window` is above `max-window`, which bounds it".to_owned();
         faults.push(warn("initial-window", what, "lower it, or raise `max-window`"));

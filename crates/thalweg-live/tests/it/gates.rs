@@ -229,6 +229,6 @@ fn gate_queues_are_bounded() {
         emulator.enter(micros(1_000), 0, packet(&plan, 0, UDP, [40_000, 2000], (0, 0, 0), 60_000));
     }
     let counts = emulator.counts();
-    let most = (256 << 20) / 60_028;
-    assert_eq!((counts.held, counts.gate_drops), (most, 5_000 - most));
+    let max = (256 << 20) / 60_028;
+    assert_eq!((counts.held, counts.gate_drops), (max, 5_000 - max));
 }

@@ -37,9 +37,9 @@ impl<T> FairQueue<T> {
         }
         let is_first_shown = usize::from(self.shown.is_some());
         let others = (is_first_shown..self.waiting.len()).map(|at| (self.weight(self.waiting[at].0), at));
-        let (most, newest) = others.max().ok_or(Full)?;
+        let (max, newest) = others.max().ok_or(Full)?;
         // Equal weights must not evict each other.
-        if most <= self.weight(host) + 1 {
+        if max <= self.weight(host) + 1 {
             return Err(Full);
         }
         Ok(self.waiting.remove(newest).map(|(_, item)| item))

@@ -29,7 +29,7 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
 /// All transfer slots.
 #[derive(Debug)]
 pub struct TransferSlots {
-    most: usize,
+    max: usize,
     idle: Duration,
     transfers: Vec<Transfer>,
     /// Finished transfers without a slot, until their threads end; at most as many as there are slots.
@@ -109,9 +109,9 @@ impl Pace {
 }
 
 impl TransferSlots {
-    /// Creates at most `most` slots; a transfer that is idle for `idle` loses its slot while others wait.
-    pub fn new(most: usize, idle: Duration) -> Self {
-        Self { most, idle, transfers: Vec::new(), lingering: Vec::new(), waiting: Vec::new(), free: None }
+    /// Creates at most `max` slots; a transfer that is idle for `idle` loses its slot while others wait.
+    pub fn new(max: usize, idle: Duration) -> Self {
+        Self { max, idle, transfers: Vec::new(), lingering: Vec::new(), waiting: Vec::new(), free: None }
     }
 
     /// Admits or queues an incoming sender. [Wanted](super::Admission::wants) senders have precedence over others.
@@ -139,7 +139,7 @@ impl TransferSlots {
             self.waiting.push(DuplicateSender::new(now, sender, earlier));
             return;
         }
-        if self.transfers.len() >= self.most && !self.evict_for(now, is_wanted) {
+        if self.transfers.len() >= self.max && !self.evict_for(now, is_wanted) {
             sender.connection.close(code::BUSY, "there are too many transfers; try again later");
             return;
         }
@@ -202,7 +202,7 @@ impl TransferSlots {
 
     /// Removes ended transfers and updates the progress of the others.
     fn poll(&mut self, now: Instant) {
-        let Self { transfers, lingering, most, .. } = self;
+        let Self { transfers, lingering, max, .. } = self;
         lingering.retain(|lingering| {
             if now.saturating_duration_since(lingering.since) >= LINGER_TIMEOUT {
                 lingering.connection.close(code::DONE, "");
@@ -218,7 +218,7 @@ impl TransferSlots {
                 let open = lingering.iter().find(|lingering| lingering.connection.closed().is_none());
                 open.inspect(|oldest| oldest.connection.close(code::DONE, "")).is_some()
             };
-            if is_over && (lingering.len() < *most || frees_slot(lingering)) {
+            if is_over && (lingering.len() < *max || frees_slot(lingering)) {
                 let (connection, progress) = (transfer.connection.another(), transfer.progress.clone());
                 lingering.push(Lingering { connection, progress, since: now });
                 return false;

@@ -7,20 +7,20 @@ use std::collections::HashMap;
 /// Unknown senders with transfers and without stored data.
 #[derive(Debug)]
 pub struct UnknownSenders {
-    most: usize,
+    max: usize,
     /// Number of active transfers per key.
     here: HashMap<PublicKey, usize>,
 }
 
 impl UnknownSenders {
     /// Creates an empty set with a limit, which also counts former members that are known by now.
-    pub fn new(most: usize) -> Self {
-        Self { most, here: HashMap::new() }
+    pub fn new(max: usize) -> Self {
+        Self { max, here: HashMap::new() }
     }
 
     /// Returns true if one more may be admitted when `known` of them are known.
     pub fn has_capacity(&self, known: usize) -> bool {
-        known + self.here.len() < self.most
+        known + self.here.len() < self.max
     }
 
     /// Returns true if the key has an active transfer.

@@ -231,9 +231,8 @@ impl ListenerState {
         if let Some(id) = oldest {
             state.forget(id);
         }
-        let least =
-            state.loads.iter().enumerate().min_by_key(|(_, load)| **load).map_or(0, |(least, _)| least);
-        let owner = if self.is_steered { least } else { shard };
+        let min = state.loads.iter().enumerate().min_by_key(|(_, load)| **load).map_or(0, |(min, _)| min);
+        let owner = if self.is_steered { min } else { shard };
         let local = loop {
             let id = draw(owner);
             if !state.openings.contains_key(&id) {
@@ -341,11 +340,11 @@ impl ListenerState {
 
     /// Reserves memory. `of` maps what remains after the guaranteed minimum of all connections to the amount.
     pub(super) fn promise(&self, of: impl Fn(u64) -> u64) -> u64 {
-        let most = self.limits.memory - self.limits.memory / 4;
+        let max = self.limits.memory - self.limits.memory / 4;
         let mut granted = 0;
         // Without a reservation, avoid the write: other shards read this cache line.
         let _ = self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |promised| {
-            granted = of(most.saturating_sub(promised));
+            granted = of(max.saturating_sub(promised));
             (granted > 0).then(|| promised + granted)
         });
         granted

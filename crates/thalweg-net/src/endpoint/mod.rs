@@ -303,8 +303,8 @@ impl Endpoint {
     /// Reserves receive memory for a new connection: an eighth of what remains after the guaranteed minimum of all
     /// connections.
     fn to_promise(&self) -> u64 {
-        let most = self.config.session.memory;
-        self.listener.promise(|left| (left / 8).max(UNAUTHENTICATED_MEMORY).min(most))
+        let max = self.config.session.memory;
+        self.listener.promise(|left| (left / 8).max(UNAUTHENTICATED_MEMORY).min(max))
     }
 
     /// Cancels a connection attempt, or closes an open connection.

@@ -24,7 +24,7 @@ type Ports<T> = HashMap<u16, VecDeque<(Time, T)>>;
 /// Fairly shared slots; each belongs to an owner of type `T`.
 #[derive(Debug)]
 pub struct Shares<T> {
-    most: usize,
+    max: usize,
     open: HashMap<Host, (usize, Ports<T>)>,
     /// Hosts by number of slots.
     by_count: BTreeSet<(usize, Host)>,
@@ -32,14 +32,14 @@ pub struct Shares<T> {
 }
 
 impl<T: Copy + Ord> Shares<T> {
-    /// Creates `most` free slots, at least one.
-    pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
+    /// Creates `max` free slots, at least one.
+    pub fn new(max: usize) -> Self {
+        Self { max: max.max(1), open: HashMap::new(), by_count: BTreeSet::new(), count: 0 }
     }
 
     /// Returns true if more than half of the slots are taken.
     pub fn is_half_full(&self) -> bool {
-        self.count * 2 > self.most
+        self.count * 2 > self.max
     }
 
     /// Evicts an entry if no slot is free for another.
@@ -51,12 +51,12 @@ impl<T: Copy + Ord> Shares<T> {
 
     /// Returns the entry to evict and its address.
     fn to_forget(&self) -> Option<(Host, u16, T)> {
-        if self.count < self.most {
+        if self.count < self.max {
             return None;
         }
-        let &(most, _) = self.by_count.last()?;
+        let &(max, _) = self.by_count.last()?;
         // Among hosts with equal numbers, evict the oldest entry first.
-        let greediest = self.by_count.range((most, Host(0, false))..).filter_map(|(_, host)| {
+        let greediest = self.by_count.range((max, Host(0, false))..).filter_map(|(_, host)| {
             let (_, ports) = self.open.get(host)?;
             let (port, open) = ports
                 .iter()

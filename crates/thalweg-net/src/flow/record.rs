@@ -26,7 +26,7 @@ pub struct Recording {
     pub events: Vec<Recorded>,
     /// End of the recording, once it is full; later events are missing. `None` while there is room.
     pub until: Option<Time>,
-    most: usize,
+    max: usize,
     /// Overhead per datagram around a PDU, including IP and UDP headers, in bytes.
     overhead: u32,
     /// Number of the next data packet.
@@ -93,23 +93,23 @@ pub struct SenderEstimates {
 pub const ESTIMATES_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Recorder {
-    /// Creates a recorder with room for at most `most` events.
-    pub fn new(most: usize) -> Self {
-        Self(Arc::new(Mutex::new(Recording { most, ..Recording::default() })))
+    /// Creates a recorder with room for at most `max` events.
+    pub fn new(max: usize) -> Self {
+        Self(Arc::new(Mutex::new(Recording { max, ..Recording::default() })))
     }
 
     /// Takes out the recording so far.
     pub fn take(&self) -> Recording {
         let mut recording = self.lock();
-        let most = recording.most;
-        core::mem::replace(&mut *recording, Recording { most, ..Recording::default() })
+        let max = recording.max;
+        core::mem::replace(&mut *recording, Recording { max, ..Recording::default() })
     }
 
     /// Starts the recording of a new connection, and drops that of an earlier one.
     pub(crate) fn begin(&self, scheme: String, overhead: u32) {
         let mut recording = self.lock();
-        let most = recording.most;
-        *recording = Recording { scheme, most, overhead, ..Recording::default() };
+        let max = recording.max;
+        *recording = Recording { scheme, max, overhead, ..Recording::default() };
     }
 
     /// Records a PDU sent in `size` bytes.
@@ -165,7 +165,7 @@ impl Recorder {
 
 impl Recording {
     fn note(&mut self, time: Time, what: EventKind) {
-        if self.events.len() < self.most {
+        if self.events.len() < self.max {
             self.events.push(Recorded { time, what });
         } else {
             self.until.get_or_insert(time);

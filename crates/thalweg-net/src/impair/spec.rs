@@ -352,8 +352,8 @@ fn jitter(text: &str) -> Result<Option<VariationSpec>, String> {
 
 /// Parses the aggregation of a wire: `2ms`, or with a maximum batch size `4ms:64pkt`.
 fn aggregation(text: &str) -> Result<AggregationSpec, String> {
-    let (every, most) = text.split_once(':').map_or((text, None), |(every, most)| (every, Some(most)));
-    let packets = most.map(packets).transpose()?.map(|packets| packets as u64);
+    let (every, max) = text.split_once(':').map_or((text, None), |(every, max)| (every, Some(max)));
+    let packets = max.map(packets).transpose()?.map(|packets| packets as u64);
     Ok(AggregationSpec { every: quantity(every)?, packets })
 }
 

@@ -456,12 +456,12 @@ impl RecvStream {
         }
     }
 
-    /// Reads to the end and keeps only the last `most` bytes. Returns the total number of bytes, which `progress` shows
+    /// Reads to the end and keeps only the last `max` bytes. Returns the total number of bytes, which `progress` shows
     /// meanwhile, and the kept bytes.
     ///
     /// # Errors
     /// As [`RecvStream::read_slice`].
-    pub fn read_tail(&mut self, most: usize, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
+    pub fn read_tail(&mut self, max: usize, progress: &AtomicU64) -> Result<(u64, Vec<u8>), NetError> {
         let (mut bytes, mut pieces) = (0, Vec::new());
         // The fewest trailing slices that contain the requested bytes.
         let (mut last, mut held) = (VecDeque::new(), 0);
@@ -471,7 +471,7 @@ impl RecvStream {
                 held += piece.len() as usize;
                 last.push_back(piece);
                 while let Some(gone) =
-                    last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= most)
+                    last.pop_front_if(|first: &mut Slice| held - first.len() as usize >= max)
                 {
                     held -= gone.len() as usize;
                 }
@@ -479,7 +479,7 @@ impl RecvStream {
             progress.store(bytes, Ordering::Relaxed);
         }
         let mut tail: Vec<u8> = last.iter().flat_map(Slice::as_bytes).copied().collect();
-        tail.drain(..tail.len().saturating_sub(most));
+        tail.drain(..tail.len().saturating_sub(max));
         Ok((bytes, tail))
     }
 

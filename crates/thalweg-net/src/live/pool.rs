@@ -26,26 +26,26 @@ pub struct Pool {
     /// Lent buffers, the latest at the back.
     lent: VecDeque<Arc<[u8]>>,
     /// Maximum number of retained free buffers, and of lent ones.
-    most: usize,
+    max: usize,
     most_lent: Option<usize>,
     /// Number of reused buffers.
     taken: u32,
 }
 
 impl Pool {
-    /// Creates a pool of buffers of `size` bytes that retains up to `most`.
-    pub fn new(size: usize, most: usize) -> Self {
-        Self { size, lent: VecDeque::new(), most, most_lent: None, taken: 0 }
+    /// Creates a pool of buffers of `size` bytes that retains up to `max`.
+    pub fn new(size: usize, max: usize) -> Self {
+        Self { size, lent: VecDeque::new(), max, most_lent: None, taken: 0 }
     }
 
-    /// Limits the number of lent buffers to `most`, or to the number of retained ones if that is more.
-    pub fn lending(self, most: usize) -> Self {
-        Self { most_lent: Some(most.max(self.most)), ..self }
+    /// Limits the number of lent buffers to `max`, or to the number of retained ones if that is more.
+    pub fn lending(self, max: usize) -> Self {
+        Self { most_lent: Some(max.max(self.max)), ..self }
     }
 
     /// Returns true if the maximum number of buffers is lent.
     pub fn is_exhausted(&mut self) -> bool {
-        if self.most_lent.is_none_or(|most| self.lent.len() < most) {
+        if self.most_lent.is_none_or(|max| self.lent.len() < max) {
             return false;
         }
         for _ in 0..MAX_SCANNED {
@@ -74,7 +74,7 @@ impl Pool {
     /// Occasionally drops a buffer if the pool is larger than needed.
     fn forget_one(&mut self) {
         self.taken = self.taken.wrapping_add(1);
-        let is_due = self.lent.len() >= self.most && self.taken.is_multiple_of(FORGETS);
+        let is_due = self.lent.len() >= self.max && self.taken.is_multiple_of(FORGETS);
         if is_due && self.lent.front().is_some_and(|bytes| Arc::strong_count(bytes) == 1) {
             self.lent.pop_front();
         }
@@ -83,7 +83,7 @@ impl Pool {
     /// Lends the buffer; it becomes free when all its slices are dropped.
     pub fn lend(&mut self, buffer: Buffer) -> Slice {
         let Buffer(bytes) = buffer;
-        if self.lent.len() < self.most_lent.unwrap_or(self.most) {
+        if self.lent.len() < self.most_lent.unwrap_or(self.max) {
             self.lent.push_back(Arc::clone(&bytes));
         }
         Slice::new(bytes)

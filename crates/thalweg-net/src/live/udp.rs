@@ -177,14 +177,14 @@ impl Udp {
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new((&socket).into())?;
         let mut pools = std::array::from_fn(|index| {
-            let most = match SMALL << index {
+            let max = match SMALL << index {
                 SMALL => MAX_SMALL,
                 LARGE => MAX_LARGE,
                 _ => MAX_BETWEEN,
             };
-            let most = most.div_ceil(sharers);
+            let max = max.div_ceil(sharers);
             let size = SMALL << index;
-            let pool = Pool::new(size, most);
+            let pool = Pool::new(size, max);
             match size {
                 // Buffers of this size hold one datagram.
                 SMALL => pool,

@@ -120,12 +120,12 @@ impl<R: Read> FrameReader<R> {
 
     /// Reads some of the contents after a header into `into`; returns 0 once all are read.
     pub fn contents(&mut self, into: &mut [u8]) -> Result<usize, Error> {
-        let most = usize::try_from(self.contents).unwrap_or(usize::MAX).min(into.len());
-        if most == 0 {
+        let max = usize::try_from(self.contents).unwrap_or(usize::MAX).min(into.len());
+        if max == 0 {
             return Ok(0);
         }
-        let into = &mut into[..most];
-        let count = if self.begin == self.end && most >= READ_AHEAD {
+        let into = &mut into[..max];
+        let count = if self.begin == self.end && max >= READ_AHEAD {
             ended(read(&mut self.stream, into)?)?
         } else {
             self.copy(into)?
@@ -188,8 +188,8 @@ mod tests {
 
     impl Read for Trickle<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let most = into.len().min(self.1);
-            self.0.read(&mut into[..most])
+            let max = into.len().min(self.1);
+            self.0.read(&mut into[..max])
         }
     }
 

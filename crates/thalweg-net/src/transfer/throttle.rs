@@ -53,8 +53,8 @@ impl<W: Write> Write for Throttle<W> {
         }
         self.paid = self.paid.max(now);
         // Allow at least one packet, to avoid small packets at low rates.
-        let most = (rate.as_f64() / 8.0 * BURST.as_secs_f64()).max(1200.0) as usize;
-        let count = self.stream.write(&bytes[..bytes.len().min(most)])?;
+        let max = (rate.as_f64() / 8.0 * BURST.as_secs_f64()).max(1200.0) as usize;
+        let count = self.stream.write(&bytes[..bytes.len().min(max)])?;
         let time = rate.transmission_time(Bytes::new(count as u64));
         self.paid += Duration::from_secs_f64(time.as_secs_f64());
         Ok(count)

@@ -111,8 +111,8 @@ impl Roots {
     }
 
     /// Walks the whole tree and lists everything that a receiver would lack afterwards, except for what the receiver
-    /// itself refuses. Returns a report, and the names of at most `most` partially carried entries.
-    pub fn audit(&self, most: usize) -> (Report, Vec<(String, Lost)>) {
+    /// itself refuses. Returns a report, and the names of at most `max` partially carried entries.
+    pub fn audit(&self, max: usize) -> (Report, Vec<(String, Lost)>) {
         let (mut report, mut parts) = (Report::default(), Vec::new());
         let mut path: Vec<String> = Vec::new();
         let mut walk = self.walk();
@@ -132,7 +132,7 @@ impl Roots {
             path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
             path.push(printable(&name));
             let shown = || names::shown(path.iter().map(String::as_str));
-            if !lost.is_none() && parts.len() < most {
+            if !lost.is_none() && parts.len() < max {
                 parts.push((shown(), lost));
             }
             if let Some(fault) = fault {

@@ -57,6 +57,6 @@ fn one_of<'a>(draw: &mut Stream, corpus: &'a [Vec<u8>]) -> &'a Vec<u8> {
     &corpus[below(draw, corpus.len())]
 }
 
-fn below(draw: &mut Stream, most: usize) -> usize {
-    draw.below(most as u64) as usize
+fn below(draw: &mut Stream, max: usize) -> usize {
+    draw.below(max as u64) as usize
 }

@@ -94,8 +94,8 @@ fn wire_losses_are_distinguished_from_congestion() {
         let Some(Advice::Losses { carried, sent, share: seen }) = advice else {
             panic!("{scheme} {line}: {advice:?}")
         };
-        let most: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
-        assert!(carried.as_f64() <= most && sent.as_f64() <= 0.7 * carried.as_f64(), "{advice:?}");
+        let max: f64 = if line.contains("100M") { 100e6 } else { 20e6 };
+        assert!(carried.as_f64() <= max && sent.as_f64() <= 0.7 * carried.as_f64(), "{advice:?}");
         assert!((seen / share - 1.0).abs() < 1.5, "{line}: {seen}");
     }
 }

@@ -115,12 +115,12 @@ fn messages(scheme: &str, length: usize, interval: Duration) -> f64 {
     sum / count as f64
 }
 
-/// Checks that no scheme takes more than `most` times as long as the fastest.
-fn compare(what: &str, schemes: &[&str], most: f64, took: impl Fn(&str) -> f64) {
+/// Checks that no scheme takes more than `max` times as long as the fastest.
+fn compare(what: &str, schemes: &[&str], max: f64, took: impl Fn(&str) -> f64) {
     let took: Vec<_> = schemes.iter().map(|scheme| (scheme, took(scheme))).collect();
     let fastest = took.iter().map(|(_, took)| *took).fold(f64::INFINITY, f64::min);
     println!("{what}: {took:.2?}");
-    assert!(took.iter().all(|(_, took)| *took <= most * fastest), "{what}: {took:.2?}");
+    assert!(took.iter().all(|(_, took)| *took <= max * fastest), "{what}: {took:.2?}");
 }
 
 /// Each small message used to be a separate packet. A window allows some dozen of those per round trip, and they were

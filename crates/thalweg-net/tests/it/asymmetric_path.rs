@@ -78,7 +78,7 @@ fn plain(scheme: &str) -> String {
 /// them, and round trips were twice as long.
 #[test]
 fn acknowledgements_leave_capacity_on_a_narrow_return_path() {
-    for (scheme, there, back, rtt, most) in [
+    for (scheme, there, back, rtt, max) in [
         ("thalweg", 50.0, 1.0, 50, 10.0),
         ("thalweg", 50.0, 1.0, 100, 11.0),
         ("thalweg", 20.0, 0.5, 50, 16.0),
@@ -90,7 +90,7 @@ fn acknowledgements_leave_capacity_on_a_narrow_return_path() {
         let (all, few) = (transfer(&plain(scheme), there, back, rtt), transfer(scheme, there, back, rtt));
         println!("{scheme} {there}/{back} {rtt} ms: {all:.1?}\n   {few:.1?}");
         assert!(all.share > 85.0, "{scheme}: {all:?}");
-        assert!(few.share < most, "{scheme}: {few:?}");
+        assert!(few.share < max, "{scheme}: {few:?}");
         // BBR requests an acknowledgement of every packet during loss recovery.
         assert!(scheme == "bbr" || 20 * few.dropped <= few.acks, "{scheme}: {few:?}");
         assert!(few.goodput >= 0.95 * all.goodput && few.rtt <= all.rtt + 5.0, "{scheme}: {few:?}, {all:?}");

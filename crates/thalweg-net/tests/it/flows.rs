@@ -75,8 +75,8 @@ fn random_schedules_change_no_byte() {
         let mut draw = Stream::new(seed, "sizes", 0);
         for scheme in &schemes {
             // Small transfers mostly test the end of a stream.
-            let most = if draw.chance(0.1) { bytes.len() as u64 } else { 20_000 };
-            let length = draw.below(most) as usize;
+            let max = if draw.chance(0.1) { bytes.len() as u64 } else { 20_000 };
+            let length = draw.below(max) as usize;
             println!("seed {seed}: {scheme}, {length} bytes");
             transfer(scheme, &PathHints::default(), &conditions, &bytes[..length]);
         }

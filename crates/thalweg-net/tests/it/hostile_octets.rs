@@ -2,8 +2,8 @@
 
 use thalweg_proto::random::Stream;
 
-fn random(draw: &mut Stream, most: u64) -> Vec<u8> {
-    let length = draw.below(most);
+fn random(draw: &mut Stream, max: u64) -> Vec<u8> {
+    let length = draw.below(max);
     (0..length).map(|_| draw.bits() as u8).collect()
 }
 

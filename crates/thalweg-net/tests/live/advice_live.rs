@@ -12,8 +12,8 @@ fn identity(number: u8) -> Identity {
     Identity::from_secret([number; 32])
 }
 
-/// Runs an endless sender through this line with 50 ms back, until it has advice or `most` has passed.
-fn advice(up: &str, most: Duration) -> (Option<Advice>, Advisor) {
+/// Runs an endless sender through this line with 50 ms back, until it has advice or `max` has passed.
+fn advice(up: &str, max: Duration) -> (Option<Advice>, Advisor) {
     let bind = "127.0.0.1:0".parse().unwrap();
     let listen = Some(Listen::new(Trust::only(identity(1).public()), ["test"]));
     let endpoint = EndpointConfig { listen, ..EndpointConfig::client(identity(2)) };
@@ -37,7 +37,7 @@ fn advice(up: &str, most: Duration) -> (Option<Advice>, Advisor) {
     let (mut send, _receive) = sending.split();
     let writer = std::thread::spawn(move || while send.write_all(&[7; 1 << 16]).is_ok() {});
     let (clock, mut advisor, began) = (Clock::new(), Advisor::default(), Instant::now());
-    while advisor.of_losses().is_none() && began.elapsed() < most {
+    while advisor.of_losses().is_none() && began.elapsed() < max {
         advisor.observe(clock.now(), &watched.stats());
         std::thread::sleep(Duration::from_millis(50));
     }

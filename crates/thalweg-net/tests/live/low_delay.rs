@@ -48,12 +48,12 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (f64, RelayStats) {
 #[test]
 fn the_buffer_of_the_path_stays_nearly_empty() {
     let path = "rate=20Mbit/s,delay=20ms,mtu=1500B,buffer=3000pkt";
-    for (scheme, most) in
+    for (scheme, max) in
         [("copa:compete=false", 150), ("copa:compete=false,delta=2", 150), ("ledbat-plus-plus", 400)]
     {
         let (took, relay) = through(scheme, path, 8);
         let what = format!("{scheme}: {took} s, {relay:?}");
-        assert!(relay.up.longest_queue < most, "{what}");
+        assert!(relay.up.longest_queue < max, "{what}");
         assert_eq!(relay.up.full, 0, "{what}");
         // 8 MB take 3.2 s at the line's rate; busy hosts take longer.
         assert!(took < 8.0, "{what}");

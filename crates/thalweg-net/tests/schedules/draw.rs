@@ -112,14 +112,14 @@ impl Schedule {
         actions.sort_by_key(|(at, _)| *at);
         // With heavy loss, even small amounts take long.
         let worst = up.loss.max(down.loss).max(up.corrupt).max(down.corrupt);
-        let most = if worst > 0.2 {
+        let max = if worst > 0.2 {
             15_000
         } else if worst > 0.05 {
             40_000
         } else {
             200_000
         };
-        let mut length = || draw.below(most) as usize;
+        let mut length = || draw.below(max) as usize;
         let lengths = [length(), length()];
         let schemes: Vec<_> =
             Scheme::names().map(|name| scheme(name, scale)).filter(Scheme::is_reliable).collect();
@@ -164,7 +164,7 @@ fn scheme(name: &str, scale: Scale) -> Scheme {
 }
 
 fn direction(draw: &mut Stream, scale: Scale) -> DirectionSpec {
-    let mut often = |most: f64| if draw.chance(0.5) { draw.unit() * most } else { 0.0 };
+    let mut often = |max: f64| if draw.chance(0.5) { draw.unit() * max } else { 0.0 };
     let (loss, duplicate, corrupt, reorder) = (often(0.3), often(0.2), often(0.1), often(0.3));
     let burst = draw.chance(0.4).then(|| 1.0 + draw.unit() * (scale.longest_burst() - 1.0));
     let delay = draw.uniform_duration(Duration::from_millis(40));

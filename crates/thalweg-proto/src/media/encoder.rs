@@ -55,7 +55,7 @@ impl Encoder {
     }
 
     /// Returns the likely maximum size of a frame in bytes, at `target` bit/s.
-    pub fn most(&self, target: f64) -> u64 {
+    pub fn max(&self, target: f64) -> u64 {
         (target.max(self.rate) / 8.0 / self.config.fps * self.config.key_size.max(LARGEST)).min(MAX_BYTES)
             as u64
     }

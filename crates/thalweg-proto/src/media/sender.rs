@@ -244,7 +244,7 @@ impl<P: Payload> Sender<P> {
     fn requests_data(&mut self) -> bool {
         let is_short = !self.is_finishing
             && !self.is_requested
-            && self.written.len() < self.encoder.most(self.control.target());
+            && self.written.len() < self.encoder.max(self.control.target());
         self.is_requested |= is_short;
         is_short
     }

@@ -132,6 +132,6 @@ fn the_first_growth_is_five_percent_of_a_round_trip() {
         let k = ((exit + 50.0 - cut) / 0.4).cbrt();
         0.4 * (t - k).powi(3) + exit + 50.0
     };
-    let most = (curve(0.1) - cut) / cut * 100.0 + 1.0;
-    assert!(grown <= most && grown < 4.0, "{grown}, {most}");
+    let max = (curve(0.1) - cut) / cut * 100.0 + 1.0;
+    assert!(grown <= max && grown < 4.0, "{grown}, {max}");
 }

@@ -233,8 +233,8 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
             deviations,
         },
     );
-    let most = prop::option::of(0u32..8);
-    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 11]>(), most)
+    let max = prop::option::of(0u32..8);
+    (recovery, counting, 1u32..2000, 1u32..50, 0u32..5, rtt, any::<bool>(), any::<[bool; 11]>(), max)
         .prop_map(
             |(
                 recovery,
@@ -576,7 +576,7 @@ proptest! {
         pdus in prop::collection::vec(crate::sstp_input::pdu(slice), 500),
     ) {
         let (window, buffer) = (usize::from(receiver.window.max(1)), receiver.buffer.max(1));
-        let most = usize::from(sender.window.max(1));
+        let max = usize::from(sender.window.max(1));
         let mut sender = sstp::Sender::<Slice>::new(Arc::new(sender));
         let mut receiver = sstp::Receiver::<Slice>::new(Arc::new(receiver));
         for _ in 0..100 {
@@ -590,7 +590,7 @@ proptest! {
                 let _ = sender.poll(now);
                 let _ = receiver.poll(now);
             }
-            prop_assert!(sender.stats(now).buffered as usize <= most);
+            prop_assert!(sender.stats(now).buffered as usize <= max);
             prop_assert!(receiver.stats().buffered <= u32::from(buffer) + 1);
         }
         let written = format!("{receiver:?}").len();

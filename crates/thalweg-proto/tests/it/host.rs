@@ -32,11 +32,11 @@ impl Host {
         Self { sender, now: Time::ZERO, sent: 0 }
     }
 
-    /// Polls for `most` segments, a tenth of a second later, and acknowledges them one by one; returns the window.
-    fn round(&mut self, most: u64) -> f64 {
+    /// Polls for `max` segments, a tenth of a second later, and acknowledges them one by one; returns the window.
+    fn round(&mut self, max: u64) -> f64 {
         self.now += Duration::from_millis(100);
         let before = self.sent;
-        while self.sent - before < most {
+        while self.sent - before < max {
             match self.sender.poll(self.now) {
                 Output::Transmit(_) => self.sent += 1,
                 Output::Event(_) => {}

@@ -251,7 +251,7 @@ proptest! {
         let (mut waiting, mut dropped) = (Waiting::default(), Vec::new());
         let (mut arrivals, mut now) = (0, Time::ZERO);
         let mut out = BTreeSet::new();
-        let mut most = spec.limit();
+        let mut max = spec.limit();
         // At the end the queue drains; a discipline may drop several packets for each that it serves.
         for step in steps.into_iter().chain(std::iter::repeat_n(Step::Leave, 301)) {
             dropped.clear();
@@ -283,7 +283,7 @@ proptest! {
                 }
                 Step::Wait(time) => now += time,
                 Step::Resize(limit) => {
-                    most = limit;
+                    max = limit;
                     queue.set_limit(now, limit, &mut dropped);
                     prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Full));
                     // Urgent packets are dropped last, and no packet is dropped before one behind it in the same FIFO.
@@ -300,7 +300,7 @@ proptest! {
             }
             let bytes: u64 = waiting.0.iter().map(|entry| u64::from(entry.size)).sum();
             prop_assert_eq!((queue.packets(), queue.bytes()), (waiting.0.len() as u64, bytes));
-            match most {
+            match max {
                 Limit::Packets(limit) => prop_assert!(queue.packets() <= limit),
                 Limit::Bytes(limit) => prop_assert!(queue.bytes() <= limit),
                 Limit::Unlimited => prop_assert!(dropped.iter().all(|drop| drop.reason == DropReason::Early)),

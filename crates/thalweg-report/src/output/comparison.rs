@@ -262,7 +262,7 @@ fn sizes_table(schemes: &[SchemeResults], style: Style) -> Table {
 fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
     let summaries = || schemes.iter().filter_map(|of| Some((of, of.summary.as_ref()?)));
     let links = summaries().next().map_or(&[][..], |(_, summary)| &summary.links);
-    let most = (MAX_ROWS / schemes.len().max(1)).max(1);
+    let max = (MAX_ROWS / schemes.len().max(1)).max(1);
     let table = |(position, link): (usize, &LinkMetrics)| {
         let ends = direction(&link.name, &link.from, &link.to, style);
         let ends = shorten(&style.clean(&ends), LINK_COLUMNS, style);
@@ -275,7 +275,7 @@ fn links_tables(schemes: &[SchemeResults], style: Style) -> Vec<Table> {
         columns::table(Tables::LINK_MEANS, &[(&ends, Align::Left)], &rows, &[], style)
             .first_column(NAME_COLUMNS)
     };
-    links.iter().take(most).enumerate().map(table).collect()
+    links.iter().take(max).enumerate().map(table).collect()
 }
 
 /// Builds the table of paired differences from the first scheme, where there are intervals.

@@ -267,9 +267,9 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
             .collect();
         statistics::mean(&each).unwrap_or(0.0)
     };
-    let most = paths.iter().map(|(path, _)| path.full_links.len()).max().unwrap_or(0);
+    let max = paths.iter().map(|(path, _)| path.full_links.len()).max().unwrap_or(0);
     let (mut long, mut others): (Vec<&Path<'_>>, Vec<&Path<'_>>) =
-        paths.iter().partition(|(path, _)| path.full_links.len() == most);
+        paths.iter().partition(|(path, _)| path.full_links.len() == max);
     // With a single other path of the same length, the rest follows.
     if others.is_empty() {
         core::mem::swap(&mut long, &mut others);

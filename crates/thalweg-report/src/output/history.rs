@@ -16,7 +16,7 @@ pub fn history(title: &str, times: &[f64], past: Vec<QuantityHistory>) -> String
     let panel = |(colour, QuantityHistory { title, values }): (usize, QuantityHistory)| LinePanel {
         title,
         factor: 1.0,
-        most: values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max),
+        max: values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max),
         lines: vec![Line { label: String::new(), colour, times: times.to_vec(), values, is_faint: false }],
         across: None,
     };

@@ -100,8 +100,8 @@ fn number(line: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a number in decimal, with at least `least` digits.
-fn digits(line: &mut Vec<u8>, mut number: u64, least: usize) {
+/// Appends a number in decimal, with at least `min` digits.
+fn digits(line: &mut Vec<u8>, mut number: u64, min: usize) {
     let mut reversed = [b'0'; 20];
     let mut length = 0;
     while number > 0 {
@@ -109,7 +109,7 @@ fn digits(line: &mut Vec<u8>, mut number: u64, least: usize) {
         number /= 10;
         length += 1;
     }
-    line.extend(reversed[..length.max(least)].iter().rev());
+    line.extend(reversed[..length.max(min)].iter().rev());
 }
 
 /// Picoseconds in a second.

@@ -32,7 +32,7 @@ pub(crate) struct LinePanel {
     /// One unit of the axis in units of the values.
     pub factor: f64,
     /// Minimum upper end of the axis.
-    pub most: f64,
+    pub max: f64,
     /// Lines.
     pub lines: Vec<Line>,
     /// Own horizontal axis, where it is not time.
@@ -125,24 +125,24 @@ impl Figure {
 
     fn draw(&self, body: &mut String, panel: &LinePanel, top: f64, with_times: bool) {
         let top = top + 24.0;
-        let most = panel.most / panel.factor;
-        let step = nice_step(most, 4.0);
-        let most = (most / step).ceil().max(1.0) * step;
+        let max = panel.max / panel.factor;
+        let step = nice_step(max, 4.0);
+        let max = (max / step).ceil().max(1.0) * step;
         let (from, to, factor, unit) = match panel.across {
             Some(Across { to, factor, unit }) => (0.0, to, factor, unit),
             None => (self.from, self.to, 1.0, "s"),
         };
         // Values beyond an axis are drawn at its end, with a mark.
         let x = |time: f64| LEFT + (WIDTH - LEFT - RIGHT) * ((time - from) / (to - from).max(1e-12)).min(1.0);
-        let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / most).min(1.0));
+        let y = |value: f64| top + PANEL * (1.0 - (value / panel.factor / max).min(1.0));
         let _ = writeln!(body, "{}", text(LEFT, top - 9.0, "start", "name", &panel.title));
-        for tick in 0..=(most / step).round() as u32 {
+        for tick in 0..=(max / step).round() as u32 {
             let value = f64::from(tick) * step;
             let at = y(value * panel.factor);
             let _ = writeln!(body, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{}\"/>", WIDTH - RIGHT);
             let _ = writeln!(body, "{}", text(LEFT - 7.0, at + 4.0, "end", "tick", &plain(value)));
         }
-        let end = if panel.across.is_some() { to } else { most * panel.factor };
+        let end = if panel.across.is_some() { to } else { max * panel.factor };
         let (from, to) = (from / factor, to / factor);
         let step = nice_step(to - from, 8.0);
         let mut tick = (from / step).ceil();
@@ -208,10 +208,10 @@ impl BarPanel {
     fn draw(&self, body: &mut String, top: f64) {
         let _ = writeln!(body, "{}", text(LEFT, top + 15.0, "start", "name", &self.title));
         let ends = self.bars.iter().map(|bar| bar.mean + bar.half.unwrap_or(0.0));
-        let most = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
+        let max = ends.filter(|end| end.is_finite()).fold(f64::MIN_POSITIVE, f64::max).min(self.limit);
         // Names are left of the bars, values right.
         let (left, right) = (LEFT + 90.0, WIDTH - 220.0);
-        let x = |value: f64| left + (right - left) * (value / most).clamp(0.0, 1.0);
+        let x = |value: f64| left + (right - left) * (value / max).clamp(0.0, 1.0);
         for (bar, number) in self.bars.iter().zip(0u32..) {
             let y = top + 24.0 + f64::from(number) * 22.0;
             let colour = bar.colour % COLOURS;
@@ -293,16 +293,16 @@ fn rounded(value: f64) -> String {
     plain((value / unit).round() * unit)
 }
 
-/// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `most`.
-fn nice_step(most: f64, wanted: f64) -> f64 {
-    if most <= 0.0 || !most.is_finite() {
+/// Returns 1, 2 or 5 times a power of ten such that about `wanted` steps make `max`.
+fn nice_step(max: f64, wanted: f64) -> f64 {
+    if max <= 0.0 || !max.is_finite() {
         return 1.0;
     }
-    let power = libm::pow(10.0, libm::floor(libm::log10(most / wanted)));
+    let power = libm::pow(10.0, libm::floor(libm::log10(max / wanted)));
     [1.0, 2.0, 5.0]
         .map(|of| of * power)
         .into_iter()
-        .find(|step| most / step <= wanted + 0.5)
+        .find(|step| max / step <= wanted + 0.5)
         .unwrap_or(10.0 * power)
 }
 
@@ -322,8 +322,8 @@ fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
 }
 
 /// Shortens a name to fit the picture.
-fn fitting(label: &str, most: usize) -> String {
-    shorten(label, most, Style::UNICODE)
+fn fitting(label: &str, max: usize) -> String {
+    shorten(label, max, Style::UNICODE)
 }
 
 /// Maximum label length beside a panel, in characters of 12 px, by the widths of common fonts (at most 0.58 em on
@@ -389,7 +389,7 @@ mod tests {
         };
         let drawn = |line: Line, across: Option<Across>| {
             let panel =
-                LinePanel { title: "Values".to_owned(), factor: 1.0, most: 100.0, lines: vec![line], across };
+                LinePanel { title: "Values".to_owned(), factor: 1.0, max: 100.0, lines: vec![line], across };
             Figure { panels: vec![panel], to: 10.0, ..Figure::default() }.render()
         };
         let burst = drawn(line(&[0.0, 1.0, 10.0], &[50.0, 123.4, f64::INFINITY]), None);

@@ -373,9 +373,9 @@ fn heavy_loss_is_reported_with_goodput() {
 #[test]
 fn tables_mark_no_difference_that_the_verdict_leaves_open() {
     // The second group has few packets.
-    let run = |seed: u64, [most, few]: [u64; 2]| {
+    let run = |seed: u64, [max, few]: [u64; 2]| {
         let mut result = result(seed, 70 + seed);
-        for (group, (mean, count)) in result.groups.iter_mut().zip([(most + seed, 1_000_000), (few, 1)]) {
+        for (group, (mean, count)) in result.groups.iter_mut().zip([(max + seed, 1_000_000), (few, 1)]) {
             (group.delay.mean, group.delay.count) = (Duration::from_millis(mean), count);
         }
         Run::of(&result)

@@ -196,7 +196,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
         for &metric in &metrics {
             let all = schemes.iter().filter_map(|of| value(of, metric));
             let ends = all.map(|of| of.mean + of.ci95.unwrap_or(0.0));
-            let most = if metric == Metric::Jain { 1.0 } else { ends.fold(0.0, f64::max) };
+            let max = if metric == Metric::Jain { 1.0 } else { ends.fold(0.0, f64::max) };
             match value(of, metric) {
                 Some(estimate) => {
                     let _ = write!(
@@ -205,7 +205,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
                         position % COLOURS,
                         estimate.mean,
                         escape(&words(metric, Some(Datum::Mean(estimate)), STYLE)),
-                        bar(estimate.mean, estimate.ci95, most)
+                        bar(estimate.mean, estimate.ci95, max)
                     );
                 }
                 None => html.push_str("<td class=\"number\">–</td>"),
@@ -329,13 +329,13 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
         (main, rest.join(", "))
     } else {
         let goodput = |flow: &Flow| flow.or_zero(Metric::Goodput);
-        let most = run.flows.iter().max_by(|a, b| goodput(a).total_cmp(&goodput(b)));
-        let least = run.flows.iter().min_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+        let max = run.flows.iter().max_by(|a, b| goodput(a).total_cmp(&goodput(b)));
+        let min = run.flows.iter().min_by(|a, b| goodput(a).total_cmp(&goodput(b)));
         let words = |flow: Option<&Flow>| {
             flow.map(|flow| format!("{} {} ({})", escape(&flow.name), rate(goodput(flow)), share(flow)))
                 .unwrap_or_default()
         };
-        (format!("Jain {jain}"), format!("most: {}; least: {}", words(most), words(least)))
+        (format!("Jain {jain}"), format!("most: {}; least: {}", words(max), words(min)))
     };
     let text = if main.starts_with("Jain") { text } else { format!("{text}; Jain's index {jain}") };
     Card { subject: "Shares".to_owned(), main, text, sure: None }

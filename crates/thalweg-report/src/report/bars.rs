@@ -1,9 +1,9 @@
 //! Bars with intervals, as pictures within a table.
 
-/// Draws a bar from zero to `mean` on a scale that ends at `most`, with a line from `mean - half` to `mean + half`.
-pub(super) fn bar(mean: f64, half: Option<f64>, most: f64) -> String {
+/// Draws a bar from zero to `mean` on a scale that ends at `max`, with a line from `mean - half` to `mean + half`.
+pub(super) fn bar(mean: f64, half: Option<f64>, max: f64) -> String {
     let place = |value: f64| {
-        let share = if most > 0.0 && value.is_finite() { (value / most).clamp(0.0, 1.0) } else { 0.0 };
+        let share = if max > 0.0 && value.is_finite() { (value / max).clamp(0.0, 1.0) } else { 0.0 };
         share * WIDTH
     };
     let mut svg = format!(

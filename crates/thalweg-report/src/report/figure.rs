@@ -160,8 +160,8 @@ pub fn figure(document: &Document, series: &AllSeries, view: &View) -> String {
                 return curves(*plot, groups(&runs, of), runs.len());
             }
             let (lines, note) = sight.of_runs("", &runs, *plot);
-            let most = sight.most(&lines);
-            panel(*plot, &format!("{}{note}", plot.title()), lines, most)
+            let max = sight.max(&lines);
+            panel(*plot, &format!("{}{note}", plot.title()), lines, max)
         }));
     }
     Figure { title, subtitle, bars, panels, from, to }.render()
@@ -258,18 +258,18 @@ impl ViewSource<'_> {
             };
             let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
             let runs = schemes.iter().map(|of| distinct(&of.runs.iter().collect::<Vec<_>>()).len()).max();
-            let most = self.most(&lines);
+            let max = self.max(&lines);
             let title = format!("{} of {words}{}", plot.title(), seeds_in_words(runs.unwrap_or(0)));
-            return panel(plot, &title, lines, most).into_iter().collect();
+            return panel(plot, &title, lines, max).into_iter().collect();
         }
         let of = |of: &SchemeResults| {
             (of.scheme.clone(), self.of_runs(&of.scheme, &of.runs.iter().collect::<Vec<_>>(), plot))
         };
         let found: Vec<_> = schemes.iter().map(of).collect();
         // One scale for all schemes, for comparison by eye.
-        let most = found.iter().map(|(_, (lines, _))| self.most(lines)).fold(0.0, f64::max);
+        let max = found.iter().map(|(_, (lines, _))| self.max(lines)).fold(0.0, f64::max);
         let panel =
-            |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, most);
+            |(scheme, (lines, note))| panel(plot, &format!("{scheme}: {}{note}", plot.title()), lines, max);
         found.into_iter().filter_map(panel).collect()
     }
 
@@ -307,7 +307,7 @@ impl ViewSource<'_> {
     }
 
     /// Returns the largest value of lines after the warm-up; of all values where the span shown lies within it.
-    fn most(&self, lines: &[Line]) -> f64 {
+    fn max(&self, lines: &[Line]) -> f64 {
         let from = |start: f64| {
             let values = lines.iter().flat_map(|line| line.times.iter().zip(&line.values));
             let values = values.filter(|(time, value)| **time >= start && value.is_finite());
@@ -376,13 +376,13 @@ fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
     full_name.filter(|words| words.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
 }
 
-/// Builds a panel of lines, if there are any, for values up to `most`.
-fn panel(plot: Plot, title: &str, lines: Vec<Line>, most: f64) -> Option<LinePanel> {
-    let (unit, factor) = unit(plot, most);
+/// Builds a panel of lines, if there are any, for values up to `max`.
+fn panel(plot: Plot, title: &str, lines: Vec<Line>, max: f64) -> Option<LinePanel> {
+    let (unit, factor) = unit(plot, max);
     (!lines.is_empty()).then(|| LinePanel {
         title: format!("{title}, {unit}"),
         factor,
-        most,
+        max,
         lines,
         across: None,
     })
@@ -427,16 +427,16 @@ fn curves(plot: Plot, subjects: Vec<(String, Vec<&[f64]>)>, runs: usize) -> Opti
     let across = Some(Across { to, factor, unit });
     let (percent, share) = self::unit(plot, 1.0);
     let title = format!("{}{of}{note}, {percent}", plot.title());
-    Some(LinePanel { title, factor: share, most: 1.0, lines, across })
+    Some(LinePanel { title, factor: share, max: 1.0, lines, across })
 }
 
-/// Returns the unit of an axis up to `most`.
-fn unit(plot: Plot, most: f64) -> (&'static str, f64) {
+/// Returns the unit of an axis up to `max`.
+fn unit(plot: Plot, max: f64) -> (&'static str, f64) {
     match plot {
-        Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::of_rate(most / 2.0).unit(),
-        Plot::RoundTrip => Scale::of_time(most / 2.0).unit(),
+        Plot::Goodput | Plot::PacingRate | Plot::LinkRate => Scale::of_rate(max / 2.0).unit(),
+        Plot::RoundTrip => Scale::of_time(max / 2.0).unit(),
         Plot::Window | Plot::Ssthresh | Plot::InFlight => ("segments", 1.0),
-        Plot::Unread | Plot::QueueBytes => Scale::of_bytes(most / 2.0).unit(),
+        Plot::Unread | Plot::QueueBytes => Scale::of_bytes(max / 2.0).unit(),
         Plot::Queue | Plot::Drops | Plot::Marks => Scale::PACKETS.unit(),
         Plot::CompletionCdf | Plot::RttCdf => Scale::PERCENT.unit(),
     }

@@ -48,7 +48,7 @@ impl<'a> Model<'a> {
         replays: &'a [Replay],
     ) -> Self {
         let count = document.runs().count();
-        let most = (MAX_FLOWS / count.max(1)).max(MIN_FLOWS);
+        let max = (MAX_FLOWS / count.max(1)).max(MIN_FLOWS);
         let mut schemes = Vec::new();
         for (scheme, _) in document.runs() {
             schemes.extend(scheme.filter(|name| !schemes.contains(name)));
@@ -59,7 +59,7 @@ impl<'a> Model<'a> {
             warmup_s: document.warmup_s,
             schemes,
             seeds: &document.seeds,
-            runs: document.runs().map(|(scheme, run)| run_value(scheme, run, most)).collect(),
+            runs: document.runs().map(|(scheme, run)| run_value(scheme, run, max)).collect(),
             flow_columns: FLOW_COLUMNS.into_iter().chain(of_flows().map(|of| of.line().name)).collect(),
             link_columns: LINK_COLUMNS.into_iter().chain(of_links().map(|of| of.line().name)).collect(),
             flow_heads: Head::of(Tables::PAGE),
@@ -84,7 +84,7 @@ impl<'a> Model<'a> {
     }
 }
 
-fn run_value(scheme: Option<&str>, run: &Run, most: usize) -> Value {
+fn run_value(scheme: Option<&str>, run: &Run, max: usize) -> Value {
     let groups =
         run.groups.iter().map(|group| json!([group.name, group.scheme, group.flows])).collect::<Vec<_>>();
     json!({
@@ -95,21 +95,21 @@ fn run_value(scheme: Option<&str>, run: &Run, most: usize) -> Value {
         "fingerprint": run.fingerprint,
         "groups": groups,
         "flow_count": run.flows.len(),
-        "flows": shown(&run.flows, most).map(|flow| flow_row(flow, run)).collect::<Vec<_>>(),
+        "flows": shown(&run.flows, max).map(|flow| flow_row(flow, run)).collect::<Vec<_>>(),
         "link_count": run.links.len(),
         "links": shown_links(&run.links).map(link_row).collect::<Vec<_>>(),
     })
 }
 
-/// Returns at most `most` flows: those with the lowest and the highest goodput where there are more.
-fn shown(flows: &[Flow], most: usize) -> impl Iterator<Item = &Flow> {
+/// Returns at most `max` flows: those with the lowest and the highest goodput where there are more.
+fn shown(flows: &[Flow], max: usize) -> impl Iterator<Item = &Flow> {
     let mut keep = vec![true; flows.len()];
-    if flows.len() > most {
+    if flows.len() > max {
         let mut order: Vec<usize> = (0..flows.len()).collect();
         // The sort is stable: flows with equal goodput keep their order.
         let goodput = |index: usize| flows[index].or_zero(Metric::Goodput);
         order.sort_by(|&a, &b| goodput(a).total_cmp(&goodput(b)));
-        order[most / 2..flows.len() - most.div_ceil(2)].iter().for_each(|&index| keep[index] = false);
+        order[max / 2..flows.len() - max.div_ceil(2)].iter().for_each(|&index| keep[index] = false);
     }
     flows.iter().zip(keep).filter_map(|(flow, keep)| keep.then_some(flow))
 }

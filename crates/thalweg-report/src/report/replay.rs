@@ -16,7 +16,7 @@ pub struct Recorder {
     span: Range<Time>,
     /// Index of the first transmitter that belongs to an access link.
     transmitters: u32,
-    most: usize,
+    max: usize,
     /// End of the record, if it became full.
     cut: Option<Time>,
     /// Passages in progress, by packet and link; duplicates of a packet share an entry.
@@ -56,11 +56,11 @@ enum HopOutcome {
 }
 
 impl Recorder {
-    /// Creates a recorder for at most `most` link passages that begin within `span`.
-    pub fn new(spec: &Spec, span: Range<Time>, most: usize) -> Self {
+    /// Creates a recorder for at most `max` link passages that begin within `span`.
+    pub fn new(spec: &Spec, span: Range<Time>, max: usize) -> Self {
         let transmitters = u32::try_from(2 * spec.links.len()).unwrap_or(u32::MAX);
         let (open, numbers) = (BTreeMap::new(), BTreeMap::new());
-        Self { span, transmitters, most, cut: None, open, hops: Vec::new(), numbers }
+        Self { span, transmitters, max, cut: None, open, hops: Vec::new(), numbers }
     }
 
     /// Returns the replay of a run, named by its scheme if several are compared.
@@ -104,10 +104,10 @@ impl Recorder {
         if record.time >= self.span.end || self.cut.is_some() {
             return;
         }
-        if self.hops.len() + self.open.len() >= self.most {
+        if self.hops.len() + self.open.len() >= self.max {
             // When the record is full, passages that ended before the span are discarded first.
             self.hops.retain(|hop| hop.ended >= self.span.start);
-            if self.hops.len() + self.open.len() >= self.most {
+            if self.hops.len() + self.open.len() >= self.max {
                 self.cut = Some(record.time);
                 return;
             }
@@ -231,8 +231,8 @@ mod tests {
         Time::from_picos(millis * 1_000_000_000)
     }
 
-    fn replay(span: Range<u64>, most: usize, records: &[(u64, Step, u32, u32)]) -> Replay {
-        let mut recorder = Recorder::new(&spec(), at(span.start)..at(span.end), most);
+    fn replay(span: Range<u64>, max: usize, records: &[(u64, Step, u32, u32)]) -> Replay {
+        let mut recorder = Recorder::new(&spec(), at(span.start)..at(span.end), max);
         for (millis, step, link, serial) in records {
             recorder.record(&record(*millis, *step, *link, *serial));
         }

@@ -59,7 +59,7 @@ pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
         cell(found.map(|found| found.used), &|used| Scale::PERCENT.fixed(used, 1));
         cell(found.map(|found| found.waiting_packets), &|packets| format!("{packets:.1}"));
         cell(found.and_then(|found| found.waiting_s), &seconds);
-        cell(found.map(|found| found.most), &rounded);
+        cell(found.map(|found| found.max), &rounded);
         for (_, value) in &counts {
             cell(Some(value(&of.runs)), &rounded);
         }
@@ -78,9 +78,9 @@ fn ends<'a>(
     value: impl Fn(&Bottleneck) -> Option<f64>,
 ) -> Option<[(&'a SchemeResults, &'a Bottleneck, f64); 2]> {
     let known = || all.iter().filter_map(|(of, at)| Some((*of, at, value(at)?)));
-    let least = known().min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let most = known().max_by(|a, b| a.2.total_cmp(&b.2))?;
-    (least.1.name == most.1.name && least.0.scheme != most.0.scheme).then_some([least, most])
+    let min = known().min_by(|a, b| a.2.total_cmp(&b.2))?;
+    let max = known().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    (min.1.name == max.1.name && min.0.scheme != max.0.scheme).then_some([min, max])
 }
 
 /// Returns true if a difference makes up most of another one and does not exceed it.
@@ -169,7 +169,7 @@ struct Bottleneck {
     waiting_packets: f64,
     /// Queueing delay of the mean queue, in seconds; `None` where the rate varies or is unknown.
     waiting_s: Option<f64>,
-    most: f64,
+    max: f64,
     rate_bps: Option<f64>,
 }
 
@@ -189,7 +189,7 @@ impl Bottleneck {
             used: mean(Metric::Utilisation),
             waiting_packets: mean(Metric::QueueMean),
             waiting_s: rate.map(|rate| waiting_bytes * 8.0 / rate),
-            most: links.iter().map(|link| link.or_zero(Metric::QueueMax)).fold(0.0, f64::max),
+            max: links.iter().map(|link| link.or_zero(Metric::QueueMax)).fold(0.0, f64::max),
             rate_bps: rate,
         })
     }
@@ -197,10 +197,10 @@ impl Bottleneck {
 
 /// Returns the clause on the busiest bottleneck: its share of time busy, and its queue.
 fn queue(runs: &[Run]) -> Option<String> {
-    let Bottleneck { name, used, waiting_packets, most, .. } = Bottleneck::of(runs)?;
+    let Bottleneck { name, used, waiting_packets, max, .. } = Bottleneck::of(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
     let waiting = Scale::PACKETS.fixed(waiting_packets, 1);
-    Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {most} at most"))
+    Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {max} at most"))
 }
 
 /// Returns the drops, marks and time-outs of a run, as means over runs.

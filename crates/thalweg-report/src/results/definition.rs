@@ -264,7 +264,7 @@ impl<M: Copy> Line<M> {
     }
 
     /// Aggregates by maximum: groups over their flows, the network over its groups.
-    pub(super) const fn most(mut self) -> Self {
+    pub(super) const fn max(mut self) -> Self {
         (self.group, self.network) = (Joined::Most, Joined::Most);
         self
     }

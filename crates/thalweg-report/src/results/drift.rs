@@ -57,8 +57,8 @@ impl GoodputSeries {
     /// changes or a recorded capacity, which are not meant to settle.
     pub fn new(spec: &Spec) -> Self {
         let counted = spec.duration.saturating_sub(spec.warmup);
-        let least = spec.measure.interval.map_or(Duration::ZERO, |interval| interval * BATCH);
-        let batch = least.max(counted / MAX_BATCHES);
+        let min = spec.measure.interval.map_or(Duration::ZERO, |interval| interval * BATCH);
+        let batch = min.max(counted / MAX_BATCHES);
         let batches = if batch.is_zero() || !is_steady(spec) {
             0
         } else {
@@ -232,14 +232,14 @@ mod tests {
         // A sixth of the time at 70 instead of 100 lowers the mean by 5 %.
         for count in [1, 5] {
             let found = detected(count, 20, 30.0);
-            let least = if count == 1 { 160 } else { 195 };
-            assert!(found.len() >= least, "{count} runs: {} of 200", found.len());
+            let min = if count == 1 { 160 } else { 195 };
+            assert!(found.len() >= min, "{count} runs: {} of 200", found.len());
             // Some cuts of a single run are at a later random dip.
             let near =
                 found.iter().filter(|of| of.cut.abs_diff(20) <= 4 && (of.relative + 0.05).abs() < 0.02);
-            let least = if count == 1 { 0.6 } else { 0.95 };
+            let min = if count == 1 { 0.6 } else { 0.95 };
             let share = near.count() as f64 / found.len() as f64;
-            assert!(share >= least, "{count} runs: {share}");
+            assert!(share >= min, "{count} runs: {share}");
         }
     }
 

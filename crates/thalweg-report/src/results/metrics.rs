@@ -246,10 +246,10 @@ metrics! {
     SegmentDelayMean = Line::new("segment_delay_mean_s", Unit::Time).shown("Time", "mean", SINKS).weighted_mean_by(Metric::Segments)
         .of_flow(|of| measured(of.flow.segment_delay.mean));
     /// Maximum of that time.
-    SegmentDelayMax = Line::new("segment_delay_max_s", Unit::Time).shown("Time", "max", SINKS).most()
+    SegmentDelayMax = Line::new("segment_delay_max_s", Unit::Time).shown("Time", "max", SINKS).max()
         .of_flow(|of| measured(of.flow.segment_delay.max));
     /// Maximum of the data delivered but not yet read by the application, over the whole run; none if it reads at once.
-    UnreadMax = Line::new("unread_max_bytes", Unit::Bytes).shown("Unread", "max", SINKS).most()
+    UnreadMax = Line::new("unread_max_bytes", Unit::Bytes).shown("Unread", "max", SINKS).max()
         .of_flow(|of| of.flow.unread_peak.map(|bytes| bytes.get() as f64));
     /// Segments of two-level flow control accepted with missing packets, within `loss-tolerance`.
     IncompleteSegments = Line::new("incomplete_segments", Unit::Segments).within("two_level")
@@ -266,17 +266,17 @@ metrics! {
         .summed().of_flow(|of| two_level(of.flow, |of| of.evictions));
     /// Maximum number of segments that the sender of one connection buffered for retransmission, over the whole run.
     SenderBufferSegments = Line::new("sender_buffer_max_segments", Unit::Segments).within("two_level")
-        .shown("Source kept", "", Tables::TWO_LEVEL).most()
+        .shown("Source kept", "", Tables::TWO_LEVEL).max()
         .of_flow(|of| two_level(of.flow, |of| u64::from(of.sender_segments)));
     /// Maximum of these segments in bytes.
-    SenderBufferBytes = Line::new("sender_buffer_max_bytes", Unit::Bytes).within("two_level").most()
+    SenderBufferBytes = Line::new("sender_buffer_max_bytes", Unit::Bytes).within("two_level").max()
         .of_flow(|of| two_level(of.flow, |of| of.sender_bytes.get()));
     /// Maximum number of segments of one connection buffered at the receiver, over the whole run.
     ReceiverBufferSegments = Line::new("receiver_buffer_max_segments", Unit::Segments).within("two_level")
-        .shown("Sink kept", "", Tables::TWO_LEVEL).most()
+        .shown("Sink kept", "", Tables::TWO_LEVEL).max()
         .of_flow(|of| two_level(of.flow, |of| u64::from(of.receiver_segments)));
     /// Maximum of these segments in bytes.
-    ReceiverBufferBytes = Line::new("receiver_buffer_max_bytes", Unit::Bytes).within("two_level").most()
+    ReceiverBufferBytes = Line::new("receiver_buffer_max_bytes", Unit::Bytes).within("two_level").max()
         .of_flow(|of| two_level(of.flow, |of| of.receiver_bytes.get()));
 
     /// Mean encoder rate of live media (`scream`).

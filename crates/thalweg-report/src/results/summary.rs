@@ -243,8 +243,8 @@ fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     let exactness = exactness(of);
     let estimate = |(name, values): (&str, Vec<f64>)| {
         let estimate = Estimate::of(&values)?;
-        let least = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
-        Some((name.to_owned(), estimate.with_min_half_width(least)))
+        let min = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
+        Some((name.to_owned(), estimate.with_min_half_width(min)))
     };
     values.into_iter().filter_map(estimate).collect()
 }

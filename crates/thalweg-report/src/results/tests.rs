@@ -162,7 +162,7 @@ fn differences_include_corrected_p_values() {
     let tested: Vec<&Paired> = totals.values().filter(|of| of.p_holm.is_some()).collect();
     assert!(tested.len() > 1 && tested.iter().all(|of| of.p_holm >= of.p_value), "{tested:?}");
     // The smallest p-value is corrected for all tests.
-    let least = tested.iter().filter_map(|of| of.p_value).fold(1.0, f64::min);
+    let min = tested.iter().filter_map(|of| of.p_value).fold(1.0, f64::min);
     let corrected = tested.iter().filter_map(|of| of.p_holm).fold(1.0, f64::min);
-    assert!((corrected - (least * tested.len() as f64).min(1.0)).abs() < 1e-12);
+    assert!((corrected - (min * tested.len() as f64).min(1.0)).abs() < 1e-12);
 }

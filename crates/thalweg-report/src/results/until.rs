@@ -166,8 +166,8 @@ impl FromStr for Goal {
             format!("there is no metric `{}`{meant}; known are {}", name.trim(), known.join(", "))
         })?;
         if share < metric.exactness() {
-            let least = metric.exactness() * 100.0;
-            return Err(format!("percentiles are exact to {least} %: request no less, or a mean"));
+            let min = metric.exactness() * 100.0;
+            return Err(format!("percentiles are exact to {min} %: request no less, or a mean"));
         }
         Ok(Self { metric, group, share })
     }

@@ -443,8 +443,8 @@ fn beside(line: &DirectionSpec) -> String {
         let _ = write!(text, ", {} to wake up after {} of idleness", state.wake, state.after);
     }
     if let Some(batch) = line.aggregation {
-        let most = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
-        let _ = write!(text, ", in batches{most} every {}", batch.every);
+        let max = batch.packets.map_or_else(String::new, |packets| format!(" of up to {packets} packets"));
+        let _ = write!(text, ", in batches{max} every {}", batch.every);
     }
     if let Some(periodic_variation) = line.periodic_variation {
         let _ = write!(text, ", a new rate and delay every {}", periodic_variation.every);

@@ -85,21 +85,21 @@ pub(super) fn lines(checked: &Checked<'_>, report: &mut Report) {
             let packet = checked.paths.largest_packet(number, back);
             let Some(capacity) = bytes(&line.queue, packet) else { continue };
             if let Some(config) = line.queue.config::<RedConfig>() {
-                let most = match (config.unit, line.queue.limit()) {
+                let max = match (config.unit, line.queue.limit()) {
                     (RedUnit::Packets, Limit::Packets(packets)) => packets as f64,
                     (RedUnit::Packets, _) => capacity.get() as f64 / f64::from(packet.max(1)),
                     (RedUnit::Bytes, _) => capacity.get() as f64,
                 };
-                let (which, threshold, help) = if config.min_threshold >= most {
+                let (which, threshold, help) = if config.min_threshold >= max {
                     let help = "it drops nothing early: give a larger `capacity` or lower thresholds";
                     ("lower", config.min_threshold, help)
                 } else {
                     let help = "it is full before RED drops as much as it is to: give a larger `capacity` or a lower threshold";
                     ("upper", config.max_threshold, help)
                 };
-                if packet > 0 && threshold >= most {
+                if packet > 0 && threshold >= max {
                     let message = format!(
-                        "the queue of `{name}` holds {most:.0}, below RED's {which} threshold of {threshold}"
+                        "the queue of `{name}` holds {max:.0}, below RED's {which} threshold of {threshold}"
                     );
                     report.warn("scenario.threshold", span, message).help(help);
                     break;

@@ -94,13 +94,13 @@ fn never_marks(line: &DirectionSpec, packet: u32) -> Option<(String, String)> {
     let capacity = bytes(&line.queue, packet).filter(|_| packet > 0)?.get();
     match config.threshold {
         Threshold::Packets(above) => {
-            let most = match line.queue.limit() {
+            let max = match line.queue.limit() {
                 Limit::Packets(packets) => packets,
                 _ => capacity / u64::from(packet),
             };
             let in_packets = |count| format!("{count} pkt");
             // The capacity includes the arrival itself.
-            (above.saturating_add(1) >= most).then(|| (in_packets(most), in_packets(above)))
+            (above.saturating_add(1) >= max).then(|| (in_packets(max), in_packets(above)))
         }
         Threshold::Bytes(above) => {
             let in_bytes = |size| Bytes::new(size).to_string();

@@ -56,7 +56,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut flows: u64 = GROUP * spec.groups.len() as u64;
     let mut count: u64 = 0;
     // Maximum packets of flows on each link direction, by their windows and the data that they send.
-    let mut most = vec![0u64; spec.links.len() * 2];
+    let mut max = vec![0u64; spec.links.len() * 2];
     let mut most_together = 0u64;
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
         let lines: u64 = group.access.as_ref().map_or(0, |access| {
@@ -81,7 +81,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             // There are at most as many acknowledgements as packets acknowledged.
             for (&hop, &flows) in path.loads.iter().flatten() {
                 let here = (packets as f64 * flows / f64::from(group.count).max(1.0)) as u64;
-                most[hop as usize] = most[hop as usize].saturating_add(here);
+                max[hop as usize] = max[hop as usize].saturating_add(here);
             }
         }
     }
@@ -99,7 +99,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
                 / packet
                 + 1;
             let queue = if waits[hop] { capacity(spec, paths, hop) } else { 0 };
-            here = here.saturating_add(wire.saturating_add(queue).min(most[hop]));
+            here = here.saturating_add(wire.saturating_add(queue).min(max[hop]));
         }
         packets = packets.saturating_add(here);
         if here > largest_link.0 {

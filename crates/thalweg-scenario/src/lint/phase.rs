@@ -70,14 +70,14 @@ fn yields(transport: &TransportSpec) -> bool {
 fn fills(checked: &Checked<'_>, hop: DirectionId, groups: &[usize]) -> bool {
     let spec = checked.spec;
     let windows = groups.iter().filter_map(|&number| window(&spec.groups[number]));
-    let most = windows.fold(0_u64, u64::saturating_add);
+    let max = windows.fold(0_u64, u64::saturating_add);
     let capacity = groups.iter().filter_map(|&number| {
         let path = checked.paths.groups[number].as_ref()?;
         let packet = packet_sizes(&spec.groups[number].transport).0;
         let queue = super::links::bytes(&direction(spec, hop).queue, packet)?;
         Some(path.bdp().get().saturating_add(queue.get()))
     });
-    capacity.max().is_some_and(|capacity| most > capacity)
+    capacity.max().is_some_and(|capacity| max > capacity)
 }
 
 /// Returns true if arrival times at a direction are random, or if the scenario explicitly disables randomness.

@@ -42,8 +42,8 @@ fn agreed_rates(checked: &Checked<'_>, report: &mut Report) {
     // The sum of the agreed rates over each link direction, and the last flow group that adds to it.
     let mut agreed: BTreeMap<u32, (u64, Span, &GroupPath, &TransportSpec)> = BTreeMap::new();
     let mut above = |sum: u64, span: Span, path: &GroupPath, transport: &TransportSpec| {
-        let most = path.rate.as_bits_per_sec();
-        if sum > most.saturating_add(most / 1000) {
+        let max = path.rate.as_bits_per_sec();
+        if sum > max.saturating_add(max / 1000) {
             let sum = Rate::from_bits_per_sec(sum);
             let message = format!(
                 "the rates agreed upon over `{}` add up to {sum}, above its {}",

@@ -182,8 +182,8 @@ pub(super) fn readers(checked: &Checked<'_>, report: &mut Report) {
         }
         let ReceiveWindow::Bytes(window) = group.transport.properties().receive_window() else { continue };
         let Some(path) = path else { continue };
-        let most = path.rate.bytes_in(spec.duration);
-        if window >= most.get() {
+        let max = path.rate.bytes_in(spec.duration);
+        if window >= max.get() {
             let message = format!(
                 "`{}` has a receive window of {}, which {} at {} cannot fill",
                 group.name,

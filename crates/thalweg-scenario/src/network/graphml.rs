@@ -26,9 +26,9 @@ pub(super) fn read(root: Node<'_, '_>, span: impl Fn(&Node<'_, '_>) -> Span, rep
     let Some(graph) = elements(root, "graph").next() else { return Map::default() };
     let places = elements(graph, "node").map(|node| {
         let data = data(node);
-        let at = [("Latitude", 90.0), ("Longitude", 360.0)].map(|(name, most)| {
+        let at = [("Latitude", 90.0), ("Longitude", 360.0)].map(|(name, max)| {
             let text = data.get(&name.to_ascii_lowercase())?;
-            degrees(name, text, most).map_err(|fault| report.error("scenario.range", span(&node), fault)).ok()
+            degrees(name, text, max).map_err(|fault| report.error("scenario.range", span(&node), fault)).ok()
         });
         MapNode {
             id: node.attribute("id").unwrap_or_default().to_owned(),

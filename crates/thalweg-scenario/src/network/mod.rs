@@ -90,10 +90,10 @@ fn is_too_large(what: &str, nodes: u64, links: u64, span: Span, report: &mut Rep
     found > MAX_GENERATED
 }
 
-/// Reports a number below `least`; returns true if it is.
-fn is_too_small(at: Option<&At<u32>>, least: u32, what: &str, report: &mut Report) -> bool {
-    let Some(at) = at.filter(|at| at.value < least) else { return at.is_none() };
-    report.error("scenario.range", at.span, format!("{what} must be at least {least}"));
+/// Reports a number below `min`; returns true if it is.
+fn is_too_small(at: Option<&At<u32>>, min: u32, what: &str, report: &mut Report) -> bool {
+    let Some(at) = at.filter(|at| at.value < min) else { return at.is_none() };
+    report.error("scenario.range", at.span, format!("{what} must be at least {min}"));
     true
 }
 

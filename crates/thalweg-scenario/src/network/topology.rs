@@ -82,8 +82,8 @@ fn start_tag(text: &Source, source: u32, node: &Node<'_, '_>) -> Span {
 /// Reports a text that is not supported XML.
 fn refuse(refused: &Refused, text: &Source, source: u32, file: Span, report: &mut Report) {
     let error = match refused {
-        Refused::TooMuch(what, most, range) => {
-            let message = format!("there are more than {most} {what}");
+        Refused::TooMuch(what, max, range) => {
+            let message = format!("there are more than {max} {what}");
             report.error("scenario.range", Span::new(source, range.clone()), message);
             return;
         }

@@ -66,8 +66,8 @@ fn check(text: &str) -> Result<(), Refused> {
             ("namespaces", namespaces, MAX_NAMESPACES),
             ("elements within each other", depth, MAX_DEPTH),
         ];
-        if let Some((what, _, most)) = bounds.into_iter().find(|(_, found, most)| found > most) {
-            return Err(Refused::TooMuch(what, most, start..end));
+        if let Some((what, _, max)) = bounds.into_iter().find(|(_, found, max)| found > max) {
+            return Err(Refused::TooMuch(what, max, start..end));
         }
         at = end;
     }
@@ -80,10 +80,10 @@ pub(super) fn elements<'a, 'i>(of: Node<'a, 'i>, name: &'static str) -> impl Ite
 }
 
 /// Parses the coordinate `name`, in degrees.
-pub(super) fn degrees(name: &str, text: &str, most: f64) -> Result<f64, String> {
+pub(super) fn degrees(name: &str, text: &str, max: f64) -> Result<f64, String> {
     match text.parse() {
-        Ok(degrees) if (-most..=most).contains(&degrees) => Ok(degrees),
-        _ => Err(format!("`{name}` must be a number of degrees from -{most} to {most}, not `{text}`")),
+        Ok(degrees) if (-max..=max).contains(&degrees) => Ok(degrees),
+        _ => Err(format!("`{name}` must be a number of degrees from -{max} to {max}, not `{text}`")),
     }
 }
 

@@ -32,14 +32,14 @@ impl Resolver<'_> {
         }
         let stream = Stream::new(seed, &format!("pattern@{name}"), 0);
         let degree = |default: usize| flow.degree.as_ref().map_or(default, |degree| degree.value as usize);
-        let most = match pattern {
+        let max = match pattern {
             Pattern::Pairs | Pattern::Permutation => sources.len().max(sinks.len()),
             Pattern::AllToAll => sources.len().saturating_mul(sinks.len()),
             Pattern::Incast => sinks.len().saturating_mul(degree(sources.len())),
             Pattern::Random => sources.len().saturating_mul(degree(1)),
         };
-        if most > MAX_PAIRS {
-            let message = format!("the flows of `{name}` are between {most} pairs of nodes");
+        if max > MAX_PAIRS {
+            let message = format!("the flows of `{name}` are between {max} pairs of nodes");
             self.report
                 .error("scenario.range", flow.span, message)
                 .help(format!("a group has {MAX_PAIRS} pairs at most; \"random\" draws some"));
@@ -95,12 +95,12 @@ impl Resolver<'_> {
 
     /// Pairs the first with the first, the second with the second; a single node with each of the other side.
     fn one_by_one(&mut self, from: &[NodeId], to: &[NodeId], flow: &At<Flow>) -> Option<Vec<[NodeId; 2]>> {
-        let (most, least) = (from.len().max(to.len()), from.len().min(to.len()));
-        if most != least && least != 1 {
+        let (max, min) = (from.len().max(to.len()), from.len().min(to.len()));
+        if max != min && min != 1 {
             self.uneven(from.len(), to.len(), flow);
             return None;
         }
-        Some((0..most).map(|number| [from[number % from.len()], to[number % to.len()]]).collect())
+        Some((0..max).map(|number| [from[number % from.len()], to[number % to.len()]]).collect())
     }
 
     fn uneven(&mut self, from: usize, to: usize, flow: &At<Flow>) {

@@ -172,9 +172,9 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
             .error("sweep.value", reps.span, "`reps` and `until` are mutually exclusive")
             .help("set one of them");
     }
-    if let (Some(most), None) = (&keys.max_reps, &keys.until) {
+    if let (Some(max), None) = (&keys.max_reps, &keys.until) {
         report
-            .error("sweep.value", most.span, "`max-reps` is for `until`")
+            .error("sweep.value", max.span, "`max-reps` is for `until`")
             .help("`reps` is a fixed number of runs");
     }
     for count in [&keys.reps, &keys.max_reps].into_iter().flatten() {
@@ -224,7 +224,7 @@ pub fn read_sweep_text(name: &str, text: &str) -> Result<SweepFile, Vec<Diagnost
         seed: keys.seed.map(|seed| seed.value),
         replications: keys.reps.map(|reps| reps.value),
         until: keys.until.map(|until| placed(until.span, &until.value)),
-        max_replications: keys.max_reps.map(|most| most.value),
+        max_replications: keys.max_reps.map(|max| max.value),
         varied,
     })
 }

@@ -563,7 +563,7 @@ fn sscop_has_its_default_parameters() {
     {
         let (config, _) = read_scheme(&format!("\"{name}\""));
         // A full SD, and a rate limited only by links.
-        let expected = RateConfig { pdu: 1472, most: Rate::MAX, ..rules };
+        let expected = RateConfig { pdu: 1472, max: Rate::MAX, ..rules };
         assert_eq!(config.sscop.rate, Some(expected), "{name}");
     }
     let (own, header) = read_scheme(
@@ -576,7 +576,7 @@ fn sscop_has_its_default_parameters() {
         (rate.pdu, rate.alpha, rate.unit, rate.drain),
         (512, 5.0, Unit::Cells, Some(Duration::from_secs(2)))
     );
-    assert_eq!((own.sscop.timers.poll, rate.most), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
+    assert_eq!((own.sscop.timers.poll, rate.max), (Duration::from_secs(1), Rate::from_mbits_per_sec(9)));
 }
 
 /// A share of the slowest link, for all flows together: 60 % of 10 Mbit/s are 750 kB/s, in transfers of 50.5 kB on

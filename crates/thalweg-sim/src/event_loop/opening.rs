@@ -101,10 +101,10 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles a flow that would exceed the maximum number of simultaneous connections.
     #[cold]
     pub(crate) fn end_full(&mut self) {
-        let most = self.numbers.most().into();
+        let max = self.numbers.max().into();
         self.ending.fail(|| SpecError::TooMany {
             what: "concurrent transfers of a flow, with this number of flows",
-            most,
+            max,
         });
     }
 }

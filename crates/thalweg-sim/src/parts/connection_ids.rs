@@ -148,14 +148,14 @@ impl Numbers {
     }
 
     /// Returns the maximum number of simultaneous connections of one such flow.
-    pub fn most(&self) -> u32 {
+    pub fn max(&self) -> u32 {
         (MAX_CONNECTIONS - self.fixed()) / self.flows.len().max(1) as u32
     }
 
     /// Returns true if such a flow may have one more connection.
     pub fn can_open(&self, opener: usize) -> bool {
         let Opened { places, vacant } = &self.opened[opener];
-        !vacant.is_empty() || places.len() < self.most() as usize
+        !vacant.is_empty() || places.len() < self.max() as usize
     }
 
     /// Assigns the next position, `place`, to such a flow.
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn numbers_end_where_keys_do() {
         let mut numbers = Numbers::new(3, (0..1 << 22).collect());
-        let (last, max) = (numbers.flows().len() - 1, numbers.most());
+        let (last, max) = (numbers.flows().len() - 1, numbers.max());
         assert_eq!(max, 31);
         for place in 0..max {
             assert!(numbers.can_open(last));

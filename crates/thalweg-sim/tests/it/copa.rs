@@ -44,8 +44,8 @@ fn goodputs(result: &RunResult) -> Vec<f64> {
 }
 
 fn least_of_most(goodputs: &[f64]) -> f64 {
-    let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
-    least / goodputs.iter().copied().fold(0.0, f64::max)
+    let min = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
+    min / goodputs.iter().copied().fold(0.0, f64::max)
 }
 
 const DEFAULT: CopaConfig = CopaConfig { compete: false, ..COPA };

@@ -152,8 +152,8 @@ fn each_flow_has_its_own_delay() {
     let found = round_trips(&spec);
     let values: Vec<f64> = found.values().copied().collect();
     // 10 ms of the access link and 10 of the link each way, and twice the random delay: uniform from 60 to 140 ms.
-    let (least, most) = (60.0, 140.0);
-    assert!(values.iter().all(|rtt| *rtt >= least && *rtt <= most), "{values:?}");
+    let (min, max) = (60.0, 140.0);
+    assert!(values.iter().all(|rtt| *rtt >= min && *rtt <= max), "{values:?}");
     let (mean, variance) = moments(&values);
     // Uniform over 80 ms: variance 80^2 / 12. Both directions are equal; independent draws would give half of it.
     assert!((mean - 100.0).abs() < 5.0 * (80.0f64 * 80.0 / 12.0).sqrt() / 20.0, "{mean}");

@@ -365,13 +365,10 @@ fn one_way_delays_measure_the_queueing_delay() {
     let spec = pipe(direction(Rate::from_mbits_per_sec(10), millis(10), Limit::Packets(100)));
     let groups = vec![group("flow", 1, transport, WorkloadSpec::Bulk)];
     let result = run(&Spec { groups, duration: Duration::from_secs(20), ..spec });
-    let most = result.links[0].queue.max_packets;
+    let max = result.links[0].queue.max_packets;
     let packet = Rate::from_mbits_per_sec(10).transmission_time(Bytes::new(1000));
     let waited = *longest.lock().unwrap();
-    assert!(most > 10, "{most} packets waited");
+    assert!(max > 10, "{max} packets waited");
     // The last packet of the first burst waited behind all others of the window, with one in service.
-    assert!(
-        waited >= packet * most && waited <= packet * (most + 1),
-        "{waited} for {most} packets of {packet}"
-    );
+    assert!(waited >= packet * max && waited <= packet * (max + 1), "{waited} for {max} packets of {packet}");
 }

@@ -115,9 +115,9 @@ fn prague_and_cubic_do_not_starve_each_other() {
             .map(|(flow, count)| GroupSpec { count, ..flow });
         let result = share(50, millis(10), 30, groups.collect());
         let goodputs = goodputs(&result);
-        let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
+        let min = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
         let fair = 50e6 / f64::from(counts[0] + counts[1]);
-        assert!(least > 0.4 * fair, "{least} of {fair} with {counts:?}");
+        assert!(min > 0.4 * fair, "{min} of {fair} with {counts:?}");
     }
 }
 

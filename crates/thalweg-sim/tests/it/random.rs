@@ -125,11 +125,11 @@ fn jitter() -> impl Strategy<Value = Duration> {
 /// Usually none.
 fn variation() -> impl Strategy<Value = Option<Arc<VariationSpec>>> {
     let time = || (0u64..20_000).prop_map(Duration::from_micros);
-    let most = || prop::option::of(time());
+    let max = || prop::option::of(time());
     let distribution = prop_oneof![
         (time(), time()).prop_map(|(a, b)| TimeSpec::Uniform { min: a.min(b), max: a.max(b) }),
-        (time(), most()).prop_map(|(mean, max)| TimeSpec::Exponential { mean, max }),
-        (time(), time(), most()).prop_map(|(mean, deviation, max)| TimeSpec::Normal { mean, deviation, max }),
+        (time(), max()).prop_map(|(mean, max)| TimeSpec::Exponential { mean, max }),
+        (time(), time(), max()).prop_map(|(mean, deviation, max)| TimeSpec::Normal { mean, deviation, max }),
         (time(), time()).prop_map(|(a, b)| TimeSpec::Pareto {
             min: a.min(b),
             shape: 1.5,
@@ -398,8 +398,8 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
             )
         });
     let media =
-        (1u32..1460, 5.0..60.0f64, 20_000u64..3_000_000, 0u8..3).prop_map(|(segment, fps, least, ecn)| {
-            let min_rate = Rate::from_bits_per_sec(least);
+        (1u32..1460, 5.0..60.0f64, 20_000u64..3_000_000, 0u8..3).prop_map(|(segment, fps, min, ecn)| {
+            let min_rate = Rate::from_bits_per_sec(min);
             let encoder = media::EncoderConfig { fps, min_rate, ..media::EncoderConfig::default() };
             let ecn =
                 [media::Response::None, media::Response::Classic, media::Response::L4s][usize::from(ecn)];

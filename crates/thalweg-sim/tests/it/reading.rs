@@ -176,7 +176,7 @@ fn an_application_that_stops_reading_stops_its_sender_and_starts_it_again() {
 fn an_announced_slow_down_makes_the_window_smaller() {
     let agreed = FAST.mul_f64(0.96);
     let fifth = agreed.mul_f64(0.2);
-    let most = |announced: bool| {
+    let max = |announced: bool| {
         let changes = [(1000, fifth, announced), (5000, Rate::MAX, announced)];
         let result = run(&spec(two_level(), WorkloadSpec::Bulk, reading(agreed, &changes), 7));
         let unread = result.series.iter().find(|series| series.quantity == Quantity::Unread).unwrap();
@@ -190,7 +190,7 @@ fn an_announced_slow_down_makes_the_window_smaller() {
         assert!(of(5.1, 7.0) < 5760.0 && result.flows[0].goodput.as_f64() > 4e6);
         of(2.0, 5.0) / 5760.0
     };
-    let (announced, unnotified) = (most(true), most(false));
+    let (announced, unnotified) = (max(true), max(false));
     assert!((1.0..=2.0).contains(&announced), "{announced}");
     assert!((8.0..=10.0).contains(&unnotified), "{unnotified}");
 }

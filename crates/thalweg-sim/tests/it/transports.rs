@@ -174,9 +174,9 @@ fn new_reno_responds_to_periodic_loss() {
 fn cubic_responds_to_loss_as_in_rfc_9438() {
     for (period, seconds) in [(10_000u64, 500), (50_000, 600)] {
         let mean = theory::cubic_window(1.0 / period as f64, 0.1, 0.4, 0.7).unwrap();
-        let most = mean * 4.0 / 3.7;
-        let initial_ssthresh = 0.7 * most;
-        let k = (0.3 * most / 0.4).cbrt();
+        let max = mean * 4.0 / 3.7;
+        let initial_ssthresh = 0.7 * max;
+        let k = (0.3 * max / 0.4).cbrt();
         let first = 2.0 * initial_ssthresh + (initial_ssthresh * k + 0.1 * k.powi(4)) / 0.1;
         let loss = LossSpec::List((0..200).map(|n| first as u64 + n * period).collect());
         let cubic = ControllerConfig::Cubic(CubicConfig {
@@ -237,9 +237,9 @@ fn new_reno_draws_a_saw_tooth() {
     (spec.warmup, spec.duration) = (Duration::from_secs(20), Duration::from_secs(220));
     spec.groups = vec![bulk(new_reno())];
     let result = run_fast(&spec);
-    let most = 40.0 + ROUND_TRIP / 0.0008;
+    let max = 40.0 + ROUND_TRIP / 0.0008;
     // The window grows by one per round trip, whose duration is proportional to the window: larger windows weigh more.
-    let windows = (most / 2.0) as u32..=most as u32;
+    let windows = (max / 2.0) as u32..=max as u32;
     let time: f64 = windows.clone().map(|w| f64::from(w).max(26.04)).sum();
     let queue: f64 = windows.map(|w| (f64::from(w) - 26.04).max(0.0) * f64::from(w).max(26.04)).sum();
     near(result.links[0].queue.mean_packets, queue / time, 0.08);

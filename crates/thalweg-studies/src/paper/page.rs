@@ -73,7 +73,7 @@ fn paper_cards(document: &Document) -> Vec<Card> {
     let differences: Vec<f64> = rows().filter_map(|row| row.relative_difference).map(f64::abs).collect();
     let count = differences.len();
     if let Some(middle) = median(&differences) {
-        let within = |most: f64| differences.iter().filter(|of| **of <= most).count();
+        let within = |max: f64| differences.iter().filter(|of| **of <= max).count();
         let text = format!(
             "median distance of {count} values from the published ones; {} lie within 5 %, {} within 10 %, {} within 25 %",
             within(0.05),

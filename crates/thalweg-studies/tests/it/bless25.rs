@@ -72,12 +72,12 @@ fn medians_are_near() {
 /// A queue never exceeds its buffer, and over shallow buffers the median is below it.
 #[test]
 fn shallow_buffers_bound_the_queue() {
-    for (buffer, most) in [(json!(0.8), 0.8), (json!(1), 1.0)] {
+    for (buffer, max) in [(json!(0.8), 0.8), (json!(1), 1.0)] {
         for rtt in [10, 20, 50] {
             let keys = [("buffer_bdp", buffer.clone()), ("rtt_ms", json!(rtt))];
             let of = |metric| RESULTS.value("two/100-Mbit", "bbr", metric, &keys).unwrap();
-            assert!(of("queue_p75_rtts") <= most, "{rtt} ms, {buffer}");
-            assert!(of("queue_p50_rtts") < most, "{rtt} ms, {buffer}");
+            assert!(of("queue_p75_rtts") <= max, "{rtt} ms, {buffer}");
+            assert!(of("queue_p50_rtts") < max, "{rtt} ms, {buffer}");
         }
     }
 }

@@ -40,9 +40,9 @@ fn only_known_claims_fail() {
 /// Table 2: throughputs within 1 % of the published ones, the index of SSCOP within 2 % and that of Vegas within 6 %.
 #[test]
 fn table_2_is_near() {
-    let near = |scheme: &str, metric: &str, published: f64, most: f64| {
+    let near = |scheme: &str, metric: &str, published: f64, max: f64| {
         let value = RESULTS.value("table-2/parking-lot", scheme, metric, &[]).unwrap();
-        assert!((value / published - 1.0).abs() <= most, "{scheme}, {metric}: {value}");
+        assert!((value / published - 1.0).abs() <= max, "{scheme}, {metric}: {value}");
     };
     near("sscop-rate", "throughput_percent", 99.0, 0.01);
     near("tcp-vegas", "throughput_percent", 99.0, 0.01);

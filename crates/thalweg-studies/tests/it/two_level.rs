@@ -156,15 +156,15 @@ fn a_slow_reader_gets_a_smaller_window() {
         points(quantity, from, to).sum::<f64>() / points(quantity, from, to).count() as f64
     };
     let segment = 16.0 * 1454.0;
-    let most = |from, to| points(Quantity::Unread, from, to).fold(0.0, f64::max) / segment;
+    let max = |from, to| points(Quantity::Unread, from, to).fold(0.0, f64::max) / segment;
     // W0 is 2.5 w_a = 40 segments; W1 is 20 Mbit/s over 96.9 Mbit/s of payload of it, rounded up.
-    assert!((35.0..=40.0).contains(&most(4.5, 8.0)), "{}", most(4.5, 8.0));
-    assert!((4.0..=9.0).contains(&most(10.5, 14.0)), "{}", most(10.5, 14.0));
+    assert!((35.0..=40.0).contains(&max(4.5, 8.0)), "{}", max(4.5, 8.0));
+    assert!((4.0..=9.0).contains(&max(10.5, 14.0)), "{}", max(10.5, 14.0));
     for (from, to) in [(4.5, 8.0), (10.5, 13.9)] {
         assert!((mean(Quantity::Goodput, from, to) / 20e6 - 1.0).abs() < 0.01);
     }
     for (from, to) in [(1.0, 2.0), (2.2, 4.0), (8.2, 10.0), (14.2, 16.0)] {
-        assert!(mean(Quantity::Goodput, from, to) > 96e6 && most(from, to) < 0.1);
+        assert!(mean(Quantity::Goodput, from, to) > 96e6 && max(from, to) < 0.1);
         assert!(points(Quantity::Window, from, to).all(|window| window == 640.0));
     }
     // The short pause: the window falls, and recovers with the application.

@@ -161,7 +161,7 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         .collect();
     let (first, last) = (found.first()?, found.last()?);
     let longest = found.iter().map(|ack| ack.2).max()?;
-    let most = found.iter().map(|ack| ack.1).max()?;
+    let max = found.iter().map(|ack| ack.1).max()?;
     Some(Finding {
         kind: Kind::AckGaps,
         from: first.0,
@@ -172,7 +172,7 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
             found.len(),
             ms(longest),
             ms(usual),
-            most / view.segment
+            max / view.segment
         ),
     })
 }

@@ -28,12 +28,9 @@ pub(super) fn timeouts(view: &Viewed<'_>) -> Option<Finding> {
     let (first, last) = (busy.first()?.0, busy.last()?.0);
     let longest = busy.iter().map(|(timeout, _)| timeout.silence).max()?;
     let total: f64 = busy.iter().map(|(timeout, _)| timeout.silence.as_secs_f64()).sum();
-    let most = busy.iter().map(|(_, flight)| *flight).max().unwrap_or(0);
-    let flight = if has_packets {
-        format!(", with up to {} packets in flight", at_least(most))
-    } else {
-        String::new()
-    };
+    let max = busy.iter().map(|(_, flight)| *flight).max().unwrap_or(0);
+    let flight =
+        if has_packets { format!(", with up to {} packets in flight", at_least(max)) } else { String::new() };
     Some(Finding {
         kind: Kind::Timeout,
         from: first.time,

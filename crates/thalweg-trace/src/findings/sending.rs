@@ -37,8 +37,8 @@ pub(super) fn bursts(view: &Viewed<'_>) -> Option<Finding> {
     if count > ALLOWED {
         found.push((begin, count));
     }
-    let most = found.iter().map(|burst| burst.1).max()?;
-    if found.len() < BURSTS.0 && most < BURSTS.1 {
+    let max = found.iter().map(|burst| burst.1).max()?;
+    if found.len() < BURSTS.0 && max < BURSTS.1 {
         return None;
     }
     Some(Finding {
@@ -47,9 +47,9 @@ pub(super) fn bursts(view: &Viewed<'_>) -> Option<Finding> {
         until: found.last()?.0,
         count: found.len() as u64,
         figures: format!(
-            "{} bursts of more than {ALLOWED} packets, of up to {most} packets ({:.0} kB)",
+            "{} bursts of more than {ALLOWED} packets, of up to {max} packets ({:.0} kB)",
             found.len(),
-            most as f64 * view.segment as f64 / 1e3
+            max as f64 * view.segment as f64 / 1e3
         ),
     })
 }
@@ -81,7 +81,7 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
             found.push((next.time, pause, burst));
         }
     }
-    let most = found.iter().map(|restart| restart.2).max()?;
+    let max = found.iter().map(|restart| restart.2).max()?;
     let longest = found.iter().map(|restart| restart.1).max()?;
     Some(Finding {
         kind: Kind::IdleRestart,
@@ -89,7 +89,7 @@ pub(super) fn idle_restarts(view: &Viewed<'_>) -> Option<Finding> {
         until: found.last()?.0,
         count: found.len() as u64,
         figures: format!(
-            "{} pauses of up to {} were followed by bursts of up to {most} packets within a quarter of a round trip ({})",
+            "{} pauses of up to {} were followed by bursts of up to {max} packets within a quarter of a round trip ({})",
             found.len(),
             ms(longest),
             ms(trip / 4)

@@ -287,21 +287,18 @@ impl Half {
             return 0;
         }
         // Without the option, segments above the usual maximum count as cut to it.
-        let most = match mss {
+        let max = match mss {
             Some(mss) => mss,
             None if segment.length > JUMBO => USUAL_MSS,
             None => segment.length,
         };
         let header = size.saturating_sub(segment.length);
-        let pieces = segment.length.div_ceil(most.max(segment.length.div_ceil(MAX_PIECES)));
+        let pieces = segment.length.div_ceil(max.max(segment.length.div_ceil(MAX_PIECES)));
         if pieces > 1 {
             flags |= Packet::PIECE;
         }
-        let step = u64::from(if pieces > 1 {
-            most.max(segment.length.div_ceil(MAX_PIECES))
-        } else {
-            segment.length
-        });
+        let step =
+            u64::from(if pieces > 1 { max.max(segment.length.div_ceil(MAX_PIECES)) } else { segment.length });
         let mut at = start;
         while at < end {
             let until = (at + step).min(end);

@@ -170,8 +170,8 @@ fn measure(
         // not get it, the reader fails.
         std::thread::spawn(move || send.finish());
         // Data in flight still has to arrive, followed by the server's results.
-        let most = request.time + 3 * request.grace();
-        let read = read_within(receive, most, progress, (stop, Duration::ZERO));
+        let max = request.time + 3 * request.grace();
+        let read = read_within(receive, max, progress, (stop, Duration::ZERO));
         let time = started.elapsed();
         let Some(read) = read else {
             watch.close(code::DONE, "");

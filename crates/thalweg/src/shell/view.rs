@@ -66,9 +66,9 @@ impl LiveView {
         let text = match size {
             Some((rows, columns)) if is_free => {
                 let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
-                let most = MAX_LINES.min(usize::from(rows) / 3);
+                let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
-                let lines = lines(&self.before, &view, most, Style { columns, ..self.style });
+                let lines = lines(&self.before, &view, max, Style { columns, ..self.style });
                 if view.at > self.before.at {
                     self.before = view;
                 }
@@ -97,7 +97,7 @@ fn write(text: &str) {
 }
 
 /// Renders the view: the state `now`, and rates since `before`.
-fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
+fn lines(before: &View, now: &View, max: usize, style: Style) -> Vec<String> {
     let mut links: Vec<(f64, [String; 6])> = now
         .lines
         .iter()
@@ -122,7 +122,7 @@ fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
         return Vec::new();
     }
     links.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let hidden = links.len().saturating_sub(most);
+    let hidden = links.len().saturating_sub(max);
     let right = |head| (head, Align::Right);
     let head = format!(
         "{:.0} s; {} late",
@@ -137,7 +137,7 @@ fn lines(before: &View, now: &View, most: usize, style: Style) -> Vec<String> {
         right("Lost"),
         right("Marks"),
     ]);
-    for (_, cells) in links.into_iter().take(most) {
+    for (_, cells) in links.into_iter().take(max) {
         table.row(cells);
     }
     let mut lines: Vec<String> = table.render(style).lines().map(str::to_owned).collect();
@@ -160,8 +160,8 @@ impl Panel {
         if lines.is_empty() {
             return self.leave(true);
         }
-        let most = rows - 2;
-        let wanted = u16::try_from(lines.len()).unwrap_or(most).min(most);
+        let max = rows - 2;
+        let wanted = u16::try_from(lines.len()).unwrap_or(max).min(max);
         // The panel does not shrink, to keep the lines in place.
         let height = self.shown.map_or(wanted, |(_, shown)| shown.max(wanted));
         let mut text = String::new();

@@ -78,12 +78,12 @@ fn the_ideal_time_knows_shapers_and_policers() {
     let shaper = "queue = \"5 MB\"\nshaper = { rate = \"8 Mbit/s\", burst = \"20 kB\" }";
     let policer =
         "queue = { discipline = \"policer\", rate = \"8 Mbit/s\", burst = \"20 kB\", capacity = \"1 bdp\" }";
-    for (name, by, most) in [("shaper", shaper, 1.05), ("policer", policer, 4.0)] {
+    for (name, by, max) in [("shaper", shaper, 1.05), ("policer", policer, 4.0)] {
         let place = place(name, &held_to(by));
         let run = thalweg(&place, &["run", "own.toml", "--json", "--set", "duration=60 s"]);
         let document: Value = serde_json::from_slice(&run.stdout).unwrap();
         let slowdown = document["runs"][0]["groups"][0]["slowdown_mean"].as_f64().unwrap();
-        assert!((1.0..most).contains(&slowdown), "{name}: {slowdown}");
+        assert!((1.0..max).contains(&slowdown), "{name}: {slowdown}");
     }
 }
 

@@ -237,9 +237,9 @@ fn json_lines_begin_with_parameters_and_end_with_results() {
 #[test]
 fn replications_are_made_until_the_interval_is_narrow() {
     let place = place("until");
-    let run = |goal: &str, most: &str, jobs: &str| {
+    let run = |goal: &str, max: &str, jobs: &str| {
         let arguments =
-            ["run", "two-flows", "--until", goal, "--max-reps", most, "--jobs", jobs, "--quiet", "--json"];
+            ["run", "two-flows", "--until", goal, "--max-reps", max, "--jobs", jobs, "--quiet", "--json"];
         let mut arguments = arguments.to_vec();
         arguments.extend(["--set", "duration=7 s", "--out", "results"]);
         let _ = fs::remove_dir_all(place.join("results"));

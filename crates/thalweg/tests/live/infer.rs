@@ -81,9 +81,9 @@ fn found_again(number: usize, scheme: &str) {
     // The path's rate is the limit, but packets delayed by a busy host may arrive in bursts.
     let rate = result["path"]["rate_bps"].as_f64().unwrap();
     assert!(rate < 16e6, "{scheme}: {result}");
-    for (run, most) in [("recorded", 8e6), ("simulated", rate.max(8e6))] {
+    for (run, max) in [("recorded", 8e6), ("simulated", rate.max(8e6))] {
         let goodput = result[run]["goodput_bps"].as_f64().unwrap();
-        assert!(goodput > 1e5 && goodput < most, "{scheme}, {run}: {result}");
+        assert!(goodput > 1e5 && goodput < max, "{scheme}, {run}: {result}");
     }
     let scenario = folder.join("run/scenario.toml");
     let checked = thalweg(&["validate", scenario.to_str().unwrap()]);

@@ -101,10 +101,10 @@ fn a_ping_takes_as_long_as_the_path() {
     }
     let text = Shell::new(&two("delay = \"20 ms\"", "")).run("ping server 10");
     let times: Vec<f64> = printed(&text, "rtt").iter().map(|words| words[0].parse().unwrap()).collect();
-    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let min = times.iter().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(times.len(), 10);
     // 32 B at 20 Mbit/s are 12.8 us. The excess of the minimum depends on the load of this host.
-    assert!(times.iter().all(|time| *time >= 40_025.0) && least < 60_000.0, "{times:?}");
+    assert!(times.iter().all(|time| *time >= 40_025.0) && min < 60_000.0, "{times:?}");
 }
 
 /// At twice the link's rate, the output has the link's rate. The receiver uses this host's clock.

@@ -143,8 +143,8 @@ impl Attacker {
         None
     }
 
-    fn random(&mut self, most: u64) -> Vec<u8> {
-        let length = self.draw.below(most);
+    fn random(&mut self, max: u64) -> Vec<u8> {
+        let length = self.draw.below(max);
         (0..length).map(|_| self.draw.bits() as u8).collect()
     }
 

@@ -139,7 +139,7 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
 
     assert!(counted.packets >= 1000, "{what}: {counted:?}");
     let noise = counted.noise / 2;
-    let most = match server {
+    let max = match server {
         Server::Pairing | Server::Known => {
             noise + 3 * (counted.sent - counted.noise) + HANDSHAKE * counted.connections
         }
@@ -148,11 +148,11 @@ fn play(server: Server, (name, attack): Attack, seed: u64) {
             noise + 3 * counted.sent + counted.connections * (seconds * BUDGET_PER_SECOND + PROBES)
         }
     };
-    assert!(counted.received <= most, "{what}: {counted:?}, at most {most} bytes");
+    assert!(counted.received <= max, "{what}: {counted:?}, at most {max} bytes");
     // The program's own memory while it serves an honest sender: the window, twice, and threads.
     let honest = 64 << 20;
-    let most = SOCKET_MEMORY.min(counted.connections * UNAUTHENTICATED_MEMORY) + honest;
-    assert!(peak <= most, "{what}: {peak} bytes more, at most {most}");
+    let max = SOCKET_MEMORY.min(counted.connections * UNAUTHENTICATED_MEMORY) + honest;
+    assert!(peak <= max, "{what}: {peak} bytes more, at most {max}");
     assert!(best <= CPU, "{what}: {best:?} of CPU time for a packet");
 }
 

@@ -125,22 +125,22 @@ fn a_sender_that_is_killed_goes_on_where_it_was() {
     place.write("file", &bytes);
     let receiver = Receiver::begin(&place, "recv", &["to", "--json"], &NEW);
     let arguments = ["file", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s"];
-    let mut least = 0;
+    let mut min = 0;
     for part in 1..=3 {
         let mut sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
         // 12 MB take 1.6 s at this rate.
-        wait_until("more of the file has come", || place.part_length("to/file") > least + 1_000_000);
+        wait_until("more of the file has come", || place.part_length("to/file") > min + 1_000_000);
         sender.kill().unwrap();
         sender.wait().unwrap();
         assert!(!place.join("to/file").exists(), "killed {part} times, and it has its name");
-        least = place.part_length("to/file");
+        min = place.part_length("to/file");
     }
     let last = sends(&place, &["file", &receiver.address, "--json"]);
     assert_eq!(exit(&last), 0, "{}", last.stderr);
     let received = receiver.end();
     assert_eq!(exit(&received), 0, "{}", received.stderr);
     let document = json(&last.stdout);
-    assert!(document["resumed_bytes"].as_u64().unwrap() >= least, "{document}");
+    assert!(document["resumed_bytes"].as_u64().unwrap() >= min, "{document}");
     let all = document["resumed_bytes"].as_u64().unwrap() + document["moved_bytes"].as_u64().unwrap();
     assert_eq!(all, 12_000_000);
     assert!(place.read("to/file") == bytes);
@@ -157,13 +157,13 @@ fn a_receiver_that_is_killed_is_found_again() {
     let arguments =
         ["set", &receiver.address, "--trust", "new", "--rate", "60 Mbit/s", "--keep-trying", "--json"];
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
-    let mut least = 0;
+    let mut min = 0;
     for _ in 0..2 {
         let part = "to/set/file";
-        wait_until("more of the file has come", || place.part_length(part) > least + 1_000_000);
+        wait_until("more of the file has come", || place.part_length(part) > min + 1_000_000);
         let address = receiver.address.clone();
         receiver.kill();
-        least = place.part_length(part);
+        min = place.part_length(part);
         receiver = Receiver::at(&place, &address, "recv", &["to", "--json"], &NEW);
     }
     let sent = processes::end(sender);
@@ -195,8 +195,8 @@ fn ctrl_c_ends_one_side_and_the_other_gets_the_reason() {
     // Both restart, and now the receiver is killed.
     let receiver = Receiver::at(&place, &address, "recv", &["to"], &NEW);
     let sender = processes::thalweg(&place, "sender", "send", &arguments).spawn().unwrap();
-    let least = place.part_length("to/file");
-    wait_until("more of the file has come", || place.part_length("to/file") > least + 100_000);
+    let min = place.part_length("to/file");
+    wait_until("more of the file has come", || place.part_length("to/file") > min + 100_000);
     let received = receiver.interrupt();
     assert_eq!(exit(&received), 3, "{}", received.stderr);
     assert!(received.stderr.contains("repeat the command to resume"), "{}", received.stderr);

@@ -71,10 +71,10 @@ impl<W: Write> Sending<'_, W> {
                 position = hole;
                 continue;
             }
-            let most = usize::try_from(size - position).unwrap_or(CHUNK).min(buffer.len());
+            let max = usize::try_from(size - position).unwrap_or(CHUNK).min(buffer.len());
             // Look for holes at block boundaries.
-            let most = most.min((BLOCK - position % BLOCK) as usize);
-            let count = match file.read(&mut buffer[..most]) {
+            let max = max.min((BLOCK - position % BLOCK) as usize);
+            let count = match file.read(&mut buffer[..max]) {
                 Ok(0) => return Ok(End::Fault(file.changed())),
                 Ok(count) => count,
                 Err(fault) => return Ok(End::Fault(fault)),

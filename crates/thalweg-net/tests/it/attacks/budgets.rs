@@ -71,12 +71,12 @@ fn one_packet_elicits_a_bounded_number_of_bytes() {
             pdus.iter().for_each(|pdu| hostile.pdu(&mut endpoint, START, pdu));
             wait(&mut hostile, &mut endpoint, START, START + SECOND * 40);
             // Idle connections end after 30 s.
-            let most = if authorises {
+            let max = if authorises {
                 2 * hostile.sent + 31 * BUDGET_PER_SECOND + PROBES
             } else {
                 3 * hostile.sent + 64
             };
-            assert!(hostile.received <= most, "{scheme}: {} bytes for {}", hostile.received, hostile.sent);
+            assert!(hostile.received <= max, "{scheme}: {} bytes for {}", hostile.received, hostile.sent);
             assert!(
                 hostile.polls < 10 * hostile.datagrams + 3000,
                 "{} polls, {} datagrams",
@@ -383,13 +383,13 @@ proptest! {
         }
         wait(&mut hostile, &mut endpoint, now, now + SECOND * 2);
         let seconds = (now + SECOND * 2).since(START).as_secs_f64();
-        let most = if authorises {
+        let max = if authorises {
             2 * hostile.sent + ((seconds + 1.0) * BUDGET_PER_SECOND as f64) as u64 + PROBES
         } else {
             // Also the close or refusal, paid for by the confirm.
             3 * hostile.sent + 64 + 300
         };
-        prop_assert!(hostile.received <= most, "{}: {} bytes for {}, at most {}", scheme, hostile.received, hostile.sent, most);
+        prop_assert!(hostile.received <= max, "{}: {} bytes for {}, at most {}", scheme, hostile.received, hostile.sent, max);
         prop_assert!(hostile.polls <= 4000 + 20 * hostile.datagrams, "{}: {} polls", scheme, hostile.polls);
     }
 }

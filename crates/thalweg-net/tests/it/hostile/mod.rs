@@ -31,7 +31,7 @@ impl Conditions {
     /// ten seconds.
     pub fn random(seed: u64) -> Self {
         let mut draw = Stream::new(seed, "weather", 0);
-        let mut often = |most: f64| if draw.chance(0.5) { draw.unit() * most } else { 0.0 };
+        let mut often = |max: f64| if draw.chance(0.5) { draw.unit() * max } else { 0.0 };
         let (loss, burst, duplicate, corrupt) = (often(0.3), often(0.2), often(0.3), often(0.1));
         let reorder = often(0.5);
         let loss = if burst > 0.0 {
@@ -118,7 +118,7 @@ impl Path {
         let outcome = self.impairments[direction].outcome(bytes.len() as u32);
         let dark = self.conditions.blackout.is_some_and(|(from, until)| now >= from && now < until);
         let long =
-            self.conditions.mtu_change.is_some_and(|(at, most)| now >= at && bytes.len() > most as usize);
+            self.conditions.mtu_change.is_some_and(|(at, max)| now >= at && bytes.len() > max as usize);
         // The encryption below drops corrupted datagrams.
         if outcome.lost || outcome.corrupted || dark || long {
             self.dropped += 1;

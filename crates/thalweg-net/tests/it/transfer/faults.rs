@@ -39,8 +39,8 @@ struct Watched<R>(R, u64, Option<Box<dyn FnOnce() + Send>>);
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // Small reads keep the sender busy.
-        let most = into.len().min(10_000);
-        let count = self.0.read(&mut into[..most])?;
+        let max = into.len().min(10_000);
+        let count = self.0.read(&mut into[..max])?;
         self.1 = self.1.saturating_sub(count as u64);
         if self.1 == 0
             && let Some(act) = self.2.take()

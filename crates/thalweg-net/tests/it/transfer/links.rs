@@ -172,8 +172,8 @@ fn holes_stay_holes() {
         assert_eq!(ends.progress[0].bytes().get(), size, "{name}");
         assert!(to.read(name) == from.read(name), "{name}");
         // The last block, and blocks with some data, are sent whole.
-        let most = (2 * data.len() as u64 + 1) * mib + 65_536;
-        assert!(fs::metadata(to.join(name)).unwrap().blocks() * 512 <= most, "{name}");
+        let max = (2 * data.len() as u64 + 1) * mib + 65_536;
+        assert!(fs::metadata(to.join(name)).unwrap().blocks() * 512 <= max, "{name}");
     }
 }
 

@@ -40,8 +40,8 @@ const AGGRESSIVE: f64 = 0.15;
 impl ThalwegConfig {
     /// Returns the share of packets whose loss is the path's without proof.
     pub(super) fn tolerated(&self) -> f64 {
-        let least = if self.aggressive { AGGRESSIVE } else { 0.0 };
-        self.tolerated_loss.max(least)
+        let min = if self.aggressive { AGGRESSIVE } else { 0.0 };
+        self.tolerated_loss.max(min)
     }
 }
 

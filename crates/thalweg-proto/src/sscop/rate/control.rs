@@ -157,7 +157,7 @@ impl Control {
     /// Sets the rate, at most the link's rate and at least one PDU per round trip.
     fn set(&mut self, rate: f64) {
         let minimum = if self.measured { 1.0 / self.rtt.smoothed().as_secs_f64().max(1e-9) } else { 0.0 };
-        let maximum = self.config.most.as_f64() / self.config.pdu_bits();
+        let maximum = self.config.max.as_f64() / self.config.pdu_bits();
         self.rate = rate.max(minimum).min(maximum).max(1e-6);
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     fn control(config: RateConfig) -> Control {
         Control::new(RateConfig {
             pdu: 1000,
-            most: Rate::from_mbits_per_sec(1000),
+            max: Rate::from_mbits_per_sec(1000),
             start: Rate::from_mbits_per_sec(8),
             ..config
         })

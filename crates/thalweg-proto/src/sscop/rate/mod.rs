@@ -137,7 +137,7 @@ pub struct RateConfig {
     /// Initial rate.
     pub start: Rate,
     /// Maximum rate: the link's.
-    pub most: Rate,
+    pub max: Rate,
     /// Size of a full SD in octets, the "PDU" of the rules below.
     pub pdu: u32,
     /// Unit of sizes and rates.
@@ -177,7 +177,7 @@ impl RateConfig {
     pub fn literal() -> Self {
         Self {
             start: Rate::from_mbits_per_sec(4),
-            most: Rate::from_mbits_per_sec(100),
+            max: Rate::from_mbits_per_sec(100),
             pdu: 512,
             unit: Unit::Bytes,
             probing: Probing::Spacing,
@@ -211,10 +211,10 @@ impl RateConfig {
     pub fn in_range(self) -> Self {
         let finite =
             |value: f64, min: f64, max: f64| if value.is_nan() { min } else { value.clamp(min, max) };
-        let most = self.most.max(Rate::from_bits_per_sec(1));
+        let max = self.max.max(Rate::from_bits_per_sec(1));
         Self {
-            start: self.start.max(Rate::from_bits_per_sec(1)).min(most),
-            most,
+            start: self.start.max(Rate::from_bits_per_sec(1)).min(max),
+            max,
             pdu: self.pdu.clamp(4, 1 << 20),
             alpha: finite(self.alpha, 0.0, 1e6),
             gain: finite(self.gain, 1e-3, 1.0),

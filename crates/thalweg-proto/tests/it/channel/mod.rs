@@ -179,7 +179,7 @@ where
                 Output::Transmit(pdu) => {
                     assert!(end == 1 || !self.paused, "a paused sender sent {pdu:?}");
                     self.carry(1 - end, &pdu);
-                    if self.impairments.outputs_at_once.is_some_and(|most| outputs >= most) {
+                    if self.impairments.outputs_at_once.is_some_and(|max| outputs >= max) {
                         return self.drain_later(end);
                     }
                 }

@@ -98,9 +98,9 @@ fn rate() -> impl Strategy<Value = RateConfig> {
     let probing = prop_oneof![Just(Probing::Spacing), Just(Probing::PacketPair)];
     let drain = prop::option::of((0u64..2000).prop_map(Duration::from_millis));
     (any_rate(), any_rate(), any::<u32>(), unit, probing, 0.0..5.0f64, any::<bool>(), drain).prop_map(
-        |(start, most, pdu, unit, probing, alpha, literal, drain)| {
+        |(start, max, pdu, unit, probing, alpha, literal, drain)| {
             let base = if literal { RateConfig::literal() } else { RateConfig::amended() };
-            RateConfig { start, most, pdu, unit, probing, alpha, drain, ..base }
+            RateConfig { start, max, pdu, unit, probing, alpha, drain, ..base }
         },
     )
 }

@@ -20,12 +20,12 @@ pub struct View {
     /// Time range: packets sent within it are shown.
     pub times: Range<Time>,
     /// Maximum number of packets.
-    pub most: usize,
+    pub max: usize,
 }
 
 impl Default for View {
     fn default() -> Self {
-        Self { flow: 0, times: Time::ZERO..Time::MAX, most: 200 }
+        Self { flow: 0, times: Time::ZERO..Time::MAX, max: 200 }
     }
 }
 
@@ -90,7 +90,7 @@ impl Sequence {
     fn on_sent(&mut self, record: &Record<'_>) {
         let data = record.pdu.payload_len().is_some();
         let label = record.pdu.label();
-        let full = self.messages.len() >= self.view.most;
+        let full = self.messages.len() >= self.view.max;
         let over = full || record.time >= self.view.times.end;
         let again = data
             && record.pdu.is_repeated().unwrap_or_else(|| {

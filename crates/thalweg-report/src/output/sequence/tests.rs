@@ -56,7 +56,7 @@ fn a_run_shows_the_recovery_that_the_paper_works_through() {
 
 #[test]
 fn text_has_a_line_for_each_end_of_an_arrow() {
-    let sequence = run(&[], View { most: 3, ..View::default() });
+    let sequence = run(&[], View { max: 3, ..View::default() });
     let text = sequence.text();
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     assert!(lines[0].starts_with("ms  sender"), "{text}");
@@ -71,7 +71,7 @@ fn text_has_a_line_for_each_end_of_an_arrow() {
 
 #[test]
 fn a_picture_has_an_arrow_for_each_packet() {
-    let sequence = run(&[], View { most: 17, ..View::default() });
+    let sequence = run(&[], View { max: 17, ..View::default() });
     let svg = sequence.svg("a < b & \"c\"");
     assert!(svg.contains("a &lt; b &amp; &quot;c&quot;"));
     assert!(
@@ -90,6 +90,6 @@ fn a_picture_has_an_arrow_for_each_packet() {
 
 #[test]
 fn window_flows_are_drawn_with_positions() {
-    let sequence = run(&["flow.1.scheme=newreno"], View { most: 2, ..View::default() });
+    let sequence = run(&["flow.1.scheme=newreno"], View { max: 2, ..View::default() });
     assert_eq!(labels(&sequence), ["segment 0..1008", "ack 1008"]);
 }

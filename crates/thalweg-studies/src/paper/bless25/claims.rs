@@ -206,7 +206,7 @@ mod tests {
         };
         assert_eq!((holds("2", &two(1.0)), holds("2", &two(0.5))), (Some(true), Some(false)));
 
-        let many = |least: f64, most: f64| {
+        let many = |min: f64, max: f64| {
             const KEYS: [[Keys; 4]; 3] = [
                 [
                     &[("flows", 4.0), ("rtt_ms", 10.0)],
@@ -229,7 +229,7 @@ mod tests {
             ];
             let of = |keys: &[Keys; 4]| {
                 keys.iter()
-                    .zip([least, 1.5, 1.6, most])
+                    .zip([min, 1.5, 1.6, max])
                     .map(|(keys, value)| ("many/100-Mbit", BBR, P50, *keys, value))
                     .collect::<Vec<_>>()
             };

@@ -169,13 +169,13 @@ fn throughput_is_as_high(study: &Study<'_>) -> Option<Claim> {
 /// hold within half a unit of the last printed digit.
 fn row_of_table_2(study: &Study<'_>, id: &str, scheme: &str, text: &str) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    for (metric, name, digits, least, half) in [
+    for (metric, name, digits, min, half) in [
         ("throughput_percent", "throughput", 1_usize, MIN_FULL_PERCENT, 0.5),
         ("fairness_index", "index", 4, MIN_EVEN_INDEX, 0.0005),
     ] {
         let (ours, printed) = (study.overall(scheme, metric)?, study.printed(scheme, metric)?);
         evidence.add(format!("{name} {ours:.digits$}, printed {printed}"));
-        evidence.must(ours > least, format!("the {name} is not above {least}"));
+        evidence.must(ours > min, format!("the {name} is not above {min}"));
         let what = format!("the {name} is {:+.digits$} off", ours - printed);
         evidence.size((ours - printed).abs() <= half + 1e-9, what);
     }
@@ -205,11 +205,11 @@ fn sscop_is_fairer(study: &Study<'_>) -> Option<Claim> {
 fn the_queue_never_empties(study: &Study<'_>) -> Option<Claim> {
     // The first second begins with an empty queue.
     let phases = ["steady-100", "second-2", "second-3"];
-    let least = study.phases(SSCOP_RATE, "queue_min_pdus", &phases)?;
+    let min = study.phases(SSCOP_RATE, "queue_min_pdus", &phases)?;
     let text =
         "Once filled, the queue at switch 4 is never empty, through both changes of the rate (figure 4)";
-    let holds = least.iter().all(|queue| *queue > 0.0);
-    claim("6.2f", text, holds, format!("lowest in {}: {} PDUs", phases.join(", "), list(&least, 1)))
+    let holds = min.iter().all(|queue| *queue > 0.0);
+    claim("6.2f", text, holds, format!("lowest in {}: {} PDUs", phases.join(", "), list(&min, 1)))
 }
 
 fn the_queue_is_held(study: &Study<'_>) -> Option<Claim> {
@@ -410,9 +410,9 @@ mod tests {
             vec![overall(SSCOP_RATE, "fairness_index", 0.99), overall(VEGAS, "fairness_index", vegas)]
         };
         decides("6.2e", fairness, 0.95, 0.995);
-        let empties = |least| {
+        let empties = |min| {
             let row = |phase, value| (OURS_TABLE_2, SSCOP_RATE, "queue_min_pdus", Some(phase), value);
-            vec![row("steady-100", 5.0), row("second-2", 3.0), row("second-3", least)]
+            vec![row("steady-100", 5.0), row("second-2", 3.0), row("second-3", min)]
         };
         decides("6.2f", empties, 1.0, 0.0);
         decides("6.2g", |last| steady("queue_mean_pdus", SSCOP_RATE, [18.0, 19.0, last]), 22.0, 40.0);

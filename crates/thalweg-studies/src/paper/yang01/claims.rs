@@ -359,13 +359,12 @@ fn ageing_matters_to_both(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     for scheme in ["cc/cc", "ts/ts"] {
         let time = |class, ageing: &str| study.time("ours/ageing", scheme, class, "ageing", json!(ageing));
-        let mut most: f64 = 0.0;
+        let mut max: f64 = 0.0;
         for class in TCP {
-            most = most.max((time(class, "1 s")? / time(class, "off")? - 1.0).abs());
+            max = max.max((time(class, "1 s")? / time(class, "off")? - 1.0).abs());
         }
-        evidence
-            .add(format!("{scheme}: ageing after 1 s changes a TCP class by up to {:.0} %", 100.0 * most));
-        evidence.must(most > ALIKE, format!("{scheme} by 10 % or less"));
+        evidence.add(format!("{scheme}: ageing after 1 s changes a TCP class by up to {:.0} %", 100.0 * max));
+        evidence.must(max > ALIKE, format!("{scheme} by 10 % or less"));
     }
     Some(evidence.claim("3.5a", "The ageing limit affects both mechanisms"))
 }
@@ -533,15 +532,15 @@ fn only_the_first_is_protected(study: &Study<'_>) -> Option<Claim> {
             TCP.iter().map(|class| study.table(scheme, discipline, class)).collect::<Option<Vec<f64>>>()
         };
         let (gated, free) = (times("cc/be")?, times("be/be")?);
-        let least = free.iter().copied().fold(f64::INFINITY, f64::min);
+        let min = free.iter().copied().fold(f64::INFINITY, f64::min);
         evidence.add(format!(
-            "{discipline}: TCP {} s, without gates {least:.0} s at least",
+            "{discipline}: TCP {} s, without gates {min:.0} s at least",
             gated.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(", ")
         ));
-        evidence.must(gated[0] < 0.9 * least, format!("{discipline}: priority 1 is not protected well"));
+        evidence.must(gated[0] < 0.9 * min, format!("{discipline}: priority 1 is not protected well"));
         for (class, time) in (2..).zip(&gated[1..]) {
             evidence
-                .must(*time > 0.9 * least, format!("{discipline}: priority {class} is also protected well"));
+                .must(*time > 0.9 * min, format!("{discipline}: priority {class} is also protected well"));
         }
     }
     let text = "Next to best-effort traffic a congestion gate protects only priority 1 well: it alone is a tenth faster or more \
@@ -560,14 +559,14 @@ fn accuracy_is_as_claimed(study: &Study<'_>) -> Option<Claim> {
             rows.map(|row| row.relative_difference().map(f64::abs)).collect::<Option<_>>()?;
         Some((100.0 * errors.iter().sum::<f64>() / errors.len().max(1) as f64, errors.len()))
     };
-    for (scheme, most, disciplines) in [
+    for (scheme, max, disciplines) in [
         ("cc/cc", 20.0, &DISCIPLINES[..]),
         ("ts/ts", 15.0, &DISCIPLINES[..]),
         ("be/be", 40.0, &["FCFS", "RED", "SFQ"]),
     ] {
         let (mean, cells) = off(scheme, disciplines)?;
         evidence.add(format!("{scheme}: {mean:.1} % on average over {cells} cells"));
-        evidence.must(mean <= most, format!("{scheme} is more than {most:.0} % off"));
+        evidence.must(mean <= max, format!("{scheme} is more than {max:.0} % off"));
     }
     // No choice was made by these two.
     for scheme in ["cc/be", "ts/be"] {

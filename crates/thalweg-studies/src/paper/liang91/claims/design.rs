@@ -119,21 +119,21 @@ fn avoidance_beats_reaction(study: &Study<'_>) -> Option<Claim> {
 
 fn avoidance_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let (mut without, mut most, mut printed) = (0, Interval { mean: 0.0, half: 0.0 }, 0.0_f64);
+    let (mut without, mut max, mut printed) = (0, Interval { mean: 0.0, half: 0.0 }, 0.0_f64);
     for id in REACTIONS {
         let drops = |scheme| study.interval(id, scheme, DROPS, &[]);
         let (few, many) = (drops("seif")?, drops("reacting-feedback")?);
         evidence.add(format!("{id}: {:.1} and {:.1}", few.mean, many.mean));
         evidence.must(few.minus(many).is_surely_below(0.0), format!("{id}: not fewer"));
         without += usize::from(few.mean < 1.0);
-        if many.mean > most.mean {
-            most = many;
+        if many.mean > max.mean {
+            max = many;
         }
         printed = printed.max(study.printed(id, "reacting-feedback", DROPS, &[])?);
     }
     evidence.add(format!("none in {without} of {} set-ups", REACTIONS.len()));
     evidence.must(2 * without > REACTIONS.len(), "drops in most set-ups".to_owned());
-    evidence.size(is_size(most, printed), format!("at most {:.0} in 60 s in place of {printed}", most.mean));
+    evidence.size(is_size(max, printed), format!("at most {:.0} in 60 s in place of {printed}", max.mean));
     let text = "Avoidance drops no packet in most set-ups, reaction drops some in all, up to 71 in 60 s";
     Some(evidence.claim("4.2d", text).at("3.2.2, p. 28; 4.2, p. 44; 4.6, p. 59"))
 }
@@ -151,7 +151,7 @@ fn avoidance_fluctuates_less(study: &Study<'_>) -> Option<Claim> {
 
 fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
-    let mut most = 0.0_f64;
+    let mut max = 0.0_f64;
     let mut all = Vec::new();
     for dynamic in ["seif-dynamic-a0.8", "seif-dynamic-a0.5"] {
         let mut gains = Vec::new();
@@ -160,7 +160,7 @@ fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
             let of = |scheme| study.interval("4.4", scheme, THROUGHPUT, &keys);
             let printed = |scheme| study.printed("4.4", scheme, THROUGHPUT, &keys);
             gains.push(gain(of(dynamic)?, of("seif-static")?));
-            most = most.max(printed_gain(printed(dynamic)?, printed("seif-static")?).abs());
+            max = max.max(printed_gain(printed(dynamic)?, printed("seif-static")?).abs());
         }
         let shown: Vec<String> = gains.iter().map(|gain| format!("{:+.1}", gain.mean)).collect();
         evidence.add(format!("{dynamic}: {} % for buffers of 10, 8, 6, 4 and 2 packets", shown.join(", ")));
@@ -169,11 +169,11 @@ fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
         all.extend(gains);
     }
     for gained in all {
-        let limit = most * super::SIZE_FACTOR;
+        let limit = max * super::SIZE_FACTOR;
         let is_small = !gained.is_surely_above(limit) && !gained.is_surely_below(-limit);
         evidence.size(
             is_small,
-            format!("{:+.1} % where the largest printed difference is {most:.1}", gained.mean),
+            format!("{:+.1} % where the largest printed difference is {max:.1}", gained.mean),
         );
     }
     let text = "The dynamic feedback rule brings no significant gain over the static one";
