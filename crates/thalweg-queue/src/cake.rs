@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
-/// What gets an equal share of the link, in the words of Linux.
+/// Unit of fair sharing, by the options of Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Each flow.
@@ -33,7 +33,7 @@ pub enum Isolation {
 /// Parameters of [`Cake`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// What gets equal shares.
+    /// Unit of fair sharing.
     pub isolation: Isolation,
     /// Typical round-trip time, above zero: the interval of COBALT. Its target is a twentieth.
     pub rtt: Duration,
@@ -99,7 +99,7 @@ pub struct Cake {
     hosts: [u32; 2],
 }
 
-/// What selects the queue of a packet: its flow, its host, or its hosts.
+/// Key of a queue: a flow, a host, or both hosts.
 type Key = [u32; 2];
 
 /// State of a slot, which outlives its queue.

@@ -259,6 +259,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                 ],
                 max_retransmissions,
             )| {
+                let validation = if idle_restart { Validation::Decay } else { Validation::PipeAck };
                 SenderConfig {
                     segment,
                     max_window,
@@ -272,11 +273,7 @@ fn sender_config() -> impl Strategy<Value = SenderConfig> {
                     f_rto,
                     rtt,
                     idle_restart,
-                    validation: fine_timer.then_some(if idle_restart {
-                        Validation::Decay
-                    } else {
-                        Validation::PipeAck
-                    }),
+                    validation: fine_timer.then_some(validation),
                     nagle,
                     fine_timer,
                     ecn,

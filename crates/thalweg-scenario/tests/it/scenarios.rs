@@ -76,7 +76,7 @@ fn every_expanded_scenario_reads_back_unchanged() {
         assert_eq!(second.expanded(), text);
         let known: Vec<_> = first.warnings.iter().map(|warning| warning.code).collect();
         let added: Vec<_> = second.warnings.iter().filter(|of| !known.contains(&of.code)).collect();
-        // Whoever runs it again has written none of its values.
+        // The user of a results folder has written none of these values.
         assert!(added.is_empty(), "{}: {added:#?}", path.display());
     }
 }

@@ -199,7 +199,7 @@ fn longest_queue(run: &RunResult) -> Option<Vec<(Time, f64)>> {
     queues.map(measured).max_by(|a, b| peak(a).total_cmp(&peak(b)))
 }
 
-/// Returns the times at which a queue exceeds the threshold for the first time since it was half as long.
+/// Returns the times of upward crossings of the threshold, each after a fall to half of it.
 fn waves(queue: &[(Time, f64)]) -> Vec<f64> {
     let (mut times, mut was_low) = (Vec::new(), false);
     for (time, bytes) in queue {
