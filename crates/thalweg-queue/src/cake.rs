@@ -1,16 +1,16 @@
 //! CAKE.
 
 use crate::bucket::Buckets;
-use crate::cobalt::{Cobalt, CobaltParameters};
+use crate::cobalt::{Cobalt, CobaltParameters, MTU};
 use crate::lanes::Lanes;
 use crate::occupancy::Occupancy;
 use crate::spec::above_zero;
 use crate::{Configure, Discipline, DropReason, Dropped, Entry, Limit, SpecError, Streams, Traits};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::units::{Duration, Rate, Time};
 
-/// Unit of fair sharing, by the options of Linux.
+/// Units of equal shares of the link, by their names in Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Each flow.
@@ -33,7 +33,7 @@ pub enum Isolation {
 /// Parameters of [`Cake`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CakeConfig {
-    /// Unit of fair sharing.
+    /// Units of equal shares.
     pub isolation: Isolation,
     /// Typical round-trip time, above zero: the interval of COBALT. Its target is a twentieth.
     pub rtt: Duration,
@@ -55,8 +55,6 @@ const WAYS: usize = 8;
 const MAX_FLOWS: u32 = 65_536;
 /// A byte of credit. Hosts divide credits by the number of their flows.
 const CREDIT: i64 = 1 << 16;
-/// Largest packet that the queues are tuned for, in bytes.
-const MTU: u64 = 1514;
 
 /// CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
 /// Gateways", LANMAN 2018), with one tin: flows are hashed to queues, eight ways to a set, so that two flows rarely share
@@ -99,7 +97,7 @@ pub struct Cake {
     hosts: [u32; 2],
 }
 
-/// Key of a queue: a flow, a host, or both hosts.
+/// Key of a packet's queue: its flow, its host, or its hosts.
 type Key = [u32; 2];
 
 /// State of a slot, which outlives its queue.
@@ -345,7 +343,7 @@ impl Configure for CakeConfig {
         above_zero("rtt", self.rtt.as_secs_f64())?;
         above_zero("flows", f64::from(self.flows))?;
         if self.flows > MAX_FLOWS {
-            return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });
+            return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: self.flows });
         }
         Ok(())
     }
@@ -380,11 +378,6 @@ impl Isolation {
     pub const fn separates_flows(self) -> bool {
         !matches!(self, Self::Sources | Self::Destinations | Self::HostPairs)
     }
-}
-
-/// Returns the transmission time of a full packet; zero for an unknown rate.
-pub(crate) fn packet_time(rate: Option<Rate>) -> Duration {
-    rate.map_or(Duration::ZERO, |rate| rate.transmission_time(Bytes::new(MTU)))
 }
 
 #[cfg(test)]

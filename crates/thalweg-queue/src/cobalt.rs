@@ -1,9 +1,11 @@
 //! COBALT: CoDel, and BLUE for flows that do not respond to it.
 
 use crate::Entry;
-use crate::cake::packet_time;
 use thalweg_proto::random::Stream;
-use thalweg_proto::units::{Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+
+/// Largest packet that the queues are tuned for, in bytes.
+pub(crate) const MTU: u64 = 1514;
 
 /// Parameters of [`Cobalt`] on a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,10 +21,11 @@ impl CobaltParameters {
     /// Returns the parameters for round trips of `rtt`, on a link of `rate` if it is known. The target is a twentieth of
     /// the round-trip time and at least one and a half full packets, by which slow links would always exceed it.
     pub fn new(rtt: Duration, ecn: bool, rate: Option<Rate>) -> Self {
-        let packet = packet_time(rate);
-        let min = packet * 3 / 2;
-        let target = (rtt / 20).max(min);
-        let interval = (rtt + target).saturating_sub(rtt / 20).max(min * 2);
+        // Zero for an unknown rate.
+        let packet = rate.map_or(Duration::ZERO, |rate| rate.transmission_time(Bytes::new(MTU)));
+        let least = packet * 3 / 2;
+        let target = (rtt / 20).max(least);
+        let interval = (rtt + target).saturating_sub(rtt / 20).max(least * 2);
         Self { target, interval, floor: packet * 4, ecn }
     }
 }
