@@ -94,13 +94,6 @@ pub struct GateSpec {
     pub marking: Marking,
 }
 
-impl GateSpec {
-    /// Creates the specification of a gate with the defaults of everything else.
-    pub fn new(config: GateConfig) -> Self {
-        Self { config, pause: PauseConfig::default(), marking: Marking::default() }
-    }
-}
-
 /// A full-duplex link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {

@@ -625,27 +625,6 @@ fn a_resumed_sender_may_wait_for_its_timer() {
     assert_eq!(t.feed(Input::Resume), "2 3");
 }
 
-/// Yang and Fu 2001, section 3.5: acknowledgements stopped during a pause are lost. The next one covers them; without
-/// one the timer retransmits data that has arrived.
-#[test]
-fn stopped_acknowledgements_are_lost() {
-    let pause = PauseConfig { drops_acks: true, ..PauseConfig::default() };
-    let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
-    assert_eq!(t.write(100), "0 1");
-    assert_eq!(t.feed(Input::Pause), "");
-    t.at(100);
-    assert_eq!(t.ack(1), "");
-    assert_eq!(t.feed(Input::Resume), "");
-    t.at(150);
-    assert_eq!(t.ack(2), "2 3");
-    assert_eq!(t.feed(Input::Pause), "");
-    t.at(200);
-    assert_eq!(t.ack(4), "");
-    t.at(t.timer() as u64 + 1);
-    assert_eq!(t.poll(), "!timeout");
-    assert_eq!(t.feed(Input::Resume), "r2 r3");
-}
-
 /// RFC 6298, 5.2 and 5.3: the timer stops when nothing is outstanding and restarts with each acknowledgement of new
 /// data, but not with duplicates.
 #[test]

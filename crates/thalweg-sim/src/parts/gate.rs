@@ -1,7 +1,9 @@
 //! Gates of nodes: engines that pause and resume the flows that start there.
 
-use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput};
+use crate::spec::GateSpec;
+use thalweg_proto::gate::{Gate, GateConfig, GateEvent, GateInput, Marking};
 use thalweg_proto::units::Time;
+use thalweg_proto::window::PauseConfig;
 use thalweg_proto::{Engine as _, Output};
 
 /// Placeholder for no gate.
@@ -20,6 +22,13 @@ pub(crate) struct NodeGate {
 impl NodeGate {
     pub fn new(config: &GateConfig) -> Self {
         Self { gate: Gate::new(config), armed: Time::MAX, is_draining: false }
+    }
+}
+
+impl GateSpec {
+    /// Creates the specification of a gate with the defaults of everything else.
+    pub fn new(config: GateConfig) -> Self {
+        Self { config, pause: PauseConfig::default(), marking: Marking::default() }
     }
 }
 

@@ -246,24 +246,13 @@ fn treatment() -> impl Strategy<Value = EcnTreatment> {
 fn feedback() -> impl Strategy<Value = FeedbackSpec> {
     let dynamic = SeifPolicy::Dynamic { alpha: 0.8, response: millis(100), window: Duration::from_secs(1) };
     let policy = prop_oneof![Just(SeifPolicy::Static), Just(SeifPolicy::Reacting), Just(dynamic)];
-    let overhead =
-        prop::option::of((0.001..1.0f64, any::<bool>()).prop_map(|(share, silence)| OverheadSpec {
-            share,
-            control: if silence { OverheadControl::Silence } else { OverheadControl::Growth },
-            message: 50,
-        }));
-    let reach = (prop::option::of(0u32..3), overhead);
-    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), reach).prop_map(
+    let silence = |share| OverheadSpec { share, control: OverheadControl::Silence, message: 50 };
+    let limits = (prop::option::of(0u32..3), prop::option::of((0.001..1.0f64).prop_map(silence)));
+    let seif = (policy, 0.0..1.0f64, any::<bool>(), any::<bool>(), limits).prop_map(
         |(policy, threshold, filter, mark, (reach, overhead))| {
-            PolicySpec::Seif(SeifSpec {
-                policy,
-                threshold,
-                filter,
-                mark,
-                reach,
-                routing_interval: millis(700),
-                overhead,
-            })
+            let routing_interval = millis(700);
+            let spec = SeifSpec { policy, threshold, filter, mark, reach, routing_interval, overhead };
+            PolicySpec::Seif(spec)
         },
     );
     let quench = (0.0..1.0f64, any::<bool>())

@@ -1,10 +1,10 @@
 //! Response of a source to a drop with two possible signals: from a router, and by a time-out or duplicates.
 
-use super::{config, new_reno};
+use super::{config, fixed, new_reno};
 use crate::trace::Trace;
 use thalweg_proto::congestion::{Follow, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
-use thalweg_proto::window::{ControllerConfig, Recovery};
+use thalweg_proto::window::{ControllerConfig, PauseConfig, Recovery, SenderConfig};
 
 /// SEIF in the stable state with this window.
 fn seif(initial_window: f64) -> ControllerConfig {
@@ -224,4 +224,25 @@ fn duplicates_that_report_nothing_indicate_no_loss() {
         assert!(!t.sack(0, &[block]).contains('!'));
     }
     assert!(t.sack(0, &[(1, 4)]).starts_with("!duplicates r0"));
+}
+
+/// Yang and Fu 2001, section 3.5: acknowledgements stopped during a pause are lost. The next one covers them; without
+/// one the timer retransmits data that has arrived.
+#[test]
+fn stopped_acknowledgements_are_lost() {
+    let pause = PauseConfig { drops_acks: true, ..PauseConfig::default() };
+    let mut t = Trace::new(SenderConfig { pause, ..config(Recovery::Sack) }, &fixed(2.0));
+    assert_eq!(t.write(100), "0 1");
+    assert_eq!(t.feed(Input::Pause), "");
+    t.at(100);
+    assert_eq!(t.ack(1), "");
+    assert_eq!(t.feed(Input::Resume), "");
+    t.at(150);
+    assert_eq!(t.ack(2), "2 3");
+    assert_eq!(t.feed(Input::Pause), "");
+    t.at(200);
+    assert_eq!(t.ack(4), "");
+    t.at(t.timer() as u64 + 1);
+    assert_eq!(t.poll(), "!timeout");
+    assert_eq!(t.feed(Input::Resume), "r2 r3");
 }
