@@ -343,7 +343,7 @@ impl Configure for CakeConfig {
         above_zero("rtt", self.rtt.as_secs_f64())?;
         above_zero("flows", f64::from(self.flows))?;
         if self.flows > MAX_FLOWS {
-            return Err(SpecError::TooMany { what: "flows", most: MAX_FLOWS, found: self.flows });
+            return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });
         }
         Ok(())
     }

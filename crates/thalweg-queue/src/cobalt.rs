@@ -23,9 +23,9 @@ impl CobaltParameters {
     pub fn new(rtt: Duration, ecn: bool, rate: Option<Rate>) -> Self {
         // Zero for an unknown rate.
         let packet = rate.map_or(Duration::ZERO, |rate| rate.transmission_time(Bytes::new(MTU)));
-        let least = packet * 3 / 2;
-        let target = (rtt / 20).max(least);
-        let interval = (rtt + target).saturating_sub(rtt / 20).max(least * 2);
+        let min = packet * 3 / 2;
+        let target = (rtt / 20).max(min);
+        let interval = (rtt + target).saturating_sub(rtt / 20).max(min * 2);
         Self { target, interval, floor: packet * 4, ecn }
     }
 }
