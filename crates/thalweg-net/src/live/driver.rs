@@ -32,6 +32,9 @@ const RESTART: Time = Time::from_picos(100 * DAY);
 /// Clock value above which connections are closed to restart the clock before it overflows.
 const LATE: Time = Time::from_picos(200 * DAY);
 
+/// Time between two such closures: the old connections take time to close, and the peers may be back before.
+const ABANDON_INTERVAL: Duration = Duration::from_secs(86_400);
+
 /// One day, in picoseconds.
 const DAY: u64 = 86_400 * 1_000_000_000_000;
 
@@ -52,6 +55,8 @@ pub(super) struct Driver {
     unsent: (usize, usize),
     pipes: HashMap<Handle, Live>,
     stats_at: Time,
+    /// Time of the next closure of all connections for the clock.
+    abandon_at: Time,
     end: Option<Time>,
     /// True if data may be available: the last receive did not return empty.
     may_receive: bool,
@@ -105,6 +110,7 @@ impl Driver {
             unsent: (0, 0),
             pipes: HashMap::new(),
             stats_at: Time::ZERO,
+            abandon_at: LATE,
             end: None,
             may_receive: true,
             touched: false,
@@ -155,10 +161,12 @@ impl Driver {
             let (before, now) = (now, self.clock.now());
             self.endpoint.restart(before, now);
             self.stats_at = now;
+            self.abandon_at = LATE;
             self.coalescing = Coalescing::default();
             return true;
         }
-        if now >= LATE {
+        if now >= self.abandon_at {
+            self.abandon_at = now + ABANDON_INTERVAL;
             for handle in self.pipes.keys() {
                 self.endpoint.abandon(
                     now,

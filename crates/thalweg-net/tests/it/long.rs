@@ -1,6 +1,9 @@
 //! A server that runs for years: the test advances its clock beyond the clock's range.
 
 use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};
 use thalweg_net::identity::Identity;
 use thalweg_net::live::{Clock, Connection, Jumps, NetError, Socket, SocketConfig};
@@ -10,12 +13,16 @@ use thalweg_proto::units::Duration;
 const DAY: Duration = Duration::from_secs(86_400);
 
 fn connect(server: &Socket) -> Connection {
+    connect_to(server.local())
+}
+
+fn connect_to(remote: SocketAddr) -> Connection {
     let client = Identity::from_secret([2; 32]);
     let socket =
         Socket::bind(SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(client)))
             .unwrap();
     let connect = Connect {
-        remote: server.local(),
+        remote,
         trust: Trust::only(Identity::from_secret([1; 32]).public()),
         service: "test".into(),
         scheme: "cubic".parse().unwrap(),
@@ -85,4 +92,39 @@ fn connections_are_closed_for_the_clock_restart_after_200_days() {
     };
     assert!(matches!(error, NetError::Closed(Closed::Peer { code: code::AGE, .. })), "{error:?}");
     talk(&server);
+}
+
+/// A connection to a peer that does not answer takes time to close; others may connect meanwhile.
+#[test]
+fn peers_may_connect_while_old_connections_are_closed() {
+    let session =
+        SessionConfig { idle: Duration::MAX, keep_alive: Duration::MAX, ..SessionConfig::default() };
+    let (server, jumps) = server(session);
+    let (relay, forwards) = relay_to(server.local());
+    let _ours = connect_to(relay);
+    let _theirs = server.accept().unwrap();
+    forwards.store(false, Ordering::Relaxed);
+    jumps.advance(DAY * 201);
+    talk(&server);
+    talk(&server);
+}
+
+/// Starts a relay of datagrams between one client and a server; returns its address and a switch.
+fn relay_to(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (address, forwards) = (relay.local_addr().unwrap(), Arc::new(AtomicBool::new(true)));
+    let is_on = Arc::clone(&forwards);
+    std::thread::spawn(move || {
+        let (mut buffer, mut client) = ([0; 65_536], None);
+        while let Ok((length, from)) = relay.recv_from(&mut buffer) {
+            let to = if from == server { client } else { Some(server) };
+            if from != server {
+                client = Some(from);
+            }
+            if let Some(to) = to.filter(|_| is_on.load(Ordering::Relaxed)) {
+                let _ = relay.send_to(&buffer[..length], to);
+            }
+        }
+    });
+    (address, forwards)
 }
