@@ -29,7 +29,7 @@ MORE_THAN = 0.03
 ENDPOINTS = "20 MiB in memory"
 MORE_THAN_OF_ENDPOINTS = 0.01
 ROOT = HERE.parent
-EXAMPLE = ["-p", "thalweg-net", "--example", "in_memory"]
+EXAMPLE = ["--workspace", "--example", "in_memory"]
 
 
 def runs(thalweg, folder):
