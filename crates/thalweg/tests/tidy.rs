@@ -234,25 +234,42 @@ fn default_members_are_all_that_the_command_needs() {
 /// What is released is optimised throughout: a profile inherits the overrides of single packages, and each must be undone by name.
 #[test]
 fn the_released_build_undoes_every_override_of_the_quick_one() {
-    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let table = |name: &str| -> BTreeSet<String> {
-        let rest =
-            text.split(&format!("\n[{name}]\n")).nth(1).unwrap_or_else(|| panic!("[{name}] is missing"));
-        let lines = rest.lines().take_while(|line| !line.starts_with('['));
-        lines.filter(|line| line.contains('=')).map(str::to_owned).collect()
-    };
-    let unoptimised =
-        table("profile.release.package").into_iter().filter(|line| !line.contains("codegen-units"));
     let undone: BTreeSet<String> =
-        unoptimised.map(|line| line.replace("opt-level = 0", "opt-level = 3")).collect();
+        unoptimised_by_release().iter().map(|line| line.replace("opt-level = 0", "opt-level = 3")).collect();
     assert!(undone.len() > 10, "{undone:?}");
-    assert_eq!(table("profile.dist.package"), undone);
-    let dist = table("profile.dist");
+    assert_eq!(table("Cargo.toml", "profile.dist.package"), undone);
+    let dist = table("Cargo.toml", "profile.dist");
     for line in ["inherits = \"release\"", "opt-level = 3", "codegen-units = 1", "strip = \"symbols\""] {
         assert!(dist.contains(line), "{line}: {dist:?}");
     }
     // An engine that panics is caught, and the rest of the run goes on.
     assert!(!dist.iter().any(|line| line.starts_with("panic")), "{dist:?}");
+}
+
+/// Tests compile without optimisation what the quick release build does, and in every workspace of the repository alike.
+#[test]
+fn tests_and_the_quick_release_build_optimise_the_same() {
+    assert_eq!(table(".cargo/config.toml", "profile.dev.package"), unoptimised_by_release());
+    let dev = table("Cargo.toml", "profile.dev");
+    assert_eq!(table("fuzz/Cargo.toml", "profile.dev"), dev);
+    for example in ["controller", "discipline", "engine"] {
+        assert_eq!(table(&format!("examples/{example}/Cargo.toml"), "profile.dev"), dev, "{example}");
+    }
+}
+
+/// Returns the lines of a table of a TOML file.
+fn table(file: &str, name: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let rest = text.split(&format!("\n[{name}]\n")).nth(1);
+    let rest = rest.unwrap_or_else(|| panic!("[{name}] is missing in {file}"));
+    let lines = rest.lines().take_while(|line| !line.starts_with('['));
+    lines.filter(|line| line.contains('=')).map(str::to_owned).collect()
+}
+
+/// Returns the overrides of packages that `[profile.release]` compiles without optimisation.
+fn unoptimised_by_release() -> BTreeSet<String> {
+    let lines = table("Cargo.toml", "profile.release.package").into_iter();
+    lines.filter(|line| !line.contains("codegen-units")).collect()
 }
 
 #[test]
