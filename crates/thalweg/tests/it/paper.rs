@@ -175,7 +175,7 @@ fn an_interrupted_paper_keeps_what_there_is() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    crate::children::wait_for_work(child.id(), std::time::Duration::from_secs(1));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();

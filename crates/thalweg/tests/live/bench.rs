@@ -98,7 +98,8 @@ fn an_interrupted_server_ends_and_notifies_clients() {
     BufReader::new(shell.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
     let client = std::thread::spawn(move || client(&[&address, "--time", "30 s"]));
-    std::thread::sleep(Duration::from_millis(700));
+    // It has work once its client sends.
+    crate::children::wait_for_work(pid.trim().parse().unwrap(), Duration::from_millis(200));
     let begun = Instant::now();
     let sent = Command::new("sh").args(["-c", &format!("kill -INT {}", pid.trim())]).status().unwrap();
     assert!(sent.success() && shell.wait().unwrap().success());
@@ -126,7 +127,7 @@ fn an_interrupted_client_reports_its_measurements() {
         command.args(["bench", "client", &address, "--time", "60 s"]).args(reverse.then_some("--reverse"));
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let running = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(1200));
+        crate::children::wait_for_work(running.id(), Duration::from_millis(400));
         let begun = Instant::now();
         let kill = format!("kill -INT {}", running.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());

@@ -62,11 +62,17 @@ fn a_server_that_is_stopped_does_not_wait_for_those_that_are_held_back() {
         let call = [file, &*server.address, "--priority", priority, "--rate", "50 Mbit/s", "--quiet"];
         thalweg(&place, "sender", "send", &[&call[..], &NEW].concat()).spawn().unwrap()
     };
-    let senders = [spawn("patient", "5"), spawn("urgent", "1")];
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    let comes = |file: &str| {
+        let folder = place.names("to").pop().unwrap_or_default();
+        place.part_length(&format!("to/{folder}/{file}")) > 0
+    };
+    let patient = spawn("patient", "5");
+    wait_until("the patient one comes", || place.join("to").exists() && comes("patient"));
+    let senders = [patient, spawn("urgent", "1")];
+    wait_until("the urgent one comes", || comes("urgent"));
     let begun = std::time::Instant::now();
     assert_eq!(exit(&server.interrupt()), 0);
-    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(senders.map(end).iter().all(|ended| exit(ended) == 3));
 }
 
