@@ -263,7 +263,7 @@ fn table(file: &str, name: &str) -> BTreeSet<String> {
     let rest = text.split(&format!("\n[{name}]\n")).nth(1);
     let rest = rest.unwrap_or_else(|| panic!("[{name}] is missing in {file}"));
     let lines = rest.lines().take_while(|line| !line.starts_with('['));
-    lines.filter(|line| line.contains('=')).map(str::to_owned).collect()
+    lines.filter(|line| line.contains('=') && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
 /// Returns the overrides of packages that `[profile.release]` compiles without optimisation.
