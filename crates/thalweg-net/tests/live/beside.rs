@@ -74,15 +74,22 @@ fn a_dropped_connection_attempt_is_abandoned() {
     };
     // One established connection, and one attempt without an answer.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut accepted = None;
     for remote in [server.local(), silent.local_addr().unwrap()] {
         let mut future = Box::pin(client.connect_async(wanted(remote)));
         let mut context = Context::from_waker(Waker::noop());
         // If this thread was slow, the future is ready at once; then the connection is dropped.
         drop(future.as_mut().poll(&mut context));
+        if remote == server.local() {
+            accepted = Some(server.accept().unwrap());
+        } else {
+            silent.recv(&mut [0; 2000]).unwrap();
+        }
+        // The client learns of the connection a little later than the server.
         std::thread::sleep(Duration::from_millis(300));
         drop(future);
     }
-    let theirs = server.accept().unwrap();
+    let theirs = accepted.unwrap();
     let error = theirs.recv_datagram().unwrap_err();
     assert!(matches!(&error, NetError::Closed(thalweg_net::session::Closed::Peer { .. })), "{error}");
     // The silent address receives no further packets.

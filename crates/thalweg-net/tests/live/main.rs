@@ -12,3 +12,21 @@ mod pair;
 mod relay;
 mod scalable;
 mod sockets;
+
+use thalweg_net::live::Connection;
+use thalweg_net::session::SessionStats;
+
+/// Returns the counters of a connection that sends or receives, after an update that the first call requests.
+fn updated(connection: &Connection) -> SessionStats {
+    let packets = |stats: &SessionStats| stats.packets_sent + stats.packets_received;
+    let before = packets(&connection.stats());
+    let begun = std::time::Instant::now();
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let stats = connection.stats();
+        // Without a packet in between there is nothing to update.
+        if packets(&stats) > before || begun.elapsed().as_secs() > 10 {
+            return stats;
+        }
+    }
+}

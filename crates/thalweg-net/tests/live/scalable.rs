@@ -77,9 +77,7 @@ fn through(scheme: &str, path: &str, megabytes: usize) -> (SessionStats, RelaySt
     let (mut send, receive) = ours.split();
     send.write_all(&data).unwrap();
     // The last writes stay in the pipe while most data is in flight.
-    watch.stats();
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let stats = watch.stats();
+    let stats = crate::updated(&watch);
     send.finish().unwrap();
     reader.join().unwrap();
     drop((watch, receive, client, server));

@@ -65,7 +65,7 @@ impl Running {
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "waited in vain until {what}");
+        assert!(begun.elapsed() < Duration::from_secs(120), "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
