@@ -135,6 +135,12 @@ pub trait Properties: Debug + Send + Sync {
         None
     }
 
+    /// Returns true if ends count segments: groups of packets that are accepted as a whole
+    /// ([`EndCounters::segments`](thalweg_proto::end::EndCounters::segments)).
+    fn has_segment_counts(&self) -> bool {
+        false
+    }
+
     /// Returns what ends need from their environment.
     fn needs(&self) -> EndNeeds {
         EndNeeds::default()

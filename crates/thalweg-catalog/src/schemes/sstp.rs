@@ -372,6 +372,10 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
+    fn has_segment_counts(&self) -> bool {
+        true
+    }
+
     fn needs(&self) -> EndNeeds {
         EndNeeds { order: true, ..EndNeeds::default() }
     }

@@ -182,8 +182,7 @@ impl<T: Tracing> EventLoop<T> {
             let Some(place) = self.numbers.place(connection) else { continue };
             let end = self.connections[place as usize].delivered_at;
             transfer.end = Some(end);
-            let group = self.traffic.flows[transfer.flow as usize].group;
-            self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+            self.traffic.record_completion(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {
                 boundary.far[from].push(moment, transfer);
             }

@@ -72,9 +72,8 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn hosts_of(&self, packet: u32) -> [u32; 2] {
         let header = self.network.packets.get(packet);
         let flow = self.flow_of(header.connection);
-        // A partition may have a queue without the flows that cross it, but it has all groups.
-        let group = self.traffic.groups.partition_point(|group| group.first_flow <= flow).saturating_sub(1);
-        let [source, sink] = self.traffic.groups[group].hosts_of(flow);
+        // A partition may have a queue without the flows that cross it.
+        let [source, sink] = self.traffic.group_with(flow).hosts_of(flow);
         let is_to_sink = header.flags.has(Flags::BACKWARD) == self.is_reply(header.connection, flow);
         if is_to_sink { [source, sink] } else { [sink, source] }
     }
@@ -221,8 +220,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let (number, group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.paths.get(&(link, group, reply)) else { return };
-        let flow = &self.traffic.flows[number as usize];
-        let [there, back] = self.traffic.groups[group as usize].paths(flow, number);
+        let [there, back] = self.traffic.paths(number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {

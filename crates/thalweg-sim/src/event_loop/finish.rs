@@ -119,6 +119,11 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the two-level flow control counts of both endpoints of a connection, if any.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
+        let flow = self.connections[connection as usize].flow;
+        // The counters of other families contain statistics of their senders, which take time.
+        if !self.traffic.transport_of(flow).properties().has_segment_counts() {
+            return None;
+        }
         let [sender, receiver] =
             self.engines(connection).map(|engine| engine.end().counters(self.now).segments);
         let (sender, receiver) = (sender?, receiver?);
@@ -229,15 +234,13 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
-        let flow = &self.traffic.flows[number];
-        let group = self.traffic.group_of(number as u32);
+        let (flow, group) = self.traffic.flow_and_group(number as u32);
         let counts = self.counts(number);
         let (since, delivered) = match flow.before() {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
-        let transport = self.traffic.transport_of(number as u32);
-        let delivered_wire = transport.on_wire(&since.taken);
+        let delivered_wire = self.traffic.transport(group).on_wire(&since.taken);
         let arrived_before = match flow.before() {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
             None => 0,
@@ -336,8 +339,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn group_delay(&self, group: &Group) -> Summary {
         let mut all = group.delay.clone();
-        let first = group.first_flow as usize;
-        for flow in &self.traffic.flows[first..first + group.flows as usize] {
+        for flow in self.traffic.flows_of(group) {
             if let Some(delay) = &flow.delay {
                 all.merge(&delay.histogram);
             }
@@ -347,9 +349,8 @@ impl<T: Tracing> EventLoop<T> {
 
     fn round_trips(&self, group: &Group) -> Histogram {
         let mut all = group.round_trips.clone();
-        let first = group.first_flow as usize;
-        let flows = &self.traffic.flows[first..first + group.flows as usize];
-        flows.iter().filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
+        let flows = self.traffic.flows_of(group).iter();
+        flows.filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
         all
     }
 
@@ -388,7 +389,7 @@ impl<T: Tracing> EventLoop<T> {
         let mut results = Vec::new();
         for group in &self.traffic.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let [there, back] = group.paths(&self.traffic.flows[number as usize], number);
+                let [there, back] = self.traffic.paths(number);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
                     (there.first, "source", "source", "network"),

@@ -200,8 +200,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the paths of packets from the sender and the receiver of a flow's connection.
     pub(crate) fn paths(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
-        let state = &self.traffic.flows[flow as usize];
-        let group = self.traffic.group_of(flow);
+        let (state, group) = self.traffic.flow_and_group(flow);
         let [mut there, mut back] = group.paths(state, flow);
         if role == Role::Reply {
             core::mem::swap(&mut there, &mut back);
@@ -250,8 +249,10 @@ impl<T: Tracing> EventLoop<T> {
             group.epoch += 1;
         }
         for (number, connection) in self.connections.iter().enumerate() {
-            let Some(state) = self.traffic.flows.get(connection.flow as usize) else { continue };
-            let group = &self.traffic.groups[state.group as usize];
+            if connection.flow as usize >= self.traffic.flows.len() {
+                continue;
+            }
+            let (state, group) = self.traffic.flow_and_group(connection.flow);
             let [mut there, mut back] = group.paths(state, connection.flow);
             if connection.role == Role::Reply {
                 core::mem::swap(&mut there, &mut back);
@@ -316,8 +317,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a round-trip time sample of the flow's sender.
     #[inline]
     pub(crate) fn count_round_trip(&mut self, flow: u32, rtt: Duration) {
-        let flow = &mut self.traffic.flows[flow as usize];
-        let group = &mut self.traffic.groups[flow.group as usize];
+        let (flow, group) = self.traffic.flow_and_group_mut(flow);
         if group.flows <= MAX_FLOWS_WITH_DELAY {
             flow.round_trips.get_or_insert_default().record(rtt);
         } else {
@@ -328,11 +328,11 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a data packet with `payload` bytes that arrived after `delay`, with or without CE.
     #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
-        let flow = &mut self.traffic.flows[flow as usize];
+        let (flow, group) = self.traffic.flow_and_group_mut(flow);
         flow.counts.arrive(payload, is_ce);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
-            None => self.traffic.groups[flow.group as usize].delay.record(delay),
+            None => group.delay.record(delay),
         }
     }
 
@@ -387,8 +387,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Stops the run after a contract violation of a third-party component: further measurements would be meaningless.
     #[cold]
     fn end_for(&mut self, number: u32, violation: ContractViolation) {
-        let flow = &self.traffic.flows[self.connections[number as usize].flow as usize];
-        let of = self.traffic.groups[flow.group as usize].name.clone();
+        let of = self.traffic.group_of(self.connections[number as usize].flow).name.clone();
         self.ending.fail(|| SpecError::ContractViolation { of, at: self.now, violation });
     }
 

@@ -468,9 +468,7 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     fn vary(&mut self, link: u32, packet: u32, arrives: Time) -> Time {
         let flow = self.flow_of(self.network.packets.get(packet).connection);
-        let (of_flow, group) =
-            (&self.traffic.flows[flow as usize], self.traffic.flows[flow as usize].group as usize);
-        let group = &self.traffic.groups[group];
+        let (of_flow, group) = self.traffic.flow_and_group(flow);
         let Network { transmitters, port_states, names, .. } = &mut self.network;
         let transmitter = &transmitters[link as usize];
         let extra = transmitter.port_state().and_then(|number| port_states[number].extra.as_deref_mut());

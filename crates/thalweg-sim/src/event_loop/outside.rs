@@ -100,8 +100,8 @@ impl<T: Tracing> EventLoop<T> {
             self.connections.len() as u32 - 1
         });
         self.connections[number as usize] = connection;
-        let state = &self.traffic.flows[flow as usize];
-        let route = self.traffic.groups[state.group as usize].routes[0][0];
+        let (state, group) = self.traffic.flow_and_group(flow);
+        let route = group.routes[0][0];
         let path = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
             let slot = &mut self.endpoints[id as usize];

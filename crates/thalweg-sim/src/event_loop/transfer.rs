@@ -44,9 +44,9 @@ impl<T: Tracing> EventLoop<T> {
         let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];
         let flow = &mut self.traffic.flows[number as usize];
         flow.finished = flow.finished.min(delivered_at);
-        let (size, group) = (flow.delivered, flow.group);
+        let size = flow.delivered;
         let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
-        self.traffic.groups[group as usize].completions.record(&transfer, delivered_at.since(opened));
+        self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
     }
 
@@ -78,8 +78,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn book(&mut self, transfer: Transfer) {
         let Some(end) = transfer.end.filter(|_| self.tally.is_counting()) else { return };
-        let group = self.traffic.flows[transfer.flow as usize].group;
-        self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+        self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);
     }
 
@@ -136,8 +135,8 @@ impl<T: Tracing> EventLoop<T> {
     /// first packet's transmission at the source to the arrival of the last packet at the sink, plus the same back for
     /// a response. Policers and shapers limit it after their bursts. `None` if a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
-        let flow = &self.traffic.flows[number as usize];
-        let (group, transport) = (self.traffic.group_of(number), self.traffic.transport_of(number));
+        let (flow, group) = self.traffic.flow_and_group(number);
+        let transport = self.traffic.transport(group);
         let segment = transport.properties().segment();
         let paths = group.paths(flow, number);
         let mut total = Duration::ZERO;
@@ -158,8 +157,7 @@ impl<T: Tracing> EventLoop<T> {
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
         let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
-        let of_flow = &self.traffic.flows[flow as usize];
-        let group = &self.traffic.groups[of_flow.group as usize];
+        let (of_flow, group) = self.traffic.flow_and_group(flow);
         let side = link.saturating_sub(of_flow.links) / 2;
         let index = flow - group.first_flow;
         spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))
