@@ -466,7 +466,7 @@ impl Assessment<'_> {
 }
 
 const fn less_is_better(band: Band) -> bool {
-    matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Worst(_))
+    matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Max(_))
 }
 
 fn estimate(values: &[Option<f64>]) -> Option<Estimate> {

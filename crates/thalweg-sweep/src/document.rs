@@ -370,7 +370,7 @@ impl Document {
             let by = |a: &&PointResults, b: &&PointResults| {
                 mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0))
             };
-            let ends = [("least", known().min_by(by)), ("most", known().max_by(by))];
+            let ends = [("min", known().min_by(by)), ("max", known().max_by(by))];
             for (what, point) in ends {
                 let Some(point) = point else { continue };
                 let values: Vec<String> =

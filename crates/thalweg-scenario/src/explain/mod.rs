@@ -99,7 +99,7 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
     let Some(path) = path else { return };
     if let Some(offered) = offered(group) {
         let all = offered.as_f64() * f64::from(group.count);
-        let (flows, rate) = path.most_loaded_direction(spec, group);
+        let (flows, rate) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
         let _ = writeln!(
             out,
