@@ -64,7 +64,7 @@ impl<T: Tracing> EventLoop<T> {
         // A connection opened during the run is never a reply.
         match &self.boundary {
             Some(boundary) => boundary.owners.is_reply(connection, flow),
-            None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
+            None => self.connections.get(connection).is_some_and(|of| of.role == Role::Reply),
         }
     }
 
@@ -82,9 +82,9 @@ impl<T: Tracing> EventLoop<T> {
     fn is_open(&self, connection: u32, incarnation: u16) -> bool {
         // A partition owns the temporary senders that receive feedback of its queues; permanent senders may be
         // anywhere.
-        let stays = self.boundary.is_some() && self.numbers.flow(connection).is_none();
-        let is_this = |id: EndpointId| self.endpoints[id as usize].incarnation == incarnation;
-        stays || self.numbers.end(connection * 2).is_some_and(is_this)
+        let stays = self.boundary.is_some() && self.connections.ids.flow(connection).is_none();
+        let is_this = |id: EndpointId| self.connections.endpoint(id).incarnation == incarnation;
+        stays || self.connections.ids.end(connection * 2).is_some_and(is_this)
     }
 
     fn view(&self, link: u32) -> View {
@@ -237,7 +237,7 @@ impl<T: Tracing> EventLoop<T> {
         let feedback =
             Feedback { dropped: message.dropped, rate: message.rate, growth: message.growth, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
-        self.tally.add_sent();
+        self.measured.tally.add_sent();
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
-            self.series.record_link(link, self.now, &self.network);
+            self.measured.series.record_link(link, self.now, &self.network);
         }
     }
 
@@ -448,7 +448,7 @@ impl<T: Tracing> EventLoop<T> {
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = outcome.duplicated.then(|| {
-            self.tally.add_duplicated();
+            self.measured.tally.add_duplicated();
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {

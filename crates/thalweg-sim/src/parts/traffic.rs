@@ -1,10 +1,12 @@
 //! The flows of a run, with their groups and transports.
 
+use super::connection_ids::has_independent_ends;
 use super::endpoint::EndpointPath;
-use super::flow::{Flow, Group};
+use super::flow::{Flow, Group, Role};
+use super::packet::NONE;
 use crate::result::Transfer;
 use crate::spec::TransportSpec;
-use thalweg_proto::units::Duration;
+use thalweg_proto::units::{Duration, Time};
 
 /// Flows by number; each names its group, and the group its transport.
 #[derive(Debug)]
@@ -57,6 +59,52 @@ impl Traffic {
     pub fn paths(&self, flow: u32) -> [EndpointPath; 2] {
         let (state, group) = self.flow_and_group(flow);
         group.paths(state, flow)
+    }
+
+    /// Returns the paths of packets from the sender and the receiver of a flow's connection.
+    pub fn connection_paths(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
+        let (state, group) = self.flow_and_group(flow);
+        let [mut there, mut back] = group.paths(state, flow);
+        if role == Role::Reply {
+            core::mem::swap(&mut there, &mut back);
+        }
+        if let Some(overhead) = group.overhead {
+            there.first = state.links + overhead + u32::from(role == Role::Reply);
+        }
+        if let Some(route) = group.control {
+            let own = state.links + if group.has_access { 4 } else { 0 };
+            back = EndpointPath {
+                first: own + u32::from(role == Role::Reply),
+                route,
+                exit: NONE,
+                host: back.host,
+            };
+        }
+        [there, back]
+    }
+
+    /// Returns the index of a flow among the flows that open connections during the run, if it is one.
+    #[inline]
+    pub fn opener(&self, flow: u32) -> Option<usize> {
+        self.group_of(flow).opener(flow)
+    }
+
+    /// Returns true if the receivers of a flow's transfers are created by their first packet.
+    pub fn begins_late(&self, flow: u32) -> bool {
+        let group = self.group_of(flow);
+        group.opening.is_some() && has_independent_ends(self.transport(group))
+    }
+
+    /// Returns true if a flow has delivered all its data or has given up.
+    pub fn is_over(&self, flow: u32) -> bool {
+        let state = self.flows.get(flow as usize);
+        state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
+    }
+
+    /// Returns the name of a flow.
+    pub fn flow_name(&self, flow: u32) -> Option<String> {
+        let group = self.flows.get(flow as usize)?.group;
+        self.groups.get(group as usize).map(|group| group.flow_name(flow))
     }
 
     /// Returns the transport of a group.
