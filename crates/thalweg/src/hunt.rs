@@ -1,6 +1,5 @@
 //! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
-use crate::atomic_file;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::{RESUME_HINT, counting_runs};
@@ -16,6 +15,7 @@ use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
     Space, cases, check_case, entry, score_of,
 };
+use thalweg_net::atomic_file;
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, read_text};
 use thalweg_sweep::{Purpose, Store};
