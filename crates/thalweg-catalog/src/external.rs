@@ -206,7 +206,7 @@ trait ErasedUnit<P: Payload>: fmt::Debug + Send + Sync {
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>>;
     fn sequence(&self) -> Option<u64>;
     fn label(&self) -> String;
-    fn words(&self) -> String;
+    fn description(&self) -> String;
     fn is_repeated(&self) -> Option<bool>;
     fn code(&self) -> u8;
     fn captured(&self, connection: u32) -> Captured;
@@ -248,8 +248,8 @@ impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> ErasedUnit<P> for Unit<
     fn label(&self) -> String {
         self.0.label()
     }
-    fn words(&self) -> String {
-        self.0.words()
+    fn description(&self) -> String {
+        self.0.description()
     }
     fn is_repeated(&self) -> Option<bool> {
         self.0.is_repeated()
@@ -338,8 +338,8 @@ impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn label(&self) -> String {
         caught(|| "PDU".to_owned(), || self.unit.label())
     }
-    fn words(&self) -> String {
-        caught(|| "PDU".to_owned(), || self.unit.words())
+    fn description(&self) -> String {
+        caught(|| "PDU".to_owned(), || self.unit.description())
     }
     fn is_repeated(&self) -> Option<bool> {
         caught(|| None, || self.unit.is_repeated())

@@ -67,7 +67,7 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Describes the configuration, as printed after the scheme's name: `, segments of 1448 B`.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(", packets of {} B", self.segment())
     }
 

@@ -269,7 +269,7 @@ mod tests {
         fn traits(&self) -> Traits {
             Traits::RANDOM_EARLY_DETECTION
         }
-        fn words(&self) -> String {
+        fn description(&self) -> String {
             "mine".to_owned()
         }
     }

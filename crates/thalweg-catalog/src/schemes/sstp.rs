@@ -390,7 +390,7 @@ impl Properties for EndsConfig {
         Ok(())
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let Self { sender, receiver } = self;
         let acknowledgement = match receiver.acknowledgement {
             Acknowledgement::Hard => "hard",

@@ -60,14 +60,14 @@ fn the_page_lists_claims_that_do_not_hold() {
     let silent: Vec<&str> = RESULTS
         .claims
         .iter()
-        .filter(|claim| !claim.holds() && !is_listed(&claim.id, claim.verdict.words()))
+        .filter(|claim| !claim.holds() && !is_listed(&claim.id, claim.verdict.label()))
         .map(|claim| claim.id.as_str())
         .collect();
     assert!(silent.is_empty(), "claims of which the page says nothing: {silent:?}");
     let holding =
         lines.iter().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).find(|(id, line)| {
             let verdict =
-                RESULTS.claims.iter().find(|claim| claim.id == *id).map(|claim| claim.verdict.words());
+                RESULTS.claims.iter().find(|claim| claim.id == *id).map(|claim| claim.verdict.label());
             verdict.is_some_and(|verdict| !line.contains(&format!("| {verdict} |")))
         });
     assert!(holding.is_none(), "the page has another verdict: {holding:?}");

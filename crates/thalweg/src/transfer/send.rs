@@ -62,7 +62,7 @@ fn run(
     console: &Console,
     recorder: Option<Recorder>,
 ) -> Result<SummaryInputs, Stopped> {
-    let (host, paths) = words(arguments)?;
+    let (host, paths) = receiver_and_paths(arguments)?;
     if is_pairing_code(host) {
         return Err(Error::Usage(format!(
             "`{host}` is a code for pairing, where the receiver was expected: thalweg send --pair FILES... HOST asks for the code"
@@ -170,7 +170,7 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
 }
 
 /// Splits the arguments into the receiver, which comes last, and the files.
-fn words(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
+fn receiver_and_paths(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
     let Some((host, paths)) = arguments.words.split_last() else {
         return Err(Error::Usage("expected files and a receiver".to_owned()));
     };
@@ -244,7 +244,7 @@ impl Sender<'_> {
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advice = outcome.result.is_ok().then(|| advice::words(&advisor, &self.scheme)).flatten();
+        self.advice = outcome.result.is_ok().then(|| advice::advice_text(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }

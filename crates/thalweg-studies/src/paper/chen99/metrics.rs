@@ -16,7 +16,7 @@ pub const SERIES: &[Quantity] =
 
 /// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
-    value(cell, runs.of(cell)?)
+    value(cell, runs.case_of(cell)?)
 }
 
 fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {

@@ -16,7 +16,7 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     if let "throughput_improvement_percent" = cell.metric.as_str() {
         return improvement(cell, runs);
     }
-    value(cell, runs.of(cell)?)
+    value(cell, runs.case_of(cell)?)
 }
 
 fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {

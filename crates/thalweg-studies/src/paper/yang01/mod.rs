@@ -14,7 +14,7 @@ pub const PAPER: Paper = Paper {
     kind: "paper",
     files: paper_files!("yang01": "two-sources.toml", "newcomers.toml"),
     series: &[],
-    values: |cell, runs| metrics::value(cell, runs.of(cell)?),
+    values: |cell, runs| metrics::value(cell, runs.case_of(cell)?),
     further: metrics::further,
     claims: claims::claims,
 };
