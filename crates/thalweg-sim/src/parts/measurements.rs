@@ -1,4 +1,4 @@
-//! What a run measures beyond the counts of its flows and links.
+//! Measurements of a run beyond the counts of its flows and links.
 
 use super::segments::SegmentRecords;
 use super::series::SeriesRecorders;
