@@ -65,7 +65,7 @@ class Step : public ECNQueue
     }
 };
 
-long most_memory()
+long peak_memory()
 {
     std::ifstream status("/proc/self/status");
     std::string line;
@@ -210,7 +210,7 @@ class Run
                     (unsigned long long)hops,
                     (unsigned long long)events,
                     setup,
-                    most_memory());
+                    peak_memory());
     }
 
   private:

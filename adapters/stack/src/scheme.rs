@@ -130,7 +130,7 @@ impl<S: Stack> Properties for Datagrams<S> {
         self.config.mtu - IP_AND_UDP
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(", datagrams of at most {} B", self.segment())
     }
 

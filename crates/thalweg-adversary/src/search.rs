@@ -34,7 +34,7 @@ pub fn search_pairing(
 
 fn visit<W: System>(
     make: &impl Fn(bool) -> W,
-    most_steps: u32,
+    max_steps: u32,
     memory: Bytes,
     show: &mut dyn FnMut(u64, u64) -> bool,
 ) -> SearchOutcome {
@@ -60,7 +60,7 @@ fn visit<W: System>(
         if !goes_on || visited.states() * STATE_BYTES > memory.get() {
             return outcome(&visited, steps, completing_states, false, None);
         }
-        if visited.depth_of(number) >= most_steps {
+        if visited.depth_of(number) >= max_steps {
             continue;
         }
         let path = visited.path(number);

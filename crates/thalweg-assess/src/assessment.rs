@@ -466,7 +466,7 @@ impl Assessment<'_> {
 }
 
 const fn less_is_better(band: Band) -> bool {
-    matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Worst(_))
+    matches!(band, Band::NotAbove { .. } | Band::AtMost(_) | Band::Max(_))
 }
 
 fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
@@ -498,8 +498,8 @@ fn is_chosen(claim: &Claim, values: &BTreeMap<String, String>) -> bool {
 
 /// Returns the value of each factor except the scheme.
 pub(crate) fn values_of(sweep: &Sweep<'_>, point: usize) -> BTreeMap<String, String> {
-    let words = sweep.plan.words(point).into_iter().zip(&sweep.plan.factors);
-    let plain = words.filter(|(_, factor)| !factor.is_scheme);
+    let values = sweep.plan.named_values(point).into_iter().zip(&sweep.plan.factors);
+    let plain = values.filter(|(_, factor)| !factor.is_scheme);
     plain.map(|((name, value), _)| (name.to_owned(), value.to_owned())).collect()
 }
 

@@ -63,7 +63,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
     let mean = mean(&pairs.iter().map(|(_, reference)| *reference).collect::<Vec<_>>()).unwrap_or(0.0);
     let slack = |(value, reference): &(f64, f64)| band.slack(mean + (value - reference), mean);
     let slacks: Vec<f64> = pairs.iter().map(slack).collect();
-    if let Band::Worst(_) | Band::Least(_) = band {
+    if let Band::Max(_) | Band::Min(_) = band {
         let worst =
             if missing > 0 { Some(f64::NEG_INFINITY) } else { slacks.iter().copied().reduce(f64::min) };
         return worst.map(certain);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_worst_run_decides_a_printed_bound() {
-        let worst = Band::Worst(5.0);
+        let worst = Band::Max(5.0);
         assert_eq!(test(&some(&[4.0, 4.9]), &[], worst).unwrap().within, 0.0);
         assert_eq!(test(&some(&[1.0, 1.0, 5.1]), &[], worst).unwrap().beyond, 0.0);
         assert_eq!(test(&[Some(1.0), None], &[], worst).unwrap().beyond, 0.0);

@@ -67,7 +67,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the verdict in words.
-    pub const fn words(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::DoesNot => "does not hold",

@@ -205,7 +205,8 @@ mod tests {
                     for (factor, values) in &claim.only {
                         let factor =
                             plan.factors.iter().find(|candidate| candidate.key.text == *factor).unwrap();
-                        let has = |value: &String| factor.levels.iter().any(|level| level.words() == value);
+                        let has =
+                            |value: &String| factor.levels.iter().any(|level| level.unquoted() == value);
                         assert!(values.iter().all(has), "{}: {values:?}", claim.text);
                     }
                 }

@@ -43,9 +43,9 @@ pub enum Band {
     /// Maximum of the mean.
     AtMost(f64),
     /// Maximum of every run.
-    Worst(f64),
+    Max(f64),
     /// Minimum of every run.
-    Least(f64),
+    Min(f64),
 }
 
 impl Band {
@@ -59,8 +59,8 @@ impl Band {
         match self {
             Self::NotBelow { share, floor } => value - (reference * (1.0 - share) - floor),
             Self::NotAbove { share, floor } => reference * (1.0 + share) + floor - value,
-            Self::AtLeast(least) | Self::Least(least) => value - least,
-            Self::AtMost(most) | Self::Worst(most) => most - value,
+            Self::AtLeast(min) | Self::Min(min) => value - min,
+            Self::AtMost(max) | Self::Max(max) => max - value,
         }
     }
 }
@@ -75,8 +75,8 @@ struct MarginFormat {
     floor: Option<String>,
     at_least: Option<String>,
     at_most: Option<String>,
-    worst: Option<String>,
-    least: Option<String>,
+    max: Option<String>,
+    min: Option<String>,
 }
 
 impl Margins {
@@ -87,6 +87,7 @@ impl Margins {
     /// A description of the error.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let value = toml_as_json(name, text)?;
+        check_keys(&value).map_err(|what| format!("`{name}`: {what}"))?;
         let tables: BTreeMap<String, MarginFormat> =
             serde_json::from_value(value).map_err(|error| format!("`{name}`: {error}"))?;
         let margin = |(key, table): (String, MarginFormat)| {
@@ -101,12 +102,8 @@ impl Margins {
             };
             let share = number(&table.share)?.unwrap_or(0.0);
             let floor = number(&table.floor)?.unwrap_or(0.0);
-            let bounds = (
-                number(&table.at_least)?,
-                number(&table.at_most)?,
-                number(&table.worst)?,
-                number(&table.least)?,
-            );
+            let bounds =
+                (number(&table.at_least)?, number(&table.at_most)?, number(&table.max)?, number(&table.min)?);
             let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
             let (band, words) = match (table.better.as_deref(), bounds) {
                 (Some("more"), (None, None, None, None)) => (
@@ -117,21 +114,21 @@ impl Margins {
                     Band::NotAbove { share, floor },
                     format!("at most {} and {} higher", text(&table.share), text(&table.floor)),
                 ),
-                (None, (Some(least), None, None, None)) => {
-                    (Band::AtLeast(least), format!("at least {}", text(&table.at_least)))
+                (None, (Some(min), None, None, None)) => {
+                    (Band::AtLeast(min), format!("at least {}", text(&table.at_least)))
                 }
-                (None, (None, Some(most), None, None)) => {
-                    (Band::AtMost(most), format!("at most {}", text(&table.at_most)))
+                (None, (None, Some(max), None, None)) => {
+                    (Band::AtMost(max), format!("at most {}", text(&table.at_most)))
                 }
-                (None, (None, None, Some(most), None)) => {
-                    (Band::Worst(most), format!("at most {} in every run", text(&table.worst)))
+                (None, (None, None, Some(max), None)) => {
+                    (Band::Max(max), format!("at most {} in every run", text(&table.max)))
                 }
-                (None, (None, None, None, Some(least))) => {
-                    (Band::Least(least), format!("at least {} in every run", text(&table.least)))
+                (None, (None, None, None, Some(min))) => {
+                    (Band::Min(min), format!("at least {} in every run", text(&table.min)))
                 }
                 _ => {
                     let help = "either `better` (\"more\" or \"less\") with `share` and `floor`, or one of `at-least`, \
-                                `at-most`, `worst` and `least`";
+                                `at-most`, `max` and `min`";
                     return Err(fault(format!("expected {help}")));
                 }
             };
@@ -152,6 +149,21 @@ impl Margins {
             format!("there is no margin `{name}`{help}")
         })
     }
+}
+
+/// Keys of older files, with their names now.
+const RENAMED_KEYS: [(&str, &str); 2] = [("least", "min"), ("worst", "max")];
+
+/// Checks that no table has a key under its old name.
+fn check_keys(file: &serde_json::Value) -> Result<(), String> {
+    let tables = file.as_object().into_iter().flatten();
+    for (margin, table) in tables {
+        let old = RENAMED_KEYS.iter().find(|(old, _)| table.get(old).is_some());
+        if let Some((old, new)) = old {
+            return Err(format!("[{margin}]: unknown key `{old}`; did you mean `{new}`?"));
+        }
+    }
+    Ok(())
 }
 
 /// Parses a number into base units: "0.9", "10 %", "2 ms", "20 kbit/s", "20 kB", "20 pkt".
@@ -191,7 +203,7 @@ mod tests {
         let below = Band::NotBelow { share: 0.2, floor: 5.0 };
         assert!((below.slack(75.0, 100.0)).abs() < 1e-9 && below.slack(74.0, 100.0) < 0.0);
         assert_eq!(Band::AtLeast(0.9).slack(1.0, f64::NAN), 1.0 - 0.9);
-        assert_eq!(Band::Worst(2.0).slack(3.0, f64::NAN), -1.0);
+        assert_eq!(Band::Max(2.0).slack(3.0, f64::NAN), -1.0);
     }
 
     #[test]
@@ -200,6 +212,10 @@ mod tests {
         assert!(fault("[a]\nabout = \"x\"\nbetter = \"most\"").contains("[a]: expected either `better`"));
         assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is no amount"));
         assert!(fault("[a]\nabout = \"x\"\natleast = \"1\"").contains("unknown field `atleast`"));
+        // Their names in development builds.
+        let old = |key: &str| fault(&format!("[a]\nabout = \"x\"\n{key} = \"1\""));
+        assert!(old("least").contains("[a]: unknown key `least`; did you mean `min`?"));
+        assert!(old("worst").contains("[a]: unknown key `worst`; did you mean `max`?"));
         assert!(fault("[a\n").contains("m.toml"));
         let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
         assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));

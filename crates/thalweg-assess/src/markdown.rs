@@ -58,7 +58,7 @@ pub fn markdown(document: &Document) -> String {
                     .filter(|(name, verdict)| **name != document.scheme && **verdict != claim.verdict);
                 for (reference, verdict) in others {
                     let what = if claim.is_relative { "against" } else { "of" };
-                    let _ = writeln!(text, "  - {what} {reference}: {}", verdict.words());
+                    let _ = writeln!(text, "  - {what} {reference}: {}", verdict.label());
                 }
             }
         }
@@ -96,7 +96,7 @@ fn margins(document: &Document) -> String {
 }
 
 fn strong(verdict: Verdict) -> String {
-    if verdict == Verdict::DoesNot { format!("**{}**", verdict.words()) } else { verdict.words().to_owned() }
+    if verdict == Verdict::DoesNot { format!("**{}**", verdict.label()) } else { verdict.label().to_owned() }
 }
 
 /// Highlights a line with the verdict "does not hold".

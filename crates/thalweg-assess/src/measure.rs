@@ -100,10 +100,10 @@ impl Measure {
     }
 
     /// Formats a value with its unit.
-    pub fn words(&self, of: f64) -> String {
+    pub fn format_value(&self, of: f64) -> String {
         match self {
             Self::Of(metric) => value(*metric, of),
-            Self::States(measured) => states::words(&measured.name(), of).unwrap_or_default(),
+            Self::States(measured) => states::format_value(&measured.name(), of).unwrap_or_default(),
             Self::MinShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
         }
     }

@@ -111,7 +111,7 @@ fn overview(html: &mut String, document: &Document) {
             escape(&experiment.title),
             escape(&claim.text),
             class(claim.verdict),
-            claim.verdict.words(),
+            claim.verdict.label(),
             claim.points.len(),
             claim.count(ClaimOutcome::Holds),
             claim.count(ClaimOutcome::DoesNot),
@@ -123,7 +123,7 @@ fn overview(html: &mut String, document: &Document) {
 
 fn part(html: &mut String, section: &SectionResults) {
     let title = escape(&format!("{} {}", section.number, section.title));
-    let _ = writeln!(html, "<section aria-label=\"{title}\"><h2>{title}: {}</h2>", section.verdict.words());
+    let _ = writeln!(html, "<section aria-label=\"{title}\"><h2>{title}: {}</h2>", section.verdict.label());
     if let Some(reason) = &section.not_evaluated {
         let _ = writeln!(html, "<p>Not evaluated because {}.</p>", escape(reason));
     }

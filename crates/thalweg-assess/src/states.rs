@@ -151,7 +151,7 @@ impl OfStates {
 }
 
 /// Formats a value with its unit, for the state measure with this [name](OfStates::name).
-pub fn words(name: &str, of: f64) -> Option<String> {
+pub fn format_value(name: &str, of: f64) -> Option<String> {
     let (_, what) = name.split_once(": ")?;
     let known = what.split('.').next().unwrap_or_default();
     Some(match () {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn values_have_units() {
-        let words = |text: &str, value: f64| words(&of(text).unwrap().name(), value).unwrap();
+        let words = |text: &str, value: f64| format_value(&of(text).unwrap().name(), value).unwrap();
         assert_eq!(words("{ state = \"up\", value = \"length_s\" }", 0.25), "0.250 s");
         assert_eq!(words("{ state = \"up\", value = \"pacing_bps.last\" }", 5e6), "5.00 Mbit/s");
         assert_eq!(words("{ state = \"up\", value = \"a.last\", over = \"b.last\" }", 0.5), "0.500");

@@ -17,8 +17,8 @@ fn measure(name: &str) -> Option<Measure> {
 
 /// Formats a value of a claim's measure with its unit.
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
-    let known_measure = measure(&claim.measure).map(|measure| measure.words(of));
-    known_measure.or_else(|| states::words(&claim.measure, of)).unwrap_or_else(|| of.to_string())
+    let known_measure = measure(&claim.measure).map(|measure| measure.format_value(of));
+    known_measure.or_else(|| states::format_value(&claim.measure, of)).unwrap_or_else(|| of.to_string())
 }
 
 /// Formats the values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.
@@ -74,7 +74,7 @@ pub(crate) fn distance(claim: &ClaimResults, point: &PointResults, style: Style)
 pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
     let total = claim.points.len();
     let within = claim.count(ClaimOutcome::Holds);
-    let mut text = format!("{}: {}", claim.text, claim.verdict.words());
+    let mut text = format!("{}: {}", claim.text, claim.verdict.label());
     if claim.verdict == Verdict::NotEvaluated {
         return text + ": no point has a result that could be compared";
     }
@@ -110,7 +110,7 @@ pub fn summary(document: &Document, style: Style) -> String {
     for section in &document.sections {
         let verdict = match &section.not_evaluated {
             Some(reason) => format!("not evaluated because {reason}"),
-            None => section.verdict.words().to_owned(),
+            None => section.verdict.label().to_owned(),
         };
         text.push_str(&format!("\n{}", line(&format!("{:<6} {}: {verdict}", section.number, section.title))));
         for experiment in &section.experiments {

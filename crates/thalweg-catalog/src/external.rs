@@ -5,7 +5,8 @@
 //!
 //! Such engines are not trusted. An engine violates its contract if it panics, requests a poll in the past, produces
 //! endless output at one instant, or delivers more than arrived. The violation ends only its own connection, by
-//! [`Failure::ContractViolation`] with its name.
+//! [`Failure::ContractViolation`] with its name. Outputs are checked because stacks of other projects have hung
+//! runs: with a timer each nanosecond, a transmission without a datagram, a close without end.
 
 use crate::family::{Endpoint, Family, Properties};
 use core::any::Any;
@@ -206,7 +207,7 @@ trait ErasedUnit<P: Payload>: fmt::Debug + Send + Sync {
     fn acknowledged(&self, near: u64) -> Option<Vec<Range<u64>>>;
     fn sequence(&self) -> Option<u64>;
     fn label(&self) -> String;
-    fn words(&self) -> String;
+    fn description(&self) -> String;
     fn is_repeated(&self) -> Option<bool>;
     fn code(&self) -> u8;
     fn captured(&self, connection: u32) -> Captured;
@@ -248,8 +249,8 @@ impl<P: Payload, U: DataUnit<P> + Send + Sync + 'static> ErasedUnit<P> for Unit<
     fn label(&self) -> String {
         self.0.label()
     }
-    fn words(&self) -> String {
-        self.0.words()
+    fn description(&self) -> String {
+        self.0.description()
     }
     fn is_repeated(&self) -> Option<bool> {
         self.0.is_repeated()
@@ -338,8 +339,8 @@ impl<P: Payload> DataUnit<P> for ExternalPdu<P> {
     fn label(&self) -> String {
         caught(|| "PDU".to_owned(), || self.unit.label())
     }
-    fn words(&self) -> String {
-        caught(|| "PDU".to_owned(), || self.unit.words())
+    fn description(&self) -> String {
+        caught(|| "PDU".to_owned(), || self.unit.description())
     }
     fn is_repeated(&self) -> Option<bool> {
         caught(|| None, || self.unit.is_repeated())

@@ -67,7 +67,7 @@ pub trait Properties: Debug + Send + Sync {
     }
 
     /// Describes the configuration, as printed after the scheme's name: `, segments of 1448 B`.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(", packets of {} B", self.segment())
     }
 
@@ -133,6 +133,12 @@ pub trait Properties: Debug + Send + Sync {
     /// Explains the lack of flow control, if a slow receiving application cannot hold back the sender.
     fn lacks_flow_control(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Returns true if ends count segments: groups of packets that are accepted as a whole
+    /// ([`EndCounters::segments`](thalweg_proto::end::EndCounters::segments)).
+    fn has_segment_counts(&self) -> bool {
+        false
     }
 
     /// Returns what ends need from their environment.

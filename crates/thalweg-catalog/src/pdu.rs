@@ -163,10 +163,10 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
         each!(self, pdu => DataUnit::<P>::label(pdu), feedback => String::new())
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Feedback(_) => self.label(),
-            pdu => each!(pdu, pdu => DataUnit::<P>::words(pdu), feedback => String::new()),
+            pdu => each!(pdu, pdu => DataUnit::<P>::description(pdu), feedback => String::new()),
         }
     }
 

@@ -425,12 +425,12 @@ fn trace(endless: &Endless, path: &[bool], cycle: Cycle) -> Result<Vec<String>, 
         let at = at.since(Time::ZERO);
         let queue = if next == Next::Report { &pair.reverse } else { &pair.forward };
         if let Some((_, pdu)) = queue.front().filter(|_| lose) {
-            lines.push(format!("{at}: {} is lost", pdu.words()));
+            lines.push(format!("{at}: {} is lost", pdu.description()));
         }
         pair.step(lose, &mut |is_sender, pdu| {
             if is_in_cycle || is_retransmission(pdu) || matches!(pdu, Pdu::Snak(..)) {
                 let who = if is_sender { "sender" } else { "receiver" };
-                lines.push(format!("{at}: {who} -> {}", pdu.words()));
+                lines.push(format!("{at}: {who} -> {}", pdu.description()));
             }
         });
     };

@@ -41,7 +41,7 @@ pub fn trail<S: Scheme>(
 
 /// Takes a step; returns false on a violation.
 fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec<String>) -> bool {
-    let subject = state.subject(step).map(DataUnit::words).unwrap_or_default();
+    let subject = state.subject(step).map(DataUnit::description).unwrap_or_default();
     lines.push(match step {
         Step::Arrive(end) => format!("{subject} arrives at the {}", end.name()),
         Step::Lose(end) => format!("{subject} to the {} is lost", end.name()),
@@ -63,8 +63,8 @@ fn take<S: Scheme>(scheme: &S, state: &mut State<S>, step: Step, lines: &mut Vec
 
 fn add<U: DataUnit<Tag>>(lines: &mut Vec<String>, events: &mut Vec<TraceEvent<U>>) {
     lines.extend(events.drain(..).map(|events| match events {
-        TraceEvent::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.words()),
-        TraceEvent::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.words()),
+        TraceEvent::Pdu(End::Sender, pdu) => format!("    sender -> {}", pdu.description()),
+        TraceEvent::Pdu(End::Receiver, pdu) => format!("    receiver -> {}", pdu.description()),
         TraceEvent::Delivered(tag) if tag.length == 1 => format!("    delivered: packet {}", tag.start + 1),
         TraceEvent::Delivered(tag) => {
             format!("    delivered: packets {} to {}", tag.start + 1, tag.start + tag.length)

@@ -161,7 +161,7 @@ impl Kinds {
     }
 
     /// Returns the names of the kinds.
-    pub fn words(self) -> String {
+    pub fn names(self) -> String {
         let names: Vec<&str> = self.iter().map(DisturbanceKind::name).collect();
         if names.is_empty() { "nothing but the path".to_owned() } else { names.join(", ") }
     }

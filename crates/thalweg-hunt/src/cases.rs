@@ -1,6 +1,6 @@
 //! Findings as regression tests: a folder of scenarios, and a list of bounds on their scores.
 
-use crate::evaluate::{NoScore, read, run, words};
+use crate::evaluate::{NoScore, joined, read, run};
 use crate::goal::Goal;
 use serde::Deserialize;
 use std::path::Path;
@@ -99,7 +99,7 @@ pub fn score_of(
     goal: Goal,
     registry: &Arc<Registry>,
 ) -> Result<f64, String> {
-    let loaded = read(name, text, folder, registry).map_err(|found| words(&found))?;
+    let loaded = read(name, text, folder, registry).map_err(|found| joined(&found))?;
     let mut spec = loaded.scenario.spec;
     run(&mut spec, goal).map_err(|none| match none {
         NoScore::Refused(why) => format!("`{name}` is no scenario of a hunt: {why}"),

@@ -77,10 +77,10 @@ impl Evaluator<'_> {
     }
 
     fn score_above(&self, candidate: &Candidate, seed: u64, score_to_beat: f64) -> Result<f64, NoScore> {
-        let raw_score = self.of(candidate, self.schemes, seed)?;
+        let raw_score = self.raw_score(candidate, self.schemes, seed)?;
         match self.against {
             Some(other) if raw_score > score_to_beat => {
-                let other = self.of(candidate, Schemes { tested: other, ..self.schemes }, seed)?;
+                let other = self.raw_score(candidate, Schemes { tested: other, ..self.schemes }, seed)?;
                 Ok((raw_score - other).max(0.0))
             }
             Some(_) => Ok(0.0),
@@ -88,10 +88,10 @@ impl Evaluator<'_> {
         }
     }
 
-    fn of(&self, candidate: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
+    fn raw_score(&self, candidate: &Candidate, schemes: Schemes<'_>, seed: u64) -> Result<f64, NoScore> {
         let text = scenario(candidate, self.space, schemes, "");
         let loaded = read("candidate", &text, Path::new(""), self.registry);
-        let loaded = loaded.map_err(|found| NoScore::Refused(words(&found)))?;
+        let loaded = loaded.map_err(|found| NoScore::Refused(joined(&found)))?;
         let mut spec = loaded.scenario.spec;
         spec.seed = seed;
         run(&mut spec, self.space.goal)
@@ -113,7 +113,7 @@ pub(crate) fn read(
 }
 
 /// Joins diagnostics into one text.
-pub(crate) fn words(found: &[Diagnostic]) -> String {
+pub(crate) fn joined(found: &[Diagnostic]) -> String {
     found.iter().map(|one| one.render().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 

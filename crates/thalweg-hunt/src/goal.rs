@@ -55,7 +55,7 @@ impl Goal {
     }
 
     /// Describes a score in words.
-    pub fn words(self, score: f64) -> String {
+    pub fn score_text(self, score: f64) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         match self {
             Self::Starvation => format!("a flow carries {} of its fair share", percent(1.0 - score)),

@@ -1,7 +1,7 @@
 //! Whole hunt: the parallel search, its saved state, and the confirmation and minimisation of the worst candidates.
 
 use crate::candidate::Candidate;
-use crate::evaluate::{Evaluator, NoScore, millionths, words};
+use crate::evaluate::{Evaluator, NoScore, joined, millionths};
 use crate::minimise::simpler;
 use crate::scenario::{MAX_LINES, Schemes};
 use crate::search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
@@ -281,16 +281,16 @@ impl Hunt<'_> {
                 let tested_score =
                     Evaluator { against: None, ..evaluator }.score(&candidate, SEED).unwrap_or(share);
                 let theirs = (tested_score - share).max(0.0);
-                format!("{}; with {other}, {}", goal.words(tested_score), goal.words(theirs))
+                format!("{}; with {other}, {}", goal.score_text(tested_score), goal.score_text(theirs))
             }
-            (None, None) => goal.words(share),
+            (None, None) => goal.score_text(share),
         };
         let about = format!("Found by `{}`: {words}.", self.command());
         let scenario = evaluator.text(&candidate, &about.replace('\n', " "));
         debug_assert!(scenario.lines().count() <= MAX_LINES);
         let mut by_kind: Vec<(String, f64)> = Vec::new();
         for (score, candidate) in &ranked {
-            let kinds = candidate.kinds().words();
+            let kinds = candidate.kinds().names();
             if !by_kind.iter().any(|(other, _)| *other == kinds) {
                 by_kind.push((kinds, f64::from((*score).min(MAX_SCORE)) / f64::from(MAX_SCORE)));
             }
@@ -333,9 +333,9 @@ impl Hunt<'_> {
 
 impl HuntError {
     /// Returns the errors as one text, if any.
-    pub fn words(&self) -> String {
+    pub fn errors_text(&self) -> String {
         match self {
-            Self::Scheme(found) => words(found),
+            Self::Scheme(found) => joined(found),
             Self::Store(error) => error.to_string(),
         }
     }

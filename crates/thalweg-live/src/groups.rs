@@ -72,12 +72,12 @@ impl Groups {
     /// Splits the devices by thread.
     pub fn share(&self, devices: Vec<Device>) -> Vec<Vec<Device>> {
         let mut shares: Vec<Vec<Device>> = (0..self.count).map(|_| Vec::new()).collect();
-        devices.into_iter().for_each(|device| shares[self.of(device.node)].push(device));
+        devices.into_iter().for_each(|device| shares[self.thread_of(device.node)].push(device));
         shares
     }
 
     /// Returns the thread of a node.
-    fn of(&self, node: usize) -> usize {
+    fn thread_of(&self, node: usize) -> usize {
         self.nodes[node]
     }
 
@@ -110,7 +110,7 @@ impl Groups {
     }
 
     fn of_link(&self, link: &LinkSpec) -> usize {
-        self.of(link.a.0 as usize)
+        self.thread_of(link.a.0 as usize)
     }
 
     /// Returns the plan of one thread.
@@ -176,7 +176,7 @@ mod tests {
     fn threads(rates: &[u64], max: usize) -> Vec<usize> {
         let groups = Groups::new(&lines(rates), max);
         assert_eq!(groups.count(), max.min(rates.len()));
-        (0..rates.len()).map(|line| groups.of(2 * line + 1)).collect()
+        (0..rates.len()).map(|line| groups.thread_of(2 * line + 1)).collect()
     }
 
     #[test]
@@ -193,6 +193,6 @@ mod tests {
         spec.links[2].a = NodeId(0);
         let groups = Groups::new(&plan(&spec, &PlanOptions::default()).unwrap(), 64);
         // The fifth has no link left and is no longer a host.
-        assert_eq!((0..6).map(|node| groups.of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
+        assert_eq!((0..6).map(|node| groups.thread_of(node)).collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0]);
     }
 }

@@ -149,7 +149,7 @@ pub struct Decryptor {
     window: ReplayWindow,
     /// Number of packets that failed authentication, and its limit.
     forged: u64,
-    most_forged: u64,
+    max_forged: u64,
 }
 
 /// Reason for a failed decryption.
@@ -180,13 +180,13 @@ impl Decryptor {
             previous: None,
             window: ReplayWindow::default(),
             forged: 0,
-            most_forged: INTEGRITY_LIMIT,
+            max_forged: INTEGRITY_LIMIT,
         }
     }
 
     /// Sets the limit of authentication failures, at most [`INTEGRITY_LIMIT`]. Afterwards no packet is decrypted.
     pub fn limit_forgeries(&mut self, max: u64) {
-        self.most_forged = max.min(INTEGRITY_LIMIT);
+        self.max_forged = max.min(INTEGRITY_LIMIT);
     }
 
     /// Returns the number after the highest received one.
@@ -200,7 +200,7 @@ impl Decryptor {
     /// Returns an error for a duplicate or an inauthentic packet; neither changes the keys or the replay window.
     #[inline]
     pub fn open(&mut self, packet: &mut [u8]) -> Result<(u64, Range<usize>), Refused> {
-        if self.forged >= self.most_forged {
+        if self.forged >= self.max_forged {
             return Err(Refused::IntegrityLimit);
         }
         let number = packet_number(packet, self.window.next()).ok_or(Refused::Forged)?;
@@ -251,7 +251,7 @@ impl Decryptor {
     #[cold]
     fn on_forged(&mut self) -> Refused {
         self.forged += 1;
-        if self.forged >= self.most_forged { Refused::IntegrityLimit } else { Refused::Forged }
+        if self.forged >= self.max_forged { Refused::IntegrityLimit } else { Refused::Forged }
     }
 
     fn is_previous_needed(&self) -> bool {
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(decryptor.open(&mut packets[17].clone()), Err(Refused::IntegrityLimit));
         // The limit cannot exceed that of the cipher.
         decryptor.limit_forgeries(u64::MAX);
-        assert_eq!(decryptor.most_forged, INTEGRITY_LIMIT);
+        assert_eq!(decryptor.max_forged, INTEGRITY_LIMIT);
     }
 
     #[test]

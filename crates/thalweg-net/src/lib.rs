@@ -61,6 +61,7 @@
 mod address;
 pub mod admission;
 pub mod advice;
+pub mod atomic_file;
 pub mod batch;
 mod bucket;
 pub mod cookie;
@@ -69,6 +70,7 @@ pub mod flow;
 pub mod handshake;
 pub mod identity;
 pub mod impair;
+pub mod keyring;
 pub mod keys;
 pub mod live;
 pub mod mtu;

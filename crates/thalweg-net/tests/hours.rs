@@ -275,11 +275,11 @@ fn play(hours: u64, connections: usize, seed: u64) {
     let mut world = World::new(connections, begun + HOUR * hours, seed);
     // An endpoint without connections has its initial memory use.
     let mut samples = Vec::new();
-    let mut most_connections = 0;
+    let mut max_connections = 0;
     // In quarters of an hour.
     for quarter in 1..=4 * hours {
         while world.now < begun + (HOUR / 4) * quarter && world.step() {}
-        most_connections = most_connections.max(world.hosts[0].endpoint.connections());
+        max_connections = max_connections.max(world.hosts[0].endpoint.connections());
         samples.push(held() - empty);
         if quarter % 4 == 0 {
             let kept = samples[samples.len() - 1] >> 10;
@@ -293,7 +293,7 @@ fn play(hours: u64, connections: usize, seed: u64) {
     }
     let Tally { opened, closed, written, .. } = world.tally;
     assert!(opened > connections as u64 && closed > 0 && written > 0, "{:?}", world.tally);
-    assert!(connections.abs_diff(most_connections) <= connections / 20, "{most_connections}");
+    assert!(connections.abs_diff(max_connections) <= connections / 20, "{max_connections}");
     // All connections are open after a quarter of an hour; from then on memory use is constant.
     let (first, last) = samples.split_at(samples.len() / 2);
     let (before, after) = (first.iter().max().unwrap(), last.iter().max().unwrap());

@@ -36,7 +36,7 @@ pub trait DataUnit<P: Payload>: Clone + fmt::Debug + PartialEq {
     fn label(&self) -> String;
 
     /// Returns a description with all fields, for step-by-step traces.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         self.label()
     }
 

@@ -22,7 +22,7 @@ impl Buckets {
     }
 
     /// Returns the bucket of `flow`.
-    pub(crate) fn of(&self, flow: u32) -> u32 {
+    pub(crate) fn bucket_of(&self, flow: u32) -> u32 {
         // The finalizer of splitmix64 (Steele, Lea, Flood 2014) spreads neighbours all over the range.
         let mut hash = (self.salt ^ u64::from(flow)).wrapping_add(0x9e37_79b9_7f4a_7c15);
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,7 +42,7 @@ mod tests {
         // 100 000 flows in 100 buckets: each has 1000 of them, within 5 standard deviations (158).
         let buckets = Buckets::new(100, Stream::new(1, "test", 0));
         let mut counts = [0i32; 100];
-        (0..100_000).for_each(|flow| counts[buckets.of(flow) as usize] += 1);
+        (0..100_000).for_each(|flow| counts[buckets.bucket_of(flow) as usize] += 1);
         assert!(counts.iter().all(|count| (count - 1000).abs() < 158), "{counts:?}");
     }
 
@@ -52,11 +52,11 @@ mod tests {
         // again one time in ten.
         let mut buckets = Buckets::new(10, Stream::new(1, "test", 0));
         let together = |buckets: &Buckets| -> Vec<u32> {
-            (1..1000).filter(|&flow| buckets.of(flow) == buckets.of(0)).collect()
+            (1..1000).filter(|&flow| buckets.bucket_of(flow) == buckets.bucket_of(0)).collect()
         };
         let before = together(&buckets);
         buckets.perturb();
-        let still = before.iter().filter(|&&flow| buckets.of(flow) == buckets.of(0)).count();
+        let still = before.iter().filter(|&&flow| buckets.bucket_of(flow) == buckets.bucket_of(0)).count();
         assert!((60..140).contains(&before.len()) && still < 30, "{} {still}", before.len());
     }
 }

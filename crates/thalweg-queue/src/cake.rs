@@ -159,7 +159,7 @@ impl Cake {
             return *slot;
         }
         let [first, second] = key;
-        let hash = self.buckets.of(first ^ second.rotate_left(16)) as usize;
+        let hash = self.buckets.bucket_of(first ^ second.rotate_left(16)) as usize;
         let first = hash / WAYS * WAYS;
         let ways = || (first..first + WAYS).cycle().skip(hash - first).take(WAYS);
         let is_free = |slot: &usize| self.lanes.find(*slot as u32).is_none();
@@ -363,7 +363,7 @@ impl Configure for CakeConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("CAKE queue for round trips of {}", self.rtt)
     }
 }
@@ -458,7 +458,8 @@ mod tests {
             offer(&mut queue, Time::ZERO, entry(0, flow));
         });
         assert_eq!(queue.lanes.busy(), 100);
-        let plain: std::collections::BTreeSet<u32> = (0..100).map(|flow| queue.buckets.of(flow)).collect();
+        let plain: std::collections::BTreeSet<u32> =
+            (0..100).map(|flow| queue.buckets.bucket_of(flow)).collect();
         assert!(plain.len() < 100, "{}", plain.len());
         // A flow keeps its queue.
         (0..100).for_each(|flow| {

@@ -218,7 +218,7 @@ impl Configure for CoDelConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("CoDel queue, target {}", self.target)
     }
 }

@@ -32,7 +32,7 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn traits(&self) -> Traits;
 
     /// Returns a description of the discipline with its main parameters.
-    fn words(&self) -> String;
+    fn description(&self) -> String;
 
     /// Returns the token bucket of a policer, which drops arrivals without tokens whatever the room; `None` for other
     /// disciplines.
@@ -75,7 +75,7 @@ impl Traits {
 pub(crate) trait Configured: Any + Debug + Send + Sync {
     fn check(&self) -> Result<(), SpecError>;
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue>;
-    fn words(&self) -> String;
+    fn description(&self) -> String;
     fn policer(&self) -> Option<TokenBucketSpec>;
     fn equals(&self, other: &dyn Configured) -> bool;
     fn as_any(&self) -> &dyn Any;
@@ -88,8 +88,8 @@ impl<C: Configure> Configured for C {
     fn make(&self, limit: Limit, streams: Streams<'_>) -> Box<dyn Queue> {
         Box::new(Configure::make(self, limit, streams))
     }
-    fn words(&self) -> String {
-        Configure::words(self)
+    fn description(&self) -> String {
+        Configure::description(self)
     }
     fn policer(&self) -> Option<TokenBucketSpec> {
         Configure::policer(self)

@@ -83,8 +83,8 @@ impl DisciplineSpec {
     }
 
     /// Returns a description of the discipline with its main parameters.
-    pub fn words(&self) -> String {
-        self.config.words()
+    pub fn description(&self) -> String {
+        self.config.description()
     }
 
     /// Returns the token bucket of a policer, which drops arrivals without tokens whatever the room.

@@ -81,7 +81,7 @@ impl Drr {
     }
 
     fn key(&self, flow: u32) -> u32 {
-        self.buckets.as_ref().map_or(flow, |buckets| buckets.of(flow))
+        self.buckets.as_ref().map_or(flow, |buckets| buckets.bucket_of(flow))
     }
 
     /// Returns the size of a queue's first packet.
@@ -91,7 +91,8 @@ impl Drr {
 
     /// Returns the weighted quantum of a queue.
     fn quantum(&self, lane: u32) -> u64 {
-        let weight = self.lanes.get(lane).front().map_or(1, |(entry, ())| self.config.weights.of(entry));
+        let weight =
+            self.lanes.get(lane).front().map_or(1, |(entry, ())| self.config.weights.weight_of(entry));
         self.config.quantum.get().max(1).saturating_mul(u64::from(weight))
     }
 
@@ -226,7 +227,7 @@ impl Configure for DrrConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("DRR queue with a quantum of {}", self.quantum)
     }
 }

@@ -327,7 +327,7 @@ impl Configure for DualPi2Config {
         Traits { keeps_order: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(
             "DualPI2 queue, target {}, marks of low latency above {}, in all",
             self.target, self.threshold

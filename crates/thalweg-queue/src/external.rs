@@ -3,7 +3,8 @@
 //! External disciplines are untrusted: a wrapper counts enqueued and dequeued packets. A discipline that miscounts,
 //! returns packets that it does not hold, withholds packets from a free line, or panics is disabled from then on, and
 //! the violation is [reported](crate::Any::violation) to the caller. Disciplines of this crate are tested for the
-//! contract, and have no overhead.
+//! contract, and have no overhead. Packets are counted because the run's own check, that packets are conserved, fails
+//! at the end and names neither the discipline nor the packet.
 
 use crate::configure::{Configured, Queue};
 use crate::{Discipline, DropReason, Dropped, Entry, Limit, Streams};
@@ -269,7 +270,7 @@ mod tests {
         fn traits(&self) -> Traits {
             Traits::RANDOM_EARLY_DETECTION
         }
-        fn words(&self) -> String {
+        fn description(&self) -> String {
             "mine".to_owned()
         }
     }

@@ -88,7 +88,7 @@ impl FairQueueing {
     /// Enqueues an arrival regardless of room, and returns its flow's lane.
     fn store(&mut self, mut entry: Entry) -> u32 {
         let (lane, _) = self.lanes.open(entry.flow);
-        let weight = self.config.weights.of(&entry);
+        let weight = self.config.weights.weight_of(&entry);
         let size = of_bytes(u64::from(entry.size)) / u128::from(weight);
         let (before, now) = (self.lanes.get(lane).state.finish, self.rounds.now());
         let finish = before.max(now) + size;
@@ -237,7 +237,7 @@ impl Configure for FairQueueingConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let bits = if self.mark_above.is_some() { " that sets bits" } else { "" };
         format!("Fair Queueing queue{bits}")
     }

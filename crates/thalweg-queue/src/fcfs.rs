@@ -177,7 +177,7 @@ impl Configure for FcfsConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "queue".to_owned()
     }
 }

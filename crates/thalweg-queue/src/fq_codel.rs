@@ -161,8 +161,8 @@ impl Discipline for FqCoDel {
             self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
-        let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
-        self.lanes.state(lane).weight = self.config.weights.of(&entry);
+        let (lane, is_new) = self.lanes.open(self.buckets.bucket_of(entry.flow));
+        self.lanes.state(lane).weight = self.config.weights.weight_of(&entry);
         if is_new {
             // RFC 8290, section 4.1: an inactive queue joins the end of the new queues with one quantum.
             self.lanes.state(lane).credits = self.quantum(lane);
@@ -268,7 +268,7 @@ impl Configure for FqCoDelConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("FQ-CoDel queue, target {}", self.codel.target)
     }
 }

@@ -185,7 +185,7 @@ impl Hrr {
     fn enter(&mut self, lane: u32, entry: &Entry) {
         let last = self.levels.len() - 1;
         let level = usize::from(entry.priority).saturating_sub(1).min(last);
-        let weight = i64::from(self.config.weights.of(entry));
+        let weight = i64::from(self.config.weights.weight_of(entry));
         let credit = self.levels[level].absent.remove(&entry.flow).map_or(weight, |(credit, _)| credit);
         let (turn, excess_turn) = (self.next_turn(), self.next_turn());
         *self.lanes.state(lane) = Member { level, credit, weight, turn, excess_turn };
@@ -341,7 +341,7 @@ impl Configure for HrrConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("HRR queue of {} levels with frames of {} slots", self.levels, self.frame)
     }
 }

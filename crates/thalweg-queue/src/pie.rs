@@ -231,7 +231,7 @@ impl Configure for PieConfig {
         Traits { marks: self.ecn_threshold > 0.0, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("PIE queue, target {}", self.target)
     }
 }

@@ -93,7 +93,7 @@ impl Configure for PolicerConfig {
         Traits { marks: false, is_random: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("policer of {} with a burst of {}, and a queue", self.rate, self.burst)
     }
 

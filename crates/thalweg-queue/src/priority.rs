@@ -124,7 +124,7 @@ impl Configure for PriorityConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "priority queue".to_owned()
     }
 }

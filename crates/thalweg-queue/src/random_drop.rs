@@ -100,7 +100,7 @@ impl Configure for RandomDropConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "random-drop queue".to_owned()
     }
 }

@@ -242,7 +242,7 @@ impl Configure for RedConfig {
         Traits { marks: self.ecn, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let unit = if self.unit == RedUnit::Packets { "packets" } else { "bytes" };
         format!("RED queue, thresholds {} and {} {unit}", self.min_threshold, self.max_threshold)
     }

@@ -70,7 +70,7 @@ impl Sfq {
     }
 
     fn store(&mut self, entry: Entry, arrival: u64) -> u32 {
-        let (lane, is_new) = self.lanes.open(self.buckets.of(entry.flow));
+        let (lane, is_new) = self.lanes.open(self.buckets.bucket_of(entry.flow));
         if is_new {
             self.turns.push_back(lane);
         }
@@ -116,7 +116,7 @@ impl Discipline for Sfq {
             self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
             return;
         }
-        let bucket = self.buckets.of(entry.flow);
+        let bucket = self.buckets.bucket_of(entry.flow);
         if self.config.overflow.refuses(&self.lanes, bucket, &entry, &self.occupancy) {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
@@ -199,7 +199,7 @@ impl Configure for SfqConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("SFQ queue with {} buckets", self.buckets)
     }
 }
@@ -293,7 +293,7 @@ mod tests {
         let mut queue = Sfq::new(Limit::Unlimited, config, Stream::new(1, "test", 0));
         let together = (0..20).filter(|&second| {
             offer(&mut queue, Time::ZERO + Duration::from_secs(second), entry(0, 1, 1));
-            queue.buckets.of(1) == queue.buckets.of(2)
+            queue.buckets.bucket_of(1) == queue.buckets.bucket_of(2)
         });
         assert!((2..18).contains(&together.count()));
     }

@@ -93,7 +93,7 @@ impl Configure for StepConfig {
         Traits { drops_early: false, is_random: false, sees_all: false, ..Traits::RANDOM_EARLY_DETECTION }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self.threshold {
             Threshold::Packets(packets) => format!("queue that marks above {packets} packets, in all"),
             Threshold::Bytes(bytes) => format!("queue that marks above {bytes} B, in all"),

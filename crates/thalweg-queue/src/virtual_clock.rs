@@ -81,7 +81,7 @@ impl VirtualClock {
     /// Returns the advance of a flow's clock at a packet.
     fn tick(&self, entry: &Entry) -> Stamp {
         let time = self.rate().transmission_time(Bytes::new(u64::from(entry.size)));
-        Stamp::from(time.as_picos()) / Stamp::from(self.config.weights.of(entry))
+        Stamp::from(time.as_picos()) / Stamp::from(self.config.weights.weight_of(entry))
     }
 
     /// Advances the clock of a packet's flow, and returns its new value.
@@ -179,7 +179,7 @@ impl Configure for VirtualClockConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         self.rate.map_or_else(
             || "Virtual Clock queue".to_owned(),
             |rate| format!("Virtual Clock queue with {rate} for each flow"),

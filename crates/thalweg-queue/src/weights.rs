@@ -34,7 +34,7 @@ impl Weights {
     }
 
     /// Returns the weight of a packet's flow, at least 1.
-    pub(crate) fn of(&self, entry: &Entry) -> u32 {
+    pub(crate) fn weight_of(&self, entry: &Entry) -> u32 {
         let class = usize::from(entry.priority).saturating_sub(1).min(Self::CLASSES - 1);
         self.0[class].clamp(1, Self::MAX)
     }

@@ -175,13 +175,13 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
     let threads = if job.events.is_some() { 1 } else { job.threads };
     let mut simulation = Simulation::on_threads(&spec, tracer, threads)?;
     let max = job.events.unwrap_or(u64::MAX);
-    let most_stride = if simulation.is_parallel() { MAX_PARALLEL_STRIDE } else { MAX_STRIDE };
+    let max_stride = if simulation.is_parallel() { MAX_PARALLEL_STRIDE } else { MAX_STRIDE };
     // The threads may have too few processors: measure the time per event before a long stride.
     let mut stride = MAX_STRIDE;
     while !progress.is_stopped() {
         let began = Instant::now();
         let status = simulation.advance(stride.min(max - simulation.events()));
-        stride = next_stride(stride, most_stride, began.elapsed());
+        stride = next_stride(stride, max_stride, began.elapsed());
         progress.simulated[number].store(simulation.now().as_picos(), Ordering::Relaxed);
         progress.events[number].store(simulation.events(), Ordering::Relaxed);
         if status != Status::Running || simulation.events() == max {

@@ -58,7 +58,7 @@ impl GroupPath {
 
     /// Returns the link direction with the highest load from the group, relative to its rate, as the number of flows on
     /// it and its rate. With a single path, that is the slowest link, which all flows cross.
-    pub fn most_loaded_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
+    pub fn busiest_direction(&self, spec: &Spec, group: &GroupSpec) -> (f64, Rate) {
         let line = |(&hop, &flows): (&DirectionId, &f64)| (flows, nominal_rate(direction(spec, hop)));
         let fuller = |a: &(f64, Rate), b: &(f64, Rate)| (a.0 / a.1.as_f64()).total_cmp(&(b.0 / b.1.as_f64()));
         let busiest = self.loads[0].iter().map(line).max_by(fuller).filter(|_| !self.is_single);

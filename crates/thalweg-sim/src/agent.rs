@@ -351,7 +351,7 @@ impl Episode {
 
     /// Returns true if an agent's flow has delivered all its data or has given up.
     pub fn is_over(&self, agent: usize) -> bool {
-        self.agents.get(agent).is_some_and(|(_, flow)| self.run.is_over(*flow))
+        self.agents.get(agent).is_some_and(|(_, flow)| self.run.traffic.is_over(*flow))
     }
 
     /// Returns the simulated time.

@@ -5,25 +5,24 @@ use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
 use crate::measure::Histogram;
 use crate::messages::{FeedbackSource, MessagePath, message_paths};
-use crate::parts::connection_ids::{Numbers, opens};
+use crate::parts::connection_ids::{ConnectionIds, opens};
+use crate::parts::connections::Connections;
 use crate::parts::ending::Ending;
-use crate::parts::endpoint::Endpoint;
 use crate::parts::feedback::MessageRoutes;
-use crate::parts::flow::{Connection, Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
 use crate::parts::gate::{Gates, NO_GATE, NodeGate};
 use crate::parts::host::{Host, Processor};
 use crate::parts::lookahead::Lookahead;
+use crate::parts::measurements::Measurements;
 use crate::parts::names::Names;
 use crate::parts::network::{END, EXIT, Network};
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::{READS, Reader};
 use crate::parts::rounds::Rounds;
-use crate::parts::segments::SegmentRecords;
-use crate::parts::series::{MAX_WATCHED_LINKS, SeriesRecorders};
-use crate::parts::tally::Tally;
+use crate::parts::series::MAX_WATCHED_LINKS;
 use crate::parts::thread::Thread;
 use crate::parts::traffic::Traffic;
-use crate::parts::transfer::{Completions, TransferList};
+use crate::parts::transfer::Completions;
 use crate::parts::transmitter::{PortState, Speed, Transmitter};
 use crate::parts::workload::Workload;
 use crate::route::Routes;
@@ -397,28 +396,19 @@ impl<'a> Builder<'a> {
             true => Vec::new(),
             false => tails.map(|node| self.node_gates[node.0 as usize]).collect(),
         };
-        let numbers = Numbers::new(self.fixed, self.opening);
-        let mut endpoints = Vec::with_capacity(2 * self.flows.len());
-        endpoints.resize_with(2 * numbers.fixed() as usize, || Endpoint::VACANT);
-        let mut connections = Vec::with_capacity(self.flows.len());
-        connections.resize(numbers.fixed() as usize, Connection::UNOPENED);
+        let ids = ConnectionIds::new(self.fixed, self.opening);
+        let fixed = ids.fixed() as usize;
         let mut simulation = EventLoop {
             now: Time::ZERO,
             ending: Ending::default(),
             seed: spec.seed,
-            warmup,
             wheel: self.wheel,
             network: self.network,
-            endpoints,
-            connections,
-            numbers,
+            connections: Connections::new(ids, fixed, self.flows.len()),
             traffic: Traffic { flows: self.flows, groups: self.groups, transports: self.transports },
             hosts: self.hosts,
             gates: Gates::new(self.gates, link_gates),
-            segments: SegmentRecords::default(),
-            series: SeriesRecorders::new(spec.measure.clone()),
-            transfers: TransferList::default(),
-            tally: Tally::new(warmup.is_zero()),
+            measured: Measurements::new(warmup, spec.measure.clone()),
             lookahead: Lookahead::default(),
             boundary: None,
             outside: None,
@@ -433,12 +423,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
     /// the first links.
     fn watch(&mut self, core: usize) {
-        let Some(interval) = self.series.interval() else { return };
+        let Some(interval) = self.measured.series.interval() else { return };
         let mut chosen = Vec::new();
         let max = self.traffic.groups.iter().map(|group| group.flows).max().unwrap_or(0);
         'rounds: for i in 0..max {
             for group in self.traffic.groups.iter().filter(|group| i < group.flows) {
-                if chosen.len() >= self.series.vacant() {
+                if chosen.len() >= self.measured.series.vacant() {
                     break 'rounds;
                 }
                 chosen.push(group.first_flow + i);
@@ -446,11 +436,11 @@ impl<T: Tracing> EventLoop<T> {
         }
         chosen.sort_unstable();
         for flow in chosen {
-            self.series.watch_flow(flow);
+            self.measured.series.watch_flow(flow);
         }
         for link in 0..core.min(MAX_WATCHED_LINKS) as u32 {
-            self.series.watch_link(link);
-            self.network.transmitters[link as usize].watched = self.series.every_event();
+            self.measured.series.watch_link(link);
+            self.network.transmitters[link as usize].watched = self.measured.series.every_event();
         }
         self.wheel.push(Time::ZERO + interval, EventKind::Sample.key(0));
     }

@@ -34,7 +34,8 @@ pub(crate) struct Parallel<T: Tracing> {
 impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Partitions a built run of `spec` that has not started. The records of partitions go to a tracer.
     pub fn new(spec: &Spec, whole: EventLoop<T>, cut: Cut, tracer: Option<Traced>) -> Self {
-        let merge = tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.numbers.fresh(), cut.parts));
+        let merge =
+            tracer.map(|tracer| Merge::new(tracer, spec.ties, whole.connections.ids.fresh(), cut.parts));
         let (rest, parts) = split(Box::new(whole), spec, &cut);
         Self { rest, parts, cut, end: Time::ZERO + spec.duration, merge }
     }
@@ -66,7 +67,7 @@ impl<T: Tracing + Clone + Send> Parallel<T> {
     /// Returns the events so far; events common to several partitions count once.
     pub fn events(&self) -> u64 {
         let of = |part: &EventLoop<T>| {
-            part.tally.events() - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled)
+            part.measured.tally.events() - part.boundary.as_ref().map_or(0, |boundary| boundary.doubled)
         };
         self.parts.iter().map(of).sum()
     }
@@ -260,11 +261,11 @@ impl<'a> Threads<'a> {
     ) {
         let _guard = Guard(&self.is_broken);
         let parts = self.cut.parts;
-        let began = part.tally.events();
+        let began = part.measured.tally.events();
         for (round, board) in (1..).zip(self.boards.iter().cycle()) {
             let notice = &board.notices[number].0;
             notice.next.store(picos(part.next()), Ordering::Relaxed);
-            notice.events.store(part.tally.events() - began, Ordering::Relaxed);
+            notice.events.store(part.measured.tally.events() - began, Ordering::Relaxed);
             let buffered = part.tracing.buffered().map_or(0, |buffered| buffered.len() as u64);
             notice.buffered.store(buffered, Ordering::Relaxed);
             notice.round.store(round, Ordering::Release);

@@ -5,7 +5,7 @@
 //! that all partitions have reached.
 
 use crate::buffered_record::{BufferedRecord, What};
-use crate::parts::connection_ids::Numbers;
+use crate::parts::connection_ids::ConnectionIds;
 use crate::parts::packet::copy;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
@@ -111,23 +111,23 @@ pub(crate) struct Merge {
     tracer: Traced,
     ties: Ties,
     streams: Vec<Stream>,
-    connections: Connections,
+    connections: OpenedConnections,
 }
 
 /// The opened connections, at their positions in a single-threaded run.
 #[derive(Debug)]
-struct Connections {
-    numbers: Numbers,
+struct OpenedConnections {
+    ids: ConnectionIds,
     /// Flow of each connection by position, and true if its data comes from the sink.
     flows: Vec<(u32, bool)>,
 }
 
-impl Connections {
+impl OpenedConnections {
     /// Opens the connection of this number.
     fn open(&mut self, number: u32, flow: u32, reply: bool) {
-        if let (None, Some((opener, _))) = (self.numbers.place(number), self.numbers.flow(number)) {
-            let place = self.numbers.fixed().max(self.flows.len() as u32);
-            self.numbers.add(opener, place);
+        if let (None, Some((opener, _))) = (self.ids.place(number), self.ids.flow(number)) {
+            let place = self.ids.fixed().max(self.flows.len() as u32);
+            self.ids.add(opener, place);
         }
         let place = self.place(number) as usize;
         if self.flows.len() <= place {
@@ -138,7 +138,7 @@ impl Connections {
 
     /// Returns the position of the connection of this number.
     fn place(&self, number: u32) -> u32 {
-        self.numbers.place(number).unwrap_or(number)
+        self.ids.place(number).unwrap_or(number)
     }
 
     fn flow(&self, place: u32) -> (u32, bool) {
@@ -148,8 +148,8 @@ impl Connections {
 
 impl Merge {
     /// Returns an empty merger for `parts` partitions of a run with this tie-break and these connection ids.
-    pub fn new(tracer: Traced, ties: Ties, numbers: Numbers, parts: usize) -> Self {
-        let connections = Connections { numbers, flows: Vec::new() };
+    pub fn new(tracer: Traced, ties: Ties, ids: ConnectionIds, parts: usize) -> Self {
+        let connections = OpenedConnections { ids, flows: Vec::new() };
         Self { tracer, ties, streams: (0..parts).map(|_| Stream::default()).collect(), connections }
     }
 
@@ -200,7 +200,7 @@ impl Merge {
 }
 
 /// Passes one record to a tracer.
-fn deliver_record(tracer: &mut Traced, connections: &mut Connections, record: &BufferedRecord) {
+fn deliver_record(tracer: &mut Traced, connections: &mut OpenedConnections, record: &BufferedRecord) {
     let BufferedRecord { order, what } = record;
     match what {
         What::Step { step, ecn, link, packet, size, pdu } => {

@@ -92,10 +92,10 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the number of events handled so far.
     pub fn events(&self) -> u64 {
         match &self.run {
-            Run::Untraced(run, _) => run.tally.events(),
+            Run::Untraced(run, _) => run.measured.tally.events(),
             Run::Parallel(run, _) => run.events(),
             Run::Recorded(run) => run.events(),
-            Run::Traced(run) => run.tally.events(),
+            Run::Traced(run) => run.measured.tally.events(),
         }
     }
 
@@ -112,9 +112,9 @@ impl<T: Tracer> Simulation<T> {
     /// Returns the series recorded so far; none on several threads, where each records its own.
     pub fn series(&self) -> impl Iterator<Item = &Series> {
         let recorders = match &self.run {
-            Run::Untraced(run, _) => run.series.recorders(),
+            Run::Untraced(run, _) => run.measured.series.recorders(),
             Run::Parallel(..) | Run::Recorded(_) => &[],
-            Run::Traced(run) => run.series.recorders(),
+            Run::Traced(run) => run.measured.series.recorders(),
         };
         recorders.iter().map(Recorder::series)
     }
@@ -123,9 +123,9 @@ impl<T: Tracer> Simulation<T> {
     /// flow.
     pub fn flow_name(&self, flow: u32) -> Option<String> {
         match &self.run {
-            Run::Untraced(run, _) => run.flow_name(flow),
+            Run::Untraced(run, _) => run.traffic.flow_name(flow),
             Run::Parallel(..) | Run::Recorded(_) => None,
-            Run::Traced(run) => run.flow_name(flow),
+            Run::Traced(run) => run.traffic.flow_name(flow),
         }
     }
 

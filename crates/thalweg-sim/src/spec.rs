@@ -431,8 +431,8 @@ impl TransportSpec {
     }
 
     /// Returns a description of the scheme.
-    pub fn words(&self) -> String {
-        format!("{}{}", self.scheme, self.properties().words())
+    pub fn description(&self) -> String {
+        format!("{}{}", self.scheme, self.properties().description())
     }
 
     /// Returns the size on the wire of a data packet with `payload` bytes.
@@ -572,7 +572,7 @@ impl ArrivalList {
     }
 
     /// Returns the transfers of a flow, in order of time.
-    pub fn of(&self, flow: u32) -> &[(Duration, Bytes)] {
+    pub fn transfers_of(&self, flow: u32) -> &[(Duration, Bytes)] {
         let end = |flow: usize| self.ends.get(flow).copied().unwrap_or(self.transfers.len() as u32) as usize;
         let begin = (flow as usize).checked_sub(1).map_or(0, end);
         &self.transfers[begin..end(flow as usize)]

@@ -8,17 +8,16 @@ use crate::event_loop::EventLoop;
 use crate::partition::Cut;
 use crate::parts::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
 use crate::parts::connection_ids::opens;
+use crate::parts::connections::Connections;
 use crate::parts::ending::Ending;
 use crate::parts::endpoint::Endpoint;
-use crate::parts::flow::{Connection, Flow, Group, NO_CONNECTION};
+use crate::parts::flow::{Flow, Group, NO_CONNECTION};
 use crate::parts::gate::{Gates, NO_GATE, NodeGate};
 use crate::parts::host::Host;
 use crate::parts::lookahead::Lookahead;
 use crate::parts::network::Network;
 use crate::parts::packet::{NONE, Packets};
 use crate::parts::reader::READS;
-use crate::parts::segments::SegmentRecords;
-use crate::parts::tally::Tally;
 use crate::parts::traffic::Traffic;
 use crate::parts::transfer::TransferList;
 use crate::parts::transmitter::{PortState, Transmitter};
@@ -93,22 +92,19 @@ pub(crate) fn split<T: Tracing + Clone>(
     }
     let hosts = scatter(core::mem::take(&mut whole.hosts), cut.parts, &of_hosts, Host::placeholder);
     let gates = scatter(core::mem::take(whole.gates.nodes_mut()), cut.parts, &of_gates, NodeGate::clone);
-    let ends = at_once(cut.parts, |part| {
+    let connections = at_once(cut.parts, |part| {
         let count = if has_flows[part] { owners.ends.len() / 2 } else { 0 };
-        let endpoints: Vec<Endpoint> = (0..2 * count).map(|_| Endpoint::VACANT).collect();
-        (endpoints, vec![Connection::UNOPENED; count])
+        Connections::new(whole.connections.ids.fresh(), count, count)
     });
     let mut parts: Vec<EventLoop<T>> = Vec::with_capacity(cut.parts);
-    let tables = port_states.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(ends);
-    for (number, (((((port_states, transmitters), flows), hosts), gates), ends)) in (0..).zip(tables) {
+    let tables = port_states.into_iter().zip(transmitters).zip(flows).zip(hosts).zip(gates).zip(connections);
+    for (number, (((((port_states, transmitters), flows), hosts), gates), connections)) in (0..).zip(tables) {
         let has_flows = has_flows[usize::from(number)];
-        let (endpoints, connections) = ends;
         let network = &whole.network;
         parts.push(EventLoop {
             now: Time::ZERO,
             ending: Ending::default(),
             seed: whole.seed,
-            warmup: whole.warmup,
             wheel: Wheel::new(spec.ties),
             network: Network {
                 packets: Packets::new(),
@@ -127,9 +123,7 @@ pub(crate) fn split<T: Tracing + Clone>(
                 dropped: Vec::new(),
                 messages: network.messages.clone(),
             },
-            endpoints,
             connections,
-            numbers: whole.numbers.fresh(),
             traffic: Traffic {
                 flows: if has_flows { flows } else { Vec::new() },
                 groups: whole.traffic.groups.iter().map(Group::fresh).collect(),
@@ -137,10 +131,7 @@ pub(crate) fn split<T: Tracing + Clone>(
             },
             hosts,
             gates: Gates::new(gates, whole.gates.of_links().to_vec()),
-            segments: SegmentRecords::default(),
-            series: whole.series.for_partition(has_flows),
-            transfers: TransferList::default(),
-            tally: Tally::new(whole.tally.is_counting()),
+            measured: whole.measured.for_partition(has_flows),
             lookahead: Lookahead::default(),
             boundary: Some(Box::new(Boundary::new(number, cut.parts, Arc::clone(&owners), T::BUFFERS))),
             outside: None,
@@ -233,7 +224,7 @@ fn owners<T: Tracing>(whole: &EventLoop<T>, spec: &Spec, cut: &Cut) -> Owners {
         ends: of_ends,
         numbers,
         flows,
-        opening: whole.numbers.fresh(),
+        opening: whole.connections.ids.fresh(),
     }
 }
 
@@ -293,15 +284,18 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
     whole.traffic.flows = gather(each(&mut parts, |part| &mut part.traffic.flows), &owners.sources);
     sinks.into_iter().for_each(|(flow, sink)| whole.traffic.flows[flow].add_sink(sink));
     connections(&mut whole, &owners, &mut parts);
-    let of_recorders = whole.series.owners(&owners.sources, &owners.sinks, &owners.links);
-    *whole.series.recorders_mut() =
-        gather(each(&mut parts, |part| part.series.recorders_mut()), &of_recorders);
-    whole.series.merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.series).collect());
+    let of_recorders = whole.measured.series.owners(&owners.sources, &owners.sinks, &owners.links);
+    *whole.measured.series.recorders_mut() =
+        gather(each(&mut parts, |part| part.measured.series.recorders_mut()), &of_recorders);
+    whole
+        .measured
+        .series
+        .merge_visits(&owners.sources, parts.iter_mut().map(|part| &mut part.measured.series).collect());
     let mut left_out = 0;
     let mut ended: Vec<(Moment, Transfer)> = Vec::new();
     for part in &mut parts {
         let Some(boundary) = &mut part.boundary else { continue };
-        let (kept, more) = core::mem::take(&mut part.transfers).finish();
+        let (kept, more) = core::mem::take(&mut part.measured.transfers).finish();
         left_out += more;
         ended.extend(core::mem::take(&mut boundary.transfers).into_iter().zip(kept));
         for RemoteTransfers { kept, left_out: more } in core::mem::take(&mut boundary.far) {
@@ -313,15 +307,18 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
             ended.extend(transfer.map(|transfer| (moment, transfer)));
         }
     }
-    whole.transfers = in_order(&whole, ended, left_out);
+    whole.measured.transfers = in_order(&whole, ended, left_out);
     for mut part in parts {
         whole.now = whole.now.max(part.now);
         whole.ending.merge(part.ending);
-        whole.tally.add(&part.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
+        whole
+            .measured
+            .tally
+            .add(&part.measured.tally, part.boundary.as_ref().map_or(0, |boundary| boundary.doubled));
         whole.network.hops += part.network.hops;
         whole.network.packets.absorb(&part.network.packets);
         whole.network.in_service.append(&mut part.network.in_service);
-        whole.segments.append(&mut part.segments);
+        whole.measured.segments.append(&mut part.measured.segments);
         whole
             .traffic
             .groups
@@ -341,41 +338,28 @@ pub(crate) fn join<T: Tracing>(rest: UnpartitionedState<T>, mut parts: Vec<Event
 /// flow.
 fn connections<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [EventLoop<T>]) {
     let fixed = owners.ends.len() / 2;
-    let mut opened: Vec<_> = parts.iter_mut().map(|part| opened(part, fixed)).collect();
+    let mut opened: Vec<_> = parts.iter_mut().map(|part| part.connections.split_off(fixed)).collect();
     let sinks: Vec<u16> = owners.ends.iter().skip(1).step_by(2).copied().collect();
-    whole.connections = gather(each(parts, |part| &mut part.connections), &sinks);
-    whole.endpoints = gather(each(parts, |part| &mut part.endpoints), &owners.ends);
-    whole.numbers = whole.numbers.fresh();
+    let (list, endpoints) = whole.connections.tables_mut();
+    *list = gather(each(parts, |part| part.connections.tables_mut().0), &sinks);
+    *endpoints = gather(each(parts, |part| part.connections.tables_mut().1), &owners.ends);
+    whole.connections.ids = whole.connections.ids.fresh();
     for (opener, &flow) in owners.opening.flows().iter().enumerate() {
         let [source, sink] = [&owners.sources, &owners.sinks].map(|of| usize::from(of[flow as usize]));
-        let places = [source, sink].map(|part| parts[part].numbers.places(opener).to_vec());
+        let places = [source, sink].map(|part| parts[part].connections.ids.places(opener).to_vec());
         // The source has opened every connection.
         for (turn, &place) in places[0].iter().enumerate() {
             let [sender, receiver] =
                 [(source, Some(&place), 0), (sink, places[1].get(turn), 1)].map(|(part, place, end)| {
-                    let slot = place.and_then(|&place| {
-                        opened[part].endpoints.get_mut(2 * (place as usize - fixed) + end)
-                    });
+                    let slot =
+                        place.and_then(|&place| opened[part].1.get_mut(2 * (place as usize - fixed) + end));
                     slot.map_or(Endpoint::VACANT, |slot| core::mem::replace(slot, Endpoint::VACANT))
                 });
-            whole.numbers.add(opener, whole.connections.len() as u32);
-            whole.connections.push(opened[source].connections[place as usize - fixed]);
-            whole.endpoints.extend([sender, receiver]);
+            let connection = opened[source].0[place as usize - fixed];
+            let place = whole.connections.push(connection, [sender, receiver]);
+            whole.connections.ids.add(opener, place);
         }
     }
-}
-
-/// The connections that a partition opened during the run.
-struct Opened {
-    connections: Vec<Connection>,
-    endpoints: Vec<Endpoint>,
-}
-
-/// Takes everything after the first `fixed` connections out of a partition's tables.
-fn opened<T: Tracing>(part: &mut EventLoop<T>, fixed: usize) -> Opened {
-    // A partition without flows has no connections.
-    let fixed = fixed.min(part.connections.len());
-    Opened { connections: part.connections.split_off(fixed), endpoints: part.endpoints.split_off(2 * fixed) }
 }
 
 /// Merges the transfers of all partitions, listed and only counted, in the order of their end.

@@ -136,7 +136,7 @@ impl Tables {
                 plan.factors.iter().enumerate().rev().filter(|(_, factor)| !factor.is_scheme)
             {
                 let name = &factor.key.text;
-                let words = plan.level(point, number).words();
+                let words = plan.level(point, number).unquoted();
                 let known = numbers[number].as_ref();
                 if let Some((values, unit)) = known {
                     let value = values[plan.points[point][number] as usize];
@@ -148,7 +148,7 @@ impl Tables {
             }
             if kind == 1 {
                 let scheme = plan.factors.iter().position(|factor| factor.is_scheme);
-                let scheme = scheme.map_or("", |number| plan.level(point, number).words());
+                let scheme = scheme.map_or("", |number| plan.level(point, number).unquoted());
                 rows.push_front("scheme", Cells::Text(vec![scheme.to_owned(); count]));
             }
             rows.push_front("point", Cells::Integer(vec![point as u64 + 1; count]));
@@ -207,7 +207,7 @@ impl Document {
         let mut tables = Tables::new(store);
         let (mut points, mut failed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let selected = |point: usize| {
-            let words = plan.words(point).into_iter();
+            let words = plan.named_values(point).into_iter();
             words.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>()
         };
         for (point, of) in made.iter().enumerate() {
@@ -255,7 +255,7 @@ impl Document {
             made.iter().enumerate().filter(is_in_shard).all(|(_, of)| of.is_finished || of.failure.is_some());
         let factors = plan.factors.iter().map(|factor| FactorResults {
             name: factor.key.text.clone(),
-            values: factor.levels.iter().map(|level| level.words().to_owned()).collect(),
+            values: factor.levels.iter().map(|level| level.unquoted().to_owned()).collect(),
             drawn: factor.is_drawn,
         });
         let file = std::path::Path::new(sweep.file.source.name()).file_name().unwrap_or_default();
@@ -370,7 +370,7 @@ impl Document {
             let by = |a: &&PointResults, b: &&PointResults| {
                 mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0))
             };
-            let ends = [("least", known().min_by(by)), ("most", known().max_by(by))];
+            let ends = [("min", known().min_by(by)), ("max", known().max_by(by))];
             for (what, point) in ends {
                 let Some(point) = point else { continue };
                 let values: Vec<String> =

@@ -226,7 +226,7 @@ fn scatter(
     let across = ends(&points);
     let words = |wanted: f64| {
         let found = numbers.iter().position(|number| *number == wanted);
-        found.map(|level| plan.factors[number].levels[level].words().to_owned()).unwrap_or_default()
+        found.map(|level| plan.factors[number].levels[level].unquoted().to_owned()).unwrap_or_default()
     };
     let (west, east) = (words(across.0), words(across.1));
     // A span of more than a decade needs a logarithmic axis.

@@ -37,7 +37,7 @@ pub struct Level {
 
 impl Level {
     /// Returns the value without quotes.
-    pub fn words(&self) -> &str {
+    pub fn unquoted(&self) -> &str {
         let inner = self.toml.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         inner.filter(|text| !text.contains(['"', '\\'])).unwrap_or(&self.toml)
     }
@@ -61,7 +61,7 @@ impl Factor {
             ),
         ];
         kinds.into_iter().find_map(|(read, unit)| {
-            let numbers: Option<Vec<f64>> = self.levels.iter().map(|level| read(level.words())).collect();
+            let numbers: Option<Vec<f64>> = self.levels.iter().map(|level| read(level.unquoted())).collect();
             Some((numbers?, unit))
         })
     }
@@ -145,10 +145,10 @@ impl Plan {
     }
 
     /// Returns the values of a point with the factor names.
-    pub fn words(&self, point: usize) -> Vec<(&str, &str)> {
+    pub fn named_values(&self, point: usize) -> Vec<(&str, &str)> {
         let factors = self.factors.iter().enumerate();
         factors
-            .map(|(number, factor)| (factor.key.text.as_str(), self.level(point, number).words()))
+            .map(|(number, factor)| (factor.key.text.as_str(), self.level(point, number).unquoted()))
             .collect()
     }
 
@@ -238,8 +238,8 @@ mod tests {
             "schemes = [\"cubic\", \"vegas\"]\n[grid]\na = [1, 2, 3]\n[[list]]\nb = \"x\"\nc = 1\n[[list]]\nb = \"x\"\nc = 2\n",
         );
         assert_eq!(plan.points.len(), 3 * 2 * 2);
-        assert_eq!(plan.words(0), [("a", "1"), ("b", "x"), ("c", "1"), ("scheme", "cubic")]);
-        assert_eq!(plan.words(3), [("a", "1"), ("b", "x"), ("c", "2"), ("scheme", "vegas")]);
+        assert_eq!(plan.named_values(0), [("a", "1"), ("b", "x"), ("c", "1"), ("scheme", "cubic")]);
+        assert_eq!(plan.named_values(3), [("a", "1"), ("b", "x"), ("c", "2"), ("scheme", "vegas")]);
         // `b` has one level, although two rows contain its value.
         assert_eq!(plan.factors[1].levels.len(), 1);
     }

@@ -243,7 +243,7 @@ impl<'a> Sweep<'a> {
                 }
                 let alike = (0..count).filter(|&point| others(point) == others(first)).take(MAX_SCHEMES);
                 let loaded = alike.filter_map(|point| {
-                    Some((self.plan.level(point, number).words(), self.load(point).ok()?.schemes))
+                    Some((self.plan.level(point, number).unquoted(), self.load(point).ok()?.schemes))
                 });
                 join(&mut all, differing_defaults(&loaded.collect::<Vec<_>>()));
             }

@@ -61,7 +61,7 @@ impl Findings {
 }
 
 /// Returns advice to the user of a sender with this scheme, if the advisor is certain of any.
-pub fn words(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
+pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
     words_for(&Findings::of(advisor), scheme)
 }
 

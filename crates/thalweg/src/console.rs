@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use thalweg_catalog::Registry;
+use thalweg_net::keyring::KeyringError;
 use thalweg_net::transfer::first_hidden;
 use thalweg_report::output::{COLUMNS, FolderError, PngError, Style};
 use thalweg_report::results::Document;
@@ -77,6 +78,12 @@ pub enum Error {
     Lost(String),
     /// Failed write to standard output.
     Output(io::Error),
+}
+
+impl From<KeyringError> for Error {
+    fn from(error: KeyringError) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 impl From<FolderError> for Error {

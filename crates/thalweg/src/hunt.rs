@@ -1,6 +1,5 @@
 //! `thalweg hunt`: searches for the worst-case scenarios of a congestion control.
 
-use crate::atomic_file;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::{RESUME_HINT, counting_runs};
@@ -16,6 +15,7 @@ use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
     Space, cases, check_case, entry, score_of,
 };
+use thalweg_net::atomic_file;
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, read_text};
 use thalweg_sweep::{Purpose, Store};
@@ -91,9 +91,9 @@ fn spaces(
     for &goal in goals {
         let is_left = kinds.and(goal.kinds()).iter().next().is_some();
         let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        let complaint = format!("{} of --with do not apply to {}", silent.words(), goal.name());
+        let complaint = format!("{} of --with do not apply to {}", silent.names(), goal.name());
         if !is_left && !arguments.goal.is_empty() {
-            return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().words())));
+            return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().names())));
         }
         if is_left {
             if !arguments.goal.is_empty() && !arguments.with.is_empty() && silent.iter().next().is_some() {
@@ -253,7 +253,7 @@ fn keep(file: &Path, folder: &Path, goals: &[Goal], console: &Console) -> Done {
     atomic_file::replace(&list, 0o644, text.as_bytes()).map_err(failed)?;
     console.print(&format!(
         "{name}: {} (score {score:.3}); `thalweg hunt --check {}` fails once that changes\n",
-        goal.words(score),
+        goal.score_text(score),
         folder.display()
     ))
 }
@@ -274,7 +274,7 @@ fn check(folder: &Path, console: &Console) -> Done {
         let mark = if holds { "+" } else { "-" };
         let line = match &checked.score {
             Ok(score) => {
-                let words = Goal::named(&case.goal).map_or_else(String::new, |goal| goal.words(*score));
+                let words = Goal::named(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
                 format!("{mark} {}: {words} (score {score:.3}, {limits})\n", case.file)
             }
             Err(why) => format!("{mark} {}: {why}\n", case.file),

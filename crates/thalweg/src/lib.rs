@@ -19,7 +19,6 @@ mod advice;
 mod arguments;
 mod assess;
 mod assess_live;
-mod atomic_file;
 mod bench;
 mod capture;
 mod catalog;

@@ -115,7 +115,13 @@ fn run(
     let mut results: Vec<RunResult> = Vec::with_capacity(jobs.len());
     let mut failed = None;
     let mut cases = prepared.cases.iter().peekable();
-    let each = |_, result: RunResult, _, _| {
+    let needs_all_series = |job: usize| {
+        folder.is_some() && prepared.cases.iter().any(|case| case.series && case.jobs.contains(&job))
+    };
+    let each = |job, mut result: RunResult, _, _| {
+        if !needs_all_series(job) {
+            prepared.paper().drop_unread_series(&mut result);
+        }
         results.push(result);
         // Cases that share the runs of an earlier one are stored with it.
         while let Some(done) = cases.next_if(|case| case.jobs.end <= results.len()) {

@@ -4,14 +4,14 @@ use crate::advice::Findings;
 use crate::bench::stream::{Request, trailer};
 use crate::bench::text::{ClientResults, server_line};
 use crate::transfer::http;
-use crate::transfer::peers::Peers;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
+use thalweg_net::keyring::KnownPeers;
 
 /// Parses a `known-senders` file; returns the number of peers, of unnamed peers, and of keys chosen by the user.
 pub fn known_peers(text: &str) -> [usize; 3] {
-    let peers = Peers::parse(PathBuf::from("known-senders"), text);
+    let peers = KnownPeers::parse(PathBuf::from("known-senders"), text);
     let chosen = peers.keys().filter(|key| peers.is_chosen(key)).count();
     [peers.keys().count(), peers.unnamed(), chosen]
 }

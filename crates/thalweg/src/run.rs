@@ -213,7 +213,7 @@ fn execute(
     console: &Console,
 ) -> Done {
     warn_before(loaded, options, console)?;
-    let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), most_runs(options))?;
+    let seeds = seeds_from(options.seed.unwrap_or(loaded.spec().seed), max_runs(options))?;
     let Frame { margin, unlike_defaults, compared } = frame;
     let header = Header { unlike_defaults, compared, ..header(source, loaded, seeds, margin) };
     let folder = options.out.as_deref().map(Folder::create).transpose()?;
@@ -241,7 +241,7 @@ fn execute(
     let execution = Execution {
         header,
         schemes,
-        until: options.until.clone().map(|goal| (goal, MIN_RUNS.min(most_runs(options) as usize))),
+        until: options.until.clone().map(|goal| (goal, MIN_RUNS.min(max_runs(options) as usize))),
         jobs: options.jobs,
         threads,
         events: None,
@@ -336,7 +336,7 @@ fn warn_before(loaded: &Loaded, options: &Options, console: &Console) -> Done {
             "note: `nat`, `nat-rebind` and `udp-for` act in live networks alone (`thalweg shell`); a simulation has no addresses",
         );
     }
-    let several = loaded.check_replications(most_runs(options));
+    let several = loaded.check_replications(max_runs(options));
     if let (Some(_), Some(why)) = (&options.until, &several) {
         return Err(Error::Usage(format!("--until: {}", why.message)));
     }
@@ -388,7 +388,7 @@ pub fn available_memory() -> Option<u64> {
 }
 
 /// Returns the maximum number of runs per scheme.
-fn most_runs(options: &Options) -> u32 {
+fn max_runs(options: &Options) -> u32 {
     options.until.as_ref().map_or(options.reps, |_| options.max_reps).get()
 }
 

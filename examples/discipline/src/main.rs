@@ -87,7 +87,7 @@ impl Configure for NewestFirstConfig {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!("newest first, with a patience of {}", self.max_delay)
     }
 }

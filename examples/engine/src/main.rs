@@ -46,7 +46,7 @@ impl Properties for Config {
         self.segment
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(", one packet of {} B at a time, again after {}", self.segment, self.timeout)
     }
 

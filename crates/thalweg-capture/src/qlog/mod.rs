@@ -49,7 +49,7 @@ pub fn write_qlog<W: Write>(
             }
             _ => Vec::new(),
         };
-        let packets = packets.of(flow, answers);
+        let packets = packets.events_of(flow, answers);
         if metrics.is_empty() && packets.is_empty() {
             continue;
         }

@@ -106,7 +106,7 @@ impl QlogPackets {
     }
 
     /// Returns the events of a flow's sender, or of the sender of its replies.
-    pub(super) fn of(&self, flow: u32, answers: bool) -> &[Event] {
+    pub(super) fn events_of(&self, flow: u32, answers: bool) -> &[Event] {
         self.senders.get(&(flow, answers)).map_or(&[], |sender| &sender.events)
     }
 

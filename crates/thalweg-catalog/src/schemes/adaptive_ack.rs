@@ -137,7 +137,7 @@ impl Properties for Config {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let Self { segment, window, normal, error } = self;
         format!(", {window} packets of {segment} B, reports every {normal} and {error} after losses")
     }

@@ -86,7 +86,7 @@ impl Properties for SourceConfig {
         self.segment
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         self.rate.map_or_else(String::new, |rate| format!(" at most at {rate}"))
     }
 

@@ -178,7 +178,7 @@ impl Properties for Config {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let EncoderConfig { fps, min_rate, max_rate, .. } = self.encoder;
         format!(", video of {fps} frames/s at {min_rate} to {max_rate}")
     }

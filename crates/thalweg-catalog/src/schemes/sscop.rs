@@ -277,7 +277,7 @@ impl Properties for EndpointConfig {
         self.segment
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let rate = self.sscop.rate.map_or_else(String::new, |rate| format!(", rate from {}", rate.start));
         format!(", messages of {} B, credit of {}{rate}", self.segment, self.sscop.window)
     }

@@ -372,6 +372,10 @@ impl Properties for EndsConfig {
         self.sender.packet
     }
 
+    fn has_segment_counts(&self) -> bool {
+        true
+    }
+
     fn needs(&self) -> EndNeeds {
         EndNeeds { order: true, ..EndNeeds::default() }
     }
@@ -386,7 +390,7 @@ impl Properties for EndsConfig {
         Ok(())
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let Self { sender, receiver } = self;
         let acknowledgement = match receiver.acknowledgement {
             Acknowledgement::Hard => "hard",

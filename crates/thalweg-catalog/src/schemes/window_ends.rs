@@ -84,7 +84,7 @@ impl Properties for EndsConfig {
         if self.sender.max_window == 0 { Err("largest window") } else { Ok(()) }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(", segments of {} B", self.sender.segment)
     }
 

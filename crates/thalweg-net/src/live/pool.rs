@@ -25,9 +25,10 @@ pub struct Pool {
     size: usize,
     /// Lent buffers, the latest at the back.
     lent: VecDeque<Arc<[u8]>>,
-    /// Maximum number of retained free buffers, and of lent ones.
+    /// Maximum number of retained free buffers.
     max: usize,
-    most_lent: Option<usize>,
+    /// Maximum number of lent buffers, if they are limited.
+    max_lent: Option<usize>,
     /// Number of reused buffers.
     taken: u32,
 }
@@ -35,17 +36,17 @@ pub struct Pool {
 impl Pool {
     /// Creates a pool of buffers of `size` bytes that retains up to `max`.
     pub fn new(size: usize, max: usize) -> Self {
-        Self { size, lent: VecDeque::new(), max, most_lent: None, taken: 0 }
+        Self { size, lent: VecDeque::new(), max, max_lent: None, taken: 0 }
     }
 
     /// Limits the number of lent buffers to `max`, or to the number of retained ones if that is more.
     pub fn lending(self, max: usize) -> Self {
-        Self { most_lent: Some(max.max(self.max)), ..self }
+        Self { max_lent: Some(max.max(self.max)), ..self }
     }
 
     /// Returns true if the maximum number of buffers is lent.
     pub fn is_exhausted(&mut self) -> bool {
-        if self.most_lent.is_none_or(|max| self.lent.len() < max) {
+        if self.max_lent.is_none_or(|max| self.lent.len() < max) {
             return false;
         }
         for _ in 0..MAX_SCANNED {
@@ -83,7 +84,7 @@ impl Pool {
     /// Lends the buffer; it becomes free when all its slices are dropped.
     pub fn lend(&mut self, buffer: Buffer) -> Slice {
         let Buffer(bytes) = buffer;
-        if self.lent.len() < self.most_lent.unwrap_or(self.max) {
+        if self.lent.len() < self.max_lent.unwrap_or(self.max) {
             self.lent.push_back(Arc::clone(&bytes));
         }
         Slice::new(bytes)

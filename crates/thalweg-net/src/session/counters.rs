@@ -47,7 +47,7 @@ counters! {
 
 impl Counter {
     /// Returns the value.
-    pub fn of(&self, stats: &SessionStats) -> u64 {
+    pub fn value_in(&self, stats: &SessionStats) -> u64 {
         *(self.place)(&mut { *stats })
     }
 }
@@ -56,7 +56,7 @@ impl SessionStats {
     /// Combines two sessions: sums the counters and the times under each limit, and keeps the rest of the first.
     pub fn and(mut self, other: &Self) -> Self {
         for counter in COUNTERS {
-            *(counter.place)(&mut self) += counter.of(other);
+            *(counter.place)(&mut self) += counter.value_in(other);
         }
         for (limit, more) in self.sending.sender.limits.iter_mut().zip(other.sending.sender.limits) {
             *limit += more;
@@ -78,7 +78,12 @@ mod tests {
         }
         let sum = stats.and(&stats);
         for (number, counter) in (1..).zip(COUNTERS) {
-            assert_eq!((counter.of(&stats), counter.of(&sum)), (number, 2 * number), "{}", counter.name);
+            assert_eq!(
+                (counter.value_in(&stats), counter.value_in(&sum)),
+                (number, 2 * number),
+                "{}",
+                counter.name
+            );
         }
         for name in [|counter: &Counter| counter.name, |counter: &Counter| counter.metric] {
             assert_eq!(COUNTERS.iter().map(name).collect::<BTreeSet<_>>().len(), COUNTERS.len());

@@ -50,7 +50,7 @@ fn slow_start_doubles_the_window_in_a_round_trip() {
 }
 
 /// Runs until the receiver has everything, for a minute at most. Returns the maximum memory of its session, in bytes.
-fn most_memory_until_ended(pair: &mut Pair) -> u64 {
+fn peak_memory_until_ended(pair: &mut Pair) -> u64 {
     let mut memory = 0;
     pair.run(Duration::from_secs(60), |pair| {
         let handle = pair.ends[1].handle;
@@ -75,7 +75,7 @@ fn far(max_memory: u64) -> (f64, u64) {
     let begun = pair.now;
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 100_000_000));
-    let memory = most_memory_until_ended(&mut pair);
+    let memory = peak_memory_until_ended(&mut pair);
     assert!(pair.ends[1].received.len() == 100_000_000);
     (pair.now.since(begun).as_secs_f64(), memory)
 }
@@ -101,7 +101,7 @@ fn windows_grow_within_the_memory_of_all() {
     let mut pair = Pair::with(1, channel, client_config(), server);
     pair.connect("cubic");
     pair.ends[0].write(&pattern(1, 60_000_000));
-    let memory = most_memory_until_ended(&mut pair);
+    let memory = peak_memory_until_ended(&mut pair);
     // An eighth of three quarters initially, then half of the remainder each time.
     assert!(memory > 4 << 20 && memory < 30 << 20, "{memory}");
 }

@@ -22,7 +22,7 @@ impl Betas {
     }
 
     /// Returns the factor for a signal.
-    pub fn of(self, kind: LossKind, in_slow_start: bool) -> f64 {
+    pub fn factor(self, kind: LossKind, in_slow_start: bool) -> f64 {
         match (kind, self.slow_start) {
             // A time-out restarts from a window of one segment in any phase; RFC 8511 leaves it to RFC 5681.
             (LossKind::Timeout, _) => self.loss,
@@ -53,7 +53,7 @@ mod tests {
             (LossKind::Timeout, false, [0.5, 0.5, 0.7]),
             (LossKind::Timeout, true, [0.5, 0.5, 0.7]),
         ] {
-            let found = [plain, abe, both].map(|betas| betas.of(kind, in_slow_start));
+            let found = [plain, abe, both].map(|betas| betas.factor(kind, in_slow_start));
             assert_eq!(found, expected, "{kind:?}, in slow start: {in_slow_start}");
         }
     }

@@ -193,7 +193,7 @@ impl Controller for Cubic {
         // RFC 9438, sections 4.6 and 4.8: decrease from the outstanding data, for a mark as for a loss unless
         // RFC 8511, section 3, applies.
         let outstanding = f64::from(sample.path.outstanding).min(self.window);
-        let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
+        let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);
         self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         match sample.kind {
             LossKind::Duplicates | LossKind::Mark => self.window = self.ssthresh,

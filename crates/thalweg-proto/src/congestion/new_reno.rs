@@ -106,7 +106,7 @@ impl Controller for NewReno {
         // each time-out would forget the path.
         if !sample.repeated {
             let outstanding = f64::from(sample.path.outstanding).min(self.window);
-            let beta = self.betas.of(sample.kind, self.window < self.ssthresh);
+            let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);
             self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         }
         self.window = match sample.kind {

@@ -24,7 +24,7 @@ impl<const LONGEST: bool> Recent<LONGEST> {
     /// Extreme without samples.
     const NONE: Duration = if LONGEST { Duration::ZERO } else { Duration::MAX };
 
-    fn of(one: Duration, other: Duration) -> Duration {
+    fn extreme_of(one: Duration, other: Duration) -> Duration {
         if LONGEST { one.max(other) } else { one.min(other) }
     }
 
@@ -38,14 +38,14 @@ impl<const LONGEST: bool> Recent<LONGEST> {
     pub fn sample(&mut self, now: Time, rtt: Duration, window: Duration) {
         let piece = &mut self.pieces[self.newest];
         if now.since(piece.0) < window / PIECES as u64 {
-            piece.1 = Self::of(piece.1, rtt);
-            self.extreme = Self::of(self.extreme, rtt);
+            piece.1 = Self::extreme_of(piece.1, rtt);
+            self.extreme = Self::extreme_of(self.extreme, rtt);
             return;
         }
         self.newest = (self.newest + 1) % PIECES;
         self.pieces[self.newest] = (now, rtt);
         let live = self.pieces.iter().filter(|(start, _)| now.since(*start) <= window);
-        self.extreme = live.fold(Self::NONE, |extreme, (_, rtt)| Self::of(extreme, *rtt));
+        self.extreme = live.fold(Self::NONE, |extreme, (_, rtt)| Self::extreme_of(extreme, *rtt));
     }
 }
 

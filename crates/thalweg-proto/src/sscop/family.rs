@@ -65,7 +65,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Poll { ps, s } => format!("POLL {} with N(S) {}", ps.get(), s.get()),
             Self::Stat(stat) => {

@@ -76,7 +76,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let position = |position: &Position| {
             let Position { shipment, segment, packet } = position;
             format!("shipment {shipment}, segment {segment}, packet {packet}")

@@ -5,7 +5,8 @@
 //! [`PacketInfo`](Controller::PacketInfo), at no cost to other senders.
 //!
 //! External controllers are untrusted. A panic or an invalid decision ends only its own connection, by
-//! [`Failure::ContractViolation`] with its name.
+//! [`Failure::ContractViolation`] with its name. Decisions are validated because controllers in Python and JavaScript
+//! return what their script computes, often a window or a rate of NaN or zero while it is being written.
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{

@@ -47,7 +47,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Segment(_) => self.label(),
             Self::Ack(ack) => format!("{}, window {}", self.label(), ack.window),

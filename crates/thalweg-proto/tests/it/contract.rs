@@ -48,7 +48,7 @@ struct Driver<E: Engine> {
     now: Time,
     due: Time,
     /// Maximum number of outputs at one moment; more indicate a loop.
-    most_outputs: u32,
+    max_outputs: u32,
 }
 
 impl<E> Driver<E>
@@ -59,8 +59,8 @@ where
     E::Reason: PartialEq,
     E::Input: Clone,
 {
-    fn new(engine: E, most_outputs: u32) -> Self {
-        Self { twin: engine.clone(), engine, now: Time::ZERO, due: Time::MAX, most_outputs }
+    fn new(engine: E, max_outputs: u32) -> Self {
+        Self { twin: engine.clone(), engine, now: Time::ZERO, due: Time::MAX, max_outputs }
     }
 
     fn step(&mut self, step: &Step<E::Input>) {
@@ -105,7 +105,7 @@ where
             let answer: Answer<E> = self.engine.poll(self.now);
             assert_eq!(answer, self.twin.poll(self.now), "polls in between have changed something");
             outputs += 1;
-            assert!(outputs <= self.most_outputs, "a loop: {:?}", self.engine);
+            assert!(outputs <= self.max_outputs, "a loop: {:?}", self.engine);
             match answer {
                 Output::Transmit(_) if budget.is_some_and(|budget| outputs >= budget) => return,
                 Output::Transmit(_) | Output::Event(_) => {}
@@ -127,7 +127,7 @@ where
     }
 }
 
-fn run<E>(engine: E, steps: &[Step<E::Input>], most_outputs: u32)
+fn run<E>(engine: E, steps: &[Step<E::Input>], max_outputs: u32)
 where
     E: Engine + Clone + Debug,
     E::Pdu: PartialEq + Debug,
@@ -135,7 +135,7 @@ where
     E::Reason: PartialEq,
     E::Input: Clone,
 {
-    let mut driver = Driver::new(engine, most_outputs);
+    let mut driver = Driver::new(engine, max_outputs);
     for step in steps {
         driver.step(step);
     }

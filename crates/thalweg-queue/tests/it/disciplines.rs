@@ -60,8 +60,8 @@ fn overflow() -> impl Strategy<Value = Overflow> {
     prop_oneof![Just(Overflow::LongestTail), Just(Overflow::LongestHead), Just(Overflow::Share)]
 }
 
-fn span(most_us: u64) -> impl Strategy<Value = Duration> {
-    (1..most_us).prop_map(Duration::from_micros)
+fn span(max_us: u64) -> impl Strategy<Value = Duration> {
+    (1..max_us).prop_map(Duration::from_micros)
 }
 
 fn sfq() -> impl Strategy<Value = SfqConfig> {

@@ -88,7 +88,7 @@ pub(super) fn table(
         table = table.alone(lead.len() + position, heads_of(&[*metric]).concat());
     }
     for row in rows {
-        let cell = |metric: &Metric| words(*metric, (row.value)(*metric), style);
+        let cell = |metric: &Metric| cell_text(*metric, (row.value)(*metric), style);
         let cells = row.lead.iter().cloned().chain(metrics.iter().map(cell)).chain(row.trail.iter().cloned());
         table.row(cells);
     }
@@ -129,7 +129,7 @@ pub fn means(lead: &[&str], rows: &[MeansRow<'_>], trail: &[&str], style: Style)
 
 /// Formats a mean with its interval and unit.
 pub fn mean_in_words(metric: Metric, mean: Estimate, style: Style) -> String {
-    words(metric, Some(Datum::Mean(mean)), style)
+    cell_text(metric, Some(Datum::Mean(mean)), style)
 }
 
 /// Formats a share with its interval, in percent.
@@ -143,7 +143,7 @@ pub fn value(metric: Metric, value: f64) -> String {
 }
 
 /// Formats a cell value.
-pub(crate) fn words(metric: Metric, value: Option<Datum>, style: Style) -> String {
+pub(crate) fn cell_text(metric: Metric, value: Option<Datum>, style: Style) -> String {
     match value {
         None => style.nothing().to_owned(),
         Some(Datum::One(value)) => one(metric, value),
@@ -201,7 +201,7 @@ mod tests {
         let metric = Metric::DelayMean;
         let estimate =
             Estimate { mean: 434e-9, ci95: Some(1.28e-3), std_dev: None, min: 0.0, max: 0.0, n: 10 };
-        let shown = words(metric, Some(Datum::Difference(estimate, false)), Style::PLAIN);
+        let shown = cell_text(metric, Some(Datum::Difference(estimate, false)), Style::PLAIN);
         assert_eq!(shown, "0.0 +/- 1.3 ms");
     }
 }

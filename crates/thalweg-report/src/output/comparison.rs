@@ -26,7 +26,7 @@ pub(super) fn comparison(
         .unwrap_or_default();
     let (Some(of), Some(parts)) = (&document.compared, document.parts()) else {
         text.push_str(&tables(schemes, differences, (margin, document.contention.as_ref()), &[], style));
-        return text + &words(schemes, margin, document.contention.as_ref(), "", style);
+        return text + &sentences(schemes, margin, document.contention.as_ref(), "", style);
     };
     let compared = (&parts.compared.body, parts.compared.contention.as_ref());
     let Body::Comparison { schemes, differences, .. } = compared.0 else { return text };
@@ -46,7 +46,7 @@ pub(super) fn comparison(
         text.push_str(&style.folded("\nThe other flows, beside each scheme\n"));
         text.push_str(&tables(schemes, differences, (margin, parts.rest.contention.as_ref()), &[], style));
     }
-    text + &words(schemes, margin, compared.1, &harm(of), style)
+    text + &sentences(schemes, margin, compared.1, &harm(of), style)
 }
 
 /// Returns the line above the tables of compared groups.
@@ -142,14 +142,14 @@ fn tables(
     if let (Some(first), false) = (differences.first(), paired.is_empty()) {
         // On a line of its own: as a heading it would widen the table.
         let against = shorten(&style.clean(&first.against), NAME_COLUMNS, style);
-        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.words(differences))));
+        text.push_str(&style.folded(&format!("\nDifference to {against}{}\n", marks.legend(differences))));
         text.push_str(&paired);
     }
     text
 }
 
 /// Formats the sentences below the tables: the runs covered, the verdicts, and `further` ones.
-fn words(
+fn sentences(
     schemes: &[SchemeResults],
     margin: f64,
     contention: Option<&Contention>,
@@ -308,7 +308,7 @@ impl Marks<'_> {
     }
 
     /// Describes the significance of the differences shown: which are marked, or that none is.
-    fn words(&self, differences: &[Difference]) -> String {
+    fn legend(&self, differences: &[Difference]) -> String {
         let shown = || PLACES.into_iter().flat_map(Metric::in_table);
         let each = differences.iter().flat_map(|of| {
             let paired = move |metric: Metric| Some((of, metric, of.totals.get(metric.name(Of::Network))?));

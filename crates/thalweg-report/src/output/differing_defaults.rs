@@ -18,7 +18,7 @@ pub enum Remedy {
 
 /// Returns the warning that precedes all verdicts; `None` where all defaults are equal.
 pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> Option<String> {
-    let options: Vec<String> = all.iter().map(words).collect();
+    let options: Vec<String> = all.iter().map(option_text).collect();
     if options.is_empty() {
         return None;
     }
@@ -67,7 +67,7 @@ pub fn differing_defaults_warning(all: &[DifferingDefault], remedy: Remedy) -> O
 }
 
 /// Formats the option with its values: "`rack` (true: bbr and copa, false: cubic)".
-fn words(of: &DifferingDefault) -> String {
+fn option_text(of: &DifferingDefault) -> String {
     let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
     for SchemeDefault { scheme, value } in &of.values {
         let value = value.as_deref().unwrap_or("unset");

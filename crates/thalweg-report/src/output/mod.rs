@@ -25,7 +25,7 @@ mod text;
 mod transfers;
 mod verdict;
 
-pub(crate) use columns::{Datum, words};
+pub(crate) use columns::{Datum, cell_text};
 pub use columns::{MeansRow, has_transfers, heads_of, mean_in_words, means, share_in_words, value};
 pub use differing_defaults::{Remedy, differing_defaults_warning};
 pub use folder::{FIGURE, Folder, FolderError, IMAGE, MAX_RESULTS, REPORT, Stored, is_trace};

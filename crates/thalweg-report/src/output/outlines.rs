@@ -1,5 +1,8 @@
 //! Conversion of text in pictures to outlines: the renderer needs no fonts.
 //!
+//! The text engine of the renderer would shape any script, with a dozen more crates (a font database, a shaper, Unicode
+//! tables) in the first build. Pictures have one embedded font and labels from left to right.
+//!
 //! Glyphs are placed one after the other with the font's pair kerning. Glyphs missing from the one font are drawn as a
 //! box. A combining accent is drawn over the preceding letter.
 

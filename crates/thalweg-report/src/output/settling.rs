@@ -12,12 +12,12 @@ pub(super) fn settling(document: &Document, style: Style) -> Vec<String> {
     let sentence = |scheme: &Option<&str>| {
         let drifts: Vec<&Drift> =
             document.drifts.iter().filter(|drift| drift.scheme.as_deref() == *scheme).collect();
-        words(&drifts, *scheme, document, style)
+        sentence(&drifts, *scheme, document, style)
     };
     schemes.iter().map(sentence).collect()
 }
 
-fn words(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: Style) -> String {
+fn sentence(drifts: &[&Drift], scheme: Option<&str>, document: &Document, style: Style) -> String {
     let known: usize = document.runs().map(|(_, run)| run.groups.len()).max().unwrap_or(0);
     let groups: Vec<String> =
         drifts.iter().take(MAX_GROUPS).map(|drift| format!("`{}`", style.clean(&drift.group))).collect();

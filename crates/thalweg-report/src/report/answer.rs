@@ -5,8 +5,8 @@ use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
 use super::why::{self, MAX_GROUPS, capital};
 use crate::output::{
-    Certainty, Datum, Remedy, Scale, Style, Verdict, differing_defaults_warning, heads_of, listed, rate,
-    remarks, seconds, verdicts, words,
+    Certainty, Datum, Remedy, Scale, Style, Verdict, cell_text, differing_defaults_warning, heads_of, listed,
+    rate, remarks, seconds, verdicts,
 };
 use crate::results::{
     Body, Contention, Document, Flow, Metric, Metrics, Of, Run, SchemeResults, Summary, Tables,
@@ -204,7 +204,7 @@ fn scores(html: &mut String, schemes: &[SchemeResults]) {
                         "<td class=\"number s{}\" data-value=\"{}\">{}{}</td>",
                         position % COLOURS,
                         estimate.mean,
-                        escape(&words(metric, Some(Datum::Mean(estimate)), STYLE)),
+                        escape(&cell_text(metric, Some(Datum::Mean(estimate)), STYLE)),
                         bar(estimate.mean, estimate.ci95, max)
                     );
                 }
@@ -265,7 +265,7 @@ fn completion_card(first: &Run, summary: Option<&Summary>) -> Option<Card> {
         Some(summary) => summary.totals.get(metric.name(Of::Network)).copied().map(Datum::Mean),
         None => first.totals.get(metric).map(Datum::One),
     };
-    let shown = |metric: Metric| escape(&words(metric, datum(metric), STYLE));
+    let shown = |metric: Metric| escape(&cell_text(metric, datum(metric), STYLE));
     datum(Metric::CompletionMean)?;
     let unfinished = match datum(Metric::Unfinished) {
         Some(Datum::One(0.0)) | None => String::new(),

@@ -3,7 +3,7 @@
 use super::series::{AllSeries, One};
 use super::thin::thin;
 use crate::output::svg::{Across, Bar, BarPanel, Figure, Line, LinePanel};
-use crate::output::{Datum, Scale, Style, direction, heads_of, title_lines, words};
+use crate::output::{Datum, Scale, Style, cell_text, direction, heads_of, title_lines};
 use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_sim::SHARES;
@@ -450,7 +450,7 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
             colour,
             mean: estimate.mean,
             half: estimate.ci95,
-            words: words(metric, Some(Datum::Mean(estimate)), Style::UNICODE),
+            words: cell_text(metric, Some(Datum::Mean(estimate)), Style::UNICODE),
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();

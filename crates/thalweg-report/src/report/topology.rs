@@ -46,8 +46,8 @@ impl Topology {
             name: link.name.clone(),
             a: link.a.0,
             b: link.b.0,
-            forward: words(&link.forward),
-            backward: words(&link.backward),
+            forward: direction_text(&link.forward),
+            backward: direction_text(&link.backward),
         };
         Self {
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
@@ -71,7 +71,7 @@ impl Group {
     }
 }
 
-fn words(direction: &DirectionSpec) -> String {
+fn direction_text(direction: &DirectionSpec) -> String {
     let speed = match &direction.capacity {
         Some(_) => "capacity trace".to_owned(),
         None => rate(direction.rate.as_f64()),

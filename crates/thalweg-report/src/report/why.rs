@@ -1,7 +1,7 @@
 //! Reasons for a result: the bottleneck queue, losses, and the limiting factors of senders.
 
 use super::html::{STYLE, escape};
-use crate::output::{Datum, Scale, direction, seconds, words};
+use crate::output::{Datum, Scale, cell_text, direction, seconds};
 use crate::results::{Flow, Link, Metric, Of, Run, SchemeResults};
 use std::fmt::Write as _;
 
@@ -267,7 +267,7 @@ fn groups_why(html: &mut String, runs: &[Run]) {
             .get(Metric::DelayMean)
             .map(|mean| format!("delay {} on average{of}{}", seconds(mean), jitter.unwrap_or_default()));
         let loss = (lost > 0.0 && sent > 0.0).then(|| {
-            let share = words(Metric::Loss, Some(Datum::One(lost / sent)), STYLE);
+            let share = cell_text(Metric::Loss, Some(Datum::One(lost / sent)), STYLE);
             format!("lost {share} of its packets ({})", Scale::PACKETS.value(lost))
         });
         let marked = Some(mean(Metric::Marked)).filter(|&marked| marked > 0.0);

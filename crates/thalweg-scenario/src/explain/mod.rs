@@ -93,13 +93,13 @@ fn flow(spec: &Spec, group: &GroupSpec, path: Option<&GroupPath>, out: &mut Stri
         out,
         "  {}: {count}, {}, {}{priority}",
         group.name,
-        group.transport.words(),
+        group.transport.description(),
         workload(&group.workload)
     );
     let Some(path) = path else { return };
     if let Some(offered) = offered(group) {
         let all = offered.as_f64() * f64::from(group.count);
-        let (flows, rate) = path.most_loaded_direction(spec, group);
+        let (flows, rate) = path.busiest_direction(spec, group);
         let line = if path.is_single { "the slowest link" } else { "the most loaded link" };
         let _ = writeln!(
             out,
@@ -369,7 +369,7 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
     let packet = paths.largest_packet(number, back);
-    let kind = line.queue.words();
+    let kind = line.queue.description();
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
         None => {

@@ -123,7 +123,7 @@ impl FieldOf<Listed> for Arc<ArrivalList> {
     fn toml(&self) -> Option<String> {
         let mut text = String::new();
         for flow in 0..self.flows() {
-            for (at, size) in self.of(flow) {
+            for (at, size) in self.transfers_of(flow) {
                 let end = if text.is_empty() { "" } else { "; " };
                 let [at, size] = [at.to_string(), size.to_string()].map(|of| of.replace(' ', ""));
                 text.push_str(&format!("{end}{} {at} {size}", flow + 1));

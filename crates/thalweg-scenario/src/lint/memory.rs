@@ -57,7 +57,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
     let mut count: u64 = 0;
     // Maximum packets of flows on each link direction, by their windows and the data that they send.
     let mut max = vec![0u64; spec.links.len() * 2];
-    let mut most_together = 0u64;
+    let mut max_total = 0u64;
     for (group, path) in spec.groups.iter().zip(&paths.groups) {
         let lines: u64 = group.access.as_ref().map_or(0, |access| {
             let ends = [
@@ -71,12 +71,12 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
         // Random host times use a separate link, or the access link.
         let lines = if group.overhead.is_zero() { lines } else { lines + RANDOM };
         let rate = path.as_ref().map(|path| fastest_entry(spec, group, path));
-        let packets = most_packets(group, rate, spec.duration);
+        let packets = max_packets(group, rate, spec.duration);
         let each = FLOW + lines + PACKET.saturating_mul(first_window(&group.transport).min(packets.max(1)));
         flows = flows.saturating_add(each.saturating_mul(u64::from(group.count)));
         count += u64::from(group.count);
         let packets = packets.saturating_mul(u64::from(group.count));
-        most_together = most_together.saturating_add(packets);
+        max_total = max_total.saturating_add(packets);
         if let Some(path) = path {
             // There are at most as many acknowledgements as packets acknowledged.
             for (&hop, &flows) in path.loads.iter().flatten() {
@@ -106,7 +106,7 @@ pub fn memory(spec: &Spec, paths: &Paths) -> Memory {
             largest_link = (here, Some(number));
         }
     }
-    let links = PACKET.saturating_mul(packets.min(most_together));
+    let links = PACKET.saturating_mul(packets.min(max_total));
     let links = links.saturating_add(LINK * 2 * spec.links.len() as u64);
     let measured = count.min(u64::from(spec.measure.flows));
     let watched = (2 * spec.links.len()).min(WATCHED) as u64;
@@ -187,7 +187,7 @@ fn fastest_entry(spec: &Spec, group: &GroupSpec, path: &GroupPath) -> Rate {
 }
 
 /// Returns the maximum number of packets of a flow of `group` in the network at once, if they enter it at `rate`.
-fn most_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64 {
+fn max_packets(group: &GroupSpec, rate: Option<Rate>, duration: Duration) -> u64 {
     let (data, _) = packet_sizes(&group.transport);
     let in_time = |rate: Rate, packet: u64| rate.bytes_in(duration).get().div_ceil(packet.max(1)).max(1);
     // Small packets count as empty.

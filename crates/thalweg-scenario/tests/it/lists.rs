@@ -41,7 +41,7 @@ fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
     let name = |node: thalweg_sim::spec::NodeId| spec.nodes[node.0 as usize].name.clone();
     (0..list.flows())
-        .flat_map(|flow| list.of(flow).iter().map(move |transfer| (flow, *transfer)))
+        .flat_map(|flow| list.transfers_of(flow).iter().map(move |transfer| (flow, *transfer)))
         .map(|(flow, (at, size))| {
             let [from, to] = group.ends_of(flow).map(name);
             (from, to, at.as_secs_f64() * 1e6, size.get())

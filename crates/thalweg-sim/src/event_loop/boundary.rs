@@ -160,7 +160,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow whose sink is in another partition, which knows when the last data arrived.
     pub(crate) fn end_far(&mut self, connection: u32, is_transfer: bool) {
-        let is_listed = is_transfer && self.tally.is_counting();
+        let is_listed = is_transfer && self.measured.tally.is_counting();
         if let Some(boundary) = &mut self.boundary {
             let moment = boundary.moment(self.now, self.wheel.origin());
             boundary.ended.push(Ended { connection, moment, is_listed });
@@ -179,11 +179,10 @@ impl<T: Tracing> EventLoop<T> {
     /// Receives notices of ended transfers whose sinks are here.
     fn receive_notices(&mut self, from: usize, notices: &mut Vec<EndedTransfer>) {
         for EndedTransfer { connection, moment, mut transfer } in notices.drain(..) {
-            let Some(place) = self.numbers.place(connection) else { continue };
-            let end = self.connections[place as usize].delivered_at;
+            let Some(place) = self.connections.ids.place(connection) else { continue };
+            let end = self.connections[place].delivered_at;
             transfer.end = Some(end);
-            let group = self.traffic.flows[transfer.flow as usize].group;
-            self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+            self.traffic.record_completion(&transfer, end.since(transfer.start));
             if let Some(boundary) = &mut self.boundary {
                 boundary.far[from].push(moment, transfer);
             }

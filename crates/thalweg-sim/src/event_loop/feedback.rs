@@ -64,7 +64,7 @@ impl<T: Tracing> EventLoop<T> {
         // A connection opened during the run is never a reply.
         match &self.boundary {
             Some(boundary) => boundary.owners.is_reply(connection, flow),
-            None => self.connections.get(connection as usize).is_some_and(|of| of.role == Role::Reply),
+            None => self.connections.get(connection).is_some_and(|of| of.role == Role::Reply),
         }
     }
 
@@ -72,9 +72,8 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn hosts_of(&self, packet: u32) -> [u32; 2] {
         let header = self.network.packets.get(packet);
         let flow = self.flow_of(header.connection);
-        // A partition may have a queue without the flows that cross it, but it has all groups.
-        let group = self.traffic.groups.partition_point(|group| group.first_flow <= flow).saturating_sub(1);
-        let [source, sink] = self.traffic.groups[group].hosts_of(flow);
+        // A partition may have a queue without the flows that cross it.
+        let [source, sink] = self.traffic.group_with(flow).hosts_of(flow);
         let is_to_sink = header.flags.has(Flags::BACKWARD) == self.is_reply(header.connection, flow);
         if is_to_sink { [source, sink] } else { [sink, source] }
     }
@@ -83,9 +82,9 @@ impl<T: Tracing> EventLoop<T> {
     fn is_open(&self, connection: u32, incarnation: u16) -> bool {
         // A partition owns the temporary senders that receive feedback of its queues; permanent senders may be
         // anywhere.
-        let stays = self.boundary.is_some() && self.numbers.flow(connection).is_none();
-        let is_this = |id: EndpointId| self.endpoints[id as usize].incarnation == incarnation;
-        stays || self.numbers.end(connection * 2).is_some_and(is_this)
+        let stays = self.boundary.is_some() && self.connections.ids.flow(connection).is_none();
+        let is_this = |id: EndpointId| self.connections.endpoint(id).incarnation == incarnation;
+        stays || self.connections.ids.end(connection * 2).is_some_and(is_this)
     }
 
     fn view(&self, link: u32) -> View {
@@ -221,8 +220,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         let (number, group, reply) = self.origin(connection);
         let Some(&(hop, _)) = self.network.messages.paths.get(&(link, group, reply)) else { return };
-        let flow = &self.traffic.flows[number as usize];
-        let [there, back] = self.traffic.groups[group as usize].paths(flow, number);
+        let [there, back] = self.traffic.paths(number);
         let exit = if reply { there.exit } else { back.exit };
         let mut flags = Flags::default();
         for flag in [Flags::URGENT, Flags::BACKWARD, Flags::ROUTER] {
@@ -239,7 +237,7 @@ impl<T: Tracing> EventLoop<T> {
         let feedback =
             Feedback { dropped: message.dropped, rate: message.rate, growth: message.growth, queue: link };
         let packet = self.network.packets.insert(packet, &Pdu::Feedback(feedback));
-        self.tally.add_sent();
+        self.measured.tally.add_sent();
         self.trace(Step::Sent, link, packet);
         self.forward(packet);
     }

@@ -1,7 +1,7 @@
 //! Resets and results of measurements.
 
 use super::EventLoop;
-use crate::parts::endpoint::{Counts, Engine, Output};
+use crate::parts::endpoint::Counts;
 
 use crate::fairness::fairness_variance;
 use crate::measure::Histogram;
@@ -25,7 +25,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 impl<T: Tracing> EventLoop<T> {
     /// Ends the warm-up: resets all counts.
     pub(crate) fn on_warm(&mut self) {
-        self.tally.begin_counting();
+        self.measured.tally.begin_counting();
         if self.boundary.as_ref().is_none_or(|boundary| boundary.part == 0) {
             self.tracing.on_warmup_end(self.wheel.order_now());
         }
@@ -52,7 +52,7 @@ impl<T: Tracing> EventLoop<T> {
                 (extra.losses, extra.corrupted, extra.duplicated, extra.busy) = (0, 0, 0, 0);
             }
         }
-        self.segments.restart();
+        self.measured.segments.restart();
         for flow in 0..self.traffic.flows.len() {
             if self.is_external(flow as u32) {
                 continue;
@@ -69,7 +69,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             flow.special().before = Some(Box::new((counts, flow.delivered)));
         }
-        self.series.restart_links();
+        self.measured.series.restart_links();
     }
 
     /// Resets the counts of a flow's frames.
@@ -81,30 +81,26 @@ impl<T: Tracing> EventLoop<T> {
         for id in
             self.traffic.flows[flow].initial_connections().flat_map(|number| [number * 2, number * 2 + 1])
         {
-            if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
+            if let Some(end) = self.connections.endpoint_mut(id).engine.end_mut() {
                 end.notify(Notice::MediaCountersReset(self.now));
             }
         }
     }
 
-    /// Returns the engines of a connection's sender and receiver.
-    fn engines(&self, connection: u32) -> [&Engine; 2] {
-        [0, 1].map(|end| &self.endpoints[connection as usize * 2 + end].engine)
-    }
-
     /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
-        Counts::of(self.engines(connection), self.segments.of(self.number(connection)), self.now)
-    }
-
-    /// Returns the id of the connection at a position.
-    fn number(&self, place: u32) -> u32 {
-        self.numbers.of_end(place * 2) / 2
+        let times = self.measured.segments.times_of(self.connections.id(connection));
+        Counts::of(self.connections.engines(connection), times, self.now)
     }
 
     /// Drops the segment times of the closed connection at a position.
     pub(crate) fn forget_segments(&mut self, place: u32) {
-        self.segments.forget(self.number(place));
+        self.measured.segments.forget(self.connections.id(place));
+    }
+
+    /// Returns the current and past connections of a flow; closed ones have no engines.
+    fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
+        self.connections.of_flow(&self.traffic.flows[flow], self.traffic.opener(flow as u32))
     }
 
     /// Returns the counts of all of a flow's connections, open ones included, over the whole run.
@@ -119,8 +115,13 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the two-level flow control counts of both endpoints of a connection, if any.
     pub(crate) fn two_level_counts(&self, connection: u32) -> Option<TwoLevelCounts> {
+        let flow = self.connections[connection].flow;
+        // The counters of other families contain statistics of their senders, which take time.
+        if !self.traffic.transport_of(flow).properties().has_segment_counts() {
+            return None;
+        }
         let [sender, receiver] =
-            self.engines(connection).map(|engine| engine.end().counters(self.now).segments);
+            self.connections.engines(connection).map(|engine| engine.end().counters(self.now).segments);
         let (sender, receiver) = (sender?, receiver?);
         Some(TwoLevelCounts {
             incomplete: receiver.incomplete,
@@ -147,25 +148,22 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends the run, early if it has not reached its end, and returns its results.
     pub fn finish(mut self) -> (RunResult, T) {
         let ended = self.now;
-        let warmup = Time::ZERO + self.warmup;
+        let warmup = Time::ZERO + self.measured.warmup;
         let counted = ended.since(warmup);
-        let conservation = self.tally.conservation(self.network.packets.live());
-        self.settle_waits();
+        let conservation = self.measured.tally.conservation(self.network.packets.live());
+        self.connections.settle_waits(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Hash);
         let unfinished = self.list_unfinished();
-        let mut visits = self.series.take_visits().peekable();
+        let mut visits = self.measured.series.take_visits().peekable();
         let mut flows = Vec::with_capacity(self.traffic.flows.len());
         for flow in 0..self.traffic.flows.len() {
             let states = visits.next_if(|(of, _)| *of as usize == flow);
             let states = states.map_or_else(Vec::new, |(_, visits)| visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
-            let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-            for connection in self.traffic.flows[flow].initial_connections().chain(opened.iter().copied()) {
-                self.endpoints[connection as usize * 2].engine = Engine::Vacant;
-                self.endpoints[connection as usize * 2 + 1].engine = Engine::Vacant;
-            }
+            let places: Vec<u32> = self.connections_of(flow).collect();
+            places.into_iter().for_each(|place| self.connections.vacate(place));
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();
@@ -173,17 +171,17 @@ impl<T: Tracing> EventLoop<T> {
         self.traffic.groups.iter().for_each(|group| completions.merge(&group.completions));
         let mut round_trips = Histogram::default();
         self.traffic.groups.iter().for_each(|group| round_trips.merge(&self.round_trips(group)));
-        let (transfer_list, transfers_left_out) = core::mem::take(&mut self.transfers).finish();
+        let (transfer_list, transfers_left_out) = core::mem::take(&mut self.measured.transfers).finish();
         let links = self.link_results(counted);
-        let series = self.series.take_series();
+        let series = self.measured.series.take_series();
         let result = RunResult {
             seed: self.seed,
-            warmup: self.warmup,
+            warmup: self.measured.warmup,
             ended,
             complete: self.ending.is_over() && self.ending.error().is_none(),
-            events: self.tally.events(),
+            events: self.measured.tally.events(),
             hops: self.network.hops,
-            fingerprint: self.tally.fingerprint(),
+            fingerprint: self.measured.tally.fingerprint(),
             conservation,
             flows,
             links,
@@ -199,50 +197,19 @@ impl<T: Tracing> EventLoop<T> {
         (result, self.tracing)
     }
 
-    /// Attributes the wait of senders without packets in flight to their retransmission timer, which expires after the
-    /// end.
-    fn settle_waits(&mut self) {
-        // One byte each: the memory of a run peaks here.
-        let mut in_flight = vec![false; self.connections.len()];
-        for number in self.network.packets.connections() {
-            let place = self.numbers.place(number).unwrap_or(u32::MAX);
-            if let Some(is) = in_flight.get_mut(place as usize) {
-                *is = true;
-            }
-        }
-        for (ends, _) in self.endpoints.chunks_exact_mut(2).zip(in_flight).filter(|(_, is)| !is) {
-            let [sender, receiver] = ends else { continue };
-            // An acknowledgement may be delayed.
-            let is_over = !sender.waiting
-                && !receiver.waiting
-                && matches!(receiver.engine.poll(self.now), Output::Idle);
-            if let Some(end) = sender.engine.end_mut().filter(|_| is_over) {
-                end.notify(Notice::Silence(self.now));
-            }
-        }
-    }
-
-    /// Returns the name of a flow.
-    pub(crate) fn flow_name(&self, flow: u32) -> Option<String> {
-        let group = self.traffic.flows.get(flow as usize)?.group;
-        self.traffic.groups.get(group as usize).map(|group| group.flow_name(flow))
-    }
-
     fn flow_result(&self, number: usize, counted: Duration) -> FlowResult {
-        let flow = &self.traffic.flows[number];
-        let group = self.traffic.group_of(number as u32);
+        let (flow, group) = self.traffic.flow_and_group(number as u32);
         let counts = self.counts(number);
         let (since, delivered) = match flow.before() {
             Some((before, delivered)) => (counts.since(before), flow.delivered - delivered),
             None => (counts, flow.delivered),
         };
-        let transport = self.traffic.transport_of(number as u32);
-        let delivered_wire = transport.on_wire(&since.taken);
+        let delivered_wire = self.traffic.transport(group).on_wire(&since.taken);
         let arrived_before = match flow.before() {
             Some(_) => more_than_arrived(delivered, flow.counts.arrived_data, &since.taken),
             None => 0,
         };
-        let warmup = Time::ZERO + self.warmup;
+        let warmup = Time::ZERO + self.measured.warmup;
         let occurred = |at: Time| (at < Time::MAX).then_some(at);
         let end = occurred(flow.finished).unwrap_or(self.now);
         let per_time = |bytes| {
@@ -290,7 +257,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the frame statistics of a media flow.
     fn media_result(&self, flow: usize) -> Option<Box<MediaResult>> {
-        let ends = self.connections_of(flow).flat_map(|connection| self.engines(connection));
+        let ends = self.connections_of(flow).flat_map(|connection| self.connections.engines(connection));
         let counts =
             ends.filter_map(|engine| engine.end().counters(self.now).media).reduce(|mut sum, counts| {
                 sum.add(&counts);
@@ -336,8 +303,7 @@ impl<T: Tracing> EventLoop<T> {
 
     fn group_delay(&self, group: &Group) -> Summary {
         let mut all = group.delay.clone();
-        let first = group.first_flow as usize;
-        for flow in &self.traffic.flows[first..first + group.flows as usize] {
+        for flow in self.traffic.flows_of(group) {
             if let Some(delay) = &flow.delay {
                 all.merge(&delay.histogram);
             }
@@ -347,9 +313,8 @@ impl<T: Tracing> EventLoop<T> {
 
     fn round_trips(&self, group: &Group) -> Histogram {
         let mut all = group.round_trips.clone();
-        let first = group.first_flow as usize;
-        let flows = &self.traffic.flows[first..first + group.flows as usize];
-        flows.iter().filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
+        let flows = self.traffic.flows_of(group).iter();
+        flows.filter_map(|flow| flow.round_trips.as_deref()).for_each(|own| all.merge(own));
         all
     }
 
@@ -388,7 +353,7 @@ impl<T: Tracing> EventLoop<T> {
         let mut results = Vec::new();
         for group in &self.traffic.groups {
             for number in group.first_flow..group.first_flow + group.flows {
-                let [there, back] = group.paths(&self.traffic.flows[number as usize], number);
+                let [there, back] = self.traffic.paths(number);
                 let index = number - group.first_flow + 1;
                 for (link, end, from, to) in [
                     (there.first, "source", "source", "network"),

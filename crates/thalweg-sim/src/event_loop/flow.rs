@@ -3,23 +3,22 @@
 use super::EventLoop;
 use crate::error::SpecError;
 use crate::event::EventKind;
-use crate::parts::endpoint::{Command, Endpoint, EndpointPath, Engine};
+use crate::parts::endpoint::{Command, Engine};
 use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
 use crate::parts::gate::NO_GATE;
-use crate::parts::packet::{Class, EndpointId, NONE};
+use crate::parts::packet::EndpointId;
 use crate::parts::reader::{READS, Reader};
 use crate::parts::workload::{Reaction, Workload};
 use crate::tracing::Tracing;
-use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{ContractViolation, Event, Failure};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::Duration;
 
 impl<T: Tracing> EventLoop<T> {
     /// Starts a flow.
     pub(crate) fn on_start(&mut self, flow: u32) {
-        let opens = self.opener(flow).is_some();
+        let opens = self.traffic.opener(flow).is_some();
         if !self.has_source(flow) {
             self.count_doubled();
             if !opens {
@@ -39,7 +38,7 @@ impl<T: Tracing> EventLoop<T> {
         let reaction = self.traffic.flows[flow as usize].workload.on_start(self.now);
         self.react(flow, reaction);
         let main = self.traffic.flows[flow as usize].main;
-        if main != NO_CONNECTION && self.endpoints[main as usize * 2].engine.has_handshake() {
+        if main != NO_CONNECTION && self.connections.endpoint(main * 2).engine.has_handshake() {
             // The connection opens even if there is nothing to send.
             self.drain(main * 2);
         }
@@ -77,12 +76,6 @@ impl<T: Tracing> EventLoop<T> {
         }
     }
 
-    /// Returns true if a flow has delivered all its data or has given up.
-    pub(crate) fn is_over(&self, flow: u32) -> bool {
-        let state = self.traffic.flows.get(flow as usize);
-        state.is_some_and(|state| state.finished < Time::MAX || state.failed() < Time::MAX)
-    }
-
     /// Executes an application's reaction.
     fn react(&mut self, flow: u32, reaction: Reaction) {
         if let Some(exchange) = reaction.completed {
@@ -107,11 +100,11 @@ impl<T: Tracing> EventLoop<T> {
             self.write(main * 2, size);
             self.drain(main * 2);
         } else if let Some(size) = reaction.open {
-            if self.opener(flow).is_none_or(|opener| !self.numbers.can_open(opener)) {
+            if self.traffic.opener(flow).is_none_or(|opener| !self.connections.ids.can_open(opener)) {
                 return self.end_full();
             }
             let connection = self.open(flow, Role::Transfer);
-            self.connections[connection as usize].size = size;
+            self.connections[connection].size = size;
             self.write(connection * 2, size);
             self.command(connection * 2, Command::Finish);
         }
@@ -137,33 +130,21 @@ impl<T: Tracing> EventLoop<T> {
         let main = state.main;
         (state.finished, state.stopped) = (self.now, true);
         let size = self.traffic.flows[flow as usize].delivered;
-        self.complete(flow, size, self.connections[main as usize].opened, self.now);
+        self.complete(flow, size, self.connections[main].opened, self.now);
         self.command(main * 2, Command::Stop);
     }
 
     /// Opens a connection with new engines.
     fn open(&mut self, flow: u32, role: Role) -> u32 {
         let opened = self.now;
-        let number = match self.opener(flow) {
-            Some(opener) => {
-                let vacant = self.numbers.take_vacant(opener);
-                vacant.unwrap_or_else(|| self.make_place(flow, opener))
-            }
-            None => {
-                let given = self.number_of(flow, role);
-                given.unwrap_or_else(|| self.numbers.begin(self.connections.len()))
-            }
-        };
-        if number as usize == self.connections.len() {
-            self.connections.push(Connection::UNOPENED);
-            self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
-        }
-        self.connections[number as usize] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
+        let given = self.number_of(flow, role);
+        let number = self.connections.next_place(flow, given, &self.traffic);
+        self.connections[number] = Connection { flow, role, opened, delivered_at: opened, size: 0 };
         if T::BUFFERS && self.has_source(flow) {
-            let own = self.numbers.of_end(number * 2) / 2;
+            let own = self.connections.id(number);
             self.tracing.open(self.wheel.order_now(), own, flow, role == Role::Reply);
         }
-        let waits = role == Role::Transfer && self.begins_late(flow);
+        let waits = role == Role::Transfer && self.traffic.begins_late(flow);
         let transport = self.traffic.transport_of(flow);
         let draws = transport.properties().needs().random;
         let stream = draws.then(|| Stream::new(self.seed, "media", u64::from(number)));
@@ -182,65 +163,21 @@ impl<T: Tracing> EventLoop<T> {
             receiver = Engine::Vacant;
         }
         let gate = self.traffic.group_of(flow).gates[usize::from(role == Role::Reply)];
-        let [there, back] = self.paths(flow, role);
-        self.begin_end(number * 2, flow, sender, there);
+        let [there, back] = self.traffic.connection_paths(flow, role);
+        self.connections.begin_endpoint(number * 2, flow, sender, there, &self.traffic);
         if !waits {
-            self.begin_end(number * 2 + 1, flow, receiver, back);
+            self.connections.begin_endpoint(number * 2 + 1, flow, receiver, back, &self.traffic);
             for id in [number * 2, number * 2 + 1] {
-                self.expect(id, self.endpoints[id as usize ^ 1].serial);
+                self.expect(id, self.connections.endpoint(id ^ 1).serial);
             }
         }
-        self.endpoints[number as usize * 2].watched = role == Role::Main && self.series.has_changes_of(flow);
+        self.connections.endpoint_mut(number * 2).watched =
+            role == Role::Main && self.measured.series.has_changes_of(flow);
         if gate != NO_GATE && self.has_source(flow) {
-            self.endpoints[number as usize * 2].gate = gate;
+            self.connections.endpoint_mut(number * 2).gate = gate;
             self.join_gate(number);
         }
         number
-    }
-
-    /// Returns the paths of packets from the sender and the receiver of a flow's connection.
-    pub(crate) fn paths(&self, flow: u32, role: Role) -> [EndpointPath; 2] {
-        let state = &self.traffic.flows[flow as usize];
-        let group = self.traffic.group_of(flow);
-        let [mut there, mut back] = group.paths(state, flow);
-        if role == Role::Reply {
-            core::mem::swap(&mut there, &mut back);
-        }
-        if let Some(overhead) = group.overhead {
-            there.first = state.links + overhead + u32::from(role == Role::Reply);
-        }
-        if let Some(route) = group.control {
-            let own = state.links + if group.has_access { 4 } else { 0 };
-            back = EndpointPath {
-                first: own + u32::from(role == Role::Reply),
-                route,
-                exit: NONE,
-                host: back.host,
-            };
-        }
-        [there, back]
-    }
-
-    /// Initialises an endpoint of a flow's connection.
-    pub(crate) fn begin_end(&mut self, id: EndpointId, flow: u32, engine: Engine, path: EndpointPath) {
-        let transport = self.traffic.transport_of(flow);
-        // A receiver's acknowledgements are never ECN-capable (RFC 3168, section 6.1.4).
-        let ecn = if id.is_multiple_of(2) { transport.properties().ecn() } else { Ecn::NotEct };
-        let slot = &mut self.endpoints[id as usize];
-        // The serial continues, hence packet identities are unique within the run. The incarnation distinguishes late
-        // packets of the slot's last connection from packets of this one.
-        let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
-        *slot = Endpoint {
-            engine,
-            path,
-            flow,
-            header: transport.header,
-            control: transport.control,
-            serial,
-            incarnation,
-            class: Class::new(self.traffic.group_of(flow).priority, ecn),
-            ..Endpoint::VACANT
-        };
     }
 
     /// Applies a route change to the packets sent from now on.
@@ -249,25 +186,14 @@ impl<T: Tracing> EventLoop<T> {
         for group in &mut self.traffic.groups {
             group.epoch += 1;
         }
-        for (number, connection) in self.connections.iter().enumerate() {
-            let Some(state) = self.traffic.flows.get(connection.flow as usize) else { continue };
-            let group = &self.traffic.groups[state.group as usize];
-            let [mut there, mut back] = group.paths(state, connection.flow);
-            if connection.role == Role::Reply {
-                core::mem::swap(&mut there, &mut back);
-            }
-            self.endpoints[number * 2].path.route = there.route;
-            if group.control.is_none() {
-                self.endpoints[number * 2 + 1].path.route = back.route;
-            }
-        }
+        self.connections.reroute(&self.traffic);
     }
 
     /// Closes a connection whose data has all been delivered.
     fn close(&mut self, number: u32) {
         self.leave_gate(number);
-        let flow = self.connections[number as usize].flow;
-        if self.begins_late(flow) {
+        let flow = self.connections[number].flow;
+        if self.traffic.begins_late(flow) {
             self.end(number * 2);
         } else {
             let counts = self.connection_counts(number);
@@ -276,14 +202,10 @@ impl<T: Tracing> EventLoop<T> {
                 self.traffic.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
             }
             self.forget_segments(number);
-            for id in [number * 2, number * 2 + 1] {
-                let slot = &mut self.endpoints[id as usize];
-                slot.engine = Engine::Vacant;
-                slot.armed = Time::MAX;
-            }
+            self.connections.vacate(number);
         }
-        if let Some(opener) = self.opener(flow) {
-            self.numbers.vacate(opener, number);
+        if let Some(opener) = self.traffic.opener(flow) {
+            self.connections.ids.vacate(opener, number);
         }
     }
 
@@ -293,7 +215,7 @@ impl<T: Tracing> EventLoop<T> {
         match event {
             Event::Delivered(data) => self.on_delivered(id / 2, u64::from(data.len())),
             Event::Writable => {
-                let connection = self.connections[id as usize / 2];
+                let connection = self.connections[id / 2];
                 if connection.role == Role::Main {
                     let reaction =
                         self.traffic.flows[connection.flow as usize].workload.on_writable(self.now);
@@ -316,8 +238,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a round-trip time sample of the flow's sender.
     #[inline]
     pub(crate) fn count_round_trip(&mut self, flow: u32, rtt: Duration) {
-        let flow = &mut self.traffic.flows[flow as usize];
-        let group = &mut self.traffic.groups[flow.group as usize];
+        let (flow, group) = self.traffic.flow_and_group_mut(flow);
         if group.flows <= MAX_FLOWS_WITH_DELAY {
             flow.round_trips.get_or_insert_default().record(rtt);
         } else {
@@ -328,17 +249,17 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts a data packet with `payload` bytes that arrived after `delay`, with or without CE.
     #[inline(always)]
     pub(crate) fn count_arrived(&mut self, flow: u32, payload: u32, is_ce: bool, delay: Duration) {
-        let flow = &mut self.traffic.flows[flow as usize];
+        let (flow, group) = self.traffic.flow_and_group_mut(flow);
         flow.counts.arrive(payload, is_ce);
         match &mut flow.delay {
             Some(delays) => delays.record(delay),
-            None => self.traffic.groups[flow.group as usize].delay.record(delay),
+            None => group.delay.record(delay),
         }
     }
 
     #[inline]
     fn on_delivered(&mut self, number: u32, bytes: u64) {
-        let connection = self.connections[number as usize];
+        let connection = self.connections[number];
         if self.traffic.flows[connection.flow as usize].reader().is_none() {
             return self.on_read(number, bytes);
         }
@@ -355,7 +276,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Counts data delivered to an application.
     #[inline]
     pub(crate) fn on_read(&mut self, number: u32, bytes: u64) {
-        let connection = &mut self.connections[number as usize];
+        let connection = &mut self.connections[number];
         connection.delivered_at = self.now;
         let connection = *connection;
         let flow = &mut self.traffic.flows[connection.flow as usize];
@@ -372,7 +293,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends a flow's own connection after all data was delivered.
     pub(crate) fn end_main(&mut self, number: u32) {
-        let Connection { flow: index, opened, delivered_at, .. } = self.connections[number as usize];
+        let Connection { flow: index, opened, delivered_at, .. } = self.connections[number];
         if !self.has_sink(index) {
             return self.end_far(number, !self.traffic.flows[index as usize].stopped);
         }
@@ -387,14 +308,13 @@ impl<T: Tracing> EventLoop<T> {
     /// Stops the run after a contract violation of a third-party component: further measurements would be meaningless.
     #[cold]
     fn end_for(&mut self, number: u32, violation: ContractViolation) {
-        let flow = &self.traffic.flows[self.connections[number as usize].flow as usize];
-        let of = self.traffic.groups[flow.group as usize].name.clone();
+        let of = self.traffic.group_of(self.connections[number].flow).name.clone();
         self.ending.fail(|| SpecError::ContractViolation { of, at: self.now, violation });
     }
 
     /// Handles a sender that gave up: one of many transfers stays unfinished, any other flow ends.
     fn on_failed(&mut self, number: u32) {
-        let connection = self.connections[number as usize];
+        let connection = self.connections[number];
         if connection.role == Role::Transfer {
             self.give_up(connection);
             self.close(number);
@@ -410,7 +330,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles the end reported by an engine: a sender's peer has everything, or a receiver's connection is closed.
     fn on_finished(&mut self, id: EndpointId) {
         let number = id / 2;
-        let connection = self.connections[number as usize];
+        let connection = self.connections[number];
         let is_sender = id.is_multiple_of(2);
         match connection.role {
             Role::Main | Role::Reply if !is_sender => {}
@@ -426,7 +346,7 @@ impl<T: Tracing> EventLoop<T> {
                 if is_sender {
                     self.complete_transfer(number);
                 }
-                if !self.endpoints[number as usize * 2 + 1].engine.lingers() {
+                if !self.connections.endpoint(number * 2 + 1).engine.lingers() {
                     self.close(number);
                 }
             }

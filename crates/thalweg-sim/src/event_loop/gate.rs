@@ -13,14 +13,14 @@ use thalweg_proto::transport::Signal;
 impl<T: Tracing> EventLoop<T> {
     /// Registers a connection at its sender's gate, if any.
     pub(crate) fn join_gate(&mut self, connection: u32) {
-        let endpoint = &self.endpoints[connection as usize * 2];
+        let endpoint = self.connections.endpoint(connection * 2);
         let input = GateInput::Join { flow: connection, priority: endpoint.class.priority() };
         self.notify_gate(endpoint.gate, input);
     }
 
     /// Unregisters a connection that has ended or has nothing more to send.
     pub(crate) fn leave_gate(&mut self, connection: u32) {
-        let gate = core::mem::replace(&mut self.endpoints[connection as usize * 2].gate, NO_GATE);
+        let gate = core::mem::replace(&mut self.connections.endpoint_mut(connection * 2).gate, NO_GATE);
         if gate == NO_GATE {
             return;
         }
@@ -32,7 +32,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Reports a congestion signal of a sender to its gate.
     pub(crate) fn notify_gate_of_congestion(&mut self, id: EndpointId, signal: Signal) {
-        let gate = self.endpoints[id as usize].gate;
+        let gate = self.connections.endpoint(id).gate;
         self.notify_gate(gate, GateInput::Congestion { flow: id / 2, signal });
     }
 
@@ -46,7 +46,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Reports a packet of a sender to its gate.
     #[cold]
     pub(crate) fn notify_gate_of_data(&mut self, id: EndpointId) {
-        self.gates.handle_data(self.endpoints[id as usize].gate, self.now, id / 2);
+        self.gates.handle_data(self.connections.endpoint(id).gate, self.now, id / 2);
     }
 
     fn notify_gate(&mut self, gate: u16, input: GateInput) {
@@ -84,7 +84,7 @@ impl<T: Tracing> EventLoop<T> {
         if T::ENABLED {
             self.trace_gate(connection, paused);
         }
-        let host = self.endpoints[connection as usize * 2].path.host;
+        let host = self.connections.endpoint(connection * 2).path.host;
         if host != NONE && matches!(self.hosts[host as usize], Host::Outside) {
             return self.pause_outside(connection, paused);
         }
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Records that a connection's sender is paused or resumed. As for packets, the merger assigns connections their
     /// positions.
     fn trace_gate(&mut self, connection: u32, paused: bool) {
-        let connection = if T::BUFFERS { self.numbers.of_end(connection * 2) / 2 } else { connection };
+        let connection = if T::BUFFERS { self.connections.id(connection) } else { connection };
         self.tracing.gate(self.wheel.order_now(), connection, paused);
     }
 }

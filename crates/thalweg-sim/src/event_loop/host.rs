@@ -19,7 +19,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Handles a packet that reached the host of its endpoint.
     pub(crate) fn deliver_to_host(&mut self, endpoint: EndpointId, packet: u32) {
-        let number = self.endpoints[endpoint as usize].path.host;
+        let number = self.connections.endpoint(endpoint).path.host;
         if matches!(self.hosts[number as usize], Host::Outside) {
             return self.deliver_outside(endpoint, packet);
         }
@@ -39,7 +39,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Requests the host for an endpoint that may have something to send.
     pub(crate) fn request_host(&mut self, id: EndpointId) {
-        let endpoint = &mut self.endpoints[id as usize];
+        let endpoint = self.connections.endpoint_mut(id);
         let number = endpoint.path.host;
         let is_new = !core::mem::replace(&mut endpoint.waiting, true);
         match &mut self.hosts[number as usize] {
@@ -61,7 +61,7 @@ impl<T: Tracing> EventLoop<T> {
             if let Some((endpoint, packet)) = host.control.pop_front() {
                 self.begin(number, Job::Receive { endpoint, packet });
             } else if let Some(id) = host.ready.pop_front() {
-                self.endpoints[id as usize].waiting = false;
+                self.connections.endpoint_mut(id).waiting = false;
                 self.poll_for_host(number, id);
             } else if let Some((endpoint, packet)) = host.data.pop_front() {
                 self.begin(number, Job::Receive { endpoint, packet });
@@ -94,7 +94,7 @@ impl<T: Tracing> EventLoop<T> {
     fn begin(&mut self, number: u32, job: Job) {
         let size = match &job {
             Job::Receive { packet, .. } => self.network.packets.get(*packet).size,
-            Job::Send { endpoint, pdu } => self.endpoints[*endpoint as usize].wire_size(pdu),
+            Job::Send { endpoint, pdu } => self.connections.endpoint(*endpoint).wire_size(pdu),
         };
         let now = self.now;
         let Some(host) = self.processor(number) else { return };

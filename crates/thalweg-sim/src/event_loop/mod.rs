@@ -21,21 +21,19 @@ mod transfer;
 use crate::Pdu;
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::parts::boundary::Boundary;
-use crate::parts::connection_ids::Numbers;
+use crate::parts::connections::Connections;
 use crate::parts::ending::Ending;
-use crate::parts::endpoint::{self, Command, Endpoint};
-use crate::parts::flow::{Connection, Role};
+use crate::parts::endpoint::{self, Command};
+use crate::parts::flow::Role;
 use crate::parts::gate::{Gates, NO_GATE};
 use crate::parts::host::Host;
 use crate::parts::lookahead::Lookahead;
+use crate::parts::measurements::Measurements;
 use crate::parts::network::Network;
 use crate::parts::outside::Outside;
 use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
-use crate::parts::segments::SegmentRecords;
-use crate::parts::series::SeriesRecorders;
-use crate::parts::tally::{PacketOutcome, Tally};
+use crate::parts::tally::PacketOutcome;
 use crate::parts::traffic::Traffic;
-use crate::parts::transfer::TransferList;
 use crate::trace::{PacketId, Record, Step};
 use crate::tracing::Tracing;
 use crate::wheel::Wheel;
@@ -43,7 +41,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Length;
 use thalweg_proto::pdu::{DataUnit as _, SegmentStep};
-use thalweg_proto::units::{Duration, Time};
+use thalweg_proto::units::Time;
 use thalweg_proto::{Output, window};
 
 /// Number of endpoints or transmitters from which prefetching is faster: fewer stay in the second-level cache.
@@ -67,19 +65,13 @@ pub(crate) struct EventLoop<T: Tracing> {
     pub(crate) now: Time,
     pub(crate) ending: Ending,
     pub(crate) seed: u64,
-    pub(crate) warmup: Duration,
     pub(crate) wheel: Wheel,
     pub(crate) network: Network,
-    pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) connections: Vec<Connection>,
-    pub(crate) numbers: Numbers,
+    pub(crate) connections: Connections,
     pub(crate) traffic: Traffic,
     pub(crate) hosts: Vec<Host>,
     pub(crate) gates: Gates,
-    pub(crate) segments: SegmentRecords,
-    pub(crate) series: SeriesRecorders,
-    pub(crate) transfers: TransferList,
-    pub(crate) tally: Tally,
+    pub(crate) measured: Measurements,
     pub(crate) lookahead: Lookahead,
     /// Boundary of this partition, in a partitioned run.
     pub(crate) boundary: Option<Box<Boundary>>,
@@ -91,9 +83,9 @@ pub(crate) struct EventLoop<T: Tracing> {
 impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` events.
     pub fn advance(&mut self, max_events: u64) -> Status {
-        let stop_at = self.tally.events().saturating_add(max_events);
+        let stop_at = self.measured.tally.events().saturating_add(max_events);
         self.go_on(max_events);
-        if self.tally.events() < stop_at {
+        if self.measured.tally.events() < stop_at {
             // The queue is empty.
             self.ending.end();
         }
@@ -103,19 +95,19 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles up to `max_events` queued events. With a single call site, the whole hot path is inlined here.
     #[inline(never)]
     pub(crate) fn go_on(&mut self, max_events: u64) {
-        let stop_at = self.tally.events().saturating_add(max_events);
+        let stop_at = self.measured.tally.events().saturating_add(max_events);
         // A partition may have links of many flows but no endpoints.
-        let is_large =
-            self.endpoints.len() >= MANY_ENDPOINTS || self.network.transmitters.len() >= MANY_TRANSMITTERS;
-        while !self.ending.is_over() && self.tally.events() < stop_at {
+        let is_large = self.connections.endpoints().len() >= MANY_ENDPOINTS
+            || self.network.transmitters.len() >= MANY_TRANSMITTERS;
+        while !self.ending.is_over() && self.measured.tally.events() < stop_at {
             let Some((time, key, packet)) = self.wheel.pop() else { return };
             self.now = time;
-            self.tally.add_event();
+            self.measured.tally.add_event();
             if T::BUFFERS && self.wheel.origin().steps == 0 {
                 self.wheel.set_tie(0);
             }
             if is_large {
-                self.lookahead.prefetch(&self.wheel, &self.network, &self.endpoints, &self.numbers);
+                self.lookahead.prefetch(&self.wheel, &self.network, &self.connections);
             }
             self.dispatch(EventKind::of(key), key & (MAX_ENTITIES - 1), packet);
         }
@@ -175,8 +167,8 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn on_timer(&mut self, number: EndpointId) {
-        let Some(id) = self.numbers.end(number) else { return };
-        let endpoint = &mut self.endpoints[id as usize];
+        let Some(id) = self.connections.ids.end(number) else { return };
+        let endpoint = self.connections.endpoint_mut(id);
         if endpoint.armed != self.now {
             // An earlier deadline replaced this one, or the connection has closed.
             return;
@@ -188,25 +180,25 @@ impl<T: Tracing> EventLoop<T> {
     /// Passes an application's command to an endpoint's engine.
     pub(crate) fn command(&mut self, id: EndpointId, command: Command) {
         let now = self.now;
-        self.endpoints[id as usize].engine.command(now, command);
+        self.connections.endpoint_mut(id).engine.command(now, command);
         self.drain(id);
     }
 
     /// Executes the outputs of an endpoint's engine until there are none.
     #[inline]
     pub(crate) fn drain(&mut self, id: EndpointId) {
-        if self.endpoints[id as usize].path.host != NONE {
+        if self.connections.endpoint(id).path.host != NONE {
             self.request_host(id);
             return;
         }
         // An output's immediate consequence (the application writes more, a router on the same node answers) is an
         // ordinary input: the loop that already runs handles it, however long the chain.
-        if core::mem::replace(&mut self.endpoints[id as usize].draining, true) {
+        if core::mem::replace(&mut self.connections.endpoint_mut(id).draining, true) {
             return;
         }
         loop {
             // The output is not moved: copying it would cost as much as the rest.
-            match &self.endpoints[id as usize].engine.poll(self.now) {
+            match &self.connections.endpoint_mut(id).engine.poll(self.now) {
                 Output::Transmit(pdu) => self.send(id, pdu),
                 Output::Event(event) => self.on_event(id, event),
                 Output::Timeout { at, .. } => {
@@ -216,14 +208,14 @@ impl<T: Tracing> EventLoop<T> {
                 Output::Idle => break,
             }
         }
-        self.endpoints[id as usize].draining = false;
+        self.connections.endpoint_mut(id).draining = false;
         self.record_endpoint(id);
     }
 
     /// Records the state of an endpoint with a record of every change.
     #[inline(always)]
     pub(crate) fn record_endpoint(&mut self, id: EndpointId) {
-        let endpoint = &self.endpoints[id as usize];
+        let endpoint = self.connections.endpoint(id);
         if endpoint.watched {
             self.record_flow_change(endpoint.flow);
         }
@@ -232,7 +224,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Polls an endpoint's engine and updates its timer.
     #[inline]
     pub(crate) fn poll(&mut self, id: EndpointId) -> endpoint::Output {
-        let output = self.endpoints[id as usize].engine.poll(self.now);
+        let output = self.connections.endpoint_mut(id).engine.poll(self.now);
         if let Output::Timeout { at, .. } = output {
             self.arm(id, at.max(self.now + self.granularity(id)));
         }
@@ -243,10 +235,10 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn arm(&mut self, id: EndpointId, at: Time) {
         debug_assert!(at > self.now, "a time-out that is due already: the engine would spin");
-        let endpoint = &mut self.endpoints[id as usize];
+        let endpoint = self.connections.endpoint_mut(id);
         if at < endpoint.armed {
             endpoint.armed = at;
-            self.wheel.push(at, EventKind::Timer.key(self.numbers.of_end(id)));
+            self.wheel.push(at, EventKind::Timer.key(self.connections.ids.of_end(id)));
         }
     }
 
@@ -257,7 +249,8 @@ impl<T: Tracing> EventLoop<T> {
             self.time_segment(id, pdu);
             ecn = pdu.ecn();
         }
-        let endpoint = &mut self.endpoints[id as usize];
+        let connection = self.connections.id(id / 2);
+        let endpoint = self.connections.endpoint_mut(id);
         let (path, gate) = (endpoint.path, endpoint.gate);
         let size = endpoint.wire_size(pdu);
         let mut flags = Flags::of_class(endpoint.class);
@@ -273,7 +266,7 @@ impl<T: Tracing> EventLoop<T> {
         let packet = Packet {
             hop: path.route,
             exit: path.exit,
-            connection: self.numbers.of_end(id) / 2,
+            connection,
             size,
             serial: endpoint.serial,
             sent_at: self.now,
@@ -282,7 +275,7 @@ impl<T: Tracing> EventLoop<T> {
             ..Packet::EMPTY
         };
         endpoint.serial = endpoint.serial.wrapping_add(1);
-        self.tally.add_sent();
+        self.measured.tally.add_sent();
         let packet = self.network.packets.insert(packet, pdu);
         self.trace(Step::Sent, u32::MAX, packet);
         if gate != NO_GATE {
@@ -299,7 +292,7 @@ impl<T: Tracing> EventLoop<T> {
     /// processing.
     #[inline(never)]
     fn time_segment(&mut self, id: EndpointId, pdu: &Pdu) {
-        let has_host = self.endpoints[id as usize].path.host != NONE;
+        let has_host = self.connections.endpoint(id).path.host != NONE;
         if let Some(step) = pdu.segment_step().filter(|step| !has_host || *step != SegmentStep::Begun) {
             self.step_segment(id, step);
         }
@@ -307,15 +300,19 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the start or acceptance of a segment.
     pub(crate) fn step_segment(&mut self, id: EndpointId, step: SegmentStep) {
-        self.segments.step(self.numbers.of_end(id) / 2, self.now, step);
+        self.measured.segments.step(self.connections.id(id / 2), self.now, step);
     }
 
     /// Handles a packet that reached the node of its endpoint.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, packet: u32) {
         let number = self.network.packets.get(packet).destination();
-        let id = self.numbers.end(number).unwrap_or_else(|| self.make_end(number));
-        if self.endpoints[id as usize].path.host == NONE {
+        let id = self
+            .connections
+            .ids
+            .end(number)
+            .unwrap_or_else(|| self.connections.add_endpoint(number, &self.traffic));
+        if self.connections.endpoint(id).path.host == NONE {
             self.deliver_to_endpoint(id, packet);
         } else {
             self.deliver_to_host(id, packet);
@@ -326,23 +323,23 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn deliver_to_endpoint(&mut self, id: EndpointId, packet: u32) {
         let header = self.network.packets.get(packet);
         let Packet { flags, sent_at, incarnation, cargo, .. } = *header;
-        self.tally.note(self.now, header, PacketOutcome::Arrived);
+        self.measured.tally.note(self.now, header, PacketOutcome::Arrived);
         if flags.has(Flags::DAMAGED) {
-            self.tally.add_lost();
+            self.measured.tally.add_lost();
             self.count_lost(packet);
             self.network.packets.discard(packet);
             return;
         }
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.tally.add_delivered();
+        self.measured.tally.add_delivered();
         self.network.packets.discard(packet);
-        let mut endpoint = &mut self.endpoints[id as usize];
+        let mut endpoint = self.connections.endpoint_mut(id);
         if endpoint.incarnation != incarnation {
             if !self.begins(id, incarnation, flags) {
                 // A late packet of a closed connection.
                 return;
             }
-            endpoint = &mut self.endpoints[id as usize];
+            endpoint = self.connections.endpoint_mut(id);
         }
         let packets = &self.network.packets;
         let flow = endpoint.flow;
@@ -352,12 +349,12 @@ impl<T: Tracing> EventLoop<T> {
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             // Also taken during the warm-up: its last sample must not be counted later.
             if let Some(rtt) = endpoint.engine.end_mut().and_then(End::take_rtt)
-                && self.tally.is_counting()
+                && self.measured.tally.is_counting()
             {
                 self.count_round_trip(flow, rtt);
             }
         } else {
-            let payload = pdu.payload_len().filter(|_| self.tally.is_counting());
+            let payload = pdu.payload_len().filter(|_| self.measured.tally.is_counting());
             endpoint.engine.receive(self.now, pdu, flags.ecn());
             if let Some(payload) = payload {
                 self.count_arrived(flow, payload, flags.ecn().is_ce(), self.now.since(sent_at));
@@ -368,9 +365,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Discards a packet that its endpoint has already received or given up.
     pub(crate) fn ignore(&mut self, packet: u32) {
-        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
+        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.tally.add_delivered();
+        self.measured.tally.add_delivered();
         self.network.packets.discard(packet);
     }
 
@@ -378,16 +375,17 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn discard(&mut self, packet: u32, step: Step, link: u32) {
         let connection = self.network.packets.get(packet).connection;
         self.trace(step, link, packet);
-        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
+        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Discarded);
         if step == Step::Dropped {
-            self.tally.add_dropped();
-            if self.tally.is_counting() && !self.network.packets.get(packet).flags.has(Flags::ROUTER) {
+            self.measured.tally.add_dropped();
+            if self.measured.tally.is_counting() && !self.network.packets.get(packet).flags.has(Flags::ROUTER)
+            {
                 self.flow_counts(connection).drops += 1;
             }
         } else if step == Step::Filtered {
-            self.tally.add_dropped();
+            self.measured.tally.add_dropped();
         } else {
-            self.tally.add_lost();
+            self.measured.tally.add_lost();
         }
         self.count_lost(packet);
         self.network.packets.discard(packet);
@@ -398,7 +396,7 @@ impl<T: Tracing> EventLoop<T> {
     fn count_lost(&mut self, packet: u32) {
         let Packet { flags, connection, cargo, .. } = *self.network.packets.get(packet);
         let is_data = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
-        if self.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
+        if self.measured.tally.is_counting() && is_data && self.network.packets.has_payload(cargo) {
             self.flow_counts(connection).lose();
         }
     }
@@ -415,9 +413,9 @@ impl<T: Tracing> EventLoop<T> {
         let (connection, flow, reply) = if T::BUFFERS {
             (header.connection, u32::MAX, false)
         } else {
-            let place = self.numbers.place(header.connection).unwrap_or(header.connection);
-            let flow = self.endpoints[place as usize * 2].flow;
-            (place, flow, self.connections[place as usize].role == Role::Reply)
+            let place = self.connections.ids.place(header.connection).unwrap_or(header.connection);
+            let flow = self.connections.endpoint(place * 2).flow;
+            (place, flow, self.connections[place].role == Role::Reply)
         };
         self.tracing.record(
             self.wheel.order_now(),
@@ -449,7 +447,7 @@ impl<T: Tracing> EventLoop<T> {
         while bytes > 0 {
             let piece = u32::try_from(bytes).unwrap_or(u32::MAX);
             let now = self.now;
-            self.endpoints[id as usize].engine.command(now, Command::Write(Length(piece)));
+            self.connections.endpoint_mut(id).engine.command(now, Command::Write(Length(piece)));
             bytes -= u64::from(piece);
         }
     }

@@ -206,7 +206,7 @@ impl<T: Tracing> EventLoop<T> {
     #[inline]
     pub(crate) fn notify_change(&mut self, link: u32) {
         if self.network.transmitters[link as usize].watched {
-            self.series.record_link(link, self.now, &self.network);
+            self.measured.series.record_link(link, self.now, &self.network);
         }
     }
 
@@ -448,7 +448,7 @@ impl<T: Tracing> EventLoop<T> {
             self.trace(Step::Corrupted, link, packet);
         }
         let copy = outcome.duplicated.then(|| {
-            self.tally.add_duplicated();
+            self.measured.tally.add_duplicated();
             self.network.packets.duplicate(packet)
         });
         if let Some(copy) = copy {
@@ -468,9 +468,7 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     fn vary(&mut self, link: u32, packet: u32, arrives: Time) -> Time {
         let flow = self.flow_of(self.network.packets.get(packet).connection);
-        let (of_flow, group) =
-            (&self.traffic.flows[flow as usize], self.traffic.flows[flow as usize].group as usize);
-        let group = &self.traffic.groups[group];
+        let (of_flow, group) = self.traffic.flow_and_group(flow);
         let Network { transmitters, port_states, names, .. } = &mut self.network;
         let transmitter = &transmitters[link as usize];
         let extra = transmitter.port_state().and_then(|number| port_states[number].extra.as_deref_mut());

@@ -7,61 +7,18 @@
 
 use super::EventLoop;
 use crate::error::SpecError;
-use crate::parts::connection_ids::has_independent_ends;
-use crate::parts::endpoint::{Counts, Endpoint, Engine};
-use crate::parts::flow::{Connection, Role};
+use crate::parts::endpoint::{Endpoint, Engine};
+use crate::parts::flow::Role;
 use crate::parts::packet::{EndpointId, Flags};
 use crate::tracing::Tracing;
-use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {
-    /// Returns the index of a flow among the flows that open connections during the run, if it is one.
-    #[inline]
-    pub(crate) fn opener(&self, flow: u32) -> Option<usize> {
-        self.traffic.group_of(flow).opener(flow)
-    }
-
-    /// Returns the current and past connections of a flow; closed ones have no engines.
-    pub(crate) fn connections_of(&self, flow: usize) -> impl Iterator<Item = u32> + '_ {
-        let opened = self.opener(flow as u32).map_or(&[][..], |opener| self.numbers.places(opener));
-        self.traffic.flows[flow].initial_connections().chain(opened.iter().copied())
-    }
-
     /// Returns the flow of the connection with this id, as carried by packets.
     pub(crate) fn flow_of(&self, number: u32) -> u32 {
-        match (self.numbers.flow(number), &self.boundary) {
+        match (self.connections.ids.flow(number), &self.boundary) {
             (Some((_, flow)), _) => flow,
             (None, Some(boundary)) => boundary.owners.flows[number as usize],
-            (None, None) => self.connections[number as usize].flow,
-        }
-    }
-
-    /// Returns true if the receivers of a flow's transfers are created by their first packet.
-    pub(crate) fn begins_late(&self, flow: u32) -> bool {
-        let group = self.traffic.group_of(flow);
-        group.opening.is_some() && has_independent_ends(self.traffic.transport_of(flow))
-    }
-
-    /// Allocates table entries for another connection of a flow.
-    pub(crate) fn make_place(&mut self, flow: u32, opener: usize) -> u32 {
-        let place = self.connections.len() as u32;
-        self.connections.push(Connection { flow, role: Role::Transfer, ..Connection::UNOPENED });
-        let ends = self.paths(flow, Role::Transfer).map(|path| Endpoint { path, flow, ..Endpoint::VACANT });
-        self.endpoints.extend(ends);
-        self.numbers.add(opener, place);
-        place
-    }
-
-    /// Allocates the entry of an endpoint whose peer was opened in another partition.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn make_end(&mut self, number: EndpointId) -> EndpointId {
-        loop {
-            if let Some(id) = self.numbers.end(number) {
-                return id;
-            }
-            let Some((opener, flow)) = self.numbers.flow(number / 2) else { return number };
-            self.make_place(flow, opener);
+            (None, None) => self.connections[number].flow,
         }
     }
 
@@ -70,18 +27,18 @@ impl<T: Tracing> EventLoop<T> {
     #[cold]
     #[inline(never)]
     pub(crate) fn begins(&mut self, id: EndpointId, incarnation: u16, flags: Flags) -> bool {
-        let Endpoint { incarnation: current, flow, waiting, .. } = self.endpoints[id as usize];
+        let &Endpoint { incarnation: current, flow, waiting, .. } = self.connections.endpoint(id);
         // Incarnations wrap.
         let is_next = incarnation.wrapping_sub(current).cast_signed() > 0;
         let is_for_receiver = !flags.has(Flags::BACKWARD) && !flags.has(Flags::ROUTER);
-        if !is_next || !is_for_receiver || !self.begins_late(flow) {
+        if !is_next || !is_for_receiver || !self.traffic.begins_late(flow) {
             return false;
         }
         self.end(id);
         let engine = Engine::receiver(&self.traffic.transport_of(flow).ends, None);
-        let [_, path] = self.paths(flow, Role::Transfer);
-        self.begin_end(id, flow, engine, path);
-        let endpoint = &mut self.endpoints[id as usize];
+        let [_, path] = self.traffic.connection_paths(flow, Role::Transfer);
+        self.connections.begin_endpoint(id, flow, engine, path, &self.traffic);
+        let endpoint = self.connections.endpoint_mut(id);
         // It is still queued at its host.
         (endpoint.incarnation, endpoint.waiting) = (incarnation, waiting);
         true
@@ -89,19 +46,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Ends one endpoint of a connection: adds its counts to the flow.
     pub(crate) fn end(&mut self, id: EndpointId) {
-        let slot = &mut self.endpoints[id as usize];
-        let flow = slot.flow;
-        let engine = core::mem::replace(&mut slot.engine, Engine::Vacant);
-        slot.armed = Time::MAX;
-        let ends = if id.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
-        let counts = Counts::of(ends, None, self.now);
+        let (flow, counts) = self.connections.end_endpoint(id, self.now);
         self.traffic.flows[flow as usize].ended().add(&counts);
     }
 
     /// Handles a flow that would exceed the maximum number of simultaneous connections.
     #[cold]
     pub(crate) fn end_full(&mut self) {
-        let max = self.numbers.max().into();
+        let max = self.connections.ids.max().into();
         self.ending.fail(|| SpecError::TooMany {
             what: "concurrent transfers of a flow, with this number of flows",
             max,

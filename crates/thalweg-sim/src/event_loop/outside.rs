@@ -83,8 +83,8 @@ impl<T: Tracing> EventLoop<T> {
             delay: Some(Box::new(Delays::new(false))),
             ..Flow::idle(self.traffic.groups.len() as u32 - 1, NONE, [host; 2], self.now)
         });
-        if self.series.vacant() > 0 {
-            self.series.watch_flow(number);
+        if self.measured.series.vacant() > 0 {
+            self.measured.series.watch_flow(number);
         }
         number
     }
@@ -94,17 +94,14 @@ impl<T: Tracing> EventLoop<T> {
         let opened = self.now;
         let connection = Connection { flow, role: Role::Transfer, opened, delivered_at: opened, size: 0 };
         let vacant = self.outside.as_mut().and_then(|outside| outside.vacant.pop());
-        let number = vacant.unwrap_or_else(|| {
-            self.connections.push(connection);
-            self.endpoints.extend([Endpoint::VACANT, Endpoint::VACANT]);
-            self.connections.len() as u32 - 1
-        });
-        self.connections[number as usize] = connection;
-        let state = &self.traffic.flows[flow as usize];
-        let route = self.traffic.groups[state.group as usize].routes[0][0];
+        let number =
+            vacant.unwrap_or_else(|| self.connections.push(connection, [Endpoint::VACANT, Endpoint::VACANT]));
+        self.connections[number] = connection;
+        let (state, group) = self.traffic.flow_and_group(flow);
+        let route = group.routes[0][0];
         let path = EndpointPath { first: NONE, route, exit: NONE, host: state.hosts[0] };
         for id in [number * 2, number * 2 + 1] {
-            let slot = &mut self.endpoints[id as usize];
+            let slot = self.connections.endpoint_mut(id);
             let (serial, incarnation) = (slot.serial, slot.incarnation.wrapping_add(1));
             *slot = Endpoint { path, flow, serial, incarnation, ..Endpoint::VACANT };
         }
@@ -124,7 +121,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Sends a real packet on a connection into the network, and returns its serial number there.
     pub(crate) fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
-        let endpoint = &mut self.endpoints[connection as usize * 2];
+        let endpoint = self.connections.endpoint_mut(connection * 2);
         let (serial, flow) = (endpoint.serial, endpoint.flow);
         endpoint.serial = serial.wrapping_add(1);
         let packet = Packet {
@@ -138,7 +135,7 @@ impl<T: Tracing> EventLoop<T> {
             flags: Flags::of_class(Class::new(priority, ecn)),
             ..Packet::EMPTY
         };
-        self.tally.add_sent();
+        self.measured.tally.add_sent();
         self.traffic.flows[flow as usize].ended().sent += 1;
         let packet = self.network.packets.insert_bytes(packet, bytes);
         self.trace(Step::Sent, u32::MAX, packet);
@@ -150,7 +147,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Registers a connection with something to send at a node that may have a gate.
     pub(crate) fn join_outside(&mut self, connection: u32, node: u32, priority: u8) {
         let gate = self.outside.as_ref().and_then(|outside| outside.gates.get(node as usize).copied());
-        let endpoint = &mut self.endpoints[connection as usize * 2];
+        let endpoint = self.connections.endpoint_mut(connection * 2);
         endpoint.gate = gate.unwrap_or(NO_GATE);
         endpoint.class = Class::new(priority, Ecn::NotEct);
         self.join_gate(connection);
@@ -206,10 +203,10 @@ impl<T: Tracing> EventLoop<T> {
     /// Handles a packet that reached a real host.
     pub(crate) fn deliver_outside(&mut self, id: EndpointId, packet: u32) {
         let Packet { flags, sent_at, cargo, .. } = *self.network.packets.get(packet);
-        let flow = self.endpoints[id as usize].flow;
-        self.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
+        let flow = self.connections.endpoint(id).flow;
+        self.measured.tally.note(self.now, self.network.packets.get(packet), PacketOutcome::Arrived);
         self.trace(Step::Delivered, u32::MAX, packet);
-        self.tally.add_delivered();
+        self.measured.tally.add_delivered();
         let bytes = self.network.packets.take_bytes(packet);
         let Some(bytes) = bytes else {
             let pdu = self.network.packets.unpack(cargo);
@@ -223,7 +220,7 @@ impl<T: Tracing> EventLoop<T> {
         };
         self.network.packets.discard(packet);
         let (at, ecn, damaged) = (self.now, flags.ecn(), flags.has(Flags::DAMAGED));
-        if self.tally.is_counting() {
+        if self.measured.tally.is_counting() {
             self.count_arrived(flow, bytes.len() as u32, ecn.is_ce(), at.since(sent_at));
             let taken = &mut self.traffic.flows[flow as usize].ended().taken;
             taken.packets += 1;

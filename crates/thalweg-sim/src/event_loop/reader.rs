@@ -55,7 +55,7 @@ impl<T: Tracing> EventLoop<T> {
                 }
             }
         }
-        if self.series.has_changes_of(flow) {
+        if self.measured.series.has_changes_of(flow) {
             self.record_flow_change(flow);
         }
     }
@@ -68,7 +68,7 @@ impl<T: Tracing> EventLoop<T> {
         let share = announced.and_then(|rate| transport.reading_share(rate));
         if let Some(share) = share.filter(|_| state.main != NO_CONNECTION) {
             let id = state.main * 2 + 1;
-            if let Some(end) = self.endpoints[id as usize].engine.end_mut() {
+            if let Some(end) = self.connections.endpoint_mut(id).engine.end_mut() {
                 end.notify(Notice::ReadingShare(share));
             }
             self.drain(id);

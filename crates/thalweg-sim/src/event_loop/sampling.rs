@@ -7,14 +7,20 @@ use crate::tracing::Tracing;
 impl<T: Tracing> EventLoop<T> {
     /// Samples every series. If every change is recorded, only rates are sampled: they need an interval.
     pub(crate) fn on_sample(&mut self) {
-        let Some(interval) = self.series.interval() else { return };
+        let Some(interval) = self.measured.series.interval() else { return };
         self.count_shared();
-        self.series.sample(self.now, interval, &self.traffic.flows, &self.endpoints, &self.network);
+        self.measured.series.sample(
+            self.now,
+            interval,
+            &self.traffic.flows,
+            self.connections.endpoints(),
+            &self.network,
+        );
         self.wheel.push(self.now + interval, EventKind::Sample.key(0));
     }
 
     /// Records a changed state of a flow's sender.
     pub(crate) fn record_flow_change(&mut self, flow: u32) {
-        self.series.record_flow(flow, self.now, &self.traffic.flows, &self.endpoints);
+        self.measured.series.record_flow(flow, self.now, &self.traffic.flows, self.connections.endpoints());
     }
 }

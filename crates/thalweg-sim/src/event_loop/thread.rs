@@ -33,7 +33,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Returns the timer granularity of this endpoint's host.
     pub(crate) fn granularity(&self, id: EndpointId) -> Duration {
-        match &self.hosts[self.endpoints[id as usize].path.host as usize] {
+        match &self.hosts[self.connections.endpoint(id).path.host as usize] {
             Host::Thread(thread) => thread.spec().granularity,
             Host::Processor(_) | Host::Outside => Duration::ZERO,
         }
@@ -69,7 +69,7 @@ impl<T: Tracing> EventLoop<T> {
         while left > 0
             && let Some(id) = self.thread(number).and_then(|thread| thread.ready.pop_front())
         {
-            self.endpoints[id as usize].waiting = false;
+            self.connections.endpoint_mut(id).waiting = false;
             cost += self.poll_for_thread(id, &mut left);
         }
         if let Some(at) = self.thread(number).and_then(|thread| thread.end(now, cost)) {
@@ -82,7 +82,7 @@ impl<T: Tracing> EventLoop<T> {
         let Packet { flags, serial, incarnation, .. } = *self.network.packets.get(packet);
         let is_numbered = !flags.has(Flags::DAMAGED)
             && !flags.has(Flags::ROUTER)
-            && self.endpoints[endpoint as usize].incarnation == incarnation;
+            && self.connections.endpoint(endpoint).incarnation == incarnation;
         let now = self.now;
         let placed = match self.thread(number).filter(|_| is_numbered) {
             Some(thread) => thread.put_in_order(now, endpoint, serial, packet),
@@ -109,7 +109,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Starts an endpoint on a thread; its first packet has this number.
     pub(crate) fn expect(&mut self, endpoint: EndpointId, first: u32) {
-        let number = self.endpoints[endpoint as usize].path.host;
+        let number = self.connections.endpoint(endpoint).path.host;
         if number != NONE
             && let Some(thread) = self.thread(number)
         {
@@ -122,7 +122,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Sends an endpoint's packets, at most `left`, and returns their cost.
     fn poll_for_thread(&mut self, id: EndpointId, left: &mut usize) -> Duration {
         let mut cost = Duration::ZERO;
-        let number = self.endpoints[id as usize].path.host;
+        let number = self.connections.endpoint(id).path.host;
         self.hand_in_order(number, id);
         while *left > 0 {
             match self.poll(id) {
@@ -130,8 +130,9 @@ impl<T: Tracing> EventLoop<T> {
                     if let Some(step) = pdu.segment_step().filter(|step| *step == SegmentStep::Begun) {
                         self.step_segment(id, step);
                     }
-                    let size = self.endpoints[id as usize].wire_size(&pdu);
-                    if let Host::Thread(thread) = &self.hosts[self.endpoints[id as usize].path.host as usize]
+                    let size = self.connections.endpoint(id).wire_size(&pdu);
+                    if let Host::Thread(thread) =
+                        &self.hosts[self.connections.endpoint(id).path.host as usize]
                     {
                         cost += thread.spec().cost(size);
                     }

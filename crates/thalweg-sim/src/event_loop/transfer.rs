@@ -2,7 +2,7 @@
 
 use super::EventLoop;
 use crate::event::EventKind;
-use crate::parts::endpoint::{EndpointPath, Engine};
+use crate::parts::endpoint::EndpointPath;
 use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
 use crate::parts::network::EXIT;
 use crate::parts::packet::NONE;
@@ -22,14 +22,14 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Records the end of one of a flow's many transfers, as known to its sender.
     pub(crate) fn complete_transfer(&mut self, place: u32) {
-        let Connection { flow, size, opened, delivered_at, .. } = self.connections[place as usize];
+        let Connection { flow, size, opened, delivered_at, .. } = self.connections[place];
         if self.has_sink(flow) {
             return self.complete(flow, size, opened, delivered_at);
         }
-        if self.tally.is_counting() {
+        if self.measured.tally.is_counting() {
             let ideal = self.ideal(flow, size, 0);
             let transfer = Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal };
-            self.notify_sink(self.numbers.of_end(place * 2) / 2, transfer);
+            self.notify_sink(self.connections.id(place), transfer);
         }
     }
 
@@ -41,12 +41,12 @@ impl<T: Tracing> EventLoop<T> {
     /// Ends the flow of a connection, with results that need both endpoints. Counts and returns a listed
     /// transfer.
     pub(crate) fn end_near(&mut self, connection: u32, is_listed: bool) -> Option<Transfer> {
-        let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection as usize];
+        let Connection { flow: number, opened, delivered_at, .. } = self.connections[connection];
         let flow = &mut self.traffic.flows[number as usize];
         flow.finished = flow.finished.min(delivered_at);
-        let (size, group) = (flow.delivered, flow.group);
+        let size = flow.delivered;
         let transfer = is_listed.then(|| self.completed(number, size, opened, delivered_at))?;
-        self.traffic.groups[group as usize].completions.record(&transfer, delivered_at.since(opened));
+        self.traffic.record_completion(&transfer, delivered_at.since(opened));
         Some(transfer)
     }
 
@@ -62,7 +62,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn end_block(&mut self, flow: u32, size: u64, began: Time) {
         let transfer = self.completed(flow, size, began, self.now);
         self.book(transfer);
-        let (now, counting) = (self.now, self.tally.is_counting());
+        let (now, counting) = (self.now, self.measured.tally.is_counting());
         let group = self.traffic.group_of_mut(flow);
         let Some(round) = group.rounds.arrive(began, now, group.flows) else { return };
         if counting {
@@ -77,14 +77,13 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     fn book(&mut self, transfer: Transfer) {
-        let Some(end) = transfer.end.filter(|_| self.tally.is_counting()) else { return };
-        let group = self.traffic.flows[transfer.flow as usize].group;
-        self.traffic.groups[group as usize].completions.record(&transfer, end.since(transfer.start));
+        let Some(end) = transfer.end.filter(|_| self.measured.tally.is_counting()) else { return };
+        self.traffic.record_completion(&transfer, end.since(transfer.start));
         self.list(transfer);
     }
 
     fn list(&mut self, transfer: Transfer) {
-        if self.transfers.push(transfer) {
+        if self.measured.transfers.push(transfer) {
             self.keep_moment();
         }
     }
@@ -116,18 +115,13 @@ impl<T: Tracing> EventLoop<T> {
                 open.push(begun(size, flow.start, self.ideal(number, size, 0)));
             }
         }
-        let opened = (0..self.numbers.flows().len()).flat_map(|opener| self.numbers.places(opener));
-        for &place in opened {
-            let Connection { flow, opened, size, .. } = self.connections[place as usize];
-            let engine = &self.endpoints[place as usize * 2].engine;
-            if !matches!(engine, Engine::Vacant) && !engine.is_closing() {
-                let ideal = self.ideal(flow, size, 0);
-                open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
-            }
+        for &Connection { flow, opened, size, .. } in self.connections.open_transfers() {
+            let ideal = self.ideal(flow, size, 0);
+            open.push(Transfer { flow, size: Bytes::new(size), start: opened, end: None, ideal });
         }
         for transfer in open {
             unfinished[self.traffic.flows[transfer.flow as usize].group as usize] += 1;
-            self.transfers.push(transfer);
+            self.measured.transfers.push(transfer);
         }
         unfinished
     }
@@ -136,8 +130,8 @@ impl<T: Tracing> EventLoop<T> {
     /// first packet's transmission at the source to the arrival of the last packet at the sink, plus the same back for
     /// a response. Policers and shapers limit it after their bursts. `None` if a rate of the path is zero.
     fn ideal(&self, number: u32, there: u64, back: u64) -> Option<Duration> {
-        let flow = &self.traffic.flows[number as usize];
-        let (group, transport) = (self.traffic.group_of(number), self.traffic.transport_of(number));
+        let (flow, group) = self.traffic.flow_and_group(number);
+        let transport = self.traffic.transport(group);
         let segment = transport.properties().segment();
         let paths = group.paths(flow, number);
         let mut total = Duration::ZERO;
@@ -158,8 +152,7 @@ impl<T: Tracing> EventLoop<T> {
     fn delay_of_flow(&self, link: u32, flow: u32) -> Duration {
         let variation = self.network.direction(link).variation.as_deref();
         let Some(spec) = variation.filter(|spec| spec.each == Each::Flow) else { return Duration::ZERO };
-        let of_flow = &self.traffic.flows[flow as usize];
-        let group = &self.traffic.groups[of_flow.group as usize];
+        let (of_flow, group) = self.traffic.flow_and_group(flow);
         let side = link.saturating_sub(of_flow.links) / 2;
         let index = flow - group.first_flow;
         spec.distribution.draw(&mut self.network.names.flow_stream(link, side, &group.name, index))

@@ -116,7 +116,7 @@ pub fn estimate_speedup<const COUNT: usize>(
 /// Returns the default number of threads for a run of `spec`, which must be valid, with `idle` idle processors: several
 /// only if the run is long enough for users to wait and clearly gains.
 pub fn default_threads(spec: &Spec, idle: usize) -> usize {
-    if idle < 2 || most_work(spec) < LARGE || unpartitionable(spec).is_some() {
+    if idle < 2 || max_work(spec) < LARGE || unpartitionable(spec).is_some() {
         return 1;
     }
     let cells = Cells::new(spec);
@@ -143,7 +143,7 @@ const CLEAR: f64 = 1.4;
 const LARGE: f64 = 1e8;
 
 /// Returns a cheap upper bound of the work of a run of `spec`.
-fn most_work(spec: &Spec) -> f64 {
+fn max_work(spec: &Spec) -> f64 {
     let lines = || spec.links.iter().flat_map(|link| [&link.forward, &link.backward]);
     let fastest = lines().map(|line| line.rate.as_f64()).fold(0.0, f64::max);
     let of = |group: &GroupSpec| {

@@ -1,6 +1,6 @@
 //! The boundary of a partition: ownership of all items, and messages to other partitions.
 
-use crate::parts::connection_ids::Numbers;
+use crate::parts::connection_ids::ConnectionIds;
 use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
 use crate::parts::transfer::MAX_TRANSFERS;
 use crate::result::{FlowCounts, Transfer};
@@ -24,7 +24,7 @@ pub(crate) struct Owners {
     /// Flows of these connections.
     pub flows: Vec<u32>,
     /// Ids of all other connections.
-    pub opening: Numbers,
+    pub opening: ConnectionIds,
 }
 
 impl Owners {

@@ -37,7 +37,7 @@ struct Opened {
 
 /// The ids of all connections of a run, and their positions in one partition.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct ConnectionIds {
     /// Bound below which ids are positions; all ids are positions if no flow opens connections during the run.
     fixed: u32,
     /// Number of their endpoints.
@@ -51,7 +51,7 @@ pub(crate) struct Numbers {
     numbers: Vec<u32>,
 }
 
-impl Numbers {
+impl ConnectionIds {
     /// Builds the ids of `fixed` connections open from the start, and of the connections opened by `flows`.
     pub fn new(fixed: u32, flows: Vec<u32>) -> Self {
         let opened = vec![Opened::default(); flows.len()];
@@ -174,7 +174,7 @@ mod tests {
     /// their positions.
     #[test]
     fn numbers_follow_from_the_flow() {
-        let whole = Numbers::new(3, vec![4, 7, 9]);
+        let whole = ConnectionIds::new(3, vec![4, 7, 9]);
         // By position from 3 on: the index among the opening flows.
         let orders: [&[usize]; 3] = [&[0, 1, 2, 0, 0, 1], &[2, 1, 1, 0, 0, 0], &[1, 0, 1, 0, 0, 2]];
         let expected = [[4, 3], [4, 6], [7, 4], [7, 7], [9, 5], [4, 9]];
@@ -214,7 +214,7 @@ mod tests {
     /// The last id of every flow is still a valid entity; a released position counts as free.
     #[test]
     fn numbers_end_where_keys_do() {
-        let mut numbers = Numbers::new(3, (0..1 << 22).collect());
+        let mut numbers = ConnectionIds::new(3, (0..1 << 22).collect());
         let (last, max) = (numbers.flows().len() - 1, numbers.max());
         assert_eq!(max, 31);
         for place in 0..max {
@@ -231,7 +231,7 @@ mod tests {
     /// Ids are positions if no flow opens connections during the run.
     #[test]
     fn connection_ids_opened_in_the_run_map_back_to_their_flow() {
-        let mut numbers = Numbers::new(3, Vec::new());
+        let mut numbers = ConnectionIds::new(3, Vec::new());
         assert_eq!((numbers.begin(0), numbers.begin(1), numbers.fixed()), (0, 1, 0));
         assert_eq!((numbers.of_end(5), numbers.end(5), numbers.flow(2)), (5, Some(5), None));
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod boundary;
 pub(crate) mod connection_ids;
+pub(crate) mod connections;
 pub(crate) mod drop_tail;
 pub(crate) mod ecmp;
 pub(crate) mod ending;
@@ -11,6 +12,7 @@ pub(crate) mod flow;
 pub(crate) mod gate;
 pub(crate) mod host;
 pub(crate) mod lookahead;
+pub(crate) mod measurements;
 pub(crate) mod names;
 pub(crate) mod network;
 pub(crate) mod outside;

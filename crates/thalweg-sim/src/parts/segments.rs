@@ -82,7 +82,7 @@ impl SegmentRecords {
     }
 
     /// Returns the times of a connection, if it has segments.
-    pub fn of(&self, connection: u32) -> Option<&SegmentTimes> {
+    pub fn times_of(&self, connection: u32) -> Option<&SegmentTimes> {
         self.0.get(&connection)
     }
 

@@ -283,11 +283,11 @@ impl Trace {
 impl List {
     /// Returns the time of the next transfer.
     fn next(&self) -> Option<Time> {
-        self.list.of(self.flow).get(self.next).map(|(at, _)| self.start + *at)
+        self.list.transfers_of(self.flow).get(self.next).map(|(at, _)| self.start + *at)
     }
 
     fn step(&mut self) -> Reaction {
-        let open = self.list.of(self.flow).get(self.next).map(|(_, size)| size.get());
+        let open = self.list.transfers_of(self.flow).get(self.next).map(|(_, size)| size.get());
         self.next += 1;
         Reaction { open, timer: self.next(), ..Reaction::default() }
     }
@@ -445,7 +445,10 @@ mod tests {
     fn a_transfer_list_opens_its_transfers_at_their_times() {
         let of = |flow, ms, size| (flow, Duration::from_millis(ms), Bytes::new(size));
         let list = ArrivalList::new(vec![of(2, 5, 50), of(0, 9, 90), of(2, 1, 10), of(2, 5, 51)]);
-        assert_eq!((list.flows(), list.of(1), list.of(3), list.all().len()), (3, &[][..], &[][..], 4));
+        assert_eq!(
+            (list.flows(), list.transfers_of(1), list.transfers_of(3), list.all().len()),
+            (3, &[][..], &[][..], 4)
+        );
         let spec = WorkloadSpec::List(Arc::new(list));
         let start = Time::ZERO + Duration::from_secs(1);
         let mut opened = Vec::new();

@@ -43,7 +43,7 @@ fn goodputs(result: &RunResult) -> Vec<f64> {
     result.flows.iter().map(|flow| flow.goodput.as_f64() / 1e6).collect()
 }
 
-fn least_of_most(goodputs: &[f64]) -> f64 {
+fn min_over_max(goodputs: &[f64]) -> f64 {
     let min = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
     min / goodputs.iter().copied().fold(0.0, f64::max)
 }
@@ -68,7 +68,7 @@ fn the_queue_is_that_of_the_papers_equilibrium() {
                 assert!((link.queue.max_packets as f64) < 2.5 * unit * 1.15 + 1.0, "{what}");
                 assert!(link.utilisation > 0.99, "{what}");
                 let goodputs = goodputs(&result);
-                assert!(least_of_most(&goodputs) > 0.85, "{goodputs:?}: {what}");
+                assert!(min_over_max(&goodputs) > 0.85, "{goodputs:?}: {what}");
             }
         }
     }
@@ -83,7 +83,7 @@ fn a_new_flow_converges_to_its_share_within_ten_seconds() {
     let (duration, warmup) = (Duration::from_secs(24), Duration::from_secs(20));
     let result = run(&Spec { groups, duration, warmup, ..pipe(link) });
     let goodputs = goodputs(&result);
-    assert!(least_of_most(&goodputs) > 0.8, "{goodputs:?}");
+    assert!(min_over_max(&goodputs) > 0.8, "{goodputs:?}");
 }
 
 /// Section 2.2: next to CUBIC, which fills the queue, a sender in competitive mode holds a share, and one in default

@@ -34,8 +34,8 @@ impl Configure for MyPie {
     fn traits(&self) -> Traits {
         self.0.traits()
     }
-    fn words(&self) -> String {
-        self.0.words()
+    fn description(&self) -> String {
+        self.0.description()
     }
 }
 
@@ -98,7 +98,7 @@ impl Configure for Broken {
             serves_by_priority: false,
         }
     }
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         "mine".to_owned()
     }
 }

@@ -22,7 +22,7 @@ impl Verdict {
     }
 
     /// Returns the verdict in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::SignOnly => "holds in sign only",
@@ -117,7 +117,7 @@ impl Tally {
 
     /// Returns the numbers in words: `37 of 44 claims of the thesis hold; 3 in sign but not in size; 4 do not`.
     /// `whose` is the phrase after `claims`.
-    fn words(self, whose: &str) -> String {
+    fn counts_text(self, whose: &str) -> String {
         let mut text = format!("{} of {} claims {whose} hold", self.holds, self.all());
         if self.sign_only > 0 {
             text.push_str(&format!("; {} in sign but not in size", self.sign_only));
@@ -134,7 +134,7 @@ impl Tally {
         let of = |ours| Self::of(claims.iter().filter(move |claim| claim.ours == ours));
         let parts = [(of(false), format!("of the {noun}")), (of(true), "of our own".to_owned())];
         let parts = parts.iter().filter(|(tally, _)| tally.all() > 0);
-        parts.map(|(tally, whose)| tally.words(whose)).collect::<Vec<_>>().join(". ")
+        parts.map(|(tally, whose)| tally.counts_text(whose)).collect::<Vec<_>>().join(". ")
     }
 }
 

@@ -44,6 +44,8 @@ pub use runs::{Case, CaseRuns, Runs};
 pub use tables::tables;
 pub(crate) use tables::{HIDDEN_KEYS, metric_words, number};
 
+use thalweg_sim::{Quantity, RunResult};
+
 /// Cell with its values, one per replication.
 pub type Measured = (Cell, Vec<f64>);
 
@@ -58,6 +60,8 @@ pub struct Paper {
     pub kind: &'static str,
     /// The files of the paper.
     pub files: Files,
+    /// Quantities whose series `values` and `further` read.
+    pub series: &'static [Quantity],
     /// Value of a cell: one number per replication, or a single one for deterministic runs. `None` if the experiment
     /// has no run for it.
     pub values: fn(&Cell, &Runs<'_>) -> Option<Vec<f64>>,
@@ -65,6 +69,15 @@ pub struct Paper {
     pub further: fn(&Runs<'_>) -> Vec<Measured>,
     /// Claims that the results can decide. A claim whose experiments were not run is left out.
     pub claims: fn(&Results) -> Vec<Claim>,
+}
+
+impl Paper {
+    /// Drops the series of a run that the metrics do not read: a study holds its runs until the last one ends.
+    pub fn drop_unread_series(&self, run: &mut RunResult) {
+        run.series.retain(|series| self.series.contains(&series.quantity));
+        run.series.iter_mut().for_each(|series| series.points.shrink_to_fit());
+        run.series.shrink_to_fit();
+    }
 }
 
 /// Built-in files of a paper.

@@ -199,7 +199,7 @@ fn claims(html: &mut String, claims: &[Claim]) {
     for (wanted, class) in [(Verdict::Fails, "no"), (Verdict::SignOnly, "unknown"), (Verdict::Holds, "yes")] {
         // A claim that does not hold, or not in size, shows its evidence at once.
         let open = if wanted == Verdict::Holds { "" } else { " open" };
-        let verdict = wanted.words();
+        let verdict = wanted.label();
         for claim in claims.iter().filter(|claim| claim.verdict == wanted) {
             let (id, text) = (escape(&claim.id), escape(&claim.text));
             let section = match (claim.ours, claim.section.is_empty()) {
@@ -240,7 +240,7 @@ fn overview(html: &mut String, experiments: &[Experiment]) {
             html,
             "<a href=\"#experiment-{position}\">{}</a><svg viewBox=\"-52 0 104 12\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\"><rect class=\"band\" x=\"-10\" width=\"20\" height=\"12\"/><path class=\"zero\" d=\"M0 0V12\"/>",
             escape(&of.id),
-            escape(&words(of))
+            escape(&text_alternative(of))
         );
         for difference in of.results.iter().filter_map(|row| row.relative_difference) {
             let x = difference.clamp(-EDGE, EDGE) * 100.0;
@@ -252,7 +252,7 @@ fn overview(html: &mut String, experiments: &[Experiment]) {
 }
 
 /// Returns the text alternative of an experiment's line, for screen readers.
-fn words(of: &Experiment) -> String {
+fn text_alternative(of: &Experiment) -> String {
     let differences = || of.results.iter().filter_map(|row| row.relative_difference);
     let (low, high) = differences().fold((f64::MAX, f64::MIN), |(low, high), of| (low.min(of), high.max(of)));
     format!("{}: {} values, {} to {}", of.id, differences().count(), signed(low), signed(high))

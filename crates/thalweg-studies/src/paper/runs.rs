@@ -50,7 +50,7 @@ pub struct CaseRuns<'a> {
 
 impl<'a> Runs<'a> {
     /// Returns the case of a cell: all keys of the case are keys of the cell.
-    pub fn of(&self, cell: &Cell) -> Option<&CaseRuns<'a>> {
+    pub fn case_of(&self, cell: &Cell) -> Option<&CaseRuns<'a>> {
         self.cases.iter().find(|runs| cell.has(&runs.case.keys))
     }
 
@@ -61,7 +61,7 @@ impl<'a> Runs<'a> {
 
     /// Returns the case of a cell under another scheme.
     pub fn other(&self, cell: &Cell, scheme: &str) -> Option<&CaseRuns<'a>> {
-        self.of(&Cell { scheme: scheme.to_owned(), ..cell.clone() })
+        self.case_of(&Cell { scheme: scheme.to_owned(), ..cell.clone() })
     }
 }
 

@@ -32,9 +32,9 @@ pub fn tables(results: &Results, style: Style) -> String {
     let width = results.claims.iter().map(|claim| claim.id.len()).fold(3, usize::max);
     for claim in &results.claims {
         let verdict = match claim.verdict {
-            Verdict::Holds => claim.verdict.words().to_owned(),
+            Verdict::Holds => claim.verdict.label().to_owned(),
             // Capitals are seen among many claims that hold.
-            Verdict::SignOnly | Verdict::Fails => claim.verdict.words().to_uppercase(),
+            Verdict::SignOnly | Verdict::Fails => claim.verdict.label().to_uppercase(),
         };
         let section = match (claim.ours, claim.section.is_empty()) {
             (true, _) => " (ours)".to_owned(),

@@ -1,21 +1,14 @@
 //! Reproduction of Bless, Lihotzki and Zitterbart (2025), with the accuracy stated in `docs/papers/bless25.md`.
 
 use serde_json::json;
-use std::sync::{Arc, LazyLock};
-use thalweg_report::batch::{self, Progress};
-use thalweg_sim::trace::NoTrace;
+use std::sync::LazyLock;
 use thalweg_studies::paper::{Choice, Results, find, prepare};
 
 fn run(experiments: &[&str], quick: bool, replications: u32) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, quick, replications: Some(replications), ..Choice::default() };
     let prepared = prepare(find("bless25").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
-    let jobs = prepared.jobs();
-    let progress = Progress::new(&jobs, Arc::default());
-    let mut runs = Vec::with_capacity(jobs.len());
-    let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
-    assert!(runs.iter().all(|run| run.conservation.holds()));
+    let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
 

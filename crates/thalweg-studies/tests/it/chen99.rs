@@ -1,8 +1,6 @@
 //! Reproduction of Chen and Chen (1999), with two seeds per run and the accuracy stated in `docs/papers/chen99.md`.
 
-use std::sync::{Arc, LazyLock};
-use thalweg_report::batch::{self, Progress};
-use thalweg_sim::trace::NoTrace;
+use std::sync::LazyLock;
 use thalweg_studies::paper::{Choice, Results, Verdict, find, prepare};
 
 /// Experiments that the claims need.
@@ -18,12 +16,7 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| {
     let experiments = EXPERIMENTS.map(str::to_owned).to_vec();
     let choice = Choice { experiments, replications: Some(2), ..Choice::default() };
     let prepared = prepare(find("chen99").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
-    let jobs = prepared.jobs();
-    let progress = Progress::new(&jobs, Arc::default());
-    let mut runs = Vec::with_capacity(jobs.len());
-    let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
-    assert!(runs.iter().all(|run| run.conservation.holds()));
+    let runs = super::runs_of(&prepared);
     // No connection failed or was recovered.
     assert!(runs.iter().flat_map(|run| &run.flows).all(|flow| flow.failed.is_none()));
     prepared.results(runs)

@@ -4,10 +4,8 @@
 //! `docs/papers/liang91-values.md`.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
-use thalweg_report::batch::{self, Progress};
+use std::sync::LazyLock;
 use thalweg_report::output::Style;
-use thalweg_sim::trace::NoTrace;
 use thalweg_studies::paper::{Choice, Results, Row, find, prepare, tables};
 
 /// Run once for all tests of this file.
@@ -15,12 +13,7 @@ static RESULTS: LazyLock<Results> = LazyLock::new(|| results(&Choice::default())
 
 fn results(choice: &Choice) -> Results {
     let prepared = prepare(find("liang91").unwrap(), choice).unwrap_or_else(|error| panic!("{error}"));
-    let jobs = prepared.jobs();
-    let progress = Progress::new(&jobs, Arc::default());
-    let mut runs = Vec::with_capacity(jobs.len());
-    let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    batch::run(&jobs, threads, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
-    assert!(runs.iter().all(|run| run.conservation.holds()));
+    let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
 
@@ -67,14 +60,14 @@ fn the_page_lists_claims_that_do_not_hold() {
     let silent: Vec<&str> = RESULTS
         .claims
         .iter()
-        .filter(|claim| !claim.holds() && !is_listed(&claim.id, claim.verdict.words()))
+        .filter(|claim| !claim.holds() && !is_listed(&claim.id, claim.verdict.label()))
         .map(|claim| claim.id.as_str())
         .collect();
     assert!(silent.is_empty(), "claims of which the page says nothing: {silent:?}");
     let holding =
         lines.iter().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).find(|(id, line)| {
             let verdict =
-                RESULTS.claims.iter().find(|claim| claim.id == *id).map(|claim| claim.verdict.words());
+                RESULTS.claims.iter().find(|claim| claim.id == *id).map(|claim| claim.verdict.label());
             verdict.is_some_and(|verdict| !line.contains(&format!("| {verdict} |")))
         });
     assert!(holding.is_none(), "the page has another verdict: {holding:?}");

@@ -6,3 +6,24 @@ mod liang91;
 mod papers;
 mod two_level;
 mod yang01;
+
+use std::sync::Arc;
+use thalweg_report::batch::{self, Progress};
+use thalweg_sim::RunResult;
+use thalweg_sim::trace::NoTrace;
+use thalweg_studies::paper::Prepared;
+
+/// Returns the results of all runs of a paper, with the series that its metrics read, as the command keeps them.
+fn runs_of(prepared: &Prepared) -> Vec<RunResult> {
+    let jobs = prepared.jobs();
+    let progress = Progress::new(&jobs, Arc::default());
+    let mut runs = Vec::with_capacity(jobs.len());
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    let keep = |_, mut run: RunResult, _, _| {
+        prepared.paper().drop_unread_series(&mut run);
+        runs.push(run);
+    };
+    batch::run(&jobs, threads, &progress, |_| NoTrace, keep, || ()).unwrap();
+    assert!(runs.iter().all(|run| run.conservation.holds()));
+    runs
+}

@@ -1,19 +1,12 @@
 //! Published blocks of table II of Yang and Fu (2001), with one seed: accuracy and order.
 
-use std::sync::Arc;
-use thalweg_report::batch::{self, Progress};
-use thalweg_sim::trace::NoTrace;
 use thalweg_studies::paper::{Choice, Results, Row, find, prepare};
 
 fn run(experiments: &[&str]) -> Results {
     let experiments = experiments.iter().map(|&id| id.to_owned()).collect();
     let choice = Choice { experiments, replications: Some(1), ..Choice::default() };
     let prepared = prepare(find("yang01").unwrap(), &choice).unwrap_or_else(|error| panic!("{error}"));
-    let jobs = prepared.jobs();
-    let progress = Progress::new(&jobs, Arc::default());
-    let mut runs = Vec::with_capacity(jobs.len());
-    batch::run(&jobs, 2, &progress, |_| NoTrace, |_, run, _, _| runs.push(run), || ()).unwrap();
-    assert!(runs.iter().all(|run| run.conservation.holds()));
+    let runs = super::runs_of(&prepared);
     prepared.results(runs)
 }
 

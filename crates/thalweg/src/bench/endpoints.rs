@@ -76,7 +76,7 @@ pub fn counted(bytes: u64, time: Duration, cpu: Duration, stats: &SessionStats) 
     });
     for counter in COUNTERS {
         debug_assert!(result.get(counter.name).is_none(), "{} is there already", counter.name);
-        result[counter.name] = json!(counter.of(stats));
+        result[counter.name] = json!(counter.value_in(stats));
     }
     result
 }

@@ -92,13 +92,13 @@ fn prompt_text(request: &ApprovalRequest) -> String {
     format!(
         "{} wants to send {}.\nIts key, {}, is not known. Trust it from now on (yes), for this transfer (once), or not (no)? ",
         request.remote,
-        words(&request.preview),
+        preview_text(&request.preview),
         request.key
     )
 }
 
 /// Describes the offered transfer.
-fn words(seen: &Preview) -> String {
+fn preview_text(seen: &Preview) -> String {
     let named = seen.items.iter().map(|item| {
         // A line break in a name could forge a prompt.
         let name = one_line(&item.name);
@@ -153,7 +153,7 @@ mod tests {
         let item =
             PreviewItem { name: "a\nTrust it? \u{202e}\u{9b}2J".to_owned(), kind: PreviewItemKind::Folder };
         let seen = Preview { named: 1, items: vec![item], total: None, is_complete: true };
-        let words = words(&seen);
+        let words = preview_text(&seen);
         assert!(words.contains("a Trust it? \\u202e\\u009b2J/"), "{words}");
     }
 
@@ -164,15 +164,15 @@ mod tests {
             vec![item("photos", PreviewItemKind::Folder), item("notes.txt", PreviewItemKind::File(1200))];
         let total = Some(Total { files: 2001, bytes: Bytes::new(30_000_000) });
         let mut seen = Preview { named: 2, items, total, is_complete: true };
-        assert_eq!(words(&seen), "2001 files, 30.00 MB: photos/, notes.txt (1.20 kB)");
+        assert_eq!(preview_text(&seen), "2001 files, 30.00 MB: photos/, notes.txt (1.20 kB)");
         seen.named = 12;
-        assert!(words(&seen).ends_with(", 10 more"));
+        assert!(preview_text(&seen).ends_with(", 10 more"));
         seen = Preview { total: None, is_complete: false, ..seen };
-        assert!(words(&seen).ends_with("10 more (it is still counting)"));
+        assert!(preview_text(&seen).ends_with("10 more (it is still counting)"));
         let items = vec![item("stdin", PreviewItemKind::Stream)];
         let stream = Preview { named: 1, items, total: None, is_complete: true };
-        assert_eq!(words(&stream), "a stream called stdin");
-        assert_eq!(words(&Preview::default()), "something");
+        assert_eq!(preview_text(&stream), "a stream called stdin");
+        assert_eq!(preview_text(&Preview::default()), "something");
     }
 
     #[test]

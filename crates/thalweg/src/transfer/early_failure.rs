@@ -2,6 +2,7 @@
 
 use crate::console::{Console, Done, Error};
 use serde::Serialize;
+use thalweg_net::keyring::KeyringError;
 
 /// Reason for the failure.
 #[derive(Debug)]
@@ -53,6 +54,12 @@ impl Stopped {
             console.print(&text)?;
         }
         Err(self.error)
+    }
+}
+
+impl From<KeyringError> for Stopped {
+    fn from(error: KeyringError) -> Self {
+        Error::from(error).into()
     }
 }
 

@@ -107,7 +107,7 @@ impl MeterInputs {
                 updates += 1;
                 if !is_advised
                     && updates % UPDATES_PER_ADVICE == 0
-                    && let Some(words) = advice::words(&advisor, scheme)
+                    && let Some(words) = advice::advice_text(&advisor, scheme)
                 {
                     is_advised = true;
                     bar.println(one_line(&format!("note: {words}")));

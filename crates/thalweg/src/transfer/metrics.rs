@@ -160,7 +160,8 @@ impl State {
                 self.endpoint.unrecognised,
             ),
         ];
-        let of_sessions = COUNTERS.iter().map(|one| (one.metric, "counter", one.about, one.of(&all.stats)));
+        let of_sessions =
+            COUNTERS.iter().map(|one| (one.metric, "counter", one.about, one.value_in(&all.stats)));
         let metrics = of_server.into_iter().chain(of_sessions);
         let mut text = String::new();
         for (name, kind, help, value) in metrics {

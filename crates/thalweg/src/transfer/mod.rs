@@ -3,7 +3,7 @@
 mod approval_prompt;
 pub mod arguments;
 mod confine;
-pub mod connect;
+mod confirm;
 mod denial_line;
 mod early_failure;
 mod failure_log;
@@ -11,20 +11,19 @@ pub(crate) mod http;
 mod meter;
 mod metrics;
 mod pairing;
-pub(crate) mod peers;
 mod receive;
 mod send;
 mod sender_listener;
 mod summary;
 
 use crate::console::{Console, Done, Error};
-use peers::Keys;
 pub use receive::{recv, serve};
 pub use send::send;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use thalweg_net::endpoint::EndpointConfig;
+use thalweg_net::keyring::Keyring;
 use thalweg_net::live::{Socket, SocketConfig};
 
 /// Timeout for the release of a stream.
@@ -32,7 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
 pub fn key(console: &Console) -> Done {
-    let identity = Keys::find()?.identity()?;
+    let identity = Keyring::of_user()?.identity()?;
     console.print(&format!("{}\n", identity.public()))
 }
 

@@ -1,6 +1,6 @@
 //! `--pair`: the sender's side, and the code from the user.
 
-use super::peers;
+use super::confirm::can_prompt;
 use crate::console::{Error, prompt};
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -19,7 +19,7 @@ pub fn given(code: Option<&Code>) -> Result<Code, Error> {
     let text = match (code, from_variable) {
         (Some(code), _) => return Ok(code.clone()),
         (None, Some(text)) => text,
-        (None, None) if peers::can_prompt() => {
+        (None, None) if can_prompt() => {
             prompt("The code that the receiver shows: ");
             let mut text = String::new();
             io::stdin().read_line(&mut text).map_err(|error| Error::Usage(format!("--pair: {error}")))?;

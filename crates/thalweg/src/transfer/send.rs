@@ -1,12 +1,11 @@
 //! `thalweg send`.
 
 use super::arguments::{SendArguments, Trusted};
-use super::connect::{ConnectFailure, reach};
+use super::confirm::{complain_of, confirm, may_prompt};
 use super::early_failure::Stopped;
 use super::meter::{Meter, MeterInputs};
 use super::metrics::Metrics;
 use super::pairing;
-use super::peers::{self, Keys, Peers};
 use super::summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
 use crate::advice;
@@ -25,7 +24,8 @@ use thalweg_net::advice::Advisor;
 use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
-use thalweg_net::live::{Connection, NetError, Socket};
+use thalweg_net::keyring::{Keyring, KnownPeers};
+use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, reach};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{
@@ -62,7 +62,7 @@ fn run(
     console: &Console,
     recorder: Option<Recorder>,
 ) -> Result<SummaryInputs, Stopped> {
-    let (host, paths) = words(arguments)?;
+    let (host, paths) = receiver_and_paths(arguments)?;
     if is_pairing_code(host) {
         return Err(Error::Usage(format!(
             "`{host}` is a code for pairing, where the receiver was expected: thalweg send --pair FILES... HOST asks for the code"
@@ -83,9 +83,9 @@ fn run(
     {
         refuse_loss(roots, console)?;
     }
-    let keys = Keys::find()?;
+    let keys = Keyring::of_user()?;
     let mut receivers = keys.receivers()?;
-    receivers.complain(console);
+    complain_of(&mut receivers, console);
     let mut sender = Sender {
         identity: keys.identity()?,
         receivers,
@@ -170,7 +170,7 @@ fn refuse_loss(roots: &Roots, console: &Console) -> Done {
 }
 
 /// Splits the arguments into the receiver, which comes last, and the files.
-fn words(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
+fn receiver_and_paths(arguments: &SendArguments) -> Result<(&str, Vec<PathBuf>), Error> {
     let Some((host, paths)) = arguments.words.split_last() else {
         return Err(Error::Usage("expected files and a receiver".to_owned()));
     };
@@ -197,7 +197,7 @@ fn what(paths: &[PathBuf], arguments: &SendArguments) -> Result<What, Error> {
 
 struct Sender<'a> {
     identity: Identity,
-    receivers: Peers,
+    receivers: KnownPeers,
     stop: Arc<AtomicBool>,
     name: String,
     scheme: Scheme,
@@ -244,7 +244,7 @@ impl Sender<'_> {
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.
         let advisor = advisor.lock().unwrap_or_else(PoisonError::into_inner);
-        self.advice = outcome.result.is_ok().then(|| advice::words(&advisor, &self.scheme)).flatten();
+        self.advice = outcome.result.is_ok().then(|| advice::advice_text(&advisor, &self.scheme)).flatten();
         if let Some(metrics) = &self.metrics {
             metrics.end(&outcome);
         }
@@ -332,7 +332,7 @@ impl Sender<'_> {
         if let Some(key) = self.receivers.key_of(&self.name) {
             return Ok(Trust::only(key));
         }
-        if self.arguments.trust.contains(&Trusted::New) || peers::may_prompt(self.console) {
+        if self.arguments.trust.contains(&Trusted::New) || may_prompt(self.console) {
             return Ok(Trust::Anyone);
         }
         Err(Stopped::untrusted(format!(
@@ -361,7 +361,7 @@ impl Sender<'_> {
         if !self.arguments.trust.contains(&Trusted::New) {
             let question = format!("{} has the key {key}, which is not known. Trust it?", self.name);
             let begun = Instant::now();
-            let is_trusted = peers::confirm(&question);
+            let is_trusted = confirm(&question);
             self.approval_time += begun.elapsed();
             if !is_trusted {
                 return Err(Stopped::untrusted("not trusted: nothing was sent".to_owned()));

@@ -4,9 +4,9 @@ use super::approval_prompt::ApprovalPrompt;
 use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
 use super::confine::confine;
+use super::confirm::{complain_of, may_prompt};
 use super::denial_line::DenialLine;
 use super::metrics::Metrics;
-use super::peers::{self, Keys, Peers};
 use crate::console::{Console, Error};
 use crate::interrupt::interruptible_by;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -19,6 +19,7 @@ use thalweg_net::admission::{
 };
 use thalweg_net::endpoint::{self, EndpointConfig, Trust};
 use thalweg_net::identity::PublicKey;
+use thalweg_net::keyring::{Keyring, KnownPeers};
 use thalweg_net::live::Connection;
 use thalweg_net::session::SessionConfig;
 use thalweg_report::output::counted;
@@ -31,7 +32,7 @@ const MAX_DENIALS: usize = 64;
 
 /// Listener that admits senders.
 pub struct SenderListener<'a> {
-    admission: Admission<Peers>,
+    admission: Admission<KnownPeers>,
     prompt: ApprovalPrompt<'a>,
     /// Rejected senders since the last call of [`Self::denied`].
     denied: Vec<DenialLine>,
@@ -56,9 +57,9 @@ impl<'a> SenderListener<'a> {
     ) -> Result<Self, Error> {
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
-        let keys = Keys::find()?;
+        let keys = Keyring::of_user()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
-        senders.complain(console);
+        complain_of(&mut senders, console);
         // Confine the process before starting threads that read from the network. Where the kernel cannot, name checks
         // are the only protection.
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
@@ -68,7 +69,7 @@ impl<'a> SenderListener<'a> {
             admits_new: arguments.trust.contains(&Trusted::New),
             max_unnamed: usize::try_from(arguments.unknown_senders.get()).unwrap_or(usize::MAX),
             pairs: arguments.pair,
-            asks: peers::may_prompt(console),
+            asks: may_prompt(console),
         };
         let trust = config.trust(&senders);
         if trust == Trust::Keys([].into()) {
@@ -163,7 +164,7 @@ impl<'a> SenderListener<'a> {
                 }
                 AdmissionEvent::Reloaded => {
                     let senders = self.admission.senders_mut();
-                    senders.complain(console);
+                    complain_of(senders, console);
                     let (count, path) = (senders.keys().count(), senders.path().display());
                     console.inform(&format!("{path} was reloaded: {}", counted(count as u64, "sender")));
                 }

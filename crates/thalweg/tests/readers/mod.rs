@@ -263,7 +263,7 @@ pub fn scenarios(octets: &[u8]) {
                 Ok(file) => {
                     let Ok(plan) = Plan::of(&file) else { return };
                     for point in 0..plan.points.len().min(MAX_POINTS) {
-                        plan.words(point);
+                        plan.named_values(point);
                     }
                 }
             }

@@ -29,7 +29,7 @@ impl<W: Write> Sending<'_, W> {
     /// Sends a file or stream. The receiver may already hold `length` bytes.
     pub(super) fn send_contents(&mut self, id: u64, length: u64) -> Result<(), Error> {
         // An unknown offer was already given up here.
-        let Some(outstanding) = self.of(id) else { return Ok(()) };
+        let Some(outstanding) = self.outstanding_file(id) else { return Ok(()) };
         self.progress.set_current(outstanding.name.as_bytes());
         let end = match outstanding.item.clone() {
             Some(item) => match SourceFile::open(&item) {

@@ -266,7 +266,8 @@ impl<W: Write> Sending<'_, W> {
         match frame {
             ToSender::Want { id } => self.send_contents(id, 0),
             ToSender::Part { id, length } => {
-                let size = self.of(id).and_then(|outstanding| outstanding.item.as_ref()).map(size_of);
+                let size =
+                    self.outstanding_file(id).and_then(|outstanding| outstanding.item.as_ref()).map(size_of);
                 if size.is_some_and(|size| length > size) {
                     return Err(Error::Protocol("it has more than was offered".to_owned()));
                 }
@@ -314,7 +315,9 @@ impl<W: Write> Sending<'_, W> {
 
     /// Compares the hash of the receiver's file with that of the local file.
     fn compare(&mut self, id: u64, theirs: &[u8; 32]) -> Result<(), Error> {
-        let Some(item) = self.of(id).and_then(|outstanding| outstanding.item.clone()) else { return Ok(()) };
+        let Some(item) = self.outstanding_file(id).and_then(|outstanding| outstanding.item.clone()) else {
+            return Ok(());
+        };
         match SourceFile::open(&item).and_then(|file| file.checksum()) {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
@@ -352,7 +355,7 @@ impl<W: Write> Sending<'_, W> {
         }
     }
 
-    fn of(&self, id: u64) -> Option<&Outstanding> {
+    fn outstanding_file(&self, id: u64) -> Option<&Outstanding> {
         self.outstanding.get(&id)
     }
 

@@ -52,6 +52,18 @@ impl Trace {
         self.sender.opened(Some(rtt), Duration::from_secs(1));
     }
 
+    /// Pauses a new sender with a window of two until half of it is acknowledged, and resumes it. The second
+    /// acknowledgement, after the pause, releases two segments.
+    pub fn pause_once(&mut self) {
+        assert_eq!(self.write(100), "0 1");
+        assert_eq!(self.feed(Input::Pause), "");
+        self.at(100);
+        assert_eq!(self.ack(1), "");
+        assert_eq!(self.feed(Input::Resume), "");
+        self.at(150);
+        assert_eq!(self.ack(2), "2 3");
+    }
+
     /// Writes `segments` segments.
     pub fn write(&mut self, segments: u32) -> String {
         self.feed(Input::Write(Length(segments * SEGMENT as u32)))

@@ -39,16 +39,16 @@ pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
          style=\"{FONT}\" font-size=\"12\">\n<title>{}</title>\n",
         escaped(title)
     );
-    add(&mut svg, &words(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
+    add(&mut svg, &text_element(f64::from(WIDTH) / 2.0, 24.0, "middle", GREY, 14, title));
     for (x, name) in [(LEFT, "sender"), (RIGHT, "receiver")] {
-        add(&mut svg, &words(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
+        add(&mut svg, &text_element(f64::from(x), TOP - 30.0, "middle", GREY, 13, name));
         let end = bottom + 14.0;
         let line =
             format!("<path d=\"M{x} {:.1}V{end:.1}\" stroke=\"{GREY}\" stroke-width=\"1.5\"/>\n", TOP - 22.0);
         add(&mut svg, &line);
     }
-    add(&mut svg, &words(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
-    add(&mut svg, &words(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
+    add(&mut svg, &text_element(f64::from(LEFT) - 38.0, TOP - 30.0, "end", GREY, 11, "ms"));
+    add(&mut svg, &text_element(f64::from(RIGHT) + 42.0, TOP - 30.0, "start", GREY, 11, "ms"));
     let mut labels = Labels::default();
     for message in messages {
         arrow(&mut svg, message, &places, &mut labels);
@@ -210,7 +210,7 @@ fn times(svg: &mut String, messages: &[Message], places: &Places) {
         moments.sort_unstable();
         moments.dedup();
         for time in moments {
-            add(svg, &words(x, places.y(time) + 4.0, anchor, GREY, 11, &millis(time)));
+            add(svg, &text_element(x, places.y(time) + 4.0, anchor, GREY, 11, &millis(time)));
         }
     }
 }
@@ -226,16 +226,16 @@ fn legend(svg: &mut String, messages: &[Message], left_out: u64, y: f64) {
     }
     let mut x = f64::from(LEFT);
     for (colour, name) in parts {
-        add(svg, &words(x, y, "start", colour, 12, name));
+        add(svg, &text_element(x, y, "start", colour, 12, name));
         x += 90.0;
     }
     if left_out > 0 {
         let note = format!("{left_out} further packets are not shown");
-        add(svg, &words(f64::from(WIDTH) - 8.0, y, "end", GREY, 12, &note));
+        add(svg, &text_element(f64::from(WIDTH) - 8.0, y, "end", GREY, 12, &note));
     }
 }
 
-fn words(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> String {
+fn text_element(x: f64, y: f64, anchor: &str, colour: &str, size: u32, text: &str) -> String {
     format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\" font-size=\"{size}\">{}</text>\n",
         escaped(text)

@@ -32,9 +32,12 @@ pub const SHARE: &str = "bbr_share_percent";
 /// Utilisation of the bottleneck, in percent.
 pub const USED: &str = "used_percent";
 
+/// Series that the metrics read.
+pub const SERIES: &[Quantity] = &[Quantity::QueueBytes, Quantity::Goodput];
+
 /// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
-    value(cell, runs.of(cell)?)
+    value(cell, runs.case_of(cell)?)
 }
 
 /// Returns the values of the runs beyond the published cells.

@@ -12,6 +12,7 @@ pub const PAPER: Paper = Paper {
     title: "Bless, Lihotzki and Zitterbart 2025: Insights into BBRv3's performance and behavior by experimental evaluation",
     kind: "talk",
     files: paper_files!("bless25": "flows.toml", "pair.toml"),
+    series: metrics::SERIES,
     values: metrics::values,
     further: metrics::further,
     claims: claims::claims,

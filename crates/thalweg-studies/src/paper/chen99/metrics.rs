@@ -10,9 +10,13 @@ use thalweg_sim::fairness::jain;
 use thalweg_sim::spec::Framing;
 use thalweg_sim::{Quantity, RunResult};
 
+/// Series that the metrics read.
+pub const SERIES: &[Quantity] =
+    &[Quantity::InFlight, Quantity::Goodput, Quantity::LinkRate, Quantity::QueuePackets, Quantity::Drops];
+
 /// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
-    value(cell, runs.of(cell)?)
+    value(cell, runs.case_of(cell)?)
 }
 
 fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {

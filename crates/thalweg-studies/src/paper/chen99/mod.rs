@@ -12,6 +12,7 @@ pub const PAPER: Paper = Paper {
     title: "Chen and Chen 1999: Improving data transport performance through SSCOP with rate-based flow control",
     kind: "paper",
     files: paper_files!("chen99": "parking-lot.toml"),
+    series: metrics::SERIES,
     values: metrics::values,
     further: metrics::further,
     claims: claims::claims,

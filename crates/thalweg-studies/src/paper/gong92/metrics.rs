@@ -33,7 +33,7 @@ pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     match runs.id {
         "figure-14" => Some(vec![sufficient_window(cell, runs)?]),
         "figure-17" => {
-            let (hard, equal) = (runs.of(cell)?, runs.other(cell, "window-equal-to-buffer")?);
+            let (hard, equal) = (runs.case_of(cell)?, runs.other(cell, "window-equal-to-buffer")?);
             let percent = |with: &RunResult, without: &RunResult| {
                 Some(100.0 * (efficiency_of(hard, with)? / efficiency_of(equal, without)? - 1.0))
             };

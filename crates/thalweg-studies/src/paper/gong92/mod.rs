@@ -11,6 +11,7 @@ pub const PAPER: Paper = Paper {
     title: "Gong and Parulkar 1992: A Two-Level Flow Control Scheme for High Speed Networks",
     kind: "report",
     files: paper_files!("gong92": "black-box.toml", "shared.toml", "spell.toml"),
+    series: &[],
     values: metrics::values,
     further: metrics::further,
     claims: claims::claims,

@@ -12,6 +12,7 @@ pub const PAPER: Paper = Paper {
     title: "Lee et al. 1997: Adaptive Acknowledgment Scheme for Efficient Error Control in ATM Clustering System",
     kind: "paper",
     files: paper_files!("lee97": "cluster.toml"),
+    series: &[],
     values: |cell, runs| metrics::optimum(cell, runs).map(|value| vec![value]),
     further: metrics::efficiencies,
     claims: claims::claims,

@@ -6,14 +6,17 @@
 use super::super::{CaseRuns, Cell, Measured, Runs};
 use thalweg_proto::units::Time;
 use thalweg_report::statistics::{fairness_variance, mean};
-use thalweg_sim::{FlowResult, Quantity, RunResult};
+use thalweg_sim::{FlowResult, Quantity, RunResult, Series};
+
+/// Series that the metrics read.
+pub const SERIES: &[Quantity] = &[Quantity::Window, Quantity::QueueBytes];
 
 /// Returns the values of a cell.
 pub fn values(cell: &Cell, runs: &Runs<'_>) -> Option<Vec<f64>> {
     if let "throughput_improvement_percent" = cell.metric.as_str() {
         return improvement(cell, runs);
     }
-    value(cell, runs.of(cell)?)
+    value(cell, runs.case_of(cell)?)
 }
 
 fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
@@ -27,15 +30,12 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
         "packets_dropped" => case.each(|run| Some(dropped(run))),
         "feedback_messages" | "feedback_messages_20s_80s" => case.each(|run| Some(messages(run))),
         "feedback_overhead_bps" => case.each(|run| Some(overhead(run))),
-        "window_peaks_20s_80s" => case.each(|run| Some(peaks(&window(run, 0)?))),
+        "window_peaks_20s_80s" => case.each(|run| Some(peaks(window(run, 0)?))),
         "window_min_packets" => case.each(|run| extreme(cell, run, f64::min)),
         "window_max_packets" => case.each(|run| extreme(cell, run, f64::max)),
         WINDOW_CORRELATION => case.each(|run| correlation(run, false)),
         MOVEMENT_CORRELATION => case.each(|run| correlation(run, true)),
         WINDOW_DEVIATION => case.each(|run| deviation(&sampled(run, 0)?)),
-        QUEUE_WAVES => case.each(|run| Some(waves(&longest_queue(run)?).len() as f64)),
-        WAVE_INTERVAL => case.each(|run| mean(&intervals(&waves(&longest_queue(run)?)))),
-        WAVE_IRREGULARITY => case.each(|run| irregularity(&intervals(&waves(&longest_queue(run)?)))),
         _ => None,
     }
 }
@@ -43,46 +43,41 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
 /// Returns the values of the runs beyond the published cells: the unpublished throughputs, drops and messages of each
 /// case, and the correlation of the windows of competing sources.
 pub fn further(runs: &Runs<'_>) -> Vec<Measured> {
-    let of_case = |case: &CaseRuns<'_>| {
-        let cell = |metric: &str| {
-            let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
-            let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
-            keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
-        };
-        let mut cells = Vec::new();
-        if runs.id.starts_with("ours/") {
-            let sources = case.results.first().map_or(0, |run| run.flows.len());
-            cells.extend((1..=sources).map(|source| cell("throughput_kbps").with("source", source)));
-            cells.push(cell("network_throughput_kbps"));
-            cells.push(cell("fairness_variance").with("sources", FORWARD));
-        }
-        let first = case.results.first();
-        let competing = first.map_or(0, |run| forward(run).len());
-        let against = first.map_or(0, |run| run.flows.len()) - competing;
-        for (direction, sources) in [(FORWARD, competing), (REVERSE, against)] {
-            if sources > 1 {
-                cells.push(cell(VARIANCE_PER_RUN).with("sources", direction));
-            }
-        }
-        if runs.id == WINDOWS_COMPARED {
-            cells.push(cell(WINDOW_DEVIATION));
-        }
-        if runs.id == QUEUE_RECORDED {
-            cells.extend([QUEUE_WAVES, WAVE_INTERVAL, WAVE_IRREGULARITY].map(cell));
-        }
-        cells.extend(
-            ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION].map(cell),
-        );
-        cells
+    runs.cases.iter().flat_map(|case| further_of_case(runs.id, case)).collect()
+}
+
+fn further_of_case(experiment: &str, case: &CaseRuns<'_>) -> Vec<Measured> {
+    let cell = |metric: &str| {
+        let scheme = case.keys().get("scheme").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let keys = case.keys().iter().filter(|(key, _)| *key != "scheme");
+        keys.fold(Cell::ours(scheme, metric), |cell, (key, value)| cell.with(key, value.clone()))
     };
-    let measured = |case| {
-        let cells: Vec<Cell> = of_case(case);
-        cells
-            .into_iter()
-            .filter_map(|cell| value(&cell, case).map(|values| (cell, values)))
-            .collect::<Vec<_>>()
-    };
-    runs.cases.iter().flat_map(measured).collect()
+    let mut cells = Vec::new();
+    if experiment.starts_with("ours/") {
+        let sources = case.results.first().map_or(0, |run| run.flows.len());
+        cells.extend((1..=sources).map(|source| cell("throughput_kbps").with("source", source)));
+        cells.push(cell("network_throughput_kbps"));
+        cells.push(cell("fairness_variance").with("sources", FORWARD));
+    }
+    let first = case.results.first();
+    let competing = first.map_or(0, |run| forward(run).len());
+    let against = first.map_or(0, |run| run.flows.len()) - competing;
+    for (direction, sources) in [(FORWARD, competing), (REVERSE, against)] {
+        if sources > 1 {
+            cells.push(cell(VARIANCE_PER_RUN).with("sources", direction));
+        }
+    }
+    if experiment == WINDOWS_COMPARED {
+        cells.push(cell(WINDOW_DEVIATION));
+    }
+    let measured = |cell: Cell| value(&cell, case).map(|values| (cell, values));
+    let mut all: Vec<Measured> = cells.into_iter().filter_map(measured).collect();
+    if experiment == QUEUE_RECORDED {
+        all.extend(wave_values(case).into_iter().map(|(metric, values)| (cell(metric), values)));
+    }
+    let common = ["packets_dropped", "feedback_messages", WINDOW_CORRELATION, MOVEMENT_CORRELATION];
+    all.extend(common.map(cell).into_iter().filter_map(measured));
+    all
 }
 
 /// Returns the throughput gain of the mechanism in the scheme's name, in percent of the throughput without it.
@@ -165,14 +160,16 @@ fn overhead(run: &RunResult) -> f64 {
 }
 
 /// Returns the window of a flow after the warm-up, at every change.
-fn window(run: &RunResult, flow: usize) -> Option<Vec<(Time, f64)>> {
-    let of_flow = |series: &&thalweg_sim::Series| {
-        series.quantity == Quantity::Window && series.subject as usize == flow
-    };
+fn window(run: &RunResult, flow: usize) -> Option<&[(Time, f64)]> {
+    let of_flow = |series: &&Series| series.quantity == Quantity::Window && series.subject as usize == flow;
     let series = run.series.iter().find(of_flow)?;
-    let begin = series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup);
     // Includes the value at the start of the measurement.
-    Some(series.points[begin.saturating_sub(1)..].to_vec())
+    Some(&series.points[warm(series, run).saturating_sub(1)..])
+}
+
+/// Returns the position of a series' first point after the warm-up.
+fn warm(series: &Series, run: &RunResult) -> usize {
+    series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup)
 }
 
 /// Returns the number of window decreases that follow an increase.
@@ -188,15 +185,24 @@ fn peaks(window: &[(Time, f64)]) -> f64 {
     f64::from(peaks)
 }
 
+/// Returns the values of the metrics of waves; a metric that a run lacks is left out.
+fn wave_values(case: &CaseRuns<'_>) -> Vec<(&'static str, Vec<f64>)> {
+    let times: Option<Vec<Vec<f64>>> = case.results.iter().map(|run| longest_queue(run).map(waves)).collect();
+    let Some(times) = times else { return Vec::new() };
+    let distances: Vec<Vec<f64>> = times.iter().map(|times| intervals(times)).collect();
+    let numbers = times.iter().map(|times| times.len() as f64).collect();
+    let means = distances.iter().map(|distances| mean(distances)).collect();
+    let irregularities = distances.iter().map(|distances| irregularity(distances)).collect();
+    let all = [(QUEUE_WAVES, Some(numbers)), (WAVE_INTERVAL, means), (WAVE_IRREGULARITY, irregularities)];
+    all.into_iter().filter_map(|(metric, values)| Some((metric, values?))).collect()
+}
+
 /// Returns the queue with the highest peak after the warm-up, at every change, in bytes.
-fn longest_queue(run: &RunResult) -> Option<Vec<(Time, f64)>> {
+fn longest_queue(run: &RunResult) -> Option<&[(Time, f64)]> {
     let queues = run.series.iter().filter(|series| series.quantity == Quantity::QueueBytes);
-    let measured = |series: &thalweg_sim::Series| -> Vec<(Time, f64)> {
-        let begin = series.points.partition_point(|(time, _)| *time < Time::ZERO + run.warmup);
-        series.points[begin..].to_vec()
-    };
+    let measured = queues.map(|series| &series.points[warm(series, run)..]);
     let peak = |points: &[(Time, f64)]| points.iter().map(|(_, bytes)| *bytes).fold(0.0, f64::max);
-    queues.map(measured).max_by(|a, b| peak(a).total_cmp(&peak(b)))
+    measured.max_by(|a, b| peak(a).total_cmp(&peak(b)))
 }
 
 /// Returns the times of upward crossings of the threshold, each after a fall to half of it.
@@ -225,7 +231,7 @@ fn irregularity(values: &[f64]) -> Option<f64> {
 /// Returns the smallest or largest window, in whole packets.
 fn extreme(cell: &Cell, run: &RunResult, which: fn(f64, f64) -> f64) -> Option<f64> {
     let window = window(run, source(cell)?)?;
-    window.into_iter().map(|(_, packets)| packets.floor()).reduce(which)
+    window.iter().map(|(_, packets)| packets.floor()).reduce(which)
 }
 
 /// Returns the window of a flow after the warm-up, ten times a second.

@@ -12,6 +12,7 @@ pub const PAPER: Paper = Paper {
     title: "Liang 1991: A Window-based Synchronous Scheme For Network Congestion Control/Avoidance",
     kind: "thesis",
     files: paper_files!("liang91": "chain.toml", "one-way.toml", "two-way.toml", "crossing.toml", "crossing-edges.toml", "tri-s-network.toml", "tri-s.toml", "tri-s-partly.toml", "two-bottlenecks.toml"),
+    series: metrics::SERIES,
     values: metrics::values,
     further: metrics::further,
     claims: claims::claims,

@@ -13,7 +13,8 @@ pub const PAPER: Paper = Paper {
     title: "Yang and Fu 2001: A comparison of congestion control and time slot algorithms in Internet transmission performance",
     kind: "paper",
     files: paper_files!("yang01": "two-sources.toml", "newcomers.toml"),
-    values: |cell, runs| metrics::value(cell, runs.of(cell)?),
+    series: &[],
+    values: |cell, runs| metrics::value(cell, runs.case_of(cell)?),
     further: metrics::further,
     claims: claims::claims,
 };

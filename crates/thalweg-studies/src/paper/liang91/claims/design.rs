@@ -40,7 +40,7 @@ const CUT_TABLES: [&str; 3] = ["4.7/exp-1", "4.8/exp-2", "4.10/exp-3"];
 const ONE_WAY_CUTS: [&str; 2] = [CUT_TABLES[0], CUT_TABLES[1]];
 const TWO_WAY_CUTS: &str = CUT_TABLES[2];
 
-/// Least number of waves in the 60 s that are measured, and largest deviation of their distance, in percent of its mean.
+/// Minimum number of waves in the measured 60 s, and maximum deviation of their intervals, in percent of the mean interval.
 const WAVES: (f64, f64) = (5.0, 25.0);
 
 fn the_queue_moves_in_waves(study: &Study<'_>) -> Option<Claim> {

@@ -1,5 +1,7 @@
 //! Connection establishment, with early detection of unreachable hosts.
 
+use super::{Connection, NetError, Socket};
+use crate::endpoint::Connect;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::pin;
@@ -8,10 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
-use thalweg_net::endpoint::Connect;
-use thalweg_net::live::{Connection, NetError, Socket};
 
-/// Polling interval for Ctrl-C and refusals.
+/// Polling interval for cancellation and refusals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time after which a silent host is probed, and interval of the probes. Most hosts answer sooner.
@@ -19,8 +19,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Number of refusals before giving up. Refusals can be forged: this limits the effect, and a live receiver has
-/// answered
-/// by then.
+/// answered by then.
 const REFUSALS: u32 = 2;
 const MIN_CONNECT_TIME: Duration = Duration::from_secs(3);
 
@@ -31,11 +30,14 @@ pub enum ConnectFailure {
     Net(NetError),
     /// The host reports a closed port, and there was no answer.
     Refused,
-    /// The user cancelled.
+    /// The caller cancelled.
     Stopped,
 }
 
 /// Connects, and waits until the handshake is over, the host has refused or `stop` is set.
+///
+/// # Errors
+/// Returns the reason for the failure.
 pub fn reach(socket: &Socket, connect: Connect, stop: &AtomicBool) -> Result<Connection, ConnectFailure> {
     let (begun, remote) = (Instant::now(), connect.remote);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));

@@ -1,27 +1,18 @@
-//! This user's identity and known peers.
-//!
-//! They are small text files in the user's configuration folder: `identity` holds the secret key, `known-receivers` and
-//! `known-senders` a name and a public key per line.
+//! Known peers, in a file.
 
+use super::KeyringError;
+use super::private_file::{make_private, read_private};
+use crate::admission::{KnownSenders, name_for};
 use crate::atomic_file;
-use crate::console::{Console, Error, prompt};
-use std::fs::{self, DirBuilder};
-use std::io::{self, IsTerminal as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use crate::identity::PublicKey;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use thalweg_net::admission::{KnownSenders, name_for};
-use thalweg_net::identity::{Identity, PublicKey, SystemEntropy};
-use thalweg_scenario::Reader;
-
-/// The folder that holds the keys.
-#[derive(Debug)]
-pub struct Keys {
-    folder: PathBuf,
-}
 
 /// Known peers of one kind.
 #[derive(Debug)]
-pub struct Peers {
+pub struct KnownPeers {
     path: PathBuf,
     known: Vec<Peer>,
     /// Invalid lines with their positions, not reported yet.
@@ -36,11 +27,11 @@ pub struct Peers {
 struct Peer {
     name: String,
     key: PublicKey,
-    /// Admitted by `--trust new`, and not confirmed by the user since.
+    /// Admitted without a user's decision, and not confirmed since.
     is_by_new: bool,
 }
 
-/// Comment on the line of a peer that `--trust new` admitted.
+/// Comment on the line of a peer that was admitted without a user's decision, by the command's option.
 const BY_NEW: &str = "by --trust new";
 
 /// Change detection of a file: device, inode, size and modification time.
@@ -51,105 +42,13 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((metadata.dev(), metadata.ino(), metadata.size(), metadata.ctime(), metadata.ctime_nsec()))
 }
 
-impl Keys {
-    /// Locates the folder: `$XDG_CONFIG_HOME/thalweg`, or `~/.config/thalweg`.
-    pub fn find() -> Result<Self, Error> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let config = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")));
-        let config = config.ok_or_else(|| Error::Failed("keys need XDG_CONFIG_HOME or HOME".to_owned()))?;
-        Ok(Self { folder: config.join("thalweg") })
-    }
-
-    /// Returns the folder of the keys.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Returns this user's key pair, created on first use.
-    pub fn identity(&self) -> Result<Identity, Error> {
-        let path = self.folder.join("identity");
-        let cannot = |error: io::Error| Error::Failed(format!("{}: {error}", path.display()));
-        if !path.exists() {
-            self.make_identity(&path).map_err(cannot)?;
-        }
-        let text = read_private(&path, 0o077, "others may read it").map_err(cannot)?;
-        Identity::from_text(&text).ok_or_else(|| Error::Failed(format!("{} holds no key", path.display())))
-    }
-
-    /// Creates the file atomically: no process reads a partial one, and a concurrent second process uses the first
-    /// one's
-    /// file.
-    fn make_identity(&self, path: &Path) -> io::Result<()> {
-        make_private(&self.folder)?;
-        let identity = Identity::generate(&mut SystemEntropy::new());
-        let draft = atomic_file::draft(path, 0o600, format!("{}\n", identity.to_text()).as_bytes())?;
-        let linked = match fs::hard_link(&draft, path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        };
-        let _ = fs::remove_file(&draft);
-        linked
-    }
-
-    /// Reads the known receivers, by the host names used for them.
-    pub fn receivers(&self) -> Result<Peers, Error> {
-        Peers::read(self.folder.join("known-receivers"))
-    }
-
-    /// Reads the known senders.
-    pub fn senders(&self) -> Result<Peers, Error> {
-        Peers::read(self.folder.join("known-senders"))
-    }
-}
-
-/// Creates a folder private to this user, regardless of the umask; its parents may be readable by others.
-fn make_private(folder: &Path) -> io::Result<()> {
-    if let Some(above) = folder.parent() {
-        fs::create_dir_all(above)?;
-    }
-    match DirBuilder::new().mode(0o700).create(folder) {
-        // The umask may have removed the user's own permissions, too.
-        Ok(()) => fs::set_permissions(folder, fs::Permissions::from_mode(0o700)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Checks that the file belongs to this user and grants others none of the permissions in `forbidden`.
-fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Result<()> {
-    let owner = metadata.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    if metadata.mode() & forbidden != 0 {
-        let mode = metadata.mode() & 0o777;
-        let right = mode & !forbidden;
-        return Err(io::Error::other(format!("{why} (mode {mode:03o}): run chmod {right:03o}")));
-    }
-    Ok(())
-}
-
-/// Reads a file of this user that grants others none of the permissions in `forbidden`, from a folder that others
-/// cannot write.
-fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    check_private(&file.metadata()?, forbidden, why)?;
-    if let Some(folder) = path.parent() {
-        let checked = check_private(&fs::metadata(folder)?, 0o022, "others may write to it");
-        checked.map_err(|error| io::Error::other(format!("its folder: {error}")))?;
-    }
-    let bytes = Reader::default().all_of(file)?;
-    // Invalid UTF-8 cannot be a key and becomes an invalid line.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-impl Peers {
-    fn read(path: PathBuf) -> Result<Self, Error> {
+impl KnownPeers {
+    pub(super) fn read(path: PathBuf) -> Result<Self, KeyringError> {
         let read = stamp(&path);
         let text = match read_private(&path, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Error::Failed(format!("{}: {error}", path.display()))),
+            Err(error) => return Err(KeyringError::of_file(&path, error)),
         };
         Ok(Self { read, seen: read, ..Self::parse(path, &text) })
     }
@@ -181,14 +80,9 @@ impl Peers {
         Self { path, known, wrong, read: None, seen: None }
     }
 
-    /// Reports invalid lines, once per read of the file.
-    pub fn complain(&mut self, console: &Console) {
-        const SHOWN: usize = 5;
-        let more = self.wrong.len().saturating_sub(SHOWN);
-        self.wrong.drain(..).take(SHOWN).for_each(|wrong| console.complain(&wrong));
-        if more > 0 {
-            console.complain(&format!("{}: {more} more lines are wrong", self.path.display()));
-        }
+    /// Takes the descriptions of the invalid lines, with their positions, once per read of the file.
+    pub fn take_faults(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.wrong)
     }
 
     /// Re-reads the file if it has changed since it was read but not since the last check, to avoid reading during a
@@ -196,7 +90,7 @@ impl Peers {
     ///
     /// # Errors
     /// If it cannot be read: the state stays unchanged until the file changes.
-    pub fn reload(&mut self, is_wanted: bool) -> Result<bool, Error> {
+    pub fn reload(&mut self, is_wanted: bool) -> Result<bool, KeyringError> {
         let now = stamp(&self.path);
         let is_settled = now == std::mem::replace(&mut self.seen, now);
         if !is_wanted && (now == self.read || !is_settled) {
@@ -239,22 +133,28 @@ impl Peers {
     }
 
     /// Adds a peer.
-    pub fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn remember(&mut self, name: &str, key: PublicKey) -> Result<(), KeyringError> {
         self.add(name, key, false)
     }
 
-    /// Adds a sender that `--trust new` admitted.
-    pub fn remember_unconfirmed(&mut self, key: PublicKey) -> Result<(), Error> {
+    /// Adds a sender that was admitted without a user's decision.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn remember_unconfirmed(&mut self, key: PublicKey) -> Result<(), KeyringError> {
         self.add(&name_for(&key), key, true)
     }
 
-    fn add(&mut self, name: &str, key: PublicKey, is_by_new: bool) -> Result<(), Error> {
+    fn add(&mut self, name: &str, key: PublicKey, is_by_new: bool) -> Result<(), KeyringError> {
         let add = || {
             self.path.parent().map_or(Ok(()), make_private)?;
             let comment = if is_by_new { format!(" # {BY_NEW}") } else { String::new() };
             atomic_file::add_line(&self.path, 0o600, &format!("{name} {key}{comment}"))
         };
-        add().map_err(|error| Error::Failed(format!("{}: {error}", self.path.display())))?;
+        add().map_err(|error| KeyringError::of_file(&self.path, error))?;
         self.known.push(Peer { name: name.to_owned(), key, is_by_new });
         // Concurrent changes by others still have to be read.
         if self.read == self.seen {
@@ -264,7 +164,7 @@ impl Peers {
     }
 }
 
-impl KnownSenders for Peers {
+impl KnownSenders for KnownPeers {
     fn name_of(&self, key: &PublicKey) -> Option<&str> {
         Self::name_of(self, key)
     }
@@ -298,32 +198,16 @@ fn is_unnamed(name: &str, key: &PublicKey) -> bool {
     name == name_for(key)
 }
 
-/// Returns true if there is a terminal to prompt at.
-pub fn can_prompt() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Returns true if a command may prompt: not if another program called it.
-pub fn may_prompt(console: &Console) -> bool {
-    console.stop().is_none() && can_prompt()
-}
-
-/// Prompts with a question that only "yes" confirms.
-pub fn confirm(question: &str) -> bool {
-    prompt(&format!("{question} [yes/no] "));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "yes")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keyring::Keyring;
 
     #[test]
     fn peers_are_remembered_and_the_last_word_counts() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers-test");
+        let folder = std::env::temp_dir().join(format!("thalweg-peers-test-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        let keys = Keys { folder: folder.clone() };
+        let keys = Keyring::at(folder.clone());
         let (a, b) = (PublicKey([1; 32]), PublicKey([2; 32]));
         let mut peers = keys.receivers().unwrap();
         assert_eq!(peers.key_of("host:1"), None);
@@ -339,7 +223,7 @@ mod tests {
     fn invalid_lines_are_reported_and_skipped() {
         let folder = std::env::temp_dir().join(format!("thalweg-peers-lines-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        let keys = Keys { folder: folder.clone() };
+        let keys = Keyring::at(folder.clone());
         let [a, b, c] = [1, 2, 3].map(|byte| PublicKey([byte; 32]));
         keys.senders().unwrap().remember("anna", a).unwrap();
         let path = keys.senders().unwrap().path().to_owned();
@@ -347,12 +231,9 @@ mod tests {
         let mut bytes = format!("# a comment\n\nanna {a}\nbert {half}").into_bytes();
         fs::write(&path, &bytes).unwrap();
         let mut senders = keys.senders().unwrap();
-        assert_eq!(senders.wrong.len(), 1);
-        assert!(
-            senders.wrong[0].contains("known-senders:4: expected a name and a key"),
-            "{:?}",
-            senders.wrong
-        );
+        let faults = senders.take_faults();
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("known-senders:4: expected a name and a key"), "{faults:?}");
         assert_eq!(senders.name_of(&a), Some("anna"));
         // The next entry starts on a new line.
         senders.remember("carl", c).unwrap();
@@ -378,28 +259,6 @@ mod tests {
         bytes.extend_from_slice(b"\xff\xfe\n");
         fs::write(&path, &bytes).unwrap();
         assert_eq!(keys.senders().unwrap().keys().collect::<Vec<_>>(), [a]);
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
-    fn keys_are_in_a_folder_where_others_write_nothing() {
-        let folder = std::env::temp_dir().join(format!("thalweg-peers-folder-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let keys = Keys { folder: folder.join("above/thalweg") };
-        let made = keys.identity().unwrap().public();
-        let mode = || fs::metadata(keys.folder()).unwrap().mode() & 0o777;
-        assert_eq!(mode(), 0o700);
-        assert_eq!(keys.identity().unwrap().public(), made);
-        for (mode, mended) in [(0o777, "755"), (0o770, "750"), (0o720, "700")] {
-            fs::set_permissions(keys.folder(), fs::Permissions::from_mode(mode)).unwrap();
-            let Err(Error::Failed(message)) = keys.identity() else { panic!("mode {mode:o} was taken") };
-            assert!(
-                message.contains("its folder: others may write to it") && message.contains(mended),
-                "{message}"
-            );
-        }
-        fs::set_permissions(keys.folder(), fs::Permissions::from_mode(0o755)).unwrap();
-        keys.identity().unwrap();
         fs::remove_dir_all(&folder).unwrap();
     }
 }
