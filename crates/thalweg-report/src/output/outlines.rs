@@ -48,8 +48,8 @@ const TEXT: (&str, &str) = (SVG, "text");
 /// Default text size in CSS.
 const MEDIUM: f32 = 16.0;
 
-/// Returns the size of a text in units of the picture: by its class, by its own or an inherited attribute, or by the
-/// rule for all texts.
+/// Returns the font size of a text in picture units: from the rule of its class, else from the rule for all texts, else
+/// from the nearest `font-size` attribute, else the default.
 fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
     let rule = |selector: &str, key: &str| {
         let (_, rule) = sheet.split_once(&format!("{selector} {{"))?;

@@ -118,7 +118,7 @@ impl Accounts {
     }
 
     /// Returns the differences between a flow's result and the replay: name, value of the result, value of the replay.
-    /// This many of the packets sent may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
+    /// Up to `at_work` of the sent packets may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
     pub fn differences(
         &self,
         flow: u32,
