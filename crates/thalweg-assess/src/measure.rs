@@ -1,6 +1,6 @@
 //! Measures: the quantities of a run that claims test.
 
-use crate::states::{self, OfStates};
+use crate::states::{self, StateMeasure};
 use serde::{Deserialize, Deserializer};
 use thalweg_report::output::value;
 use thalweg_report::results::{Flow, Metric, Of, Run};
@@ -17,7 +17,7 @@ pub enum Measure {
     /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,
     /// Value of the congestion controller's states, for the first flow of a group.
-    States(OfStates),
+    States(StateMeasure),
 }
 
 /// Name of [`Measure::MinShare`].
@@ -30,7 +30,7 @@ const SHARE_OF_MEAN: &str = "share_of_mean";
 #[serde(untagged)]
 enum MeasureFormat {
     Name(String),
-    States(OfStates),
+    States(StateMeasure),
 }
 
 impl<'de> Deserialize<'de> for Measure {
@@ -103,7 +103,7 @@ impl Measure {
     pub fn words(&self, of: f64) -> String {
         match self {
             Self::Of(metric) => value(*metric, of),
-            Self::States(measured) => states::words(&measured.name(), of).unwrap_or_default(),
+            Self::States(measured) => states::format_value(&measured.name(), of).unwrap_or_default(),
             Self::MinShare | Self::ShareOfMean => format!("{:.1} %", of * 100.0),
         }
     }

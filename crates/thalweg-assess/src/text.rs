@@ -18,7 +18,7 @@ fn measure(name: &str) -> Option<Measure> {
 /// Formats a value of a claim's measure with its unit.
 pub(crate) fn value(claim: &ClaimResults, of: f64) -> String {
     let known_measure = measure(&claim.measure).map(|measure| measure.words(of));
-    known_measure.or_else(|| states::words(&claim.measure, of)).unwrap_or_else(|| of.to_string())
+    known_measure.or_else(|| states::format_value(&claim.measure, of)).unwrap_or_else(|| of.to_string())
 }
 
 /// Formats the values of a point, such as `rate 10 Mbit/s, delay 10 ms`: factors by the last parts of their names.

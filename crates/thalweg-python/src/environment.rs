@@ -33,9 +33,9 @@ const COLUMNS: [&str; Observation::COLUMNS.len() + 5] = {
 };
 
 /// Values of the last column: the episode continues, its time is over, or the agent's flow has ended.
-const GOES_ON: f64 = 0.0;
-const TIME_IS_OVER: f64 = 1.0;
-const FLOW_IS_OVER: f64 = 2.0;
+const RUNNING: f64 = 0.0;
+const TRUNCATED: f64 = 1.0;
+const TERMINATED: f64 = 2.0;
 
 /// Scenario of the episodes.
 #[derive(Debug)]
@@ -124,11 +124,11 @@ impl SimulationSlot {
         };
         let path = self.paths.get(agent).copied().flatten();
         let over = if self.over {
-            TIME_IS_OVER
+            TRUNCATED
         } else if self.episode.is_over(agent) {
-            FLOW_IS_OVER
+            TERMINATED
         } else {
-            GOES_ON
+            RUNNING
         };
         let (of_observation, rest) = row.split_at_mut(Observation::COLUMNS.len());
         of_observation.copy_from_slice(&seen.numbers());
@@ -152,7 +152,7 @@ pub struct Environments {
 }
 
 struct State {
-    seats: Vec<Seat>,
+    seats: Vec<Slot>,
     /// Latest observations, by simulation, agent and column.
     cells: Vec<f64>,
     pool: Pool<Task, (Task, Result<(), Called>)>,
@@ -160,7 +160,7 @@ struct State {
 
 /// Slot of a simulation, with the latest observations of its agents.
 #[derive(Debug, Default)]
-struct Seat {
+struct Slot {
     place: Option<SimulationSlot>,
     rows: Vec<f64>,
 }
@@ -168,7 +168,7 @@ struct Seat {
 /// Operation on a simulation.
 struct Task {
     number: usize,
-    seat: Seat,
+    seat: Slot,
     what: What,
 }
 
@@ -179,7 +179,7 @@ enum What {
 
 impl Task {
     fn perform(&mut self, template: &Template) -> Result<(), Called> {
-        let Self { seat: Seat { place, rows }, what, .. } = self;
+        let Self { seat: Slot { place, rows }, what, .. } = self;
         match what {
             What::Begin { seed, changes } => {
                 *place = None;
@@ -278,7 +278,7 @@ impl Environments {
             let outcome = task.perform(&shared);
             (task, outcome)
         });
-        let seat = || Seat { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
+        let seat = || Slot { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
         let seats = core::iter::repeat_with(seat).take(count).collect();
         let state = Mutex::new(State { seats, cells: vec![0.0; cells], pool });
         let made = Self { template, agents, delay: length(delay), state };
