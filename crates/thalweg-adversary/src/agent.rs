@@ -13,11 +13,11 @@ use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Time;
 
-/// Deterministic bytes that look random. The attacker can choose the next eight of its own.
+/// Pseudorandom bytes from a name and a counter, and the connection id that is returned next, if the attacker chose one.
 #[derive(Clone)]
-struct Draws(Arc<Mutex<(String, u64, Option<ConnectionId>)>>);
+struct DeterministicEntropy(Arc<Mutex<(String, u64, Option<ConnectionId>)>>);
 
-impl Entropy for Draws {
+impl Entropy for DeterministicEntropy {
     fn fill(&mut self, bytes: &mut [u8]) {
         let Ok(mut state) = self.0.lock() else { return };
         if let Some(id) = state.2.take_if(|id| id.0.len() == bytes.len()) {
@@ -66,7 +66,7 @@ pub struct Agent {
     pub config: EndpointConfig,
     pub address: SocketAddr,
     pub endpoint: Endpoint,
-    draws: Draws,
+    draws: DeterministicEntropy,
     /// Time of the endpoint's next poll.
     pub due: Time,
     pub exchanges: Vec<Exchange>,
@@ -90,7 +90,7 @@ impl Agent {
         address: SocketAddr,
         config: EndpointConfig,
     ) -> Self {
-        let draws = Draws(Arc::new(Mutex::new((name.to_owned(), 0, None))));
+        let draws = DeterministicEntropy(Arc::new(Mutex::new((name.to_owned(), 0, None))));
         Self {
             name,
             is_honest,

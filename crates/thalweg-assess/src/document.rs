@@ -119,7 +119,7 @@ pub struct ExperimentResults {
     pub transients: Vec<Transient>,
 }
 
-/// Claim.
+/// Claim of a plan with its verdict and the results at all points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimResults {
     /// Sentence.
@@ -134,7 +134,7 @@ pub struct ClaimResults {
     pub less_is_better: bool,
     /// True if the distance from the first reference decides, not a bound.
     pub is_relative: bool,
-    /// Verdict.
+    /// Verdict after the correction for the number of claims.
     pub verdict: Verdict,
     /// Corrected p-value of the verdict "holds".
     pub p_holds: Option<f64>,
@@ -142,7 +142,7 @@ pub struct ClaimResults {
     pub p_does_not: Option<f64>,
     /// Verdicts by reference: on the scheme relative to it or, if a bound decides, on the reference itself.
     pub by_reference: BTreeMap<String, Verdict>,
-    /// Points.
+    /// Results at each point, in the order of the sweep.
     pub points: Vec<PointResults>,
 }
 

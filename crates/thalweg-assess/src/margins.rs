@@ -105,15 +105,20 @@ impl Margins {
             let bounds =
                 (number(&table.at_least)?, number(&table.at_most)?, number(&table.max)?, number(&table.min)?);
             let text = |of: &Option<String>| of.clone().unwrap_or_else(|| "0".to_owned());
+            let allowed = || match (&table.share, &table.floor) {
+                (Some(share), Some(floor)) => {
+                    format!("{share} plus {}", floor.replace('%', "percentage points"))
+                }
+                (None, Some(floor)) => floor.replace('%', "percentage points"),
+                (share, None) => text(share),
+            };
             let (band, words) = match (table.better.as_deref(), bounds) {
-                (Some("more"), (None, None, None, None)) => (
-                    Band::NotBelow { share, floor },
-                    format!("at most {} and {} lower", text(&table.share), text(&table.floor)),
-                ),
-                (Some("less"), (None, None, None, None)) => (
-                    Band::NotAbove { share, floor },
-                    format!("at most {} and {} higher", text(&table.share), text(&table.floor)),
-                ),
+                (Some("more"), (None, None, None, None)) => {
+                    (Band::NotBelow { share, floor }, format!("at most {} lower", allowed()))
+                }
+                (Some("less"), (None, None, None, None)) => {
+                    (Band::NotAbove { share, floor }, format!("at most {} higher", allowed()))
+                }
                 (None, (Some(min), None, None, None)) => {
                     (Band::AtLeast(min), format!("at least {}", text(&table.at_least)))
                 }

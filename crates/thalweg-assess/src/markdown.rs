@@ -3,7 +3,7 @@
 use crate::decide::ClaimOutcome;
 use crate::document::{Document, Verdict};
 use crate::text::{
-    TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, statement, verdicts,
+    TESTS, claim_line, defaults_warning, distance, evidence, point_words, routers, seeds, statement, verdicts,
 };
 use std::fmt::Write as _;
 use thalweg_report::output::Style;
@@ -18,6 +18,9 @@ pub fn markdown(document: &Document) -> String {
     text.extend(defaults_warning(document).map(|warning| format!("{warning}\n\n")));
     let _ = writeln!(text, "{}\n", verdicts(document));
     let _ = writeln!(text, "{}", evidence(document));
+    if document.references.iter().any(|reference| *reference != document.scheme) {
+        let _ = writeln!(text, "\n{REFERENCES}");
+    }
     text.push_str(
         "\n## Sections\n\n| section | about | verdict | claims that hold | do not | not decided |\n",
     );
@@ -86,6 +89,10 @@ pub fn markdown(document: &Document) -> String {
     }
     text
 }
+
+/// Meaning of the lines below a claim.
+const REFERENCES: &str = "Below a claim, `against X` is the verdict of the same claim with X as the reference, and `of X` the verdict for X itself. \
+    Only verdicts that differ are shown.";
 
 fn margins(document: &Document) -> String {
     let mut text = String::from("\n## Margins\n\n| margin | of | band |\n| --- | --- | --- |\n");
@@ -185,10 +192,11 @@ fn frame_of_all(document: &Document) -> String {
     let (first, count) = document.seeds;
     let quick = if document.quick { " Quick assessment (--quick): few points and seeds." } else { "" };
     format!(
-        "Simulation by thalweg {}: {} points under {count} seeds from {first} on, with each scheme and with {} in its place under the same random \
-         numbers.{quick}",
+        "Simulation by thalweg {}: {} points, each simulated with {} with each scheme and, under the same random numbers, with {} in its \
+         place.{quick}",
         document.tool_version,
         document.points,
+        seeds(first, count),
         document.references.join(" and ")
     )
 }

@@ -1,6 +1,6 @@
 //! Measures: the quantities of a run that claims test.
 
-use crate::states::{self, OfStates};
+use crate::states::{self, StateMeasure};
 use serde::{Deserialize, Deserializer};
 use thalweg_report::output::value;
 use thalweg_report::results::{Flow, Metric, Of, Run};
@@ -17,7 +17,7 @@ pub enum Measure {
     /// Mean goodput of the flows of the first group, over that of all groups.
     ShareOfMean,
     /// Value of the congestion controller's states, for the first flow of a group.
-    States(OfStates),
+    States(StateMeasure),
 }
 
 /// Name of [`Measure::MinShare`].
@@ -30,7 +30,7 @@ const SHARE_OF_MEAN: &str = "share_of_mean";
 #[serde(untagged)]
 enum MeasureFormat {
     Name(String),
-    States(OfStates),
+    States(StateMeasure),
 }
 
 impl<'de> Deserialize<'de> for Measure {

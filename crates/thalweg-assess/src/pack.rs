@@ -44,7 +44,7 @@ pub struct Quick {
 pub struct Section {
     /// Number, such as `5.2.1`.
     pub number: String,
-    /// Title.
+    /// Title in reports.
     pub title: String,
     /// Reason for the lack of experiments.
     pub not_evaluated: Option<String>,

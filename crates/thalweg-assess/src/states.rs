@@ -8,7 +8,7 @@ use thalweg_report::results::{Flow, Run, StateVariable, StateVisit};
 /// Value of the visits to a state.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct OfStates {
+pub struct StateMeasure {
     /// Name of the state; default: every state.
     #[serde(default)]
     pub state: Option<String>,
@@ -61,7 +61,7 @@ pub enum Aggregation {
 /// Name of the first link's rate, as a divisor.
 const LINK_RATE: &str = "rate_bps";
 
-impl OfStates {
+impl StateMeasure {
     /// Checks the measure for consistency.
     pub fn check(&self) -> Result<(), String> {
         if let Some(between) = &self.between {
@@ -74,7 +74,7 @@ impl OfStates {
             return Err("`next` replaces `value`".to_owned());
         }
         let known = |name: &String| {
-            matches!(name.as_str(), "from_s" | "until_s" | "length_s") || parts(name).is_some()
+            matches!(name.as_str(), "from_s" | "until_s" | "length_s") || parse_variable(name).is_some()
         };
         if let Some(wrong) = self.value.iter().find(|name| !known(name)) {
             return Err(format!(
@@ -82,7 +82,9 @@ impl OfStates {
                  `window_packets.min`"
             ));
         }
-        if let Some(wrong) = self.over.iter().find(|name| *name != LINK_RATE && parts(name).is_none()) {
+        if let Some(wrong) =
+            self.over.iter().find(|name| *name != LINK_RATE && parse_variable(name).is_none())
+        {
             return Err(format!(
                 "`over` needs `{LINK_RATE}` or a known value, such as `bdp_packets.last`: `{wrong}`"
             ));
@@ -104,7 +106,7 @@ impl OfStates {
 
     /// Returns the value in a run; `None` where no visit has one.
     pub fn value(&self, run: &Run, flow: &Flow) -> Option<f64> {
-        let visits: Vec<(usize, &StateVisit)> = self.chosen(&flow.states);
+        let visits: Vec<(usize, &StateVisit)> = self.selected_visits(&flow.states);
         if let Some(next) = &self.next {
             let ended: Vec<&StateVisit> =
                 visits.iter().filter_map(|(place, _)| flow.states.get(place + 1)).collect();
@@ -113,14 +115,14 @@ impl OfStates {
         }
         let Some(name) = &self.value else { return Some(visits.len() as f64) };
         let values = visits.iter().filter_map(|(_, visit)| {
-            let value = value_of(visit, name)?;
+            let value = visit_value(visit, name)?;
             match self.over.as_deref() {
                 None => Some(value),
                 Some(LINK_RATE) => {
                     let rate = run.links.first()?.get(thalweg_report::results::Metric::LinkRate)?;
                     Some(value / rate)
                 }
-                Some(over) => value_of(visit, over).filter(|over| *over != 0.0).map(|over| value / over),
+                Some(over) => visit_value(visit, over).filter(|over| *over != 0.0).map(|over| value / over),
             }
         });
         match self.take {
@@ -129,7 +131,7 @@ impl OfStates {
         }
     }
 
-    fn chosen<'v>(&self, visits: &'v [StateVisit]) -> Vec<(usize, &'v StateVisit)> {
+    fn selected_visits<'v>(&self, visits: &'v [StateVisit]) -> Vec<(usize, &'v StateVisit)> {
         let seconds = |time: &String| time.parse::<Duration>().map_or(0.0, Duration::as_secs_f64);
         let [from, until] = self
             .between
@@ -164,12 +166,12 @@ pub fn format_value(name: &str, of: f64) -> Option<String> {
 }
 
 /// Accessor of a state variable.
-type OfVariable = fn(&StateVariable) -> Option<f64>;
+type VariableAccessor = fn(&StateVariable) -> Option<f64>;
 
 /// Splits a name such as `window_packets.min`.
-fn parts(name: &str) -> Option<(&str, OfVariable)> {
+fn parse_variable(name: &str) -> Option<(&str, VariableAccessor)> {
     let (name, which) = name.split_once('.')?;
-    let of: OfVariable = match which {
+    let of: VariableAccessor = match which {
         "first" => |of| of.first,
         "last" => |of| of.last,
         "min" => |of| of.min,
@@ -180,13 +182,13 @@ fn parts(name: &str) -> Option<(&str, OfVariable)> {
     Some((name, of))
 }
 
-fn value_of(visit: &StateVisit, name: &str) -> Option<f64> {
+fn visit_value(visit: &StateVisit, name: &str) -> Option<f64> {
     match name {
         "from_s" => Some(visit.from_s),
         "until_s" => Some(visit.until_s),
         "length_s" => Some(visit.until_s - visit.from_s),
         _ => {
-            let (name, of) = parts(name)?;
+            let (name, of) = parse_variable(name)?;
             visit.state_variables.get(name).and_then(of)
         }
     }
@@ -200,9 +202,9 @@ mod tests {
     use thalweg_report::batch::{Job, one};
     use thalweg_scenario::toml_as_json;
 
-    fn of(text: &str) -> Result<OfStates, String> {
+    fn of(text: &str) -> Result<StateMeasure, String> {
         let value = toml_as_json("m", &format!("of = {text}"))?;
-        let parsed: OfStates =
+        let parsed: StateMeasure =
             serde_json::from_value(value["of"].clone()).map_err(|error| error.to_string())?;
         parsed.check().map(|()| parsed)
     }

@@ -84,6 +84,10 @@ pub fn claim_line(claim: &ClaimResults, style: Style) -> String {
         text.push_str(&format!(", {beyond} beyond"));
     }
     let missing = claim.count(ClaimOutcome::NoResult);
+    // Points alone have an outcome that the claim, as one of many, has not.
+    if claim.verdict == Verdict::NotDecided && (within == total || beyond > 0) {
+        text.push_str(" before the correction for the number of claims");
+    }
     if missing > 0 {
         text.push_str(&format!(", {missing} without a result"));
     }
@@ -163,7 +167,7 @@ pub(crate) fn frame(document: &Document) -> String {
     let beside = if others.is_empty() {
         String::new()
     } else {
-        format!(" and with {} in its place under the same random numbers", others.join(" and "))
+        format!(" and, under the same random numbers, with {} in its place", others.join(" and "))
     };
     let set = match document.sets.as_slice() {
         [] => String::new(),
@@ -175,12 +179,18 @@ pub(crate) fn frame(document: &Document) -> String {
         "a bound"
     };
     format!(
-        "{} under {} each from {first} on, with {}{beside}{set}: {}; {by} decides.{quick}",
+        "{}, each simulated with {} with {}{beside}{set}: {}. Verdicts compare with {by}.{quick}",
         counted(document.points as u64, "point"),
-        counted(u64::from(count), "seed"),
+        seeds(first, count),
         document.scheme,
         counted(document.runs as u64, "run"),
     )
+}
+
+/// Formats the seeds of a point, such as `seeds 1 to 10`.
+pub(crate) fn seeds(first: u64, count: u32) -> String {
+    let last = first.saturating_add(u64::from(count.saturating_sub(1)));
+    if last == first { format!("seed {first}") } else { format!("seeds {first} to {last}") }
 }
 
 /// Returns the warning that schemes differ in the defaults of options; `None` where they do not.
@@ -189,9 +199,10 @@ pub(crate) fn defaults_warning(document: &Document) -> Option<String> {
 }
 
 /// Sentence on the tests.
-pub(crate) const TESTS: &str = "A claim holds if at every point a one-sided paired t-test at 5 % shows the mean within the margin; it \
-    does not hold if at some point one shows it beyond, corrected for the number of points (Bonferroni). Both are corrected for the number \
-    of claims (Holm). Other claims are not decided at this number of runs. Intervals cover 95 % each, uncorrected.";
+pub(crate) const TESTS: &str = "A point is within the margin if a one-sided paired t-test at 5 % shows that the mean is, and beyond it if \
+    the test shows that the mean is beyond, corrected for the number of the claim's points (Bonferroni). A claim holds if all points are within, \
+    and does not hold if a point is beyond; both are also corrected for the number of claims (Holm). Other claims are not decided at this \
+    number of runs. Intervals cover 95 % each, uncorrected.";
 
 /// Returns the sentence on router support that the scheme needs and does not have here.
 pub(crate) fn routers(needs: &str) -> String {
@@ -204,7 +215,7 @@ pub(crate) fn routers(needs: &str) -> String {
 pub(crate) fn evidence(document: &Document) -> String {
     format!(
         "Evidence: simulation, packet by packet, by thalweg {}. {}\n\n{TESTS} Assumptions: hosts that answer at once, one bottleneck, \
-         routers that send no messages to sources; the scenario files define the rest. The same call gives the same bytes on every machine.",
+         routers that send no messages to sources; the scenario files define the rest.",
         document.tool_version,
         frame(document)
     )
@@ -222,7 +233,11 @@ pub(crate) fn statement(document: &Document) -> Option<String> {
         .map(|section| format!("{} ({})", section.number, section.title.to_lowercase()))
         .collect();
     let failed = match failed.as_slice() {
-        [] => "In simulation no claim of RFC 9743 was found not to hold".to_owned(),
+        [] => format!(
+            "In simulation no claim of RFC 9743 was found not to hold; {} of {} were not decided",
+            document.count(Verdict::NotDecided),
+            document.claims().count()
+        ),
         failed => {
             format!("In simulation claims do not hold in the sections {} of RFC 9743", failed.join(", "))
         }

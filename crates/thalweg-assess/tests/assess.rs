@@ -213,7 +213,7 @@ fn greedy_schemes_harm_others_and_fair_ones_do_not() {
     let text = markdown(&greedy);
     for part in [
         "**does not hold**",
-        "| `goodput` | Goodput of others | at most 20 % and 1 kbit/s lower |",
+        "| `goodput` | Goodput of others | at most 20 % plus 1 kbit/s lower |",
         "Not evaluated because it is a test.",
     ] {
         assert!(text.contains(part), "{part}: {text}");

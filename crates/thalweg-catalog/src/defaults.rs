@@ -90,7 +90,7 @@ pub fn environment_differences(
 
 /// Returns true for a scheme that has the option, uses its default, and could have another value.
 fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
-    let is_there = |own: &&Key| match of.values.place() {
+    let is_there = |own: &&Key| match of.values.environment() {
         Environment::Simulated => own.is_simulated(),
         Environment::Live => own.is_live(),
     };
@@ -109,7 +109,7 @@ fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: V
     let mut with = values.clone();
     with.set_value(key.name, value);
     let before = description.faults(values);
-    key.check(&value, values.place()).is_ok()
+    key.check(&value, values.environment()).is_ok()
         && description.faults(&with).iter().all(|fault| before.contains(fault))
 }
 

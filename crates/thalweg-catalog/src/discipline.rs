@@ -46,13 +46,13 @@ impl DisciplineDescription {
 
     /// Sets the check of the constraints between values.
     #[must_use]
-    pub const fn checked(self, check: fn(&Values) -> Result<(), ConfigError>) -> Self {
+    pub const fn with_check(self, check: fn(&Values) -> Result<(), ConfigError>) -> Self {
         Self { check, ..self }
     }
 
     /// Replaces the text for the key `capacity`.
     #[must_use]
-    pub const fn capacity(self, capacity: &'static str) -> Self {
+    pub const fn with_capacity_help(self, capacity: &'static str) -> Self {
         Self { capacity, ..self }
     }
 

@@ -53,6 +53,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("mtu-change", &["narrow"]),
     ("periodic-variation", &["rhythm"]),
     ("hash", &["lot"]),
+    ("frame-slots", &["frame"]),
+    ("lower-slots", &["below"]),
     ("preemption", &["away"]),
     ("preemption-every", &["away-every"]),
     ("fcfs", &["fifo", "pfifo", "bfifo", "droptail", "drop-tail", "taildrop", "tail-drop"]),
@@ -130,6 +132,11 @@ mod tests {
         assert_eq!(nearest("vanilla", ["fixed", "vegas"]), Some("fixed"));
         assert_eq!(nearest("rhythm", ["rate", "periodic-variation"]), Some("periodic-variation"));
         assert_eq!(nearest("lot", ["hash", "order"]), Some("hash"));
+        let slots = ["slot", "frame-slots", "lower-slots", "levels"];
+        assert_eq!(
+            ["frame", "below"].map(|name| nearest(name, slots)),
+            [Some("frame-slots"), Some("lower-slots")]
+        );
         // A known scheme that is not in the list.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
         // Unless a crate has added it.

@@ -144,7 +144,7 @@ impl SchemeDescription {
             settle: set_external_segment::<F>,
             ends: &|values, path| {
                 let mut values = values.clone();
-                if values.place() == Environment::Live {
+                if values.environment() == Environment::Live {
                     set_external_segment::<F>(&mut values, path);
                 }
                 Ok(ExternalFamily::new(F::of(&values)).into())

@@ -8,11 +8,11 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 #[derive(Clone, Debug)]
 pub struct Values {
     keys: Keys,
-    place: Environment,
+    environment: Environment,
     /// Explicit values in key order, without duplicates.
     explicit_values: Vec<(&'static Key, Value)>,
     /// Positions of the explicit values among all keys.
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 impl PartialEq for Values {
@@ -21,14 +21,14 @@ impl PartialEq for Values {
         let explicit_values = |values: &Self| {
             values.explicit_values.iter().map(|(key, value)| (key.name, *value)).collect::<Vec<_>>()
         };
-        self.place == other.place && explicit_values(self) == explicit_values(other)
+        self.environment == other.environment && explicit_values(self) == explicit_values(other)
     }
 }
 
 impl Values {
     /// Creates values with no key set.
-    pub const fn new(keys: Keys, place: Environment) -> Self {
-        Self { keys, place, explicit_values: Vec::new(), places: Vec::new() }
+    pub const fn new(keys: Keys, environment: Environment) -> Self {
+        Self { keys, environment, explicit_values: Vec::new(), positions: Vec::new() }
     }
 
     /// Returns the keys.
@@ -37,8 +37,8 @@ impl Values {
     }
 
     /// Returns the target: a simulation, or a real path.
-    pub const fn place(&self) -> Environment {
-        self.place
+    pub const fn environment(&self) -> Environment {
+        self.environment
     }
 
     /// Returns the explicit values, in key order.
@@ -53,24 +53,24 @@ impl Values {
 
     /// Sets a value. Ignores an unknown key.
     pub fn set_value(&mut self, name: &str, value: Value) {
-        if let Some((place, key)) = self.keys.place(name) {
-            self.put(place, key, value);
+        if let Some((position, key)) = self.keys.place(name) {
+            self.put(position, key, value);
         }
     }
 
-    fn put(&mut self, place: usize, key: &'static Key, value: Value) {
-        let at = self.places.partition_point(|other| *other < place);
-        if self.places.get(at) == Some(&place) {
+    fn put(&mut self, position: usize, key: &'static Key, value: Value) {
+        let at = self.positions.partition_point(|other| *other < position);
+        if self.positions.get(at) == Some(&position) {
             self.explicit_values[at] = (key, value);
         } else {
-            self.places.insert(at, place);
+            self.positions.insert(at, position);
             self.explicit_values.insert(at, (key, value));
         }
     }
 
     /// Sets a value if the key is unset and the value is in range.
     pub fn suggest(&mut self, name: &str, value: Value) {
-        let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.place).is_ok());
+        let fits = self.keys.find(name).is_some_and(|key| key.check(&value, self.environment).is_ok());
         if fits && self.explicit_value(name).is_none() && self.preset_value(name).is_none() {
             self.set_value(name, value);
         }
@@ -91,7 +91,7 @@ impl Values {
     /// from something else, or if the key is unknown.
     pub fn get(&self, name: &str) -> Option<Value> {
         let explicit = self.explicit_value(name).or_else(|| self.preset_value(name));
-        explicit.or_else(|| self.keys.default_of(self.keys.find(name)?, self.place))
+        explicit.or_else(|| self.keys.default_of(self.keys.find(name)?, self.environment))
     }
 
     /// Returns the value of a key converted to a configuration type, if there is one.
@@ -115,10 +115,10 @@ impl Values {
 
     /// Sets a key from a configuration value; leaves it unset if the value has no textual form.
     pub fn give<T: Field>(&mut self, name: &str, value: &T) {
-        if let Some((place, key)) = self.keys.place(name)
+        if let Some((position, key)) = self.keys.place(name)
             && let Some(value) = value.give(&key.kind)
         {
-            self.put(place, key, value);
+            self.put(position, key, value);
         }
     }
 }
@@ -251,6 +251,26 @@ pub trait Bound: Sized {
 }
 
 /// Binds the fields of a configuration to keys, both ways: `Config { field: "key", ... }`.
+///
+/// | kind of the key | type of the field |
+/// | --- | --- |
+/// | `Packets` | `f64`, or `u16`, `u32`, `u64` for whole numbers (saturating: `unlimited` is the maximum) |
+/// | `Number`, `Share`, `Probability` | `f64` |
+/// | `Count` | `u16`, `u32`, `u64` |
+/// | `Size` | `Bytes`, or `u16`, `u32`, `u64` in bytes |
+/// | `Time` | `Duration` |
+/// | `Interval` | `Option<Duration>`; `off` is `None` |
+/// | `Rate` | `Rate` |
+/// | `Switch` | `bool` |
+/// | `Word` | a type bound by [`words!`](crate::words) |
+/// | any of these, without a default | `Option` of the type; `None` if the key is unset |
+///
+/// `Segments` and `Length` have no field type: implement [`Bound`](crate::Bound) by hand for them.
+///
+/// # Panics
+///
+/// The first use of the configuration panics, with the name of the key, if no key has the name, or if the type and the
+/// kind differ. Test a description by building its default configuration.
 #[macro_export]
 macro_rules! bind {
     ($Config:ty { $($field:ident: $key:literal),* $(,)? }) => {

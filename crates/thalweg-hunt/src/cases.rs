@@ -11,13 +11,13 @@ use thalweg_scenario::{read_text, toml_as_json, toml_text};
 /// Name of the list in a folder of cases.
 pub const LIST: &str = "cases.toml";
 
-/// Case.
+/// Scenario with a known failure mode, as a regression test: an entry of a list.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Case {
     /// Scenario file, in the folder of the list.
     pub file: String,
-    /// Goal.
+    /// Name of the goal whose score is checked.
     pub goal: String,
     /// Minimum score: the failure mode is still present.
     pub at_least: Option<f64>,
@@ -35,7 +35,7 @@ struct List {
 /// Result of a checked case.
 #[derive(Clone, Debug)]
 pub struct CheckedCase {
-    /// Case.
+    /// Entry of the list.
     pub case: Case,
     /// Score with the scenario's seed, or the reason why there is none.
     pub score: Result<f64, String>,

@@ -9,7 +9,7 @@ use thalweg_proto::random::Stream;
 /// Search space of a hunt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Goal.
+    /// Quantity that the hunt maximises.
     pub goal: Goal,
     /// Allowed kinds of disturbances.
     pub kinds: Kinds,

@@ -217,8 +217,9 @@ pub fn drive(
 #[derive(Debug, Default)]
 struct Pace {
     moved: u64,
-    /// Start of the counting interval, and the result of the previous one.
+    /// Start of the counting interval.
     since: Time,
+    /// Result of the previous interval.
     is_busy: bool,
 }
 

@@ -91,8 +91,8 @@ pub struct Fidelity {
     pub unseen: Lateness,
     /// Maximum number of packets delivered in one batch.
     pub burst: u64,
-    /// Maximum packets received in one poll.
-    pub gulp: u64,
+    /// Maximum number of packets received in one poll.
+    pub max_received_batch: u64,
     /// Packets of programs that this host dropped before they reached the network.
     pub lost_before: u64,
     /// Packets that crossed the network but that this host did not accept.
@@ -124,7 +124,7 @@ impl Fidelity {
         let mut latest = None;
         for thread in threads {
             merged.burst = merged.burst.max(thread.burst);
-            merged.gulp = merged.gulp.max(thread.gulp);
+            merged.max_received_batch = merged.max_received_batch.max(thread.max_received_batch);
             merged.lost_before += thread.lost_before;
             merged.refused += thread.refused;
             merged.elapsed = merged.elapsed.max(thread.elapsed);
@@ -179,7 +179,7 @@ impl Fidelity {
     pub fn observe(&mut self, after: Duration, received: u64) {
         if received > 0 {
             self.unseen.record(after);
-            self.gulp = self.gulp.max(received);
+            self.max_received_batch = self.max_received_batch.max(received);
         }
     }
 
@@ -208,15 +208,15 @@ impl fmt::Display for Fidelity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quantiles = |of: &Lateness| {
             let [half, max] = [0.5, 0.99].map(|share| Rounded(of.quantile(share)));
-            format!("{half} (median), {max} (99 %), {} (most)", Rounded(of.max()))
+            format!("{half} (median), {max} (99 %), {} (max)", Rounded(of.max()))
         };
         writeln!(f, "packets left late by {}", quantiles(&self.late))?;
         writeln!(f, "packets waited at most {}", quantiles(&self.unseen))?;
         let share = 100.0 * self.busy.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9);
         write!(
             f,
-            "bursts: {} in, {} out at most; the emulator used {share:.0} % of a processor",
-            self.gulp, self.burst
+            "largest batches: {} received, {} delivered; the emulator used {share:.0} % of a processor",
+            self.max_received_batch, self.burst
         )?;
         // The threads' link groups are disconnected from each other.
         if self.threads > 1 { write!(f, ", in {} threads", self.threads) } else { Ok(()) }

@@ -80,7 +80,7 @@ fn is_beside(one: &Header, other: &Header) -> bool {
     ends(one) == ends(other)
 }
 
-/// A buffer being merged.
+/// Packets of one connection that are merged into one segment for the receiving host.
 #[derive(Debug)]
 struct Run {
     shape: Shape,

@@ -82,7 +82,7 @@ pub mod text;
 pub mod transfer;
 pub mod wire;
 
-/// The guide's page about this crate: its program is run.
+/// The guide's page about this crate, whose program is compiled and run as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/library.md")]
 struct Guide;

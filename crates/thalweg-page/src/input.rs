@@ -74,7 +74,7 @@ impl Shown {
         }
     }
 
-    /// Returns diagnostics, the first of too many.
+    /// Converts diagnostics, at most the first `MAX_DIAGNOSTICS`.
     pub fn all(diagnostics: &[Diagnostic]) -> Vec<Self> {
         diagnostics.iter().take(MAX_DIAGNOSTICS).map(Self::of).collect()
     }

@@ -13,7 +13,7 @@ use thalweg_scenario::Loaded;
 use thalweg_sim::spec::Spec;
 use thalweg_sim::{Series, Simulation, Status};
 
-/// A run.
+/// A simulation that is executed in slices of time, with its recorded steps.
 #[derive(Debug)]
 pub struct Run {
     simulation: Simulation<Steps>,

@@ -33,9 +33,9 @@ const COLUMNS: [&str; Observation::COLUMNS.len() + 5] = {
 };
 
 /// Values of the last column: the episode continues, its time is over, or the agent's flow has ended.
-const GOES_ON: f64 = 0.0;
-const TIME_IS_OVER: f64 = 1.0;
-const FLOW_IS_OVER: f64 = 2.0;
+const RUNNING: f64 = 0.0;
+const TRUNCATED: f64 = 1.0;
+const TERMINATED: f64 = 2.0;
 
 /// Scenario of the episodes.
 #[derive(Debug)]
@@ -124,11 +124,11 @@ impl SimulationSlot {
         };
         let path = self.paths.get(agent).copied().flatten();
         let over = if self.over {
-            TIME_IS_OVER
+            TRUNCATED
         } else if self.episode.is_over(agent) {
-            FLOW_IS_OVER
+            TERMINATED
         } else {
-            GOES_ON
+            RUNNING
         };
         let (of_observation, rest) = row.split_at_mut(Observation::COLUMNS.len());
         of_observation.copy_from_slice(&seen.numbers());
@@ -152,7 +152,7 @@ pub struct Environments {
 }
 
 struct State {
-    seats: Vec<Seat>,
+    slots: Vec<Slot>,
     /// Latest observations, by simulation, agent and column.
     cells: Vec<f64>,
     pool: Pool<Task, (Task, Result<(), Called>)>,
@@ -160,7 +160,7 @@ struct State {
 
 /// Slot of a simulation, with the latest observations of its agents.
 #[derive(Debug, Default)]
-struct Seat {
+struct Slot {
     place: Option<SimulationSlot>,
     rows: Vec<f64>,
 }
@@ -168,7 +168,7 @@ struct Seat {
 /// Operation on a simulation.
 struct Task {
     number: usize,
-    seat: Seat,
+    slot: Slot,
     what: What,
 }
 
@@ -179,7 +179,7 @@ enum What {
 
 impl Task {
     fn perform(&mut self, template: &Template) -> Result<(), Called> {
-        let Self { seat: Seat { place, rows }, what, .. } = self;
+        let Self { slot: Slot { place, rows }, what, .. } = self;
         match what {
             What::Begin { seed, changes } => {
                 *place = None;
@@ -206,15 +206,15 @@ impl State {
     /// Performs the operations; returns the error of the first simulation that failed.
     fn perform(&mut self, tasks: Vec<(usize, What)>) -> Result<(), Called> {
         let tasks = tasks.into_iter().map(|(number, what)| {
-            let seat = core::mem::take(&mut self.seats[number]);
-            Task { number, seat, what }
+            let slot = core::mem::take(&mut self.slots[number]);
+            Task { number, slot, what }
         });
         let tasks = tasks.collect();
         let mut first: Option<(usize, Called)> = None;
-        for (Task { number, seat, .. }, outcome) in self.pool.all(tasks) {
-            let width = seat.rows.len();
-            self.cells[number * width..(number + 1) * width].copy_from_slice(&seat.rows);
-            self.seats[number] = seat;
+        for (Task { number, slot, .. }, outcome) in self.pool.all(tasks) {
+            let width = slot.rows.len();
+            self.cells[number * width..(number + 1) * width].copy_from_slice(&slot.rows);
+            self.slots[number] = slot;
             if let Err(called) = outcome
                 && first.as_ref().is_none_or(|(other, _)| number < *other)
             {
@@ -278,9 +278,9 @@ impl Environments {
             let outcome = task.perform(&shared);
             (task, outcome)
         });
-        let seat = || Seat { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
-        let seats = core::iter::repeat_with(seat).take(count).collect();
-        let state = Mutex::new(State { seats, cells: vec![0.0; cells], pool });
+        let slot = || Slot { place: None, rows: vec![0.0; agents * COLUMNS.len()] };
+        let slots = core::iter::repeat_with(slot).take(count).collect();
+        let state = Mutex::new(State { slots, cells: vec![0.0; cells], pool });
         let made = Self { template, agents, delay: length(delay), state };
         Ok((Some(made), 0, String::new()))
     }
@@ -315,7 +315,7 @@ impl Environments {
         let state = &mut *state;
         let mut tasks: BTreeMap<usize, What> = BTreeMap::new();
         for ((number, seed), changes) in which.into_iter().zip(seeds).zip(changes) {
-            if number >= state.seats.len() {
+            if number >= state.slots.len() {
                 return Err(PyIndexError::new_err(format!("there is no simulation {number}")));
             }
             tasks.insert(number, What::Begin { seed, changes });
@@ -369,7 +369,7 @@ impl Environments {
         let mut state = self.state()?;
         let state = &mut *state;
         let (agents, delay) = (self.agents, self.delay);
-        let wanted = state.seats.len() * agents;
+        let wanted = state.slots.len() * agents;
         if windows.len() != wanted || rates.len() != wanted {
             return Err(PyValueError::new_err(format!(
                 "{wanted} windows and rates are expected, one per agent"
@@ -392,15 +392,15 @@ const MAX_CELLS: usize = 1 << 27;
 impl Environments {
     fn one(&self, py: Python<'_>, what: What) -> PyResult<(Vec<f64>, u8, String)> {
         let mut state = self.state()?;
-        if state.seats.len() != 1 || self.agents != 1 {
+        if state.slots.len() != 1 || self.agents != 1 {
             return Err(PyValueError::new_err("there are several agents"));
         }
         let template = &self.template;
-        let mut task = Task { number: 0, seat: core::mem::take(&mut state.seats[0]), what };
+        let mut task = Task { number: 0, slot: core::mem::take(&mut state.slots[0]), what };
         let done = py.detach(|| task.perform(template));
-        state.cells.copy_from_slice(&task.seat.rows);
-        let seen = task.seat.rows.clone();
-        state.seats[0] = task.seat;
+        state.cells.copy_from_slice(&task.slot.rows);
+        let seen = task.slot.rows.clone();
+        state.slots[0] = task.slot;
         let (code, words) = messages(done);
         Ok((seen, code, words))
     }

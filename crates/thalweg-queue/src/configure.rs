@@ -5,8 +5,9 @@ use core::any::Any;
 use core::fmt::Debug;
 use thalweg_proto::random::Stream;
 
-/// Factory of the random stream for a purpose. Purposes are part of reproducible runs, so a discipline must not change
-/// its purpose.
+/// Factory of the random stream for a purpose: `streams("drops")`. A stream depends on the seed of the run, the purpose
+/// and the link, so another purpose changes the results of all existing scenarios with the discipline. A discipline that
+/// draws requests its stream once, keeps it, and sets [`Traits::is_random`].
 pub type Streams<'a> = &'a mut dyn FnMut(&'static str) -> Stream;
 
 /// Configuration of a discipline, including everything known before a queue is created.
@@ -31,7 +32,9 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// Returns the properties of the discipline.
     fn traits(&self) -> Traits;
 
-    /// Returns a description of the discipline with its main parameters.
+    /// Returns a noun phrase with the main parameters, such as `CoDel queue, target 5 ms`, for explanations of scenarios,
+    /// where the capacity follows, such as ` of 39.1 kB`. The description of a discipline's rule is the text `about` of its
+    /// entry in the catalogue.
     fn description(&self) -> String;
 
     /// Returns the token bucket of a policer, which drops arrivals without tokens whatever the room; `None` for other
@@ -41,20 +44,22 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     }
 }
 
-/// Properties of a discipline.
+/// Properties of a discipline. A wrong value is not detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
-    /// Non-urgent packets leave in arrival order.
+    /// Non-urgent packets leave in arrival order. The verifier (`--verify`) then reports a packet that overtakes another.
     pub keeps_order: bool,
-    /// Packets are dropped or marked although there is room.
+    /// Packets are dropped or marked although there is room. Read by tests of this crate only.
     pub drops_early: bool,
-    /// ECN-capable packets are marked with CE.
+    /// ECN-capable packets are marked with CE. Warnings about flows whose packets no queue marks depend on it.
     pub marks: bool,
-    /// Random numbers are drawn.
+    /// Random numbers are drawn. Otherwise replications of a scenario without random parts are reported as identical.
     pub is_random: bool,
-    /// Packets that find the line idle must pass the discipline too, as its state depends on them.
+    /// Packets that find the link idle must pass the discipline too, as its state depends on them. Otherwise they are
+    /// transmitted without a call of the discipline, which is faster; its averages and token buckets would miss them.
     pub sees_all: bool,
-    /// The priority of a flow determines the service order.
+    /// The priority of a flow determines the service order. Otherwise priorities without a gate cause a warning; relays
+    /// (`thalweg impair`) refuse disciplines with this property.
     pub serves_by_priority: bool,
 }
 

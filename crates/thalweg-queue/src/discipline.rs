@@ -14,7 +14,9 @@ pub struct Entry {
     pub flow: u32,
     /// Priority of the flow; 1 is the highest.
     pub priority: u8,
-    /// True for packets served before all others (feedback messages of routers).
+    /// True for feedback messages of routers. Disciplines of this crate serve them before all others, in arrival order,
+    /// within the limit and without dropping others for them. This is not enforced; a discipline that ignores the flag
+    /// delays the feedback.
     pub urgent: bool,
     /// ECN codepoint.
     pub ecn: Ecn,
@@ -67,20 +69,21 @@ pub struct Dropped {
 
 /// Queue discipline: buffer management, service order, drops and marks.
 ///
-/// A discipline is passive: it is called when a packet arrives and when the line is free, and has no timers. Every
+/// A discipline is passive: it is called when a packet arrives and when the link is free, and has no timers. Every
 /// enqueued entry comes out exactly once, with its identifier and size, either from [`dequeue`](Discipline::dequeue) or
-/// in `dropped`. For external disciplines this contract is enforced: a violation aborts the simulation run and names
+/// in `dropped`. A discipline may change the ECN field of an entry, by [`Entry::mark`]. For external disciplines this contract is enforced: a violation aborts the simulation run and names
 /// the discipline ([`ViolationKind`](crate::ViolationKind)).
 pub trait Discipline {
     /// Enqueues a packet that arrives at `now`. Appends drops, of the arrival or of queued packets, to `dropped`.
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>);
 
-    /// Dequeues the next packet for the line, free at `now`; `None` only if the queue is empty. Appends drops at
-    /// dequeue to `dropped`.
+    /// Dequeues the next packet for the link, free at `now`. Returns `None` only if the queue is empty, after drops at
+    /// dequeue, which are appended to `dropped`. So every discipline is work-conserving: a link's `shaper` delays packets,
+    /// and a [policer](crate::Policer) drops them.
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry>;
 
     /// Returns the packet that the next [`dequeue`](Discipline::dequeue) will probably return, if that is cheap to
-    /// tell: a prefetch hint.
+    /// tell: a prefetch hint. Not called for external disciplines.
     fn peek(&self) -> Option<&Entry> {
         None
     }
@@ -91,13 +94,16 @@ pub trait Discipline {
     /// Returns the number of queued bytes.
     fn bytes(&self) -> u64;
 
-    /// Sets the rate of the line, for disciplines that need it. Without a call the rate is unknown.
+    /// Sets the long-run rate of the link, for disciplines that need it: after creation, and at each change of the rate.
+    /// Without a call the rate is unknown.
     fn set_rate(&mut self, _rate: Rate) {}
 
     /// Sets the source and the destination host of the next arrival, for disciplines of this crate that isolate hosts.
+    /// Not called for external disciplines.
     fn set_hosts(&mut self, _hosts: [u32; 2]) {}
 
     /// Changes the limit at `now`. Appends packets that no longer fit to `dropped`: the latest arrivals or, with queues
-    /// per flow, those dropped on overflow. External disciplines have fixed limits and need not implement it.
+    /// per flow, those dropped on overflow. Not called for external disciplines: a scenario that schedules another
+    /// capacity for one is refused.
     fn set_limit(&mut self, _now: Time, _limit: Limit, _dropped: &mut Vec<Dropped>) {}
 }

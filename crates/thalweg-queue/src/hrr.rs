@@ -14,9 +14,9 @@ pub struct HrrConfig {
     /// Size of a slot, above zero. A packet takes as many whole slots as it needs.
     pub slot: Bytes,
     /// Slots in a frame of each level, from 1 to [`MAX_FRAME`](Self::MAX_FRAME).
-    pub frame: u32,
-    /// Slots of a frame that belong to the level below, less than `frame`.
-    pub below: u32,
+    pub frame_slots: u32,
+    /// Slots of a frame that belong to the level below, less than `frame_slots`.
+    pub lower_slots: u32,
     /// Number of levels, from 1 to [`Weights::CLASSES`]. A flow is on the level of its priority; flows of lower priority
     /// are on the last.
     pub levels: u32,
@@ -31,15 +31,21 @@ impl HrrConfig {
 
 impl Default for HrrConfig {
     fn default() -> Self {
-        Self { slot: Bytes::new(1500), frame: 10, below: 5, levels: 2, weights: Weights::default() }
+        Self {
+            slot: Bytes::new(1500),
+            frame_slots: 10,
+            lower_slots: 5,
+            levels: 2,
+            weights: Weights::default(),
+        }
     }
 }
 
 /// Hierarchical Round Robin (Kalmanek, Kanakia and Keshav 1990): the flows of a level share the slots of its frame, and
 /// some of the slots belong to the level below.
 ///
-/// A frame of level 1 has `frame` slots. Its flows are served in turn, a packet each, until each has had its slots in
-/// this frame or the level has used `frame - below`. The other slots are those of level 2, which fill a frame of its own
+/// A frame of level 1 has `frame_slots` slots. Its flows are served in turn, a packet each, until each has had its slots in
+/// this frame or the level has used all but `lower_slots`. The other slots are those of level 2, which fill a frame of its own
 /// in the same way: with 5 of 10 slots, level 2 has half of the line, and a frame that takes twice as long. The last
 /// level keeps all of its slots. A flow thus has its part of the line in every frame of its level, at the levels above
 /// within a short time and at those below within a long one, and not more than that at the expense of any other flow.
@@ -126,8 +132,8 @@ impl Hrr {
     /// the excess of the frames before.
     fn begin_frame(&mut self, number: usize) {
         let is_last = number + 1 == self.levels.len();
-        let frame = i64::from(self.config.frame.clamp(1, HrrConfig::MAX_FRAME));
-        let below = if is_last { 0 } else { i64::from(self.config.below).min(frame - 1) };
+        let frame = i64::from(self.config.frame_slots.clamp(1, HrrConfig::MAX_FRAME));
+        let below = if is_last { 0 } else { i64::from(self.config.lower_slots).min(frame - 1) };
         let own = frame - below;
         let level = &mut self.levels[number];
         // A packet of many slots leaves an excess of many frames, which pass in one step.
@@ -316,14 +322,14 @@ impl Configure for HrrConfig {
     fn check(&self) -> Result<(), SpecError> {
         self.weights.check()?;
         above_zero("slot", self.slot.get() as f64)?;
-        above_zero("frame", f64::from(self.frame))?;
+        above_zero("frame-slots", f64::from(self.frame_slots))?;
         above_zero("levels", f64::from(self.levels))?;
         let at_most = |what, max, found| {
             if found > max { Err(SpecError::TooMany { what, max, found }) } else { Ok(()) }
         };
-        at_most("frame", Self::MAX_FRAME, self.frame)?;
+        at_most("frame-slots", Self::MAX_FRAME, self.frame_slots)?;
         at_most("levels", Weights::CLASSES as u32, self.levels)?;
-        at_most("below", self.frame - 1, self.below)
+        at_most("lower-slots", self.frame_slots - 1, self.lower_slots)
     }
 
     fn make(&self, limit: Limit, _: Streams<'_>) -> Hrr {
@@ -342,7 +348,7 @@ impl Configure for HrrConfig {
     }
 
     fn description(&self) -> String {
-        format!("HRR queue of {} levels with frames of {} slots", self.levels, self.frame)
+        format!("HRR queue of {} levels with frames of {} slots", self.levels, self.frame_slots)
     }
 }
 

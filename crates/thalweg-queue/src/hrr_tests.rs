@@ -5,8 +5,8 @@ use crate::testing::{drain, offer, ordinary};
 use std::collections::BTreeMap;
 
 /// Slots of 1000 bytes, as large as the packets of [`entry`].
-fn config(frame: u32, below: u32, levels: u32) -> HrrConfig {
-    HrrConfig { slot: Bytes::new(1000), frame, below, levels, weights: Weights::default() }
+fn config(frame_slots: u32, lower_slots: u32, levels: u32) -> HrrConfig {
+    HrrConfig { slot: Bytes::new(1000), frame_slots, lower_slots, levels, weights: Weights::default() }
 }
 
 fn entry(flow: u32, priority: u8) -> Entry {
@@ -106,8 +106,13 @@ fn large_packets_take_several_slots() {
 #[test]
 fn a_packet_of_megabytes_does_not_stall_slots_of_a_byte() {
     // Its excess is four thousand million frames, which pass in one step.
-    let config =
-        HrrConfig { slot: Bytes::new(1), frame: 1, below: 0, levels: 2, weights: Weights::default() };
+    let config = HrrConfig {
+        slot: Bytes::new(1),
+        frame_slots: 1,
+        lower_slots: 0,
+        levels: 2,
+        weights: Weights::default(),
+    };
     let mut queue = Hrr::new(Limit::Unlimited, config);
     for packet in 0..3 {
         offer(&mut queue, Time::ZERO, Entry { packet, size: u32::MAX, ..entry(packet, 1) });
@@ -146,9 +151,9 @@ fn configurations_out_of_range_are_refused() {
     assert_eq!(good.check(), Ok(()));
     for bad in [
         HrrConfig { slot: Bytes::new(0), ..good },
-        HrrConfig { frame: 0, below: 0, ..good },
-        HrrConfig { frame: HrrConfig::MAX_FRAME + 1, ..good },
-        HrrConfig { below: good.frame, ..good },
+        HrrConfig { frame_slots: 0, lower_slots: 0, ..good },
+        HrrConfig { frame_slots: HrrConfig::MAX_FRAME + 1, ..good },
+        HrrConfig { lower_slots: good.frame_slots, ..good },
         HrrConfig { levels: 0, ..good },
         HrrConfig { levels: 7, ..good },
     ] {

@@ -74,7 +74,7 @@ struct Builder<'a> {
     spec: &'a Spec,
     routes: Routes<'a>,
     /// The routes of flows.
-    table: RouteTable,
+    route_table: RouteTable,
     network: Network,
     wheel: Wheel,
     flows: Vec<Flow>,
@@ -84,9 +84,10 @@ struct Builder<'a> {
     /// Gate of each node.
     node_gates: Vec<u16>,
     transports: Vec<TransportSpec>,
-    /// The flows that open connections during the run, and the number of connections opened at the start of others.
-    opening: Vec<u32>,
-    fixed: u32,
+    /// Flows that open connections during the run.
+    dynamic_flows: Vec<u32>,
+    /// Number of connections that exist from the start, of all other flows.
+    initial_connections: u32,
     /// Host of each node with its own processing cost.
     node_hosts: Vec<u32>,
 }
@@ -102,13 +103,13 @@ impl<'a> Builder<'a> {
                 + 2 * usize::from(group.overhead_links() > 0)
         };
         let of_flows: usize = spec.groups.iter().map(|group| of_flow(group) * group.count as usize).sum();
-        let mut table = RouteTable::new(spec);
+        let mut route_table = RouteTable::new(spec);
         let (of_flows_routes, ecmp_groups) =
-            (core::mem::take(&mut table.routes), core::mem::take(&mut table.ecmp_groups));
+            (core::mem::take(&mut route_table.routes), core::mem::take(&mut route_table.ecmp_groups));
         let mut builder = Self {
             spec,
             routes: Routes::new(spec),
-            table,
+            route_table,
             network: Network {
                 packets: Packets::new(),
                 transmitters: Vec::with_capacity(2 * spec.links.len() + of_flows),
@@ -133,15 +134,15 @@ impl<'a> Builder<'a> {
             gates: Vec::new(),
             node_gates: vec![NO_GATE; spec.nodes.len()],
             transports: Vec::new(),
-            opening: Vec::new(),
-            fixed: 0,
+            dynamic_flows: Vec::new(),
+            initial_connections: 0,
             node_hosts: vec![NONE; spec.nodes.len()],
         };
         for LinkSpec { name: link, a, b, forward, backward, .. } in &spec.links {
             builder.network.names.links.push((link.clone(), name(*a), name(*b)));
             builder.network.names.links.push((link.clone(), name(*b), name(*a)));
             for direction in [forward, backward] {
-                let number = builder.describe(direction.clone());
+                let number = builder.add_direction(direction.clone());
                 let transmitter = builder.add_transmitter(number)?;
                 let interval = direction.feedback.and_then(|feedback| feedback.policy.interval());
                 if let Some(interval) = interval {
@@ -159,7 +160,7 @@ impl<'a> Builder<'a> {
         Ok(builder)
     }
 
-    fn describe(&mut self, direction: DirectionSpec) -> u32 {
+    fn add_direction(&mut self, direction: DirectionSpec) -> u32 {
         self.network.speeds.push(Speed::of(&direction));
         self.network.directions.push(direction);
         self.network.directions.len() as u32 - 1
@@ -234,19 +235,21 @@ impl<'a> Builder<'a> {
         let mut routes = Vec::new();
         let exits = group.access.is_some();
         for [from, to] in group.ends() {
-            let there = self.table.starts(from, to, exits).ok_or_else(|| no_route(from, to))?;
-            let back = self.table.starts(to, from, exits).ok_or_else(|| no_route(to, from))?;
+            let there = self.route_table.starts(from, to, exits).ok_or_else(|| no_route(from, to))?;
+            let back = self.route_table.starts(to, from, exits).ok_or_else(|| no_route(to, from))?;
             if group.access.is_none() && from == to {
                 return Err(no_route(from, to));
             }
             routes.push((there, back));
         }
         let of_epoch = |epoch: usize| routes.iter().map(move |(there, back)| [there[epoch], back[epoch]]);
-        let routes: Arc<[[u32; 2]]> = (0..=self.table.changes.len()).flat_map(of_epoch).collect();
-        let directions = group.access_with_overhead().map(|access| self.describe_access(&access));
+        let routes: Arc<[[u32; 2]]> = (0..=self.route_table.changes.len()).flat_map(of_epoch).collect();
+        let directions = group.access_with_overhead().map(|access| self.add_access_directions(&access));
         let overhead_links = group.overhead_links();
-        let overhead = (overhead_links > 0).then(|| self.describe(overhead_line(group.overhead)));
-        let control = group.control_channel.map(|delay| self.describe(DirectionSpec::of_any_rate(delay)));
+        let overhead =
+            (overhead_links > 0).then(|| self.add_direction(host_overhead_direction(group.overhead)));
+        let control =
+            group.control_channel.map(|delay| self.add_direction(DirectionSpec::of_any_rate(delay)));
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
@@ -291,7 +294,7 @@ impl<'a> Builder<'a> {
             overhead: (overhead_links > 0).then(|| group.links_per_flow() - overhead_links),
             first_flow: self.flows.len() as u32,
             flows: group.count,
-            opening: opens(group).then_some(self.opening.len() as u32),
+            opening: opens(group).then_some(self.dynamic_flows.len() as u32),
             completions: Completions::default(),
             rounds: match group.workload {
                 WorkloadSpec::Rounds { rounds, think, .. } => Rounds::new(rounds, think),
@@ -302,9 +305,9 @@ impl<'a> Builder<'a> {
         });
         let flows = self.flows.len() as u32..self.flows.len() as u32 + group.count;
         if opens(group) {
-            self.opening.extend(flows);
+            self.dynamic_flows.extend(flows);
         } else {
-            self.fixed += group.count * group.senders();
+            self.initial_connections += group.count * group.senders();
         }
         let mut spread = Stream::new(self.spec.seed, &format!("start@{}", group.name), 0);
         for i in 0..group.count {
@@ -364,19 +367,20 @@ impl<'a> Builder<'a> {
 
     /// Adds the routes of feedback from routers to sources.
     fn add_message_routes(&mut self) {
-        for MessagePath { path: mut route, has_access, of } in message_paths(self.spec, &mut self.routes) {
+        for MessagePath { path: mut route, has_access, sources } in message_paths(self.spec, &mut self.routes)
+        {
             route.extend(has_access.then_some(EXIT));
             let hops = route.len() as u32;
             let start = self.add_route(route);
-            for FeedbackSource { queue, group, reply } in of {
+            for FeedbackSource { queue, group, reply } in sources {
                 self.network.messages.add(queue, group, reply, start, hops);
             }
         }
     }
 
-    fn describe_access(&mut self, access: &AccessSpec) -> [u32; 4] {
+    fn add_access_directions(&mut self, access: &AccessSpec) -> [u32; 4] {
         [&access.source_forward, &access.source_backward, &access.sink_forward, &access.sink_backward]
-            .map(|direction| self.describe(direction.clone()))
+            .map(|direction| self.add_direction(direction.clone()))
     }
 
     fn finish<T: Tracing>(mut self, tracing: T) -> Result<EventLoop<T>, SpecError> {
@@ -388,7 +392,7 @@ impl<'a> Builder<'a> {
         if !warmup.is_zero() {
             self.wheel.push(Time::ZERO + warmup, EventKind::Warm.key(0));
         }
-        for (epoch, &at) in (0..).zip(&self.table.changes) {
+        for (epoch, &at) in (0..).zip(&self.route_table.changes) {
             self.wheel.push(at, EventKind::Reroute.key(epoch));
         }
         let tails = spec.links.iter().flat_map(|link| [link.a, link.b]);
@@ -396,7 +400,7 @@ impl<'a> Builder<'a> {
             true => Vec::new(),
             false => tails.map(|node| self.node_gates[node.0 as usize]).collect(),
         };
-        let ids = ConnectionIds::new(self.fixed, self.opening);
+        let ids = ConnectionIds::new(self.initial_connections, self.dynamic_flows);
         let fixed = ids.fixed() as usize;
         let mut simulation = EventLoop {
             now: Time::ZERO,
@@ -414,7 +418,7 @@ impl<'a> Builder<'a> {
             outside: None,
             tracing,
         };
-        simulation.watch(2 * spec.links.len());
+        simulation.select_series(2 * spec.links.len());
         Ok(simulation)
     }
 }
@@ -422,7 +426,7 @@ impl<'a> Builder<'a> {
 impl<T: Tracing> EventLoop<T> {
     /// Selects the flows and links with series: the first flow of each group, then the second of each, and so on; and
     /// the first links.
-    fn watch(&mut self, core: usize) {
+    fn select_series(&mut self, core: usize) {
         let Some(interval) = self.measured.series.interval() else { return };
         let mut chosen = Vec::new();
         let max = self.traffic.groups.iter().map(|group| group.flows).max().unwrap_or(0);
@@ -447,6 +451,6 @@ impl<T: Tracing> EventLoop<T> {
 }
 
 /// Returns a link that models a host's processing of its packets: any number at once, each for a random time, in order.
-fn overhead_line(overhead: Duration) -> DirectionSpec {
+fn host_overhead_direction(overhead: Duration) -> DirectionSpec {
     DirectionSpec { jitter: overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) }
 }

@@ -6,14 +6,14 @@
 /// covers `b` segments (Mathis, Semke, Mahdavi and Ott 1997, "The Macroscopic Behavior of the TCP Congestion Avoidance
 /// Algorithm", section 2). The formula ignores time-outs and is too high for p above 1 %.
 pub fn mathis_window(p: f64, b: f64) -> Option<f64> {
-    (is_loss(p) && b > 0.0).then(|| libm::sqrt(1.5 / (b * p)))
+    (is_loss_probability(p) && b > 0.0).then(|| libm::sqrt(1.5 / (b * p)))
 }
 
 /// Returns the rate of Reno in segments sent a second, time-outs included; 1 - p of them arrive (Padhye, Firoiu,
 /// Towsley and Kurose 1998, "Modeling TCP Throughput", equation 32). `rtt` and the first time-out `t0` are in seconds,
 /// each acknowledgement covers `b` segments, and the receive window is `max_window` segments.
 pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option<f64> {
-    if !(is_loss(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && max_window >= 1.0) {
+    if !(is_loss_probability(p) && p < 1.0 && rtt > 0.0 && t0 >= 0.0 && b > 0.0 && max_window >= 1.0) {
         return None;
     }
     let arrives = 1.0 - p;
@@ -47,7 +47,7 @@ pub fn padhye_rate(p: f64, rtt: f64, t0: f64, b: f64, max_window: f64) -> Option
 /// p^(3/4) segments (RFC 9438, section 5.1, equation 5), with `c` in segments/s³. On short paths the larger Reno window
 /// applies instead.
 pub fn cubic_window(p: f64, rtt: f64, c: f64, beta: f64) -> Option<f64> {
-    (is_loss(p) && rtt > 0.0 && c > 0.0 && (0.0..1.0).contains(&beta))
+    (is_loss_probability(p) && rtt > 0.0 && c > 0.0 && (0.0..1.0).contains(&beta))
         .then(|| libm::pow(c * (3.0 + beta) / (4.0 * (1.0 - beta)), 0.25) * libm::pow(rtt / p, 0.75))
 }
 
@@ -84,7 +84,7 @@ pub fn small_buffer_bytes(rate: f64, rtt: f64, flows: f64) -> Option<f64> {
     bdp_bytes(rate, rtt).filter(|_| flows >= 1.0).map(|bdp| bdp / libm::sqrt(flows))
 }
 
-fn is_loss(p: f64) -> bool {
+fn is_loss_probability(p: f64) -> bool {
     p > 0.0 && p <= 1.0
 }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn near(value: Option<f64>, expected: f64, tolerance: f64) {
+    fn assert_close(value: Option<f64>, expected: f64, tolerance: f64) {
         let value = value.unwrap();
         assert!((value / expected - 1.0).abs() <= tolerance, "{value} instead of {expected}");
     }
@@ -102,12 +102,12 @@ mod tests {
     #[test]
     fn responses_agree_with_the_tables_of_rfc_9438() {
         for (p, reno) in [(1e-2, 12.0), (1e-3, 38.0), (1e-4, 120.0), (1e-6, 1200.0)] {
-            near(mathis_window(p, 1.0), reno * 1.5f64.sqrt() / 1.2, 0.002);
+            assert_close(mathis_window(p, 1.0), reno * 1.5f64.sqrt() / 1.2, 0.002);
         }
         // 0.1^0.75 x 1.054 / 1e-6^0.75: the tables have 5926 for p = 1e-6 and 100 ms, 1054 for 10 ms.
-        near(cubic_window(1e-6, 0.1, 0.4, 0.7), 5926.0, 0.001);
-        near(cubic_window(1e-6, 0.01, 0.4, 0.7), 1054.0, 0.001);
-        near(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
+        assert_close(cubic_window(1e-6, 0.1, 0.4, 0.7), 5926.0, 0.001);
+        assert_close(cubic_window(1e-6, 0.01, 0.4, 0.7), 1054.0, 0.001);
+        assert_close(cubic_window(1e-8, 0.1, 0.4, 0.7), 187_394.0, 0.001);
     }
 
     /// With few losses time-outs are rare, and both models of Reno agree to a few percent; with many losses they do
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn queues_of_known_values() {
-        near(mg1_wait(0.5, 0.0), 0.5, 1e-12);
-        near(mg1_wait(0.5, 1.0), 1.0, 1e-12);
-        near(mg1_wait(0.8, 1.0 / 3.0), 8.0 / 3.0, 1e-12);
-        near(mm1k_blocked(1.0, 4.0), 0.2, 1e-12);
-        near(mm1k_blocked(0.5, 1.0), 1.0 / 3.0, 1e-12);
+        assert_close(mg1_wait(0.5, 0.0), 0.5, 1e-12);
+        assert_close(mg1_wait(0.5, 1.0), 1.0, 1e-12);
+        assert_close(mg1_wait(0.8, 1.0 / 3.0), 8.0 / 3.0, 1e-12);
+        assert_close(mm1k_blocked(1.0, 4.0), 0.2, 1e-12);
+        assert_close(mm1k_blocked(0.5, 1.0), 1.0 / 3.0, 1e-12);
         // 100 Mbit/s for 80 ms are 1 MB; a hundred flows need a tenth of it.
-        near(bdp_bytes(1e8, 0.08), 1e6, 1e-12);
-        near(small_buffer_bytes(1e8, 0.08, 100.0), 1e5, 1e-12);
+        assert_close(bdp_bytes(1e8, 0.08), 1e6, 1e-12);
+        assert_close(small_buffer_bytes(1e8, 0.08, 100.0), 1e5, 1e-12);
     }
 
     #[test]

@@ -19,9 +19,9 @@ pub struct Task {
 
 /// Outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Bytes of the run.
-    Made(Vec<u8>),
+    Completed(Vec<u8>),
     /// Reason for the failure.
     Failed(String),
 }
@@ -56,13 +56,13 @@ pub fn unpack(bytes: &[u8]) -> Result<Vec<Part>, String> {
 }
 
 /// Appends the outcome of a run to an answer.
-pub fn add(answer: &Answer, bytes: &mut Vec<u8>) {
+pub fn add(answer: &Response, bytes: &mut Vec<u8>) {
     match answer {
-        Answer::Made(run) => {
+        Response::Completed(run) => {
             bytes.push(b'+');
             bytes.extend_from_slice(run);
         }
-        Answer::Failed(why) => {
+        Response::Failed(why) => {
             bytes.push(b'-');
             bytes.extend_from_slice(&serde_json::to_vec(why).unwrap_or_default());
         }
@@ -75,17 +75,17 @@ pub fn add(answer: &Answer, bytes: &mut Vec<u8>) {
 /// # Errors
 ///
 /// The bytes are invalid, or the number of answers is not `expected`.
-pub fn answers(bytes: &[u8], expected: usize) -> Result<Vec<Answer>, String> {
+pub fn answers(bytes: &[u8], expected: usize) -> Result<Vec<Response>, String> {
     let answer = |line: &[u8]| match line.split_first() {
-        Some((b'+', run)) => Ok(Answer::Made(run.to_vec())),
+        Some((b'+', run)) => Ok(Response::Completed(run.to_vec())),
         Some((b'-', why)) => {
             let why = serde_json::from_slice(why);
-            why.map(Answer::Failed).map_err(|error| format!("a reason that is no text: {error}"))
+            why.map(Response::Failed).map_err(|error| format!("a reason that is no text: {error}"))
         }
         _ => Err("a line that is neither a run nor a reason".to_owned()),
     };
     let lines = bytes.strip_suffix(b"\n").map(|bytes| bytes.split(|byte| *byte == b'\n'));
-    let found: Vec<Answer> = lines.into_iter().flatten().map(answer).collect::<Result<_, _>>()?;
+    let found: Vec<Response> = lines.into_iter().flatten().map(answer).collect::<Result<_, _>>()?;
     match found.len() == expected {
         true => Ok(found),
         false => Err(format!("{} results of {expected} runs", found.len())),
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(parts[1].seeds, [u64::MAX]);
         assert!(unpack(b"{}").is_err());
 
-        let sent = [Answer::Made(b"{\"seed\":1}".to_vec()), Answer::Failed("two\nlines".to_owned())];
+        let sent = [Response::Completed(b"{\"seed\":1}".to_vec()), Response::Failed("two\nlines".to_owned())];
         let mut bytes = Vec::new();
         sent.iter().for_each(|answer| add(answer, &mut bytes));
         assert_eq!(answers(&bytes, 2).unwrap(), sent);

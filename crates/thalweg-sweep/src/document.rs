@@ -48,7 +48,7 @@ pub struct Document {
     pub importance: BTreeMap<&'static str, Importance>,
 }
 
-/// Factor.
+/// Varied key with its values.
 #[derive(Clone, Debug, Serialize)]
 pub struct FactorResults {
     /// Key, or `scheme`.

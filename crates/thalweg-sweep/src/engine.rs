@@ -16,7 +16,7 @@
 //! Batches are sized to take half a second, to make the overhead of an engine negligible. End of stream to the engine
 //! means that no more runs follow.
 
-use crate::batch_codec::{self, Answer, Task};
+use crate::batch_codec::{self, Response, Task};
 use crate::program::Program;
 use core::fmt;
 use serde::Deserialize;
@@ -158,7 +158,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     ///
     /// The engine is lost.
-    pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Answer)>, Lost> {
+    pub fn poll(&mut self, more: usize, timeout: Duration) -> Result<Vec<(usize, Response)>, Lost> {
         let sent = self.send(more);
         match (self.frames.recv_timeout(timeout), sent) {
             // The engine's last line explains more than the write error.
@@ -215,7 +215,7 @@ impl<'a> Engine<'a> {
         self.output.flush()
     }
 
-    fn take(&mut self, (head, body): Frame) -> Result<Vec<(usize, Answer)>, Lost> {
+    fn take(&mut self, (head, body): Frame) -> Result<Vec<(usize, Response)>, Lost> {
         if let Some(why) = head.lost {
             return Err(Lost(why));
         }
@@ -231,7 +231,7 @@ impl<'a> Engine<'a> {
         if let Some(why) = head.failed {
             // One task may have failed the whole batch: retry each alone.
             if let [task] = tasks.as_slice() {
-                return Ok(vec![(task.number, Answer::Failed(why))]);
+                return Ok(vec![(task.number, Response::Failed(why))]);
             }
             self.alone.extend(tasks);
             return Ok(Vec::new());

@@ -31,4 +31,4 @@ pub use plan::{Factor, Level, Plan, PlanError, Point};
 pub use program::{Program, SOURCES, build_of_file};
 pub use store::{Purpose, Store, StoreError};
 pub use sweep::{Budget, Failure, Load, LoadError, Made, Status, Sweep, SweepError, Unfinished};
-pub use worker::work;
+pub use worker::run_batch;

@@ -1,6 +1,6 @@
 //! Executes the runs of a sweep.
 
-use crate::batch_codec::{Answer, Task};
+use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{differing_defaults, join};
 use crate::engine::{Engine, Lost};
 use crate::plan::{Plan, PlanError};
@@ -157,9 +157,9 @@ enum Outcome {
 /// State of a run before execution.
 enum Found {
     /// Nothing left to execute.
-    Over(Outcome),
+    Done(Outcome),
     /// Run to execute, with its name in the store.
-    Open(String, Prepared),
+    Pending(String, Prepared),
 }
 
 impl<'a> Sweep<'a> {
@@ -504,13 +504,13 @@ impl<'a> Sweep<'a> {
     fn find_run(&self, (point, seed): (usize, u64), store: &Store) -> Found {
         let prepared = match self.prepared(point) {
             Ok(prepared) => prepared,
-            Err(failure) => return Found::Over(Outcome::Failed(failure)),
+            Err(failure) => return Found::Done(Outcome::Failed(failure)),
         };
         let name = Store::name(&self.program.build, &prepared.expanded, seed);
         if store.is_complete_run(&name, seed) {
-            return Found::Over(Outcome::Kept { name, was_there: true });
+            return Found::Done(Outcome::Kept { name, was_there: true });
         }
-        Found::Open(name, prepared)
+        Found::Pending(name, prepared)
     }
 
     /// Saves a completed run.
@@ -527,8 +527,8 @@ impl<'a> Sweep<'a> {
 
     fn make(&self, job: (usize, u64), store: &Store) -> Outcome {
         let (name, prepared) = match self.find_run(job, store) {
-            Found::Over(outcome) => return outcome,
-            Found::Open(name, prepared) => (name, prepared),
+            Found::Done(outcome) => return outcome,
+            Found::Pending(name, prepared) => (name, prepared),
         };
         match simulate(&prepared.spec, job.1, &self.stop) {
             Simulated::Made(run) => self.keep(name, job.1, &run, store),
@@ -555,8 +555,8 @@ impl<'a> Sweep<'a> {
                 let count = JOBS_PER_POLL.min(jobs.len() - next);
                 let unfinished = |number: usize| self.find_run(jobs[next + number], store);
                 let found = |number: usize, found| match found {
-                    Found::Over(outcome) => drop(early.insert(next + number, outcome)),
-                    Found::Open(name, prepared) => {
+                    Found::Done(outcome) => drop(early.insert(next + number, outcome)),
+                    Found::Pending(name, prepared) => {
                         let number = next + number;
                         in_progress.insert(number, name);
                         engine.enqueue(Task { number, scenario: prepared.expanded, seed: jobs[number].1 });
@@ -568,7 +568,7 @@ impl<'a> Sweep<'a> {
             // Do not wait for runs in progress while jobs remain to be checked.
             let timeout =
                 if next < jobs.len() && engine.can_enqueue() { WallTime::ZERO } else { POLL_TIMEOUT };
-            let answers: Vec<(usize, String, Answer)> = engine
+            let answers: Vec<(usize, String, Response)> = engine
                 .poll(jobs.len() - next, timeout)?
                 .into_iter()
                 .filter_map(|(number, answer)| Some((number, in_progress.remove(&number)?, answer)))
@@ -592,10 +592,10 @@ impl<'a> Sweep<'a> {
     }
 
     /// Saves a run received from an engine.
-    fn taken(&self, name: &str, seed: u64, answer: &Answer, store: &Store) -> Outcome {
+    fn taken(&self, name: &str, seed: u64, answer: &Response, store: &Store) -> Outcome {
         let bytes = match answer {
-            Answer::Failed(why) => return failed(seed, why.clone()),
-            Answer::Made(bytes) => bytes,
+            Response::Failed(why) => return failed(seed, why.clone()),
+            Response::Completed(bytes) => bytes,
         };
         match serde_json::from_slice::<Run>(bytes) {
             Ok(run) if run.complete && run.seed == seed => self.keep(name.to_owned(), seed, &run, store),

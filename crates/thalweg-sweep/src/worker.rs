@@ -1,6 +1,6 @@
 //! Worker side of remote execution: executes the runs of a batch.
 
-use crate::batch_codec::{self, Answer};
+use crate::batch_codec::{self, Response};
 use crate::simulate::{Simulated, simulate};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,27 +12,29 @@ use thalweg_scenario::{Diagnostic, Loaded};
 /// # Errors
 ///
 /// The batch is invalid, or `stop` was set.
-pub fn work(
+pub fn run_batch(
     batch: &[u8],
     load: impl Fn(&str) -> Result<Loaded, Vec<Diagnostic>>,
     memory: Option<u64>,
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    for part in batch_codec::unpack(batch)? {
-        let loaded = load(&part.scenario).map_err(|found| rendered(&found));
+    for job in batch_codec::unpack(batch)? {
+        let loaded = load(&job.scenario).map_err(|found| render_diagnostics(&found));
         let spec = loaded.and_then(|loaded| {
-            let lacks = memory.and_then(|memory| loaded.check_memory(memory));
-            lacks.map_or(Ok(Arc::new(loaded.scenario.spec)), |lacks| Err(rendered(&[lacks])))
+            let memory_error = memory.and_then(|memory| loaded.check_memory(memory));
+            memory_error.map_or(Ok(Arc::new(loaded.scenario.spec)), |memory_error| {
+                Err(render_diagnostics(&[memory_error]))
+            })
         });
-        for seed in part.seeds {
+        for seed in job.seeds {
             let answer = match &spec {
-                Err(why) => Answer::Failed(why.clone()),
+                Err(why) => Response::Failed(why.clone()),
                 Ok(spec) => match simulate(spec, seed, stop) {
                     Simulated::Made(run) => {
-                        Answer::Made(serde_json::to_vec(&run).map_err(|error| error.to_string())?)
+                        Response::Completed(serde_json::to_vec(&run).map_err(|error| error.to_string())?)
                     }
-                    Simulated::Failed(why) => Answer::Failed(why),
+                    Simulated::Failed(why) => Response::Failed(why),
                     Simulated::Stopped => return Err("it was stopped".to_owned()),
                 },
             };
@@ -42,6 +44,6 @@ pub fn work(
     Ok(bytes)
 }
 
-fn rendered(found: &[Diagnostic]) -> String {
+fn render_diagnostics(found: &[Diagnostic]) -> String {
     found.iter().take(3).map(|one| one.render().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

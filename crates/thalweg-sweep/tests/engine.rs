@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use thalweg_scenario::{Loaded, SchemeOverride, load_text_with_override, read_sweep_text};
 use thalweg_sweep::{
-    Budget, Engine, LoadError, Made, Program, Purpose, Status, Store, Sweep, Unfinished, work,
+    Budget, Engine, LoadError, Made, Program, Purpose, Status, Store, Sweep, Unfinished, run_batch,
 };
 
 const SCENARIO: &str = r#"
@@ -108,7 +108,7 @@ fn made(
 
 fn answer(batch: &[u8]) -> Vec<u8> {
     let load = |text: &str| load_text_with_override("x", text, Path::new(""), &[], None, &Arc::default());
-    work(batch, load, None, &Arc::default()).unwrap()
+    run_batch(batch, load, None, &Arc::default()).unwrap()
 }
 
 fn send(out: &mut UnixStream, number: u64, body: &[u8]) -> bool {

@@ -115,5 +115,5 @@ pub fn work(
 ) -> Result<Vec<u8>, String> {
     let load = |text: &str| thalweg_scenario::load_text_with("scenario", text, Path::new(""), &[], registry);
     let memory = available_memory().map(|memory| memory / at_a_time.max(1));
-    thalweg_sweep::work(batch, load, memory, stop)
+    thalweg_sweep::run_batch(batch, load, memory, stop)
 }

@@ -77,8 +77,8 @@ pub use embed::{Called, Prepared, Request, Simulated, call, explain, listed, pre
 pub use run::agents;
 pub use thalweg_catalog::Registry;
 
-/// Runs the command `thalweg` with the arguments of this process and returns its exit code. Scenarios, the command line
-/// and peers can choose what `registry` contains.
+/// Runs the command `thalweg` with the arguments of this process and returns its exit code. The schemes and disciplines
+/// of `registry` are available in scenarios, on the command line and to peers.
 pub fn run_with(registry: Registry) -> ExitCode {
     ExitCode::from(run_arguments(registry, std::env::args_os()))
 }

@@ -69,7 +69,7 @@ impl FileQlog {
         let written = File::create(&path)
             .and_then(|file| write_qlog(BufWriter::new(file), &title, &spec, result, &packets));
         written.map_err(|error| Error::Failed(format!("cannot write `{}`: {error}", path.display())))?;
-        Ok(packets.until().map(|until| {
+        Ok(packets.truncated_at().map(|until| {
             let until = until.since(Time::ZERO);
             format!("note: {} has packets until {until}; --qlog-packets asks for more", path.display())
         }))

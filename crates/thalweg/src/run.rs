@@ -298,7 +298,8 @@ fn execute(
     check_results(&document)
 }
 
-/// Returns the number of threads per simulation: the configured one, or for a single run the number with a clear gain.
+/// Returns the number of threads per simulation: the configured one, or for a single run the one that is expected to be
+/// faster.
 fn threads(spec: &Spec, runs: usize, options: &Options) -> Option<NonZeroUsize> {
     let is_alone = runs == 1 && options.jobs.is_none();
     let automatic =

@@ -42,7 +42,7 @@ pub fn report(
 }
 
 /// Returns the outcome of a search as text.
-pub fn text(header: &str, promise: &str, outcome: &SearchOutcome) -> String {
+pub fn text(header: &str, verified_property: &str, outcome: &SearchOutcome) -> String {
     let mut text = format!("{header}\n\n");
     let rows = [
         ("States", outcome.states),
@@ -56,7 +56,7 @@ pub fn text(header: &str, promise: &str, outcome: &SearchOutcome) -> String {
     }
     text.push('\n');
     match &outcome.counterexample {
-        None if outcome.complete => text.push_str(promise),
+        None if outcome.complete => text.push_str(verified_property),
         None => text.push_str("No violation in the visited states, but not all were visited.\n"),
         Some(found) => {
             let _ = writeln!(text, "Violation: {}.\n", found.what);

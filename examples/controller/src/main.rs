@@ -1,5 +1,8 @@
 //! The command `thalweg` with a custom congestion controller: `compare dumbbell --schemes cubic,aimd:decrease=0.7`.
 
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 use thalweg::Registry;
 use thalweg_catalog::{Key, Kind, Range, SchemeDescription, bind, describe::key, schemes::window};
@@ -7,50 +10,59 @@ use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Deci
 
 /// Additive increase, multiplicative decrease (Chiu and Jain 1989).
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Aimd {
+struct AimdConfig {
+    /// Segments added to the window per round trip.
     increase: f64,
+    /// Factor of the window at a loss.
     decrease: f64,
 }
 
 #[derive(Clone, Debug)]
-struct Window(Aimd, f64);
+struct Aimd {
+    config: AimdConfig,
+    /// Congestion window, in segments.
+    window: f64,
+}
 
-impl Controller for Window {
+impl Controller for Aimd {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         if !sample.recovering && !sample.app_limited {
-            self.1 += self.0.increase * f64::from(sample.counted) / self.1;
+            self.window += self.config.increase * f64::from(sample.counted) / self.window;
         }
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {
-        self.1 = (self.1 * self.0.decrease).max(1.0);
+        self.window = (self.window * self.config.decrease).max(1.0);
     }
 
     fn decision(&self) -> Decision {
-        Decision::window(self.1)
+        Decision::window(self.window)
     }
 }
 
-impl ConfigureController for Aimd {
-    type Controller = Window;
+impl ConfigureController for AimdConfig {
+    type Controller = Aimd;
     const NAME: &'static str = "aimd";
 
-    fn make(&self) -> Window {
-        Window(*self, 10.0)
+    fn make(&self) -> Aimd {
+        Aimd { config: *self, window: 10.0 }
     }
 }
 
 const KEYS: &[Key] = &[
-    key("increase", Kind::Packets, "1 pkt", "Added in each round trip.")
+    key("increase", Kind::Packets, "1 pkt", "Segments added to the window per round trip.")
         .within(Range::between(0.1, 100.0), ""),
-    key("decrease", Kind::Share, "0.5", "Kept after a loss.").within(Range::between(0.0, 1.0).below(), ""),
+    key("decrease", Kind::Share, "0.5", "Factor of the window at a loss.")
+        .within(Range::between(0.0, 1.0).below(), ""),
 ];
-bind!(Aimd { increase: "increase", decrease: "decrease" });
+bind!(AimdConfig { increase: "increase", decrease: "decrease" });
 
-static AIMD: SchemeDescription =
-    window::external_scheme::<Aimd>("Adds a constant, multiplies at loss.", window::keys(KEYS, window::SACK));
+static AIMD: SchemeDescription = window::external_scheme::<AimdConfig>(
+    "Additive increase, multiplicative decrease.",
+    window::keys(KEYS, window::SACK),
+);
 
 fn main() -> ExitCode {
     let mut registry = Registry::default();

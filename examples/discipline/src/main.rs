@@ -1,5 +1,8 @@
 //! The command `thalweg` with a custom queue discipline, `newest-first`: `queue = { discipline = "newest-first" }`.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::process::ExitCode;
 use thalweg::Registry;
@@ -11,20 +14,25 @@ use thalweg_queue::{Configure, Discipline, DropReason, Dropped, Entry, Limit, St
 /// Configuration of [`NewestFirst`].
 #[derive(Clone, Debug, Default, PartialEq)]
 struct NewestFirstConfig {
-    /// Maximum queueing delay; packets that have waited longer are dropped.
+    /// Queueing delay above which packets are dropped when the link is free.
     max_delay: Duration,
 }
 
 /// LIFO queue that drops packets after a maximum queueing delay.
 #[derive(Debug)]
 struct NewestFirst {
+    /// Feedback messages of routers, which leave first.
+    urgent: VecDeque<Entry>,
+    /// All other packets with their arrival times, oldest first.
     queue: VecDeque<(Time, Entry)>,
+    /// Size of all packets, in bytes.
     bytes: u64,
     limit: Limit,
     max_delay: Duration,
 }
 
 impl NewestFirst {
+    /// Drops the oldest packet that is not urgent.
     fn drop_oldest(&mut self, reason: DropReason, dropped: &mut Vec<Dropped>) {
         if let Some((_, entry)) = self.queue.pop_front() {
             self.bytes -= u64::from(entry.size);
@@ -43,14 +51,28 @@ impl NewestFirst {
 
 impl Discipline for NewestFirst {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
-        self.queue.push_back((now, entry));
         self.bytes += u64::from(entry.size);
+        if entry.urgent {
+            self.urgent.push_back(entry);
+            // An urgent packet drops no other.
+            if self.is_over() {
+                self.urgent.pop_back();
+                self.bytes -= u64::from(entry.size);
+                dropped.push(Dropped { entry, reason: DropReason::Full });
+            }
+            return;
+        }
+        self.queue.push_back((now, entry));
         while self.is_over() {
             self.drop_oldest(DropReason::Full, dropped);
         }
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
+        if let Some(entry) = self.urgent.pop_front() {
+            self.bytes -= u64::from(entry.size);
+            return Some(entry);
+        }
         while self.queue.front().is_some_and(|(since, _)| now.since(*since) > self.max_delay) {
             self.drop_oldest(DropReason::Early, dropped);
         }
@@ -60,7 +82,7 @@ impl Discipline for NewestFirst {
     }
 
     fn packets(&self) -> u64 {
-        self.queue.len() as u64
+        (self.urgent.len() + self.queue.len()) as u64
     }
 
     fn bytes(&self) -> u64 {
@@ -73,7 +95,8 @@ impl Configure for NewestFirstConfig {
     const NAME: &'static str = "newest-first";
 
     fn make(&self, limit: Limit, _streams: Streams<'_>) -> NewestFirst {
-        NewestFirst { queue: VecDeque::new(), bytes: 0, limit, max_delay: self.max_delay }
+        let (urgent, queue) = (VecDeque::new(), VecDeque::new());
+        NewestFirst { urgent, queue, bytes: 0, limit, max_delay: self.max_delay }
     }
 
     fn traits(&self) -> Traits {
@@ -88,22 +111,22 @@ impl Configure for NewestFirstConfig {
     }
 
     fn description(&self) -> String {
-        format!("newest first, with a patience of {}", self.max_delay)
+        format!("newest-first queue, maximum delay {}", self.max_delay)
     }
 }
 
 const KEYS: &[Key] = &[key(
-    "patience",
+    "max-delay",
     Kind::Time,
     "100 ms",
-    "Packets that have waited longer are dropped when the line is free.",
+    "Packets that have waited longer are dropped when the link is free.",
 )
 .within(Range::POSITIVE, "")];
 
-bind!(NewestFirstConfig { max_delay: "patience" });
+bind!(NewestFirstConfig { max_delay: "max-delay" });
 
 static NEWEST_FIRST: DisciplineDescription = DisciplineDescription::new::<NewestFirstConfig>(
-    "The packet that came last leaves first; those that have waited too long are dropped.",
+    "The newest packet leaves first; packets that have waited longer than `max-delay` are dropped.",
     Keys::own(KEYS),
 );
 

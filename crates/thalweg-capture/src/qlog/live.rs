@@ -1,6 +1,6 @@
 //! Event log of a live sender.
 
-use super::{Act, Event, Frame, begin_trace, quoted, write_events};
+use super::{Event, EventKind, Frame, begin_trace, quoted, write_events};
 use std::io::{self, Write};
 use thalweg_proto::units::{Duration, Rate, Time};
 
@@ -38,21 +38,21 @@ impl LiveLog {
         };
         self.sent.push((size, frame.clone()));
         let number = Some(self.sent.len() as u64 - 1);
-        self.events.push(Event { time, act: Act::Sent, number, size, frame });
+        self.events.push(Event { time, kind: EventKind::Sent, number, size, frame });
     }
 
     /// Records a sent packet as lost.
     pub fn lost(&mut self, time: Time, number: u64) {
         let sent = usize::try_from(number).ok().and_then(|number| self.sent.get(number)).cloned();
         if let Some((size, frame)) = sent {
-            self.events.push(Event { time, act: Act::Lost, number: Some(number), size, frame });
+            self.events.push(Event { time, kind: EventKind::Lost, number: Some(number), size, frame });
         }
     }
 
     /// Records an acknowledgement with the newly acknowledged packets, as inclusive ranges of their numbers.
     pub fn acknowledged(&mut self, time: Time, ranges: Box<[(u64, u64)]>) {
         let frame = Frame::Ack { ranges };
-        self.events.push(Event { time, act: Act::Received, number: None, size: 0, frame });
+        self.events.push(Event { time, kind: EventKind::Received, number: None, size: 0, frame });
     }
 
     /// Records the sender's path estimates at `time`.

@@ -19,7 +19,7 @@ mod tests;
 pub use live::{LiveLog, Metrics};
 pub use packets::QlogPackets;
 
-use packets::{Act, Event, Frame};
+use packets::{Event, EventKind, Frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use thalweg_catalog::EndpointConfigs;
@@ -36,7 +36,7 @@ pub fn write_qlog<W: Write>(
     packets: &QlogPackets,
 ) -> io::Result<W> {
     write!(to, "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{}", quoted(title)?)?;
-    let cut = packets.until().map(|time| format!(", packets until {} s", time.as_secs_f64()));
+    let cut = packets.truncated_at().map(|time| format!(", packets until {} s", time.as_secs_f64()));
     let cut = cut.unwrap_or_default();
     write!(to, ",\"description\":\"thalweg, seed {}{cut}\",\"traces\":[", result.seed)?;
     let mut is_first = true;
@@ -116,10 +116,10 @@ fn millis(time: Time) -> String {
 
 impl Event {
     fn name(&self) -> &'static str {
-        match self.act {
-            Act::Sent => "transport:packet_sent",
-            Act::Received => "transport:packet_received",
-            Act::Lost => "recovery:packet_lost",
+        match self.kind {
+            EventKind::Sent => "transport:packet_sent",
+            EventKind::Received => "transport:packet_received",
+            EventKind::Lost => "recovery:packet_lost",
         }
     }
 
@@ -129,11 +129,11 @@ impl Event {
             Some(number) => format!("\"packet_type\":\"1RTT\",\"packet_number\":{number}"),
             None => "\"packet_type\":\"unknown\"".to_owned(),
         };
-        let raw = match self.act {
-            Act::Lost => String::new(),
+        let raw = match self.kind {
+            EventKind::Lost => String::new(),
             // The size was not counted.
-            Act::Received if self.size == 0 => String::new(),
-            Act::Sent | Act::Received => format!("\"raw\":{{\"length\":{}}},", self.size),
+            EventKind::Received if self.size == 0 => String::new(),
+            EventKind::Sent | EventKind::Received => format!("\"raw\":{{\"length\":{}}},", self.size),
         };
         let frame = match &self.frame {
             Frame::Stream { offset, length } => {

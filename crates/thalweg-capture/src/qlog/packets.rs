@@ -12,7 +12,7 @@ use thalweg_sim::trace::{Record, Step, Tracer};
 
 /// Kind of a packet event, from its sender's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum EventKind {
     Sent,
     Received,
     /// Lost: the sender retransmits the data.
@@ -36,7 +36,7 @@ pub(super) enum Frame {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub time: Time,
-    pub act: Act,
+    pub kind: EventKind,
     /// Packet number at this end; `None` for router feedback.
     pub number: Option<u64>,
     /// Size on the wire, in bytes.
@@ -59,20 +59,20 @@ struct Connection {
     /// Packet numbers by direction (backward is true) and serial number.
     numbers: BTreeMap<(bool, u32), u64>,
     /// Recently used data number.
-    near: u64,
+    number_hint: u64,
     /// Unacknowledged data, by first number.
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, UnackedData>,
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+struct UnackedData {
     end: u64,
     /// Packets that carried the data, in order.
-    copies: Vec<Copy>,
+    copies: Vec<Transmission>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct Transmission {
     number: u64,
     size: u32,
     has_arrived: bool,
@@ -86,9 +86,9 @@ struct Copy {
 #[derive(Clone, Debug)]
 pub struct QlogPackets {
     max: usize,
-    kept: usize,
+    event_count: usize,
     /// End of the recording, at the limit; `None` while it continues.
-    until: Option<Time>,
+    truncated_at: Option<Time>,
     /// Senders by flow, and true for that of the replies.
     senders: BTreeMap<(u32, bool), Sender>,
     connections: BTreeMap<u32, Connection>,
@@ -97,12 +97,18 @@ pub struct QlogPackets {
 impl QlogPackets {
     /// Creates a recorder of at most `max` events.
     pub fn new(max: usize) -> Self {
-        Self { max, kept: 0, until: None, senders: BTreeMap::new(), connections: BTreeMap::new() }
+        Self {
+            max,
+            event_count: 0,
+            truncated_at: None,
+            senders: BTreeMap::new(),
+            connections: BTreeMap::new(),
+        }
     }
 
     /// Returns the time of the event that exceeded the limit; `None` if recording is complete.
-    pub fn until(&self) -> Option<Time> {
-        self.until
+    pub fn truncated_at(&self) -> Option<Time> {
+        self.truncated_at
     }
 
     /// Returns the events of a flow's sender, or of the sender of its replies.
@@ -116,7 +122,7 @@ impl QlogPackets {
     }
 
     fn stop(&mut self, time: Time) {
-        self.until = Some(time);
+        self.truncated_at = Some(time);
         self.connections.clear();
     }
 
@@ -131,29 +137,29 @@ impl QlogPackets {
         if backward {
             return;
         }
-        let event = |act, number, size| {
+        let event = |kind, number, size| {
             let frame = frame(record.pdu);
-            Event { time: record.time, act, number: Some(number), size, frame }
+            Event { time: record.time, kind, number: Some(number), size, frame }
         };
         let size = record.size;
-        if let Some(Range { start, end }) = record.pdu.data(connection.near) {
-            connection.near = start;
-            let open = connection.open.entry(start).or_insert(Open { end, copies: Vec::new() });
+        if let Some(Range { start, end }) = record.pdu.data(connection.number_hint) {
+            connection.number_hint = start;
+            let open = connection.open.entry(start).or_insert(UnackedData { end, copies: Vec::new() });
             if let Some(before) = open.copies.last() {
-                sender.events.push(event(Act::Lost, before.number, before.size));
-                self.kept += 1;
+                sender.events.push(event(EventKind::Lost, before.number, before.size));
+                self.event_count += 1;
             }
-            open.copies.push(Copy { number, size, has_arrived: false });
+            open.copies.push(Transmission { number, size, has_arrived: false });
         }
-        sender.events.push(event(Act::Sent, number, size));
-        self.kept += 1;
+        sender.events.push(event(EventKind::Sent, number, size));
+        self.event_count += 1;
     }
 
     /// Records that a data packet reached the receiver.
     fn arrived(&mut self, record: &Record<'_>) {
         let connection = connection(&mut self.connections, record);
         let Some(&number) = connection.numbers.get(&(false, record.packet.serial)) else { return };
-        let Some(data) = record.pdu.data(connection.near) else { return };
+        let Some(data) = record.pdu.data(connection.number_hint) else { return };
         let copies = connection.open.get_mut(&data.start).map(|open| open.copies.iter_mut());
         for copy in copies.into_iter().flatten().filter(|copy| copy.number == number) {
             copy.has_arrived = true;
@@ -165,19 +171,19 @@ impl QlogPackets {
         let connection = connection(&mut self.connections, record);
         let number = connection.numbers.get(&(true, record.packet.serial)).copied();
         let number = number.filter(|_| record.packet.router.is_none());
-        let frame = match record.pdu.acknowledged(connection.near) {
-            Some(ranges) => Frame::Ack { ranges: connection.close(&ranges) },
+        let frame = match record.pdu.acknowledged(connection.number_hint) {
+            Some(ranges) => Frame::Ack { ranges: connection.acknowledge(&ranges) },
             None => frame(record.pdu),
         };
-        let event = Event { time: record.time, act: Act::Received, number, size: record.size, frame };
+        let event = Event { time: record.time, kind: EventKind::Received, number, size: record.size, frame };
         self.senders.entry((record.flow, record.reply)).or_default().events.push(event);
-        self.kept += 1;
+        self.event_count += 1;
     }
 }
 
 impl Connection {
     /// Removes data acknowledged by `ranges`; returns the numbers of the packets that delivered it.
-    fn close(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
+    fn acknowledge(&mut self, ranges: &[Range<u64>]) -> Box<[(u64, u64)]> {
         let closed = take_within(&mut self.open, ranges, |open| open.end);
         let copies = closed.into_iter().flat_map(|open| open.copies);
         merged(copies.filter(|copy| copy.has_arrived).map(|copy| copy.number).collect())
@@ -208,11 +214,11 @@ fn frame(pdu: &Pdu) -> Frame {
 
 impl Tracer for QlogPackets {
     fn record(&mut self, record: &Record<'_>) {
-        if self.until.is_some() {
+        if self.truncated_at.is_some() {
             return;
         }
         // A loss inferred from this packet needs one more entry.
-        if self.kept + 2 > self.max {
+        if self.event_count + 2 > self.max {
             return self.stop(record.time);
         }
         match (record.step, record.packet.backward, record.packet.router.is_some()) {

@@ -165,9 +165,9 @@ fn packets_are_sent_acknowledged_and_lost() {
 #[test]
 fn events_beyond_the_limit_are_dropped_and_reported() {
     let packets = recovery(4);
-    assert_eq!(packets.until(), Some(Time::from_picos(5_000_000_000)));
+    assert_eq!(packets.truncated_at(), Some(Time::from_picos(5_000_000_000)));
     let qlog = written(&packets);
     assert_eq!(qlog["traces"][0]["events"].as_array().unwrap().len(), 3);
     assert_eq!(qlog["description"], json!("thalweg, seed 7, packets until 0.005 s"));
-    assert_eq!(recovery(100).until(), None);
+    assert_eq!(recovery(100).truncated_at(), None);
 }

@@ -11,7 +11,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<CakeC
      `access` each end of a flow is a host.",
     Keys::own(KEYS),
 )
-.capacity("How much it holds, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
+.with_capacity_help("How much it holds, without the packet in service; Linux has the data of four round-trip times, and 4 MB.");
 
 const KEYS: &[Key] = &[
     key(

@@ -11,7 +11,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<FqCoD
      CoDel.",
     Keys { own: KEYS, shared: &[CODEL_KEYS, WEIGHT_KEYS], defaults: &[], presets: &[] },
 )
-.capacity("How much it holds, without the packet in service; the RFC has 10240 packets.");
+.with_capacity_help("How much it holds, without the packet in service; the RFC has 10240 packets.");
 
 const KEYS: &[Key] = &[
     key("flows", Kind::Count, "1024", "How many queues flows are hashed to.")

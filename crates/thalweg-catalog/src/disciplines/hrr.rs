@@ -16,10 +16,15 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<HrrCo
 const KEYS: &[Key] = &[
     key("slot", Kind::Size, "1500 B", "Size of a slot. A packet takes as many slots as it needs.")
         .within(Range::POSITIVE, ""),
-    key("frame", Kind::Count, "10", "Slots in a frame of each level.")
+    key("frame-slots", Kind::Count, "10", "Slots in a frame of each level.")
         .within(Range::between(1.0, HrrConfig::MAX_FRAME as f64), ""),
-    key("below", Kind::Count, "5", "Slots of each frame that belong to the level below; less than `frame`.")
-        .within(Range::between(0.0, HrrConfig::MAX_FRAME as f64 - 1.0), ""),
+    key(
+        "lower-slots",
+        Kind::Count,
+        "5",
+        "Slots of each frame that belong to the level below; less than `frame-slots`.",
+    )
+    .within(Range::between(0.0, HrrConfig::MAX_FRAME as f64 - 1.0), ""),
     key(
         "levels",
         Kind::Count,
@@ -33,8 +38,8 @@ impl Bound for HrrConfig {
     fn of(values: &Values) -> Self {
         Self {
             slot: values.need("slot"),
-            frame: values.need("frame"),
-            below: values.need("below"),
+            frame_slots: values.need("frame-slots"),
+            lower_slots: values.need("lower-slots"),
             levels: values.need("levels"),
             weights: Weights::of(values),
         }
@@ -42,8 +47,8 @@ impl Bound for HrrConfig {
 
     fn write(&self, values: &mut Values) {
         values.give("slot", &self.slot);
-        values.give("frame", &self.frame);
-        values.give("below", &self.below);
+        values.give("frame-slots", &self.frame_slots);
+        values.give("lower-slots", &self.lower_slots);
         values.give("levels", &self.levels);
         self.weights.write(values);
     }

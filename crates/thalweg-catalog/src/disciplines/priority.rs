@@ -9,7 +9,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<Prior
     "Strict priority: a packet leaves only when none of a flow with higher `priority` waits.",
     Keys::own(KEYS),
 )
-.capacity("Capacity over all priorities, without the packet in service.");
+.with_capacity_help("Capacity over all priorities, without the packet in service.");
 
 const KEYS: &[Key] = &[key(
     "push-out",

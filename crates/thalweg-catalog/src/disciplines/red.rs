@@ -10,7 +10,7 @@ pub const DISCIPLINE: DisciplineDescription = DisciplineDescription::new::<RedCo
      queue has been on average.",
     Keys::own(KEYS),
 )
-.checked(check);
+.with_check(check);
 
 const KEYS: &[Key] = &[
     key(

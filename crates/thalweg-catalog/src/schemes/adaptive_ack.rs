@@ -84,7 +84,7 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let window: u32 = values.take("window").unwrap_or(Config::default().window);
-    let (segment, window) = match values.place() {
+    let (segment, window) = match values.environment() {
         Environment::Simulated => (values.need("segment"), window),
         Environment::Live => {
             let memory_packets = path.memory_packets(super::agreed_segment(values, path, OVERHEAD));

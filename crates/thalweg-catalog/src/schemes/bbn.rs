@@ -25,7 +25,7 @@ const KEYS: &[Key] = &[
 
 impl Bound for BbnConfig {
     fn of(values: &Values) -> Self {
-        let header = match values.place() {
+        let header = match values.environment() {
             Environment::Simulated => values.need("header"),
             Environment::Live => SEGMENT_HEADER as u32,
         };

@@ -50,7 +50,7 @@ fn settle(values: &mut Values, path: &PathHints) {
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
-    let (segment, header) = match values.place() {
+    let (segment, header) = match values.environment() {
         Environment::Simulated => (values.need("segment"), values.need("header")),
         Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
     };

@@ -115,7 +115,7 @@ fn settle(values: &mut Values, path: &PathHints) {
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
-    let segment = match values.place() {
+    let segment = match values.environment() {
         Environment::Simulated => values.need("segment"),
         Environment::Live => super::local_segment(values, path, DATA_HEADER),
     };

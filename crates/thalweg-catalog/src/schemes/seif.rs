@@ -5,7 +5,7 @@ use super::{NO_WINDOW, WINDOW_RANGE, initial_window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{Bound, Key, Kind, Range, Values, words};
-use thalweg_proto::congestion::{Follow, SeifConfig, Signals};
+use thalweg_proto::congestion::{RouterSelection, SeifConfig, Signals};
 
 /// SEIF (Liang 1991).
 pub const SCHEME: SchemeDescription = window::scheme::<SeifConfig>(
@@ -70,7 +70,7 @@ words!(SIGNALS: Signals {
     "implicit" => Signals::Implicit,
 });
 
-words!(FOLLOW: Follow { "all" => Follow::All, "loudest" => Follow::Loudest });
+words!(FOLLOW: RouterSelection { "all" => RouterSelection::All, "loudest" => RouterSelection::MostMessages });
 
 impl Bound for SeifConfig {
     fn of(values: &Values) -> Self {
@@ -81,7 +81,7 @@ impl Bound for SeifConfig {
             max_window,
             cut_back: values.need("cut-back"),
             growth_windows: values.need("growth-windows"),
-            follow: values.take("follow").unwrap_or(Follow::All),
+            follow: values.take("follow").unwrap_or(RouterSelection::All),
             signals: values.take("signals").unwrap_or(Signals::Both),
         }
     }

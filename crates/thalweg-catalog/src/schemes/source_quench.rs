@@ -35,4 +35,4 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("header", "52 B"),
 ];
 
-bind!(SourceQuenchConfig { window: "window", acks: "resume-after" });
+bind!(SourceQuenchConfig { window: "window", acks_per_quench: "resume-after" });

@@ -176,7 +176,7 @@ pub(super) fn ends(
     rate: impl FnOnce(&Values, u32) -> Option<RateConfig>,
 ) -> EndpointConfigs {
     let defaults = Config::default();
-    let is_live = values.place() == Environment::Live;
+    let is_live = values.environment() == Environment::Live;
     let segment: u32 =
         if is_live { super::local_segment(values, path, OVERHEAD) } else { values.need("segment") };
     let window: u32 = values.take("window").unwrap_or(defaults.window);

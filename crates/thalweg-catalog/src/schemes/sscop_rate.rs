@@ -136,8 +136,11 @@ fn check(values: &Values) -> Vec<ConfigError> {
 /// Returns the rate control for PDUs of `pdu` bytes, with `rules` as defaults.
 fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
     // Only the printed rules have no growth limit.
-    let late =
-        if values.place() == Environment::Live && rules.growth.is_some() { JITTER } else { Duration::ZERO };
+    let late = if values.environment() == Environment::Live && rules.growth.is_some() {
+        JITTER
+    } else {
+        Duration::ZERO
+    };
     RateConfig {
         start: values.need("start-rate"),
         max: values.take("max-rate").unwrap_or(Rate::MAX),

@@ -158,7 +158,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 
 /// Returns the size of a full packet as counted by the agreed rate.
 fn packet(values: &Values, path: &PathHints) -> Bytes {
-    Bytes::new(match values.place() {
+    Bytes::new(match values.environment() {
         Environment::Simulated => {
             u64::from(values.need::<u32>("segment")) + u64::from(values.need::<u32>("header"))
         }
@@ -210,7 +210,7 @@ fn settle(values: &mut Values, path: &PathHints) {
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment: u16 = values.need("segment-packets");
     let size = packet(values, path);
-    let is_live = values.place() == Environment::Live;
+    let is_live = values.environment() == Environment::Live;
     // Until a simulated path is known, a placeholder rate of 1 bit/s applies.
     let peak = values.take("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
     let average: Rate = values.take("average-rate").unwrap_or(peak);

@@ -299,7 +299,8 @@ bind!(DelayedAck {
     adaptive: "delayed-ack.adaptive"
 });
 
-/// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`.
+/// Returns the keys of a window scheme: its own, and the shared ones with the defaults `defaults`, which must include
+/// `recovery`, `nagle`, `segment` and `header`. [`SACK`] suits new schemes, [`GO_BACK_N`] those of the 1980s and 1990s.
 pub const fn keys(own: &'static [Key], defaults: &'static [(&'static str, &'static str)]) -> Keys {
     Keys { own, shared: &[WINDOW_KEYS, WINDOW_SIZES], defaults, presets: &[] }
 }
@@ -319,8 +320,7 @@ pub const GO_BACK_N: &[(&str, &str)] = &[
 ];
 
 /// Describes a window scheme with the controller that `C` configures, under its name. `thalweg-proto` must list the
-/// controller
-/// and compile a sender for it.
+/// controller and compile a sender for it.
 pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
@@ -551,7 +551,7 @@ const MIN_WINDOW: u64 = 1 << 20;
 /// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
 /// which reorder.
 fn rack(values: &Values) -> Option<RackConfig> {
-    let is_on = values.take("rack").unwrap_or(values.place() == Environment::Live);
+    let is_on = values.take("rack").unwrap_or(values.environment() == Environment::Live);
     let config = RackConfig {
         undo: values.take("undo").unwrap_or(true),
         tail_probe: values.take("tail-probe").unwrap_or(true),
@@ -620,7 +620,7 @@ const MAX_STRETCH: u32 = 4;
 /// Returns the verification of acknowledgements: by default under time-based loss detection on real paths, and once they
 /// are few in simulations.
 fn verify_acks(values: &Values) -> VerifyAcks {
-    let is_live = values.place() == Environment::Live;
+    let is_live = values.environment() == Environment::Live;
     let chosen: Option<bool> = values.take("verify-acks");
     if chosen.unwrap_or(is_live) && rack(values).is_some() {
         return VerifyAcks::Always(MIN_VERIFIED);
@@ -641,7 +641,7 @@ fn ends(
     path: &PathHints,
     controller: ControllerConfig,
 ) -> Result<EndpointConfigs, ConfigError> {
-    let is_live = values.place() == Environment::Live;
+    let is_live = values.environment() == Environment::Live;
     let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
     let rledbat: bool = values.need("rledbat");
     let timestamps = rledbat || values.take("timestamps").unwrap_or(false);

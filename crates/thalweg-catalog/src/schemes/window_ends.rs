@@ -45,11 +45,11 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     set_switch("timestamps", sender.timestamps, false, values);
     values.give("max-retransmissions", &sender.max_retransmissions);
     if sender.recovery == Recovery::Sack {
-        set_switch("rack", sender.rack.is_some(), values.place() == Environment::Live, values);
+        set_switch("rack", sender.rack.is_some(), values.environment() == Environment::Live, values);
     }
     match sender.verify_acks {
         VerifyAcks::Always(_) => values.set_value("verify-acks", Value::Switch(true)),
-        VerifyAcks::Never if values.place() != Environment::Live || sender.rack.is_some() => {
+        VerifyAcks::Never if values.environment() != Environment::Live || sender.rack.is_some() => {
             values.set_value("verify-acks", Value::Switch(false));
         }
         VerifyAcks::Never | VerifyAcks::AboveStretch(_) => {}

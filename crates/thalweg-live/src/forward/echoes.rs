@@ -61,7 +61,7 @@ impl Forwarder {
             return None;
         }
         let family = if header.target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let users = self.lender.socket(SocketKind::Echoes(family)).map(|socket| (socket, false));
+        let users = self.lender.socket(SocketKind::IcmpEcho(family)).map(|socket| (socket, false));
         let made =
             users.or_else(|_| self.lender.socket(SocketKind::Raw(family)).map(|socket| (socket, true)));
         let (socket, is_raw) = made.ok()?;

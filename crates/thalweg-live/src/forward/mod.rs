@@ -2,7 +2,7 @@
 //! through sockets of this host.
 //!
 //! The gateway is a node with its own namespace, where every address is local: the system's TCP and UDP there terminate
-//! all traffic of its device. A thread copies between those sockets and others, [lent](lend()) by a process in the real
+//! all traffic of its device. A thread copies between those sockets and others, [lent](serve_sockets()) by a process in the real
 //! network. TCP is thus split into two connections, both with all features of the system's TCP; datagrams are forwarded
 //! one by one; ICMP echo is repeated through an echo socket.
 //!
@@ -13,7 +13,7 @@ mod echoes;
 mod socket_passing;
 mod streams;
 
-pub use socket_passing::{Lender, hand, lend, loan, take};
+pub use socket_passing::{SocketClient, control_socket_pair, receive_fd, send_fd, serve_sockets};
 
 use crate::host::{Host, HostError, Sockets};
 use crate::icmp::{IcmpError, message};
@@ -142,7 +142,7 @@ const PLACES: [SocketKey; 8] = [
 /// Gateway thread.
 #[derive(Debug)]
 struct Forwarder {
-    lender: Lender,
+    lender: SocketClient,
     /// Device of the namespace; written packets arrive there.
     device: Port,
     /// Socket for injecting packets into the network, as if from the device.
@@ -174,7 +174,7 @@ pub fn open(
     plan: &Plan,
     host: &Host,
     device: &Port,
-    lender: Lender,
+    lender: SocketClient,
 ) -> Result<(GatewayTap, Port), HostError> {
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))

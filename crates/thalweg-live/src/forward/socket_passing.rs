@@ -22,7 +22,7 @@ pub(super) enum SocketKind {
     /// UDP.
     Datagrams(AddressFamily),
     /// ICMP echo, with identifiers chosen by the system: for users whose group is in `net.ipv4.ping_group_range`.
-    Echoes(AddressFamily),
+    IcmpEcho(AddressFamily),
     /// Raw ICMP: for root.
     Raw(AddressFamily),
     /// TCP diagnostics (sock_diag).
@@ -35,21 +35,21 @@ const KINDS: [SocketKind; 9] = [
     SocketKind::Stream(AddressFamily::INET6),
     SocketKind::Datagrams(AddressFamily::INET),
     SocketKind::Datagrams(AddressFamily::INET6),
-    SocketKind::Echoes(AddressFamily::INET),
-    SocketKind::Echoes(AddressFamily::INET6),
+    SocketKind::IcmpEcho(AddressFamily::INET),
+    SocketKind::IcmpEcho(AddressFamily::INET6),
     SocketKind::Raw(AddressFamily::INET),
     SocketKind::Raw(AddressFamily::INET6),
     SocketKind::TcpDiagnostics,
 ];
 
 impl SocketKind {
-    fn make(self) -> Result<OwnedFd, Errno> {
+    fn open(self) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let icmp = |family| if family == AddressFamily::INET { ipproto::ICMP } else { ipproto::ICMPV6 };
         match self {
             Self::Stream(family) => socket_with(family, SocketType::STREAM, flags, None),
             Self::Datagrams(family) => socket_with(family, SocketType::DGRAM, flags, None),
-            Self::Echoes(family) => socket_with(family, SocketType::DGRAM, flags, Some(icmp(family))),
+            Self::IcmpEcho(family) => socket_with(family, SocketType::DGRAM, flags, Some(icmp(family))),
             Self::Raw(family) => socket_with(family, SocketType::RAW, flags, Some(icmp(family))),
             Self::TcpDiagnostics => {
                 let flags = SocketFlags::CLOEXEC;
@@ -59,12 +59,12 @@ impl SocketKind {
     }
 }
 
-/// Returns the two ends of a socket pair: for [`lend`] and for [`Lender`].
+/// Returns the two ends of a socket pair: for [`serve_sockets`] and for [`SocketClient`].
 ///
 /// # Errors
 ///
 /// The system cannot create a socket pair.
-pub fn loan() -> Result<[OwnedFd; 2], Errno> {
+pub fn control_socket_pair() -> Result<[OwnedFd; 2], Errno> {
     let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     Ok([one, other])
 }
@@ -74,7 +74,7 @@ pub fn loan() -> Result<[OwnedFd; 2], Errno> {
 /// # Errors
 ///
 /// The other end is closed.
-pub fn hand(to: BorrowedFd<'_>, file: Option<BorrowedFd<'_>>, message: &[u8]) -> Result<(), Errno> {
+pub fn send_fd(to: BorrowedFd<'_>, file: Option<BorrowedFd<'_>>, message: &[u8]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     let files: Vec<BorrowedFd<'_>> = file.into_iter().collect();
@@ -85,14 +85,14 @@ pub fn hand(to: BorrowedFd<'_>, file: Option<BorrowedFd<'_>>, message: &[u8]) ->
 }
 
 /// A received file descriptor and its message.
-pub type Handed<const N: usize> = (Option<OwnedFd>, [u8; N]);
+pub type ReceivedFd<const N: usize> = (Option<OwnedFd>, [u8; N]);
 
 /// Receives a file descriptor and its message of at most `N` bytes; `None` once the other end is closed.
 ///
 /// # Errors
 ///
 /// `from` is not such a socket.
-pub fn take<const N: usize>(from: BorrowedFd<'_>) -> Result<Option<Handed<N>>, Errno> {
+pub fn receive_fd<const N: usize>(from: BorrowedFd<'_>) -> Result<Option<ReceivedFd<N>>, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut message = [0; N];
@@ -118,23 +118,23 @@ pub fn take<const N: usize>(from: BorrowedFd<'_>) -> Result<Option<Handed<N>>, E
 /// # Errors
 ///
 /// `to` is not such a socket.
-pub fn lend(to: BorrowedFd<'_>) -> Result<(), Errno> {
-    while let Some((_, [number])) = take::<1>(to)? {
-        let made = KINDS.get(usize::from(number)).map_or(Err(Errno::INVAL), |kind| kind.make());
+pub fn serve_sockets(to: BorrowedFd<'_>) -> Result<(), Errno> {
+    while let Some((_, [number])) = receive_fd::<1>(to)? {
+        let made = KINDS.get(usize::from(number)).map_or(Err(Errno::INVAL), |kind| kind.open());
         let (file, error) = match &made {
             Ok(socket) => (Some(socket.as_fd()), 0),
             Err(error) => (None, error.raw_os_error()),
         };
-        hand(to, file, &error.to_ne_bytes())?;
+        send_fd(to, file, &error.to_ne_bytes())?;
     }
     Ok(())
 }
 
 /// Client side of a process that lends sockets.
 #[derive(Debug)]
-pub struct Lender(OwnedFd);
+pub struct SocketClient(OwnedFd);
 
-impl Lender {
+impl SocketClient {
     /// Creates the client for the lender at the other end.
     pub fn new(end: OwnedFd) -> Self {
         Self(end)
@@ -143,8 +143,8 @@ impl Lender {
     /// Requests a socket of the lender's network.
     pub(super) fn socket(&self, kind: SocketKind) -> Result<OwnedFd, Errno> {
         let number = KINDS.iter().position(|other| *other == kind).unwrap_or(KINDS.len());
-        hand(self.0.as_fd(), None, &[number as u8])?;
-        let (file, error) = take::<4>(self.0.as_fd())?.ok_or(Errno::PIPE)?;
+        send_fd(self.0.as_fd(), None, &[number as u8])?;
+        let (file, error) = receive_fd::<4>(self.0.as_fd())?.ok_or(Errno::PIPE)?;
         match (file, i32::from_ne_bytes(error)) {
             (Some(file), 0) => Ok(file),
             (_, 0) => Err(Errno::MFILE),
@@ -161,17 +161,17 @@ mod tests {
     /// Tests that a thread can lend sockets and ends once the client closes.
     #[test]
     fn sockets_are_lent_until_the_borrower_is_gone() {
-        let [one, other] = loan().unwrap();
-        let lending = std::thread::spawn(move || lend(one.as_fd()));
-        let lender = Lender::new(other);
+        let [one, other] = control_socket_pair().unwrap();
+        let lending = std::thread::spawn(move || serve_sockets(one.as_fd()));
+        let lender = SocketClient::new(other);
         let stream = lender.socket(SocketKind::Stream(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&stream), Ok(SocketType::STREAM));
         let datagrams = lender.socket(SocketKind::Datagrams(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&datagrams), Ok(SocketType::DGRAM));
         assert!(getsockname(&datagrams).is_ok());
         // An invalid number.
-        hand(lender.0.as_fd(), None, &[200]).unwrap();
-        let (file, error) = take::<4>(lender.0.as_fd()).unwrap().unwrap();
+        send_fd(lender.0.as_fd(), None, &[200]).unwrap();
+        let (file, error) = receive_fd::<4>(lender.0.as_fd()).unwrap().unwrap();
         assert!(file.is_none() && error == Errno::INVAL.raw_os_error().to_ne_bytes());
         drop(lender);
         assert_eq!(lending.join().unwrap(), Ok(()));

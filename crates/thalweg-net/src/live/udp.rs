@@ -87,9 +87,10 @@ const MAX_SMALL: usize = 8192;
 const MAX_LARGE: usize = 512;
 const MAX_BETWEEN: usize = 64;
 
-/// Maximum bytes of lent buffers of each size that holds several datagrams, and the factor for the largest size. A peer
-/// may send many useless datagrams beside one that is retained.
+/// Maximum bytes of lent buffers of each size that holds several datagrams. A peer may send many useless datagrams beside
+/// one that is retained.
 const MAX_LENT: usize = 16 << 20;
+/// Factor of this maximum for the largest size.
 const LARGE_SHARE: usize = 4;
 
 /// UDP socket with its buffers and counters.

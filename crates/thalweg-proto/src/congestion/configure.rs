@@ -19,6 +19,9 @@ pub enum CeResponse {
 }
 
 /// Configuration of a controller, of this crate or another, with its static properties.
+///
+/// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. They need nothing from the
+/// configuration, except that ECN needs a [response to CE](Self::ce_response).
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
     type Controller: Controller<PacketInfo: Send> + Debug + Send + 'static;
@@ -46,7 +49,9 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
         self.make()
     }
 
-    /// Returns the response to CE, which determines whether data is ECN-capable, and its codepoint.
+    /// Returns the response to CE, which determines whether data is ECN-capable, and its codepoint. With
+    /// [`AsToLoss`](CeResponse::AsToLoss) the key `ecn` enables ECN: it is false in simulations and true on real paths
+    /// by default. With [`ControllerSpecific`](CeResponse::ControllerSpecific) ECN is always enabled.
     fn ce_response(&self) -> CeResponse {
         CeResponse::None
     }

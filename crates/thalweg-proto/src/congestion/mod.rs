@@ -73,9 +73,10 @@ pub(crate) const MAX_WINDOW: f64 = (1 << 30) as f64;
 /// Sending limits set by a controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Congestion window, in segments; at least 1.
+    /// Congestion window, in segments, from 1 to 2^30. A controller cannot stop the sender: use a window of 1 with a low
+    /// pacing rate.
     pub window: f64,
-    /// Pacing rate of payload; `None` sends as soon as the window allows.
+    /// Pacing rate of payload, above zero; `None` sends as soon as the window allows.
     pub pacing_rate: Option<Rate>,
     /// Number of segments sent back to back when pacing; at least 1.
     pub burst: u32,
@@ -209,6 +210,27 @@ pub struct FeedbackSample {
 }
 
 /// A congestion controller.
+///
+/// The methods are called by the sender, never re-entrantly. One acknowledgement causes these calls, each if it applies,
+/// in this order:
+///
+/// 1. [`on_ack`](Self::on_ack), if it acknowledges new data, cumulatively or selectively;
+/// 2. [`on_loss`](Self::on_loss) for a mark that counts as a loss;
+/// 3. [`on_undo`](Self::on_undo), if earlier losses turn out to be spurious;
+/// 4. [`on_recovered`](Self::on_recovered), if it ends loss recovery;
+/// 5. [`on_packet_lost`](Self::on_packet_lost) for every segment that is now detected as lost;
+/// 6. [`on_loss`](Self::on_loss), if these losses begin a new episode.
+///
+/// An acknowledgement that ends one recovery and reveals the next loss thus first reaches `on_ack`, with
+/// [`recovering`](AckSample::recovering) set, and reduces the window last. The retransmission timer and a loss that
+/// becomes due by time cause steps 5 and 6 only; the timer may reverse these two.
+///
+/// The sender reads the [decision](Self::decision) whenever it considers a transmission, and validates the decision of an
+/// external controller after each call. Both happen several times per packet: the method must be cheap.
+///
+/// A window-based controller needs [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and
+/// [`decision`](Self::decision). A controller with delivery rates or packet-timed rounds has a
+/// [`Sampler`](delivery::Sampler), one that decides once per round trip an [`Observer`](observe::Observer).
 pub trait Controller: Clone {
     /// Data kept with each packet for the controller, and returned when the packet is acknowledged or lost. Senders
     /// reserve space for it with each segment; `()` costs nothing.
@@ -255,7 +277,8 @@ pub trait Controller: Clone {
 
     /// Reverts the response to spurious losses: the missing segments had only been delayed. `before` is the
     /// controller's state just before the losses were reported. Default: restores that state (RFC 4015, section 3.2;
-    /// RFC 9438, section 4.9).
+    /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery::Sampler), must
+    /// keep them as they are, and restore only what the losses changed.
     fn on_undo(&mut self, before: Self, path: &Path) {
         let _ = path;
         *self = before;
@@ -294,7 +317,8 @@ pub trait Controller: Clone {
         let _ = (window, path);
     }
 
-    /// Returns the current sending limits.
+    /// Returns the current sending limits. The result changes only in calls of other methods, unless
+    /// [`DECIDES_BETWEEN_EVENTS`](Self::DECIDES_BETWEEN_EVENTS) is set.
     fn decision(&self) -> Decision;
 
     /// Returns the fault of a controller written in another language, if any; its decisions are void from then on.

@@ -25,7 +25,7 @@
 //! | a reduction enters the stable state | below half of the window before the reduction it grows by one per acknowledgement | for large reductions the thesis describes exponential growth, and its message counts require it | none for c >= 1/2 |
 //! | rounding of half an odd window: unspecified | the window is a real number; only full packets are sent | the figures of the thesis do not settle it | less than a packet |
 //! | either explicit or implicit signals in section 4.1, both in section 3.3 | both; [`Signals`] has either | chapter 3 is the design | see [`Signals`] |
-//! | one response per path is future work | [`Follow::Loudest`] responds only to the queue that has sent most messages | proposed by the thesis | off by default |
+//! | one response per path is future work | [`RouterSelection::MostMessages`] responds only to the queue that has sent most messages | proposed by the thesis | off by default |
 
 use super::{AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample};
 
@@ -35,17 +35,17 @@ const MIN_SSTHRESH: f64 = 2.0;
 /// hostile path.
 const MAX_QUEUES: usize = 32;
 /// Number of messages after which the counts are halved, so a silent queue loses its rank in time.
-const MEMORY: u32 = 64;
+const HALVE_COUNTS_AFTER: u32 = 64;
 
 /// Selection of the routers whose messages count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Follow {
+pub enum RouterSelection {
     /// All routers.
     #[default]
     All,
     /// The queue that has sent the most messages only, so two bottlenecks do not cause two reductions. Packets dropped
     /// by other queues are retransmitted without a reduction.
-    Loudest,
+    MostMessages,
 }
 
 /// Kinds of congestion signals that a source responds to. Section 4.1 of the thesis gives its simulated source either
@@ -87,7 +87,7 @@ pub struct SeifConfig {
     /// for more.
     pub growth_windows: u32,
     /// Selection of the routers that count.
-    pub follow: Follow,
+    pub follow: RouterSelection,
     /// Kinds of signals that reduce the window.
     pub signals: Signals,
 }
@@ -105,7 +105,8 @@ pub struct Seif {
     growth_windows: u32,
     /// Acknowledgements since the last growth or reduction.
     acks: u32,
-    cut: bool,
+    /// The window was reduced before.
+    has_reduced: bool,
     signals: Signals,
     message_counts: Option<Box<MessageCounts>>,
 }
@@ -121,7 +122,7 @@ impl MessageCounts {
     /// Counts a message; returns true if no other queue has sent more.
     fn has_most_messages(&mut self, queue: u32) -> bool {
         self.total += 1;
-        if self.total >= MEMORY {
+        if self.total >= HALVE_COUNTS_AFTER {
             self.total = 0;
             // Queues that no longer send messages leave the list, which is bounded.
             self.counts.retain_mut(|(_, count)| {
@@ -159,9 +160,9 @@ impl Seif {
             min_growth_windows: config.growth_windows.max(1),
             growth_windows: config.growth_windows.max(1),
             acks: 0,
-            cut: false,
+            has_reduced: false,
             signals: config.signals,
-            message_counts: (config.follow == Follow::Loudest).then(Box::default),
+            message_counts: (config.follow == RouterSelection::MostMessages).then(Box::default),
         }
     }
 
@@ -169,19 +170,19 @@ impl Seif {
     pub fn state(&self) -> SeifState {
         if self.window >= self.ssthresh {
             SeifState::Stable
-        } else if self.cut {
+        } else if self.has_reduced {
             SeifState::CutBack
         } else {
             SeifState::Initialise
         }
     }
 
-    /// Every signal reduces the window; no signal is ignored after a reduction.
-    fn cut(&mut self) {
+    /// Reduces the window for a signal. Each signal counts, also shortly after a reduction.
+    fn reduce_window(&mut self) {
         self.ssthresh = (self.window / 2.0).max(MIN_SSTHRESH);
         self.window = (self.cut_back * self.window).max(1.0);
         self.acks = 0;
-        self.cut = true;
+        self.has_reduced = true;
     }
 }
 
@@ -205,7 +206,7 @@ impl Controller for Seif {
 
     fn on_loss(&mut self, _sample: &LossSample) {
         if self.signals != Signals::Explicit {
-            self.cut();
+            self.reduce_window();
         }
     }
 
@@ -222,7 +223,7 @@ impl Controller for Seif {
         }
         let queue = sample.feedback.queue;
         if self.message_counts.as_mut().is_none_or(|message_counts| message_counts.has_most_messages(queue)) {
-            self.cut();
+            self.reduce_window();
         }
     }
 

@@ -14,22 +14,22 @@ pub struct SourceQuenchConfig {
     /// Window in segments, at least 1.
     pub window: f64,
     /// Number of acknowledgements for which a quench closes the window (10 in RFC 896).
-    pub acks: u32,
+    pub acks_per_quench: u32,
 }
 
 /// Source that responds to quenches.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceQuench {
     window: f64,
-    acks: u32,
+    acks_per_quench: u32,
     /// Remaining acknowledgements until the window reopens; 0 while it is open.
-    closed: u32,
+    acks_until_open: u32,
 }
 
 impl SourceQuench {
     /// Creates the controller described by `config`, with an open window.
     pub fn new(config: &SourceQuenchConfig) -> Self {
-        Self { window: config.window.max(1.0), acks: config.acks, closed: 0 }
+        Self { window: config.window.max(1.0), acks_per_quench: config.acks_per_quench, acks_until_open: 0 }
     }
 }
 
@@ -38,21 +38,21 @@ impl Controller for SourceQuench {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         // With nothing outstanding, no further acknowledgement would reopen the window.
-        let answered = sample.path.outstanding <= sample.acked;
-        self.closed = if answered { 0 } else { self.closed.saturating_sub(1) };
+        let nothing_outstanding = sample.path.outstanding <= sample.acked;
+        self.acks_until_open = if nothing_outstanding { 0 } else { self.acks_until_open.saturating_sub(1) };
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {}
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
         if sample.path.outstanding > 0 {
-            self.closed = self.acks;
+            self.acks_until_open = self.acks_per_quench;
         }
     }
 
     fn decision(&self) -> Decision {
         // While data is outstanding, a window of one segment permits no new data, and lets the timer retransmit.
-        Decision::window(if self.closed > 0 { 1.0 } else { self.window })
+        Decision::window(if self.acks_until_open > 0 { 1.0 } else { self.window })
     }
 }
 

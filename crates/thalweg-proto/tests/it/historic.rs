@@ -3,8 +3,8 @@
 use crate::samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
     AckSample, Bbn, BbnConfig, Controller, DecBit, DecBitConfig, Decision, FeedbackKind, FeedbackSample,
-    FixedConfig, Follow, Growth, LossKind, Path, Seif, SeifConfig, SeifState, SentSample, Signals, SlowStart,
-    SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease, TriSMode,
+    FixedConfig, Growth, LossKind, Path, RouterSelection, Seif, SeifConfig, SeifState, SentSample, Signals,
+    SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease, TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
@@ -23,7 +23,7 @@ fn seif() -> SeifConfig {
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
-        follow: Follow::All,
+        follow: RouterSelection::All,
         signals: Signals::Both,
     }
 }
@@ -144,8 +144,12 @@ fn seif_growth_follows_the_router() {
 /// replaces it.
 #[test]
 fn seif_follows_the_loudest_queue() {
-    let mut seif =
-        Seif::new(&SeifConfig { initial_window: 30.0, cut_back: 0.9, follow: Follow::Loudest, ..seif() });
+    let mut seif = Seif::new(&SeifConfig {
+        initial_window: 30.0,
+        cut_back: 0.9,
+        follow: RouterSelection::MostMessages,
+        ..seif()
+    });
     let mut cuts = |queue, times| {
         (0..times)
             .filter(|_| {
@@ -340,7 +344,7 @@ fn seif_responds_to_the_signals_it_is_given() {
 /// Nagle, RFC 896: a quench closes the window until ten acknowledgements have arrived, or nothing is outstanding.
 #[test]
 fn a_quench_closes_the_window_for_ten_acknowledgements() {
-    let mut source = SourceQuench::new(&SourceQuenchConfig { window: 20.0, acks: 10 });
+    let mut source = SourceQuench::new(&SourceQuenchConfig { window: 20.0, acks_per_quench: 10 });
     assert_eq!(source.decision().window, 20.0);
     source.on_feedback(&message(0));
     acks(&mut source, 9, &ack(0));
@@ -451,7 +455,7 @@ fn each_scheme_selects_its_router_feedback() {
     assert_eq!(ControllerConfig::Seif(seif()).feedback(), Some(FeedbackKind::Seif));
     assert_eq!(ControllerConfig::Bbn(bbn).feedback(), Some(FeedbackKind::Rations));
     assert_eq!(
-        ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks: 10 }).feedback(),
+        ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks_per_quench: 10 }).feedback(),
         Some(FeedbackKind::SourceQuench)
     );
     assert_eq!(ControllerConfig::Fixed(FixedConfig { window }).feedback(), None);

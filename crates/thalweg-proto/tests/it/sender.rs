@@ -5,7 +5,9 @@ mod signals;
 
 use crate::trace::Trace;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{FixedConfig, Follow, Growth, NewRenoConfig, SeifConfig, SlowStartConfig};
+use thalweg_proto::congestion::{
+    FixedConfig, Growth, NewRenoConfig, RouterSelection, SeifConfig, SlowStartConfig,
+};
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::units::{Duration, Rate};
@@ -40,7 +42,7 @@ fn seif(initial_window: f64) -> ControllerConfig {
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
-        follow: Follow::All,
+        follow: RouterSelection::All,
         signals: thalweg_proto::congestion::Signals::Both,
     })
 }

@@ -91,7 +91,13 @@ fn virtual_clock() -> impl Strategy<Value = VirtualClockConfig> {
 
 fn hrr() -> impl Strategy<Value = HrrConfig> {
     (1u64..3000, 1u32..10, 0u32..10, 1u32..=6, weights()).prop_map(|(slot, frame, below, levels, weights)| {
-        HrrConfig { slot: Bytes::new(slot), frame, below: below.min(frame - 1), levels, weights }
+        HrrConfig {
+            slot: Bytes::new(slot),
+            frame_slots: frame,
+            lower_slots: below.min(frame - 1),
+            levels,
+            weights,
+        }
     })
 }
 

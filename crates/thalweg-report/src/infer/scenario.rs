@@ -20,7 +20,7 @@ pub fn scenario(
     registry: &Registry,
 ) -> Result<String, TextError> {
     let mut text = String::from("# The path of a recording, as inferred from its sender.\n\n");
-    let (description, live) = registry.read_scheme(&recording.scheme, Environment::Live)?;
+    let (description, live_values) = registry.read_scheme(&recording.scheme, Environment::Live)?;
     let name = description.name;
     let data = recording.packets.iter().map(|packet| packet.length).max().unwrap_or(1).max(1);
     let header = recording.packets.iter().map(|packet| packet.size.saturating_sub(packet.length)).min();
@@ -28,13 +28,14 @@ pub fn scenario(
     let _ = writeln!(text, "title = \"As recorded: {name}\"\nduration = \"{}\"", millis(seconds));
     text.push_str("warmup = \"0 s\" # the start was recorded, too\n\n");
     let _ = writeln!(text, "[[link]]\nname = \"path\"\nbetween = [\"here\", \"there\"]");
-    let more = |why: &str| if path.was_filled { String::new() } else { format!(" # or more{why}") };
+    let lower_bound_comment =
+        |why: &str| if path.was_filled { String::new() } else { format!(" # or more{why}") };
     match path.trace {
         Some(_) => text.push_str(&format!("trace = \"{trace}\"\n")),
         None => text.push_str(&format!(
             "rate = \"{}\"{}\n",
             path.rate,
-            more(" (it was never filled: others may get more)")
+            lower_bound_comment(" (it was never filled: others may get more)")
         )),
     }
     // The round trip includes the packet's own serialisation time.
@@ -51,7 +52,7 @@ pub fn scenario(
             );
         }
         None => {
-            let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), more(""));
+            let _ = writeln!(text, "queue = \"{} B\"{}", path.queue.get(), lower_bound_comment(""));
         }
     }
     match path.losses {
@@ -66,7 +67,7 @@ pub fn scenario(
         }
     }
     let back = if path.trace.is_some() {
-        format!("rate = \"{}\", ", path.rate.max(MIN_BACK))
+        format!("rate = \"{}\", ", path.rate.max(MIN_REVERSE_RATE))
     } else {
         String::new()
     };
@@ -78,13 +79,13 @@ pub fn scenario(
     }
     let _ = writeln!(text, "\n[scheme.{name}]");
     let _ = writeln!(text, "segment = \"{data} B\"\nheader = \"{} B\"", header.unwrap_or(0));
-    text.push_str(&options(description, &live, path.rate));
+    text.push_str(&options(description, &live_values, path.rate));
     Ok(text)
 }
 
 /// Formats the options of a simulation that match the live values, including the defaults for real paths.
-fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String {
-    let mut values = description.simulated(live);
+fn options(description: &SchemeDescription, live_values: &Values, rate: Rate) -> String {
+    let mut values = description.simulated(live_values);
     // Without a window or a rate it would send without limit.
     if !description.traits.is_reliable {
         values.suggest("rate", Value::Rate(rate));
@@ -95,10 +96,10 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
         let is_measured = matches!(key.name, "segment" | "header");
         // A table of keys implies its own switch, and a table switched off has no keys.
         let is_switch = matches!(key.kind, Kind::Table(_)) && !is_off(key.name);
-        let is_moot = key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
+        let is_of_disabled_table = key.name.split_once('.').is_some_and(|(table, _)| is_off(table));
         // The queue is drop-tail and marks nothing.
-        let is_unheard = key.name == "ecn";
-        if !is_measured && !is_switch && !is_moot && !is_unheard {
+        let has_no_effect = key.name == "ecn";
+        if !is_measured && !is_switch && !is_of_disabled_table && !has_no_effect {
             let _ = writeln!(text, "{} = {}", key.name, value.to_toml());
         }
     }
@@ -106,7 +107,7 @@ fn options(description: &SchemeDescription, live: &Values, rate: Rate) -> String
 }
 
 /// Minimum rate of the reverse path where the forward path has a trace.
-const MIN_BACK: Rate = Rate::from_mbits_per_sec(1);
+const MIN_REVERSE_RATE: Rate = Rate::from_mbits_per_sec(1);
 
 fn millis(time: Duration) -> String {
     format!("{:.3} ms", time.as_millis_f64())

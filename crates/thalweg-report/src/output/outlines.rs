@@ -17,7 +17,7 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 /// # Errors
 ///
 /// When `svg` is not XML. A font that cannot be read leaves texts out.
-pub(super) fn outlined(svg: &str, font: &[u8]) -> Result<String, Error> {
+pub(super) fn text_to_paths(svg: &str, font: &[u8]) -> Result<String, Error> {
     let document = Document::parse(svg)?;
     let sheet: String = document
         .descendants()
@@ -49,10 +49,10 @@ const SVG: &str = "http://www.w3.org/2000/svg";
 const STYLE: (&str, &str) = (SVG, "style");
 const TEXT: (&str, &str) = (SVG, "text");
 /// Default text size in CSS.
-const MEDIUM: f32 = 16.0;
+const DEFAULT_FONT_SIZE: f32 = 16.0;
 
-/// Returns the size of a text in units of the picture: by its class, by its own or an inherited attribute, or by the
-/// rule for all texts.
+/// Returns the font size of a text in picture units: from the rule of its class, else from the rule for all texts, else
+/// from the nearest `font-size` attribute, else the default.
 fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
     let rule = |selector: &str, key: &str| {
         let (_, rule) = sheet.split_once(&format!("{selector} {{"))?;
@@ -63,7 +63,7 @@ fn size(node: Node<'_, '_>, sheet: &str) -> f32 {
     let by_class = || classes.filter_map(|class| rule(&format!(".{class}"), "font-size:")).next_back();
     let by_attribute = || node.ancestors().find_map(|node| node.attribute("font-size")?.parse().ok());
     let of_all = || rule("\ntext", "font:");
-    by_class().or_else(of_all).or_else(by_attribute).unwrap_or(MEDIUM)
+    by_class().or_else(of_all).or_else(by_attribute).unwrap_or(DEFAULT_FONT_SIZE)
 }
 
 /// Writes a text as a group with its attributes, and its glyphs as one path.
@@ -72,42 +72,42 @@ fn element(drawn: &mut String, node: Node<'_, '_>, face: &Face<'_>, size: f32) {
     let words: String = node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect();
     let spaces = |letter: char| matches!(letter, ' ' | '\t' | '\n' | '\r');
     let words: Vec<&str> = words.split(spaces).filter(|word| !word.is_empty()).collect();
-    let mut line = Line { path: String::new(), at: 0.0 };
+    let mut line = GlyphRun { path: String::new(), at: 0.0 };
     line.draw(&words.join(" "), face);
     let scale = size / f32::from(face.units_per_em());
-    let before = match node.attribute("text-anchor") {
+    let anchor_offset = match node.attribute("text-anchor") {
         Some("middle") => line.at / 2.0,
         Some("end") => line.at,
         _ => 0.0,
     };
     drawn.push_str("<g");
-    for attribute in node.attributes().filter(|of| !PLACES.contains(&of.name())) {
+    for attribute in node.attributes().filter(|of| !POSITION_ATTRIBUTES.contains(&of.name())) {
         let class = if attribute.name() == "class" { "text " } else { "" };
         let value = attribute.value().replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
         let _ = write!(drawn, " {}=\"{class}{value}\"", attribute.name());
     }
-    let (x, y) = (number("x") - before * scale, number("y"));
+    let (x, y) = (number("x") - anchor_offset * scale, number("y"));
     let _ =
         write!(drawn, "><path transform=\"matrix({scale} 0 0 -{scale} {x} {y})\" d=\"{}\"/></g>", line.path);
 }
 
 /// Attributes that position texts.
-const PLACES: [&str; 4] = ["x", "y", "text-anchor", "font-size"];
+const POSITION_ATTRIBUTES: [&str; 4] = ["x", "y", "text-anchor", "font-size"];
 
 /// Line of glyphs as a path, in font units.
-struct Line {
+struct GlyphRun {
     path: String,
     /// Position of the next glyph.
     at: f32,
 }
 
-impl Line {
+impl GlyphRun {
     fn draw(&mut self, words: &str, face: &Face<'_>) {
         let mut last = None;
         for letter in words.chars().filter(|&letter| !is_ignorable(letter)) {
             let glyph = face.glyph_index(letter).unwrap_or(GlyphId(0));
             if let Some(last) = last.replace(glyph) {
-                self.at += f32::from(between(face, last, glyph));
+                self.at += f32::from(kerning(face, last, glyph));
             }
             // A glyph without an outline is a space.
             let _ = face.outline_glyph(glyph, self);
@@ -116,7 +116,7 @@ impl Line {
     }
 }
 
-impl OutlineBuilder for Line {
+impl OutlineBuilder for GlyphRun {
     fn move_to(&mut self, x: f32, y: f32) {
         let _ = write!(self.path, "M{} {y}", self.at + x);
     }
@@ -136,13 +136,13 @@ impl OutlineBuilder for Line {
 }
 
 /// Returns the kerning of two glyphs, in font units.
-fn between(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
+fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> i16 {
     let Some(positions) = face.tables().gpos else { return 0 };
-    pairs(&positions, left, right).unwrap_or(0)
+    pair_kerning(&positions, left, right).unwrap_or(0)
 }
 
 /// Returns the kerning of the first rule that matches the pair.
-fn pairs(positions: &LayoutTable<'_>, left: GlyphId, right: GlyphId) -> Option<i16> {
+fn pair_kerning(positions: &LayoutTable<'_>, left: GlyphId, right: GlyphId) -> Option<i16> {
     positions.lookups.into_iter().find_map(|lookup| {
         lookup.subtables.into_iter::<PositioningSubtable<'_>>().find_map(|table| {
             let PositioningSubtable::Pair(pair) = table else { return None };
@@ -171,7 +171,7 @@ mod tests {
     const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
 
     fn width(words: &str) -> f32 {
-        let mut line = Line { path: String::new(), at: 0.0 };
+        let mut line = GlyphRun { path: String::new(), at: 0.0 };
         line.draw(words, &Face::parse(FONT, 0).unwrap());
         line.at
     }
@@ -188,7 +188,7 @@ mod tests {
     fn a_text_becomes_a_group_with_its_attributes_and_one_path() {
         let svg = "<svg xmlns='http://www.w3.org/2000/svg' font-size='10'><text x='7' y='8' class='big'>n  n </text>\
                    <text fill='red' text-anchor='end'>n</text><style>\ntext { font: 12px x } .big { font-size: 20px }</style></svg>";
-        let drawn = outlined(svg, FONT).unwrap();
+        let drawn = text_to_paths(svg, FONT).unwrap();
         let units = 2048.0_f32;
         assert!(drawn.contains(&format!(
             "<g class=\"text big\"><path transform=\"matrix({0} 0 0 -{0} 7 8)\"",
@@ -202,6 +202,6 @@ mod tests {
             "{drawn}"
         );
         assert!(drawn.contains("\n.text { font: 12px x }") && !drawn.contains("<text"), "{drawn}");
-        assert!(outlined("<svg", FONT).is_err());
+        assert!(text_to_paths("<svg", FONT).is_err());
     }
 }

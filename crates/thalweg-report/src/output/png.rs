@@ -3,7 +3,7 @@
 //! They are rendered with an embedded font (`assets/font`) and never with a system font: the same picture has the same
 //! bytes on every machine. The background is white; dark-mode style sheets are ignored.
 
-use super::outlines::outlined;
+use super::outlines::text_to_paths;
 use core::fmt;
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
@@ -66,7 +66,7 @@ pub fn pixels(svg: &str) -> Result<Pixels, PngError> {
 /// Renders an SVG with at most `largest` pixels per unit.
 fn drawn(svg: &str, largest: f32) -> Result<Pixmap, PngError> {
     let picture = |error: &dyn fmt::Display| PngError::Picture(error.to_string());
-    let svg = outlined(svg, FONT).map_err(|error| picture(&error))?;
+    let svg = text_to_paths(svg, FONT).map_err(|error| picture(&error))?;
     let tree = Tree::from_str(&svg, &Options::default()).map_err(|error| picture(&error))?;
     let (width, height) = (tree.size().width(), tree.size().height());
     let too_large = PngError::TooLarge(width, height);

@@ -30,7 +30,7 @@ struct Checked<'a> {
     paths: &'a Paths,
 }
 
-/// Checks a resolved scenario: reports an error for an impossible setting and a warning for a doubtful one.
+/// Checks a resolved scenario: reports settings that cannot work as errors, and probable mistakes as warnings.
 pub fn lint(spec: &Spec, origins: &Origins, paths: &Paths, report: &mut Report) {
     let checked = Checked { spec, origins, paths };
     links::rates(&checked, report);

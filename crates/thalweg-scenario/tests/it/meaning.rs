@@ -463,7 +463,7 @@ fn built_in_schemes_have_their_textbook_parameters() {
             ControllerConfig::TriS(tri_s) => {
                 assert_eq!((tri_s.decrease_below, tri_s.increase_above), (0.5, 0.5));
             }
-            ControllerConfig::SourceQuench(SourceQuenchConfig { window: fixed, acks }) => {
+            ControllerConfig::SourceQuench(SourceQuenchConfig { window: fixed, acks_per_quench: acks }) => {
                 assert_eq!((fixed, acks, sender.nagle), (window, 10, true));
             }
             ControllerConfig::Bbn(bbn) => {

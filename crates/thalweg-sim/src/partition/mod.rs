@@ -364,11 +364,11 @@ impl<'a> Cells<'a> {
     /// Adds the edges of feedback messages from queues to sources.
     fn join_messages(&mut self) {
         let spec = self.spec;
-        for MessagePath { path, of, .. } in message_paths(spec, &mut Routes::new(spec)) {
+        for MessagePath { path, sources, .. } in message_paths(spec, &mut Routes::new(spec)) {
             for pair in path.windows(2) {
                 self.edge(pair[0], pair[1], lookahead(self.direction(pair[0])));
             }
-            for FeedbackSource { queue, group, reply } in of {
+            for FeedbackSource { queue, group, reply } in sources {
                 self.telling.insert(queue);
                 path.first().into_iter().for_each(|&first| self.sets.unite(queue, first));
                 let before = spec.groups[..group as usize].iter().map(|group| group.count).sum::<u32>();

@@ -1,6 +1,9 @@
 //! Replayed state of one direction of a link.
 
-use super::plan::{Budget, fastest, framed, held, hold, is_open, keeps_order, promise, service_time};
+use super::topology::{
+    Budget, has_unmodelled_delay, keeps_order, limit_and_order, max_extra_delay, max_rate, max_reorder_delay,
+    service_time, wire_size,
+};
 use super::violation::Fault;
 use crate::Pdu;
 use crate::spec::{DirectionSpec, Framing};
@@ -100,7 +103,7 @@ pub(super) struct LinkState {
 
 impl LinkState {
     pub fn new(direction: &DirectionSpec) -> Self {
-        let (limit, fifo) = promise(direction);
+        let (limit, fifo) = limit_and_order(direction);
         Self {
             totals: Totals::default(),
             limit,
@@ -108,9 +111,9 @@ impl LinkState {
             past: 0,
             resized: 0,
             setting: Setting {
-                rate: fastest(direction),
+                rate: max_rate(direction),
                 delay: direction.delay,
-                hold: hold(&direction.impairment) + held(direction),
+                hold: max_reorder_delay(&direction.impairment) + max_extra_delay(direction),
             },
             free_at: Time::ZERO,
             waiting: VecDeque::new(),
@@ -217,7 +220,7 @@ impl LinkState {
             faults.push(Fault::AboveRate { free_at: self.free_at });
         }
         let traced = self.budget.is_some();
-        let open = traced || is_open(direction);
+        let open = traced || has_unmodelled_delay(direction);
         let mut due: Option<Due> = None;
         let mut free_at = Time::MAX;
         for setting in self.settings(direction, now) {
@@ -252,7 +255,10 @@ impl LinkState {
             Setting {
                 rate: change.rate.unwrap_or(setting.rate),
                 delay: change.delay.unwrap_or(setting.delay),
-                hold: change.impairment.as_ref().map_or(setting.hold, |wire| hold(wire) + held(direction)),
+                hold: change
+                    .impairment
+                    .as_ref()
+                    .map_or(setting.hold, |wire| max_reorder_delay(wire) + max_extra_delay(direction)),
             }
         };
         while direction.schedule.get(self.past).is_some_and(|change| change.at < now) {
@@ -302,7 +308,7 @@ impl LinkState {
     pub fn spend(&mut self, record: &Record<'_>, start: Time, due: Due, faults: &mut Vec<Fault>) {
         if let (Some(budget), Some(_)) = (&mut self.budget, &self.wire) {
             let left = record.time - due.earlier.since(start);
-            if !budget.lets(start, left, framed(self.framing, record.size)) {
+            if !budget.permits(start, left, wire_size(self.framing, record.size)) {
                 faults.push(Fault::AboveCapacity { left });
             }
         }

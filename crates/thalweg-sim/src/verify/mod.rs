@@ -4,9 +4,9 @@
 //! the records alone, it follows every packet from sending to its end. It keeps state only for packets in the network,
 //! their links and their endpoints, hence it can follow runs of any length.
 
-mod account;
+mod counters;
 mod link;
-mod plan;
+mod topology;
 mod violation;
 
 pub use violation::{Fault, Violation};
@@ -15,14 +15,14 @@ use crate::Pdu;
 use crate::result::RunResult;
 use crate::spec::Spec;
 use crate::trace::{PacketId, Record, Step, Tracer};
-use account::{Accounts, is_data};
+use counters::{AllFlowCounters, is_data};
 use link::{Due, LinkState};
-use plan::{Node, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;
 use thalweg_proto::window;
 use thalweg_queue::AckFilter;
 use thalweg_queue::feedback::FeedbackSpec;
+use topology::{Node, Topology};
 
 /// Maximum number of listed violations; more are only counted.
 const MAX_VIOLATIONS: usize = 100;
@@ -83,7 +83,7 @@ struct Packet {
 /// Follows the packets of a run and collects violations.
 #[derive(Clone, Debug)]
 pub struct Verifier {
-    plan: Plan,
+    topology: Topology,
     now: Time,
     /// Packets in the network; several of one number are copies.
     packets: BTreeMap<PacketId, Vec<Packet>>,
@@ -99,7 +99,7 @@ pub struct Verifier {
     /// True if one of two packets of the same number was damaged, and it is unknown which.
     damage_is_vague: bool,
     counts: Replay,
-    accounts: Accounts,
+    counters: AllFlowCounters,
     /// Start of counting.
     warm: Time,
     is_counting: bool,
@@ -120,11 +120,11 @@ impl Tracer for Verifier {
         {
             self.check_overfull();
         }
-        if self.plan.ends(record.flow).is_none() {
+        if self.topology.ends(record.flow).is_none() {
             return self.note(record, Fault::Unknown { what: "flow" });
         }
         if record.link != u32::MAX {
-            let Some(link) = self.plan.link(record.link) else {
+            let Some(link) = self.topology.link(record.link) else {
                 return self.note(record, Fault::Unknown { what: "link" });
             };
             self.links.entry(record.link).or_insert_with(|| LinkState::new(link.direction));
@@ -156,7 +156,7 @@ impl Tracer for Verifier {
             self.add(None, None, Fault::Miscounted { what, result, replay });
         }
         self.is_counting = true;
-        self.accounts.begin();
+        self.counters.begin();
         for link in self.links.values_mut() {
             link.totals.clear();
         }
@@ -167,7 +167,7 @@ impl Verifier {
     /// Returns a replay for runs of `spec`.
     pub fn new(spec: &Spec) -> Self {
         Self {
-            plan: Plan::new(spec),
+            topology: Topology::new(spec),
             now: Time::ZERO,
             packets: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -177,7 +177,7 @@ impl Verifier {
             overfull: None,
             damage_is_vague: false,
             counts: Replay::default(),
-            accounts: Accounts::new(spec.groups.iter().map(|group| group.count as usize).sum()),
+            counters: AllFlowCounters::new(spec.groups.iter().map(|group| group.count as usize).sum()),
             warm: Time::ZERO + spec.warmup.min(spec.duration),
             is_counting: spec.warmup.is_zero(),
             violations: Vec::new(),
@@ -211,7 +211,7 @@ impl Verifier {
     }
 
     fn add(&mut self, link: Option<u32>, packet: Option<PacketId>, fault: Fault) {
-        let place = link.map_or(String::new(), |link| self.plan.name(link));
+        let place = link.map_or(String::new(), |link| self.topology.name(link));
         self.keep(Violation { time: self.now, link, place, packet, fault });
     }
 
@@ -275,7 +275,10 @@ impl Verifier {
             self.note(record, Fault::Misnumbered { expected });
         }
         self.counts.sent += 1;
-        let works = self.plan.ends(record.flow).is_some_and(|ends| ends.work[usize::from(record.reply)]);
+        let works = self
+            .topology
+            .ends(record.flow)
+            .is_some_and(|ends| ends.has_processing_cost[usize::from(record.reply)]);
         let data = is_data(record);
         // A host may still process what its endpoint sent before the pause. Packets of handshakes, queries and answers
         // carry no data.
@@ -286,13 +289,13 @@ impl Verifier {
         let place = if router.is_some() { self.place_of_message(record) } else { PacketLocation::Sent };
         let since = self.now;
         let (damaged, copy, twin, origin) = (false, false, false, None);
-        self.accounts.send(record);
+        self.counters.send(record);
         self.put(record.packet, Packet { place, since, size, flow, damaged, data, copy, twin, origin });
     }
 
     /// Returns the node where a message enters the network: that of its queue, which must have a feedback policy.
     fn place_of_message(&mut self, record: &Record<'_>) -> PacketLocation {
-        let Some(link) = self.plan.link(record.link) else { return PacketLocation::Sent };
+        let Some(link) = self.topology.link(record.link) else { return PacketLocation::Sent };
         let tail = link.tail;
         let is_due = |feedback: &FeedbackSpec| feedback.message == record.size;
         let names_queue = matches!(record.pdu, Pdu::Feedback(feedback) if feedback.queue == record.link);
@@ -308,8 +311,8 @@ impl Verifier {
 
     /// Takes a packet that arrives at a link from the node before it.
     fn take_from_node(&mut self, record: &Record<'_>) -> Option<Packet> {
-        let tail = self.plan.link(record.link)?.tail;
-        let ends = self.plan.ends(record.flow)?;
+        let tail = self.topology.link(record.link)?.tail;
+        let ends = self.topology.ends(record.flow)?;
         let starts_here = ends.nodes[usize::from(record.packet.backward != record.reply)] == tail;
         let mut packet = self.take(record, |packet| match packet.place {
             PacketLocation::Sent => starts_here,
@@ -338,7 +341,7 @@ impl Verifier {
 
     /// Returns true if the queue at the link of `record` exceeds its limit at that time.
     fn is_overfull(&mut self, record: &Record<'_>) -> bool {
-        let state = self.links.get_mut(&record.link).zip(self.plan.link(record.link));
+        let state = self.links.get_mut(&record.link).zip(self.topology.link(record.link));
         state.is_some_and(|(state, link)| state.is_overfull(link.direction, record.time))
     }
 
@@ -353,7 +356,7 @@ impl Verifier {
         let queued = |packet: &Packet| packet.place == PacketLocation::Queue(record.link);
         let waited = self.has(record.packet, queued);
         let packet = if waited { self.take(record, queued) } else { self.take_from_node(record) };
-        let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
+        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link)) else { return };
         let Some(state) = self.links.get_mut(&record.link) else { return };
         let mut faults = Vec::new();
         state.dequeue(record, waited, &mut faults);
@@ -390,7 +393,7 @@ impl Verifier {
                 state.lose(record.packet);
                 state.totals.lost += 1;
                 self.counts.lost += 1;
-                self.accounts.account(packet.flow).gone += u64::from(packet.data);
+                self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);
             }
             Step::Corrupted => {
                 state.totals.corrupted += 1;
@@ -401,7 +404,7 @@ impl Verifier {
                 state.copy(record.packet);
                 state.totals.duplicated += 1;
                 self.counts.duplicated += 1;
-                self.accounts.account(packet.flow).copied += u64::from(packet.data);
+                self.counters.flow(packet.flow).copied += u64::from(packet.data);
                 self.put(record.packet, Packet { twin: true, ..packet });
                 self.put(record.packet, Packet { twin: true, copy: true, ..packet });
             }
@@ -421,7 +424,7 @@ impl Verifier {
             due_here(packet)
                 .is_some_and(|due| latest.is_none_or(|latest| due.allows(now) && due.latest() == latest))
         });
-        let (Some(packet), Some(link)) = (packet, self.plan.link(record.link)) else { return };
+        let (Some(packet), Some(link)) = (packet, self.topology.link(record.link)) else { return };
         let head = link.head;
         let PacketLocation::Wire(_, due) = packet.place else { return };
         let Some(state) = self.links.get_mut(&record.link) else { return };
@@ -433,11 +436,11 @@ impl Verifier {
         for fault in faults {
             self.note(record, fault);
         }
-        let is_end = self.plan.ends(record.flow).is_some_and(|ends| ends.nodes.contains(&head));
+        let is_end = self.topology.ends(record.flow).is_some_and(|ends| ends.nodes.contains(&head));
         if packet.damaged && is_end && packet.origin != Some(head) {
             // Its endpoint detects the damage and drops it, without a record.
             self.counts.damaged += 1;
-            self.accounts.account(packet.flow).gone += u64::from(packet.data);
+            self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);
             return;
         }
         self.put(record.packet, Packet { place: PacketLocation::At(head), since: now, ..packet });
@@ -445,8 +448,8 @@ impl Verifier {
 
     fn on_dropped(&mut self, record: &Record<'_>) {
         self.counts.dropped += 1;
-        let account = self.accounts.account(record.flow);
-        account.drops += u64::from(record.packet.router.is_none());
+        let counters = self.counters.flow(record.flow);
+        counters.queue_drops += u64::from(record.packet.router.is_none());
         if record.link == u32::MAX {
             // The host is overloaded.
             let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
@@ -455,13 +458,13 @@ impl Verifier {
                 // It was damaged, not yet detected; its twin may be elsewhere.
                 self.counts.damaged -= 1;
             } else if let Some(packet) = self.take(record, at_node) {
-                self.accounts.account(packet.flow).gone += u64::from(packet.data);
+                self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);
             }
             return;
         }
         let waited = self.take(record, |packet| packet.place == PacketLocation::Queue(record.link));
         let Some(packet) = waited else { return };
-        self.accounts.account(packet.flow).gone += u64::from(packet.data);
+        self.counters.flow(packet.flow).dropped_or_lost += u64::from(packet.data);
         let Some(state) = self.links.get_mut(&record.link) else { return };
         state.drop_waiting(record.packet, self.counts.duplicated > 0);
         state.totals.dropped += 1;
@@ -477,7 +480,7 @@ impl Verifier {
         else {
             return;
         };
-        let filters = self.plan.link(record.link).map(|link| link.direction.ack_filter);
+        let filters = self.topology.link(record.link).map(|link| link.direction.ack_filter);
         let is_ack = matches!(record.pdu, Pdu::Window(window::Pdu::Ack(_)));
         if !is_ack || packet.data || filters.is_none_or(|filter| filter == AckFilter::None) {
             self.note(record, Fault::NotFiltered);
@@ -491,7 +494,7 @@ impl Verifier {
     }
 
     fn on_delivered(&mut self, record: &Record<'_>) {
-        let Some(ends) = self.plan.ends(record.flow) else { return };
+        let Some(ends) = self.topology.ends(record.flow) else { return };
         self.counts.delivered += 1;
         let at_node = |packet: &Packet| matches!(packet.place, PacketLocation::At(_));
         let is_there = self.has(record.packet, at_node);
@@ -501,7 +504,7 @@ impl Verifier {
             return;
         }
         let Some(packet) = self.take(record, at_node) else { return };
-        self.accounts.deliver(record);
+        self.counters.deliver(record);
         let PacketLocation::At(node) = packet.place else { return };
         let end = ends.nodes.iter().position(|end| *end == node && packet.origin != Some(node));
         // Messages address data senders.
@@ -509,7 +512,7 @@ impl Verifier {
         match end {
             Some(end) if misses(end) => self.note(record, Fault::WrongDestination),
             None => self.note(record, Fault::WrongDestination),
-            Some(end) if !ends.work[end] && packet.since != self.now && !packet.twin => {
+            Some(end) if !ends.has_processing_cost[end] && packet.since != self.now && !packet.twin => {
                 self.note(record, Fault::Lingered { since: packet.since });
             }
             Some(_) => {}
@@ -554,7 +557,7 @@ impl Verifier {
             ),
             ("packets that left a transmitter", result.hops, replay.transmitted),
         ];
-        if !self.plan.has_working_hosts() && !self.damage_is_vague {
+        if !self.topology.has_processing_hosts() && !self.damage_is_vague {
             // Such hosts detect damage some time after the arrival.
             counts.push(("packets lost", run.lost, replay.lost + replay.damaged));
         }
@@ -576,24 +579,27 @@ impl Verifier {
             return;
         }
         for (flow, reported) in (0..).zip(&result.flows) {
-            let Some(ends) = self.plan.ends(flow) else { continue };
-            let at_work = ends.work.iter().filter(|&&work| work).count() as u64;
-            for (what, result, replay) in
-                self.accounts.differences(flow, reported, at_work, self.plan.reads_at_once(flow))
-            {
+            let Some(ends) = self.topology.ends(flow) else { continue };
+            let in_host_processing = ends.has_processing_cost.iter().filter(|&&work| work).count() as u64;
+            for (what, result, replay) in self.counters.differences(
+                flow,
+                reported,
+                in_host_processing,
+                self.topology.reads_at_once(flow),
+            ) {
                 let place = format!("flow `{}`", reported.name);
                 self.add_at(place, Fault::Miscounted { what, result, replay });
             }
         }
-        let mut in_network = vec![0; self.plan.groups().len()];
+        let mut in_network = vec![0; self.topology.groups().len()];
         for packet in self.packets.values().flatten().filter(|packet| packet.data) {
-            if let Some(group) = self.plan.group_of(packet.flow) {
+            if let Some(group) = self.topology.group_of(packet.flow) {
                 in_network[group] += 1;
             }
         }
-        let groups: Vec<_> = self.plan.groups().collect();
+        let groups: Vec<_> = self.topology.groups().collect();
         for ((name, first, count), in_network) in groups.into_iter().zip(in_network) {
-            let (begun, ended) = self.accounts.balance(first, count);
+            let (begun, ended) = self.counters.group_totals(first, count);
             if begun != ended + in_network {
                 let (what, result) = ("data packets that went somewhere", begun);
                 let fault = Fault::Miscounted { what, result, replay: ended + in_network };
@@ -603,7 +609,7 @@ impl Verifier {
     }
 
     fn check_links(&mut self, result: &RunResult) {
-        for (number, link) in (0..).zip(result.links.iter().take(self.plan.core_links())) {
+        for (number, link) in (0..).zip(result.links.iter().take(self.topology.core_links())) {
             let totals = self.links.get(&number).map(|state| state.totals).unwrap_or_default();
             for (what, result, replay) in [
                 ("packets transmitted", link.packets, totals.packets),

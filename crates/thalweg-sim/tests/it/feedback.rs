@@ -152,7 +152,7 @@ fn seif_sources_avoid_drops_and_others_are_not_notified() {
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
-        follow: thalweg_proto::congestion::Follow::All,
+        follow: thalweg_proto::congestion::RouterSelection::All,
         signals: thalweg_proto::congestion::Signals::Both,
     });
     let flows = vec![GroupSpec { count: 3, ..listening(source) }];

@@ -16,13 +16,13 @@ use thalweg_units::{Duration, Time};
 pub struct Finding {
     /// Kind of the finding.
     pub kind: Kind,
-    /// First place.
+    /// Time of the first occurrence.
     pub from: Time,
-    /// Last place.
+    /// Time of the last occurrence.
     pub until: Time,
-    /// Number of places.
+    /// Number of occurrences.
     pub count: u64,
-    /// Figures: one sentence.
+    /// Measured values, as one sentence.
     pub figures: String,
 }
 

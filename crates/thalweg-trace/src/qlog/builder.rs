@@ -561,7 +561,7 @@ impl End {
     /// Returns the position before which all packets are acknowledged, lost, or too old to matter.
     fn advance(&mut self) -> u64 {
         let packets = &self.spaces[2].packets;
-        let oldest = packets.len().saturating_sub(FORGOTTEN);
+        let oldest = packets.len().saturating_sub(MAX_PENDING_AGE);
         while let Some(&(_, index)) = packets.get(self.unacked) {
             let packet = &self.direction.packets[index as usize];
             if !packet.is_acked() && !packet.is_lost() && self.unacked >= oldest {
@@ -673,8 +673,8 @@ impl Direction {
     }
 }
 
-/// Number of packets after which one without an outcome is no longer waited for.
-const FORGOTTEN: usize = 65_536;
+/// Number of later packets after which a packet without an outcome counts as having none.
+const MAX_PENDING_AGE: usize = 65_536;
 /// Maximum value of a time as written.
 const MAX_TIME: f64 = 1e20;
 /// Largest value of an estimate; larger ones mean "none".

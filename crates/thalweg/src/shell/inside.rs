@@ -15,7 +15,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_live::forward::{Lender, open, take};
+use thalweg_live::forward::{SocketClient, open, receive_fd};
 use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, settle};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
@@ -30,7 +30,7 @@ fn refused(error: &HostError) -> Error {
 pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
     let link = receive_link()?;
-    let mut lender = plan.outside.map(|_| Lender::new(link));
+    let mut lender = plan.outside.map(|_| SocketClient::new(link));
     let signals = Signals::new()?;
     settle(plan).map_err(|error| refused(&error))?;
     let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
@@ -117,7 +117,7 @@ fn receive_link() -> Result<OwnedFd, Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let link = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let handed = || {
-        let taken = take::<1>(link.as_fd()).map_err(|error| failed(error.into()))?;
+        let taken = receive_fd::<1>(link.as_fd()).map_err(|error| failed(error.into()))?;
         let file = taken.and_then(|(file, _)| file);
         file.ok_or_else(|| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
     };

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use thalweg_live::forward::{self, hand, loan};
+use thalweg_live::forward::{self, control_socket_pair, send_fd};
 use thalweg_live::host::{Names, end_with_parent, enter};
 
 /// Re-executes this command in new namespaces, and exits with its status.
@@ -70,10 +70,10 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
 /// `is_lent`, sockets of the real network, created by a process that this function starts.
 fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
-    let [one, other] = loan().map_err(|error| failed(error.into()))?;
+    let [one, other] = control_socket_pair().map_err(|error| failed(error.into()))?;
     let (watched, alive) = std::io::pipe().map_err(failed)?;
     for file in [std::io::stdin().as_fd(), watched.as_fd()] {
-        hand(one.as_fd(), Some(file), &[0]).map_err(|error| failed(error.into()))?;
+        send_fd(one.as_fd(), Some(file), &[0]).map_err(|error| failed(error.into()))?;
     }
     if is_lent {
         let mut lender = Command::new(program);
@@ -89,7 +89,7 @@ fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error>
 pub fn lend() -> Done {
     // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
-    forward::lend(std::io::stdin().as_fd())
+    forward::serve_sockets(std::io::stdin().as_fd())
         .map_err(|_| Error::Usage(format!("the variable {INSIDE} is not for users: unset it")))
 }
 

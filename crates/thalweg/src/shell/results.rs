@@ -161,7 +161,7 @@ fn json(fidelity: &Fidelity) -> Value {
         "why_not": why,
         "late": times(&fidelity.late),
         "unseen": times(&fidelity.unseen),
-        "max_burst_in_packets": fidelity.gulp,
+        "max_burst_in_packets": fidelity.max_received_batch,
         "max_burst_out_packets": fidelity.burst,
         "lost_before_the_network": fidelity.lost_before,
         "refused_by_devices": fidelity.refused,

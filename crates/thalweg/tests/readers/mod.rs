@@ -336,7 +336,7 @@ pub fn batches(octets: &[u8]) {
         // Runs are built and stopped at once.
         let stop = Arc::new(AtomicBool::new(true));
         let load = |text: &str| load_text("scenario", text, Path::new("/nowhere"), &[]);
-        let _ = thalweg_sweep::work(octets, load, Some(MAX_MEMORY), &stop);
+        let _ = thalweg_sweep::run_batch(octets, load, Some(MAX_MEMORY), &stop);
         return;
     }
     let program = Program { version: "1".to_owned(), build: "2".to_owned() };

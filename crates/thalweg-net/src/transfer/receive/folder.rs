@@ -73,11 +73,11 @@ impl Folder {
     /// Records that all entries of the folder have been offered.
     pub fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
-        self.rest();
+        self.close_descriptor();
     }
 
     /// Closes the descriptor; later uses reopen it. The top folder stays open.
-    pub fn rest(&self) {
+    pub fn close_descriptor(&self) {
         if self.above.is_some() {
             *self.lock() = None;
         }

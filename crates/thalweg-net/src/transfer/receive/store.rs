@@ -160,7 +160,7 @@ impl Store {
             let shown = printable(&offer.name);
             self.levels.push(Level { folder: made.ok(), name: shown, last: Vec::new() });
             let outer = self.levels.len().checked_sub(MAX_OPEN + 1).map(|outer| &self.levels[outer]);
-            outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.rest());
+            outer.and_then(|outer| outer.folder.as_ref()).inspect(|folder| folder.close_descriptor());
             result
         } else if let OfferKind::Name { .. } | OfferKind::Link { .. } = offer.kind {
             return self.offer_link(id, folder, offer, (name, weight), depth);

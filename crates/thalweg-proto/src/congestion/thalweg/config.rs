@@ -11,11 +11,11 @@ pub struct ThalwegConfig {
     pub initial_window: f64,
     /// Queueing-delay target of a fast flow; slower flows add a rate-dependent amount.
     pub queueing: Duration,
-    /// Share with senders that fill the queue by the rules of CUBIC, instead of yielding the path to them.
+    /// If true, competes by the rules of CUBIC with senders that fill the queue; if false, yields to them.
     pub compete: bool,
-    /// Share of packets whose loss is the path's without proof; up to a quarter. Default: 0.
+    /// Loss ratio that is attributed to the path without proof, from 0 to a quarter. Default: 0.
     pub tolerated_loss: f64,
-    /// Tolerate a loss of 15 % at least: for links of one's own, where no queue overflows.
+    /// If true, `tolerated_loss` is at least 15 %: for private links on which no queue overflows.
     pub aggressive: bool,
     /// Lifetime of the minimum delay as the base delay.
     pub base_window: Duration,

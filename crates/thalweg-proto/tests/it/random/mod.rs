@@ -4,8 +4,8 @@ use core::ops::Range;
 use proptest::prelude::*;
 use thalweg_proto::congestion::{
     BbnConfig, BbrConfig, CopaConfig, CubicConfig, DctcpConfig, DecBitConfig, FilterAdvance, FixedConfig,
-    Follow, Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, SeifConfig, Signals,
-    SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, TriSIncrease, VegasConfig,
+    Growth, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, ProbeRttBasis, RouterSelection, SeifConfig,
+    Signals, SlowStartConfig, SourceQuenchConfig, ThalwegConfig, TriSConfig, TriSIncrease, VegasConfig,
 };
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
@@ -39,7 +39,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             max_window: 30.0,
             cut_back,
             growth_windows,
-            follow: if loudest { Follow::Loudest } else { Follow::All },
+            follow: if loudest { RouterSelection::MostMessages } else { RouterSelection::All },
             signals: Signals::Both,
         })
     });
@@ -127,8 +127,9 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
             },
         })
     });
-    let quench = (1.0..40.0f64, 0u32..20)
-        .prop_map(|(window, acks)| ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks }));
+    let quench = (1.0..40.0f64, 0u32..20).prop_map(|(window, acks)| {
+        ControllerConfig::SourceQuench(SourceQuenchConfig { window, acks_per_quench: acks })
+    });
     let bbn = (1.0..40.0f64, 1u64..20_000).prop_map(|(window, lifetime)| {
         ControllerConfig::Bbn(BbnConfig { window, lifetime: Duration::from_millis(lifetime), header: 40 })
     });

@@ -2,7 +2,7 @@
 
 use super::{config, fixed, new_reno};
 use crate::trace::Trace;
-use thalweg_proto::congestion::{Follow, SeifConfig, SourceQuenchConfig};
+use thalweg_proto::congestion::{RouterSelection, SeifConfig, SourceQuenchConfig};
 use thalweg_proto::transport::{Feedback, Input};
 use thalweg_proto::window::{ControllerConfig, PauseConfig, Recovery, SenderConfig};
 
@@ -14,7 +14,7 @@ fn seif(initial_window: f64) -> ControllerConfig {
         max_window: 30.0,
         cut_back: 0.5,
         growth_windows: 1,
-        follow: Follow::All,
+        follow: RouterSelection::All,
         signals: thalweg_proto::congestion::Signals::Both,
     })
 }
@@ -191,7 +191,7 @@ fn a_fractional_window_sends_full_packets() {
 /// RFC 896: a quench closes the window, except for retransmissions by the timer.
 #[test]
 fn a_quenched_source_waits_for_answers() {
-    let quench = ControllerConfig::SourceQuench(SourceQuenchConfig { window: 4.0, acks: 3 });
+    let quench = ControllerConfig::SourceQuench(SourceQuenchConfig { window: 4.0, acks_per_quench: 3 });
     let mut t = Trace::new(config(Recovery::GoBackN), &quench);
     assert_eq!(t.write(100), "0 1 2 3");
     t.at(50);

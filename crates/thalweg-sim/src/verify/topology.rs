@@ -29,12 +29,12 @@ pub(super) struct Link<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub nodes: [Node; 2],
-    pub work: [bool; 2],
+    pub has_processing_cost: [bool; 2],
 }
 
 /// The specification in the form needed by a replay.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct Topology {
     core: Vec<(DirectionSpec, u32, u32)>,
     names: Vec<String>,
     groups: Vec<Group>,
@@ -46,14 +46,14 @@ struct Group {
     control: Option<DirectionSpec>,
     /// Host overhead as a link, and number of such links of a flow.
     overhead: DirectionSpec,
-    workers: u32,
+    overhead_links: u32,
     first_flow: u32,
     first_link: u32,
     links_each: u32,
-    work: [bool; 2],
+    has_processing_cost: [bool; 2],
 }
 
-impl Plan {
+impl Topology {
     pub fn new(spec: &Spec) -> Self {
         let spec = &*spec.with_failures();
         let node = |id: u32| spec.nodes.get(id as usize).map_or("?", |node| node.name.as_str());
@@ -77,7 +77,7 @@ impl Plan {
                 (Some(_), _) => 1,
             };
             // Host overhead is one link per sending host, after all other links.
-            let workers = match (&group.access, group.workload.clone()) {
+            let overhead_links = match (&group.access, group.workload.clone()) {
                 _ if group.overhead.is_zero() => 0,
                 (Some(_), _) => 0,
                 (None, WorkloadSpec::RequestResponse { .. }) => 2,
@@ -92,27 +92,27 @@ impl Plan {
             }
             let overhead =
                 DirectionSpec { jitter: group.overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) };
-            let links_each = if group.access.is_some() { 4 } else { 0 } + channels + workers;
+            let links_each = if group.access.is_some() { 4 } else { 0 } + channels + overhead_links;
             let at =
                 |node: u32| spec.nodes.get(node as usize).map(|node| node.processing).unwrap_or_default();
-            let mut work = [group.host.is_some(); 2];
+            let mut has_processing_cost = [group.host.is_some(); 2];
             for [from, to] in group.ends() {
                 let hosts = match &group.access {
                     Some(access) => [access.source_processing, access.sink_processing],
                     None => [at(from.0), at(to.0)],
                 };
-                work.iter_mut().zip(hosts).for_each(|(work, host)| *work |= takes_time(host));
+                has_processing_cost.iter_mut().zip(hosts).for_each(|(work, host)| *work |= takes_time(host));
             }
             let spec = spec_of_group;
             groups.push(Group {
                 spec,
                 control,
                 overhead,
-                workers,
+                overhead_links,
                 first_flow: flow,
                 first_link: link,
                 links_each,
-                work,
+                has_processing_cost,
             });
             flow += group.count;
             link += group.count * links_each;
@@ -126,8 +126,8 @@ impl Plan {
     }
 
     /// Returns true if a host has processing costs.
-    pub fn has_working_hosts(&self) -> bool {
-        self.groups.iter().any(|group| group.work[0] || group.work[1])
+    pub fn has_processing_hosts(&self) -> bool {
+        self.groups.iter().any(|group| group.has_processing_cost[0] || group.has_processing_cost[1])
     }
 
     /// Returns the name, first flow and number of flows of each group.
@@ -171,8 +171,9 @@ impl Plan {
             (Some(access), 1) => Some(Link { direction: &access.source_backward, tail: from, head: source }),
             (Some(access), 2) => Some(Link { direction: &access.sink_forward, tail: to, head: sink }),
             (Some(access), 3) => Some(Link { direction: &access.sink_backward, tail: sink, head: to }),
-            (_, number) if number >= group.links_each - group.workers => {
-                let host = if number - (group.links_each - group.workers) == 0 { source } else { sink };
+            (_, number) if number >= group.links_each - group.overhead_links => {
+                let host =
+                    if number - (group.links_each - group.overhead_links) == 0 { source } else { sink };
                 Some(Link { direction: &group.overhead, tail: host, head: host })
             }
             (access, number) => {
@@ -187,7 +188,7 @@ impl Plan {
         let after = self.groups.partition_point(|group| group.first_flow <= flow);
         let group = self.groups[..after].iter().rev().find(|group| group.spec.count > 0)?;
         (flow - group.first_flow < group.spec.count)
-            .then(|| Ends { nodes: group.ends(flow), work: group.work })
+            .then(|| Ends { nodes: group.ends(flow), has_processing_cost: group.has_processing_cost })
     }
 }
 
@@ -202,7 +203,7 @@ impl Group {
 }
 
 /// Returns a link's limit, and true if its queue is FIFO.
-pub(super) fn promise(direction: &DirectionSpec) -> (Limit, bool) {
+pub(super) fn limit_and_order(direction: &DirectionSpec) -> (Limit, bool) {
     // A newer acknowledgement may replace an older one.
     let keeps_order = direction.queue.keeps_order() && direction.ack_filter != AckFilter::Newest;
     (direction.queue.limit(), keeps_order)
@@ -212,31 +213,31 @@ pub(super) fn promise(direction: &DirectionSpec) -> (Limit, bool) {
 pub(super) fn keeps_order(direction: &DirectionSpec) -> bool {
     let changes = &direction.schedule;
     // A capacity trace can only be followed if departure times are known.
-    let is_known = held(direction).is_zero() || direction.capacity.is_none();
+    let is_known = max_extra_delay(direction).is_zero() || direction.capacity.is_none();
     let periods_alike = direction
         .periodic_variation
         .is_none_or(|periodic_variation| periodic_variation.delay_spread.is_zero());
     let varies_in_order = |variation: &VariationSpec| variation.keeps_order && variation.each == Each::Packet;
-    hold(&direction.impairment).is_zero()
+    max_reorder_delay(&direction.impairment).is_zero()
         && direction.variation.as_deref().is_none_or(varies_in_order)
         && is_known
         && periods_alike
         && changes.iter().all(|change| {
             // After a change to smaller variation, packets may overtake earlier ones.
             let delays = change.delay.is_none() && change.jitter.is_none();
-            delays && change.impairment.as_ref().is_none_or(|wire| hold(wire).is_zero())
+            delays && change.impairment.as_ref().is_none_or(|wire| max_reorder_delay(wire).is_zero())
         })
 }
 
 /// Returns the longest extra time of a packet in propagation, without reordering.
-pub(super) fn held(direction: &DirectionSpec) -> Duration {
+pub(super) fn max_extra_delay(direction: &DirectionSpec) -> Duration {
     let batch = direction.aggregation.map_or(Duration::ZERO, |aggregation| aggregation.every);
     direction.longest_variation() + batch
 }
 
 /// Returns true if a packet may arrive at any time from the earliest on, because of features that the replay does not
 /// follow.
-pub(super) fn is_open(direction: &DirectionSpec) -> bool {
+pub(super) fn has_unmodelled_delay(direction: &DirectionSpec) -> bool {
     direction.start_delay.shaper.is_some()
         || !direction.start_delay.sleep.is_empty()
         || direction.periodic_variation.is_some()
@@ -244,7 +245,7 @@ pub(super) fn is_open(direction: &DirectionSpec) -> bool {
 }
 
 /// Returns the highest rate before any scheduled change.
-pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
+pub(super) fn max_rate(direction: &DirectionSpec) -> Rate {
     match direction.periodic_variation {
         // One bit more, as the product is rounded.
         Some(periodic_variation) if direction.rate < Rate::MAX => {
@@ -256,7 +257,7 @@ pub(super) fn fastest(direction: &DirectionSpec) -> Rate {
 }
 
 /// Returns the longest time for which impairments hold packets back.
-pub(super) fn hold(impairment: &ImpairmentSpec) -> Duration {
+pub(super) fn max_reorder_delay(impairment: &ImpairmentSpec) -> Duration {
     impairment
         .reorder
         .filter(|reorder| reorder.probability > 0.0)
@@ -269,14 +270,14 @@ pub(super) fn service_time(rate: Rate, framing: Framing, size: u32) -> Option<Du
     if rate == Rate::MAX {
         return Some(Duration::ZERO);
     }
-    let bits = u128::from(framed(framing, size)) * 8 * 1_000_000_000_000;
+    let bits = u128::from(wire_size(framing, size)) * 8 * 1_000_000_000_000;
     let rate = u128::from(rate.as_bits_per_sec());
     let picos = (bits + rate.checked_sub(1)?) / rate;
     Some(Duration::from_picos(u64::try_from(picos).unwrap_or(u64::MAX)))
 }
 
 /// Returns the bytes on the wire of a packet of `size` bytes.
-pub(super) fn framed(framing: Framing, size: u32) -> u64 {
+pub(super) fn wire_size(framing: Framing, size: u32) -> u64 {
     match framing {
         Framing::None => u64::from(size),
         // The trailer leaves 40 bytes in the last cell; each further cell has 48.
@@ -317,7 +318,7 @@ impl Budget {
 
     /// Returns true if the trace allows a packet of `size` bytes that began at `start` to leave at `left`. The capacity
     /// used by lost packets is unknown: the check may miss violations, but never reports a false one.
-    pub fn lets(&mut self, start: Time, left: Time, size: u64) -> bool {
+    pub fn permits(&mut self, start: Time, left: Time, size: u64) -> bool {
         let bytes = u64::from(self.trace.bytes);
         if start > self.last {
             self.last = start;

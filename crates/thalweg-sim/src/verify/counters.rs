@@ -7,7 +7,7 @@ use thalweg_proto::pdu::DataUnit as _;
 
 /// Data packets of a flow, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+pub(super) struct FlowCounters {
     pub sent: u64,
     /// Copies created by duplication on links.
     pub copied: u64,
@@ -15,11 +15,11 @@ pub(super) struct Account {
     /// Bytes on the wire of delivered packets.
     pub delivered_bytes: u64,
     /// Packets dropped by queues, lost or damaged.
-    pub gone: u64,
+    pub dropped_or_lost: u64,
     /// Packets of any kind, except routers' messages, dropped by queues.
-    pub drops: u64,
+    pub queue_drops: u64,
     /// True if data was retransmitted or reordered on the path from the sender.
-    is_uneven: bool,
+    has_retransmission_or_reordering: bool,
 }
 
 /// Progress of a connection.
@@ -34,10 +34,10 @@ struct Progress {
 
 /// Counts of all flows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Accounts {
-    flows: Vec<Account>,
+pub(super) struct AllFlowCounters {
+    flows: Vec<FlowCounters>,
     /// Counts at the start of counting; `None` before.
-    base: Option<Vec<Account>>,
+    counts_at_warmup: Option<Vec<FlowCounters>>,
     connections: BTreeMap<u32, Progress>,
 }
 
@@ -46,30 +46,30 @@ pub(super) fn is_data(record: &Record<'_>) -> bool {
     !record.packet.backward && record.packet.router.is_none() && record.pdu.payload().is_some()
 }
 
-impl Accounts {
+impl AllFlowCounters {
     /// Returns empty counts of `flows` flows.
     pub fn new(flows: usize) -> Self {
-        Self { flows: vec![Account::default(); flows], ..Self::default() }
+        Self { flows: vec![FlowCounters::default(); flows], ..Self::default() }
     }
 
     /// Starts counting.
     pub fn begin(&mut self) {
-        self.base = Some(self.flows.clone());
+        self.counts_at_warmup = Some(self.flows.clone());
     }
 
-    pub fn account(&mut self, flow: u32) -> &mut Account {
+    pub fn flow(&mut self, flow: u32) -> &mut FlowCounters {
         let index = flow as usize;
         if index >= self.flows.len() {
-            self.flows.resize(index + 1, Account::default());
+            self.flows.resize(index + 1, FlowCounters::default());
         }
         &mut self.flows[index]
     }
 
     /// Returns a group's data packets: sent and copied, and ended.
-    pub fn balance(&self, first: u32, count: u32) -> (u64, u64) {
+    pub fn group_totals(&self, first: u32, count: u32) -> (u64, u64) {
         let group_flows = self.flows.iter().skip(first as usize).take(count as usize);
         group_flows.fold((0, 0), |(begun, ended), flow| {
-            (begun + flow.sent + flow.copied, ended + flow.delivered + flow.gone)
+            (begun + flow.sent + flow.copied, ended + flow.delivered + flow.dropped_or_lost)
         })
     }
 
@@ -95,9 +95,9 @@ impl Accounts {
             again = data.start < progress.sent;
             progress.sent = progress.sent.max(data.end);
         }
-        let account = self.account(record.flow);
-        account.sent += 1;
-        account.is_uneven |= again;
+        let counters = self.flow(record.flow);
+        counters.sent += 1;
+        counters.has_retransmission_or_reordering |= again;
     }
 
     pub fn deliver(&mut self, record: &Record<'_>) {
@@ -108,41 +108,49 @@ impl Accounts {
         let serial = record.packet.serial;
         let progress = self.progress(record.packet);
         let is_next = progress.next.replace(serial.wrapping_add(1)).is_some_and(|next| next == serial);
-        let account = self.account(record.flow);
-        account.is_uneven |= !is_next;
+        let counters = self.flow(record.flow);
+        counters.has_retransmission_or_reordering |= !is_next;
         if !is_data(record) {
             return;
         }
-        account.delivered += 1;
-        account.delivered_bytes += u64::from(record.size);
+        counters.delivered += 1;
+        counters.delivered_bytes += u64::from(record.size);
     }
 
     /// Returns the differences between a flow's result and the replay: name, value of the result, value of the replay.
-    /// This many of the packets sent may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
+    /// Up to `in_host_processing` of the sent packets may still be in processing at hosts. A receiver that `accepts_all` refuses nothing.
     pub fn differences(
         &self,
         flow: u32,
         reported: &FlowResult,
-        at_work: u64,
+        in_host_processing: u64,
         accepts_all: bool,
     ) -> Vec<(&'static str, u64, u64)> {
         let now = self.flows.get(flow as usize).copied().unwrap_or_default();
-        let base = self.base.as_ref().and_then(|base| base.get(flow as usize)).copied().unwrap_or_default();
+        let base = self
+            .counts_at_warmup
+            .as_ref()
+            .and_then(|base| base.get(flow as usize))
+            .copied()
+            .unwrap_or_default();
         let mut different = Vec::new();
         let sent = now.sent - base.sent;
-        if reported.sent_packets.abs_diff(sent) > at_work {
+        if reported.sent_packets.abs_diff(sent) > in_host_processing {
             different.push(("data packets sent", reported.sent_packets, sent));
         }
-        let drops = now.drops - base.drops;
+        let drops = now.queue_drops - base.queue_drops;
         if reported.counts.drops != drops {
             different.push(("packets dropped", reported.counts.drops, drops));
         }
         // Without trouble, each packet of a flow delivers something new; otherwise some do not, or wait for others. A
         // receiver may also refuse new data, such as a window probe.
-        let is_calm = !now.is_uneven && now.gone + now.copied + now.drops == 0;
+        let is_undisturbed =
+            !now.has_retransmission_or_reordering && now.dropped_or_lost + now.copied + now.queue_drops == 0;
         let (bytes, arrived) = (reported.delivered_wire.get(), now.delivered_bytes - base.delivered_bytes);
         let is_from_start = base.sent == 0;
-        if is_calm && accepts_all && bytes != arrived || (is_calm || is_from_start) && bytes > arrived {
+        if is_undisturbed && accepts_all && bytes != arrived
+            || (is_undisturbed || is_from_start) && bytes > arrived
+        {
             different.push(("bytes of data packets that arrived", bytes, arrived));
         }
         different
