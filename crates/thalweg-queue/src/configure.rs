@@ -56,6 +56,8 @@ pub struct Traits {
     pub sees_all: bool,
     /// The priority of a flow determines the service order.
     pub serves_by_priority: bool,
+    /// Shares depend on the hosts of packets, which [`Discipline::set_hosts`] announces.
+    pub isolates_hosts: bool,
 }
 
 impl Traits {
@@ -68,6 +70,7 @@ impl Traits {
         is_random: true,
         sees_all: true,
         serves_by_priority: false,
+        isolates_hosts: false,
     };
 }
 
