@@ -40,6 +40,16 @@ pub fn is_known_elsewhere(name: &str) -> bool {
     UNSUPPORTED_NAMES.contains(&name.to_lowercase().as_str())
 }
 
+/// Returns the commands for a scheme that no simulation and no connection of this project can have: `kernel:` and a
+/// congestion control of the host's kernel. `None` for any other name.
+pub fn live_only(name: &str) -> Option<&'static str> {
+    let is_kernel = name.split_once(':').map_or(name, |(kernel, _)| kernel) == "kernel";
+    is_kernel.then_some(
+        "TCP of this host's kernel runs in live networks only: `thalweg shell FILE --traffic kernel:NAME`, `thalweg compare FILE --live \
+         --schemes A,kernel:NAME`, or `thalweg assess kernel:NAME --live`",
+    )
+}
+
 /// Common synonyms of names in this project.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("newreno", &["reno", "tcp-reno", "tcp-newreno"]),
@@ -62,7 +72,7 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// Known schemes and disciplines that this project lacks.
 const UNSUPPORTED_NAMES: &[&str] = &[
-    "bbr1", "bbr2", "bbrv1", "bbrv2", "pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah", "cake",
+    "bbr1", "bbr2", "bbrv1", "bbrv2", "pcc", "westwood", "hybla", "htcp", "illinois", "bic", "yeah",
     "fq-pie", "choke", "blue", "ared",
 ];
 
@@ -106,6 +116,12 @@ mod tests {
         ] {
             assert_eq!(nearest(typed, keys), Some(meant), "{typed}");
         }
+    }
+
+    #[test]
+    fn kernel_schemes_are_known_to_run_live() {
+        assert!(live_only("kernel:cubic").is_some_and(|hint| hint.contains("--traffic kernel:NAME")));
+        assert!(live_only("kernel").is_some() && live_only("kernels:cubic").is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
 use crate::describe::{ConfigError, Environment, Keys};
-use crate::nearest::nearest;
+use crate::nearest::{live_only, nearest};
 use crate::values::Values;
 use core::fmt;
 
@@ -45,6 +45,9 @@ impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { what, name, known } => {
+                if let ("scheme", Some(hint)) = (*what, live_only(name)) {
+                    return write!(f, "there is no {what} `{name}` here; {hint}");
+                }
                 write!(f, "there is no {what} `{name}`; there are {}", known.join(", "))?;
                 match nearest(name, known.iter().copied()) {
                     Some(meant) => write!(f, "; did you mean `{meant}`?"),

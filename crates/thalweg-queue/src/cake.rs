@@ -37,7 +37,7 @@ pub struct CakeConfig {
     pub isolation: Isolation,
     /// Typical round-trip time, above zero: the interval of COBALT. Its target is a twentieth.
     pub rtt: Duration,
-    /// Number of queues, a multiple of eight up to 65 536.
+    /// Number of queues: a multiple of eight, up to 65 536.
     pub flows: u32,
     /// Sets CE in ECN-capable packets, and drops others.
     pub ecn: bool,
@@ -225,6 +225,13 @@ impl Cake {
         true
     }
 
+    /// Removes the queue that is served first from its list.
+    fn leave_front(&mut self) {
+        if self.new.pop_front().is_none() {
+            self.old.pop_front();
+        }
+    }
+
     /// Dequeues from a queue; `None` if COBALT drops its last packet or it has none.
     fn serve(&mut self, now: Time, lane: u32, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let slot = self.lanes.get(lane).state.slot as usize;
@@ -278,11 +285,7 @@ impl Discipline for Cake {
             let is_new = !self.new.is_empty();
             let lane = *self.new.front().or_else(|| self.old.front())?;
             if self.lanes.get(lane).state.credits <= 0 {
-                if is_new {
-                    self.new.pop_front();
-                } else {
-                    self.old.pop_front();
-                }
+                self.leave_front();
                 // A new flow that has used its credits is backlogged from now on, unless it has nothing left.
                 if is_new && !self.lanes.get(lane).is_empty() {
                     self.count(lane, true);
@@ -299,11 +302,7 @@ impl Discipline for Cake {
                 self.lanes.state(lane).credits -= i64::from(entry.size) * CREDIT;
                 return Some(entry);
             }
-            if is_new {
-                self.new.pop_front();
-            } else {
-                self.old.pop_front();
-            }
+            self.leave_front();
             self.count(lane, false);
             self.lanes.close(lane);
         }
@@ -345,6 +344,9 @@ impl Configure for CakeConfig {
         if self.flows > MAX_FLOWS {
             return Err(SpecError::TooMany { what: "flows", max: MAX_FLOWS, found: self.flows });
         }
+        if !self.flows.is_multiple_of(WAYS as u32) {
+            return Err(SpecError::NotMultiple { what: "flows", of: WAYS as u32, found: self.flows });
+        }
         Ok(())
     }
 
@@ -360,6 +362,7 @@ impl Configure for CakeConfig {
             is_random: true,
             sees_all: true,
             serves_by_priority: false,
+            isolates_hosts: self.isolation.needs_hosts(),
         }
     }
 
@@ -466,6 +469,15 @@ mod tests {
             offer(&mut queue, Time::ZERO, entry(1, flow));
         });
         assert_eq!(queue.lanes.busy(), 100);
+    }
+
+    /// A set has eight queues: any other number would be another one than was given.
+    #[test]
+    fn the_number_of_queues_is_a_multiple_of_eight() {
+        let check = |flows| CakeConfig { flows, ..CakeConfig::default() }.check();
+        assert_eq!([check(8), check(1000), check(65_536)], [Ok(()), Ok(()), Ok(())]);
+        assert_eq!(check(1001), Err(SpecError::NotMultiple { what: "flows", of: 8, found: 1001 }));
+        assert!(check(4).is_err() && check(0).is_err() && check(65_544).is_err());
     }
 
     #[test]

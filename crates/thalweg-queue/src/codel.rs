@@ -215,6 +215,7 @@ impl Configure for CoDelConfig {
             is_random: false,
             sees_all: true,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
 

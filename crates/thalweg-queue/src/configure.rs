@@ -61,6 +61,8 @@ pub struct Traits {
     /// The priority of a flow determines the service order. Otherwise priorities without a gate cause a warning; relays
     /// (`thalweg impair`) refuse disciplines with this property.
     pub serves_by_priority: bool,
+    /// Shares depend on the hosts of packets, which [`Discipline::set_hosts`] announces.
+    pub isolates_hosts: bool,
 }
 
 impl Traits {
@@ -73,6 +75,7 @@ impl Traits {
         is_random: true,
         sees_all: true,
         serves_by_priority: false,
+        isolates_hosts: false,
     };
 }
 

@@ -123,6 +123,12 @@ impl DisciplineSpec {
         self.traits.serves_by_priority
     }
 
+    /// Returns true if shares depend on the hosts of packets.
+    #[inline]
+    pub const fn isolates_hosts(&self) -> bool {
+        self.traits.isolates_hosts
+    }
+
     /// Creates an empty queue. FIFO has no state but its packets, and needs no configuration.
     pub(crate) fn make(&self, streams: Streams<'_>) -> Made {
         match self.config::<crate::FcfsConfig>() {

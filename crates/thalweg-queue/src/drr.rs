@@ -224,6 +224,7 @@ impl Configure for DrrConfig {
             is_random: self.buckets.is_some(),
             sees_all: true,
             serves_by_priority: self.weights.differ(),
+            isolates_hosts: false,
         }
     }
 

@@ -234,6 +234,7 @@ impl Configure for FairQueueingConfig {
             is_random: false,
             sees_all: true,
             serves_by_priority: self.weights.differ(),
+            isolates_hosts: false,
         }
     }
 

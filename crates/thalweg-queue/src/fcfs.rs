@@ -174,6 +174,7 @@ impl Configure for FcfsConfig {
             is_random: false,
             sees_all: false,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
 

@@ -265,6 +265,7 @@ impl Configure for FqCoDelConfig {
             is_random: true,
             sees_all: true,
             serves_by_priority: self.weights.differ(),
+            isolates_hosts: false,
         }
     }
 

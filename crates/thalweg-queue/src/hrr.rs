@@ -344,6 +344,7 @@ impl Configure for HrrConfig {
             is_random: false,
             sees_all: true,
             serves_by_priority: self.levels > 1 || self.weights.differ(),
+            isolates_hosts: false,
         }
     }
 

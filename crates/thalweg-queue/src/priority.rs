@@ -121,6 +121,7 @@ impl Configure for PriorityConfig {
             is_random: false,
             sees_all: false,
             serves_by_priority: true,
+            isolates_hosts: false,
         }
     }
 

@@ -97,6 +97,7 @@ impl Configure for RandomDropConfig {
             is_random: true,
             sees_all: false,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
 

@@ -196,6 +196,7 @@ impl Configure for SfqConfig {
             is_random: true,
             sees_all: true,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
 

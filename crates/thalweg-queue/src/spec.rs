@@ -195,6 +195,15 @@ pub enum SpecError {
         /// Invalid value.
         found: u32,
     },
+    /// Number that is not a multiple of another.
+    NotMultiple {
+        /// Name of the parameter.
+        what: &'static str,
+        /// Divisor.
+        of: u32,
+        /// Invalid value.
+        found: u32,
+    },
     /// Queue thresholds that are negative or out of order.
     Thresholds {
         /// Minimum threshold.
@@ -233,6 +242,9 @@ impl fmt::Display for SpecError {
             }
             Self::TooMany { what, max, found } => {
                 write!(f, "`{what}` must be at most {max}, but it is {found}")
+            }
+            Self::NotMultiple { what, of, found } => {
+                write!(f, "`{what}` must be a multiple of {of}, but it is {found}")
             }
             Self::Thresholds { min, max } => {
                 write!(f, "the maximum threshold must be above the minimum, but they are {max} and {min}")

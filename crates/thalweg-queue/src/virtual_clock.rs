@@ -176,6 +176,7 @@ impl Configure for VirtualClockConfig {
             is_random: false,
             sees_all: true,
             serves_by_priority: self.weights.differ(),
+            isolates_hosts: false,
         }
     }
 

@@ -6,6 +6,8 @@ pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
         "send" => &SEND,
         "recv" | "serve" => &RECEIVE,
         "bench" => &BENCH,
+        "run" => &RUN,
+        "sweep" => &SWEEP,
         _ => &[],
     };
     let renamed = RENAMED.iter().find(|(commands, old, _)| commands.contains(&command) && *old == option);
@@ -133,6 +135,27 @@ const BENCH: [(&[&str], &str); 15] = [
     (&["-C", "--congestion"], "the congestion control is --scheme SCHEME"),
 ];
 
+const RUN: [(&[&str], &str); 1] = [(
+    &["--scheme", "--schemes"],
+    "the scenario names its schemes: `thalweg run FILE --set flows.GROUP.scheme=SCHEME` replaces one, and `thalweg compare FILE \
+     --schemes A,B` runs it with each",
+)];
+
+const SWEEP: [(&[&str], &str); 3] = [
+    (
+        &["--scheme", "--schemes"],
+        "the sweep file names them: `schemes = [\"cubic\", \"bbr\"]`; `thalweg compare FILE --schemes A,B` takes a scenario",
+    ),
+    (
+        &["--set", "--vary", "--grid"],
+        "the sweep file has `set = [\"KEY=VALUE\"]`, and in `[grid]` the values to vary: `link.core.rate = [\"10 Mbit/s\", \"50 Mbit/s\"]`",
+    ),
+    (
+        &["--reps", "--seed", "--until"],
+        "the sweep file has `reps = 3`, `seed = 1` and `until = \"goodput 2 %\"`",
+    ),
+];
+
 const COMMANDS: [(&[&str], &str); 4] = [
     (
         &["completion", "complete"],
@@ -166,8 +189,14 @@ mod tests {
                 })
             })
         };
-        for (name, table) in [("send", &SEND[..]), ("recv", &RECEIVE), ("serve", &RECEIVE), ("bench", &BENCH)]
-        {
+        for (name, table) in [
+            ("send", &SEND[..]),
+            ("recv", &RECEIVE),
+            ("serve", &RECEIVE),
+            ("bench", &BENCH),
+            ("run", &RUN),
+            ("sweep", &SWEEP),
+        ] {
             for (options, hint) in table {
                 for option in *options {
                     assert!(!has(name, option), "{name} {option}");
@@ -175,7 +204,9 @@ mod tests {
                 for word in hint.split_whitespace().filter(|word| word.starts_with("--")) {
                     let option = word.trim_end_matches(|last: char| !last.is_ascii_alphanumeric());
                     assert!(
-                        ["send", "recv", "serve", "bench"].iter().any(|name| has(name, option)),
+                        ["send", "recv", "serve", "bench", "run", "compare"]
+                            .iter()
+                            .any(|name| has(name, option)),
                         "{hint}: {option}"
                     );
                 }
@@ -231,6 +262,10 @@ mod tests {
             (&["bench", "client", "h", "-b", "10M"], "sstp:rate=10Mbit/s"),
             (&["bench", "client", "h", "-i", "1"], "--json-lines"),
             (&["bench", "client", "h", "-J"], "the option is --json"),
+            (&["run", "dumbbell", "--scheme", "bbr"], "--set flows.GROUP.scheme=SCHEME"),
+            (&["sweep", "grid.toml", "--schemes", "cubic,bbr"], "the sweep file names them"),
+            (&["sweep", "dumbbell", "--set", "duration=3 s"], "[grid]"),
+            (&["sweep", "grid.toml", "--reps=5"], "reps = 3"),
             (&["bench", "192.0.2.1"], "thalweg bench client HOST"),
             (&["iperf3", "-c", "h"], "thalweg bench client HOST"),
         ] {

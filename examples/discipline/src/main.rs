@@ -107,6 +107,7 @@ impl Configure for NewestFirstConfig {
             is_random: false,
             sees_all: false,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
 

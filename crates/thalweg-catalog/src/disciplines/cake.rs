@@ -23,8 +23,13 @@ const KEYS: &[Key] = &[
     ),
     key("rtt", Kind::Time, "100 ms", "The round-trip time that COBALT waits for; its target is a twentieth.")
         .within(Range::POSITIVE, ""),
-    key("flows", Kind::Count, "1024", "How many queues flows are hashed to, eight to a set.")
-        .within(Range::between(8.0, 65_536.0), ""),
+    key(
+        "flows",
+        Kind::Count,
+        "1024",
+        "How many queues flows are hashed to: a multiple of eight, the queues of a set.",
+    )
+    .within(Range::between(8.0, 65_536.0), ""),
     key("ecn", Kind::Switch, "true", "Marks packets that may be marked in place of dropping them."),
 ];
 

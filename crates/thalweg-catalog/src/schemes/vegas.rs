@@ -4,13 +4,13 @@ use super::window;
 use super::{INITIAL_THRESHOLD, initial_window, presets};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind};
-use thalweg_proto::congestion::VegasConfig;
+use crate::{Bound, ConfigError, Key, Kind, Range, Values, bind, words};
+use thalweg_proto::congestion::{VegasConfig, VegasSlowStart};
 
 /// Vegas (Brakmo and Peterson 1995).
 pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
-    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::RENO),
+    window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::VEGAS),
 )
 .checked(check);
 
@@ -24,7 +24,7 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
 ];
 
 const KEYS: &[Key] = &[
-    initial_window("2 pkt"),
+    initial_window("2 pkt").live_default("10 pkt", "as kernels do (RFC 6928)"),
     INITIAL_THRESHOLD,
     key(
         "alpha",
@@ -43,12 +43,25 @@ const KEYS: &[Key] = &[
     key("gamma", Kind::Packets, "1 pkt", "Slow start ends when more packets than this are queued.")
         .peer(PEER_QUEUED),
     key(
+        "slow-start",
+        SLOW_STARTS,
+        "every-other-round",
+        "Slow start doubles the window \"every-other-round\" trip, and compares the mean round-trip time of the other one (1995, section \
+         3.3), or \"each-round\" trip, and compares the minimum, as in Linux.",
+    )
+    .live_default("each-round", "as kernels do; a transfer that ends in slow start takes half as many round trips"),
+    key(
         "fine-timer",
         Kind::Switch,
         "false",
         "Fine-grained time-out: also checks for losses at duplicate acknowledgements and after retransmissions.",
     ),
 ];
+
+words!(SLOW_STARTS: VegasSlowStart {
+    "every-other-round" => VegasSlowStart::EveryOtherRound,
+    "each-round" => VegasSlowStart::EachRound,
+});
 
 const PEER_QUEUED: Range = Range::between(0.0, 1_048_576.0);
 
@@ -58,6 +71,7 @@ bind!(VegasConfig {
     alpha: "alpha",
     beta: "beta",
     gamma: "gamma",
+    slow_start: "slow-start",
 });
 
 fn check(values: &Values) -> Vec<ConfigError> {

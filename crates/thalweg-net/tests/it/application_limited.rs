@@ -13,12 +13,12 @@ const SCHEMES: [&str; 9] =
 
 /// Schemes that start from at least ten segments and double in each round trip. Others need several round trips of slow
 /// start for 140 kB.
-const QUICK: [&str; 7] = ["newreno", "cubic", "dctcp", "prague", "copa", "bbr", "thalweg"];
+const QUICK: [&str; 8] = ["newreno", "vegas", "cubic", "dctcp", "prague", "copa", "bbr", "thalweg"];
 
 /// Largest completion time of a scheme, as a multiple of the fastest.
 const SLOWEST: f64 = 1.3;
 /// Factor for transfers that end in slow start, which pacing makes slower.
-const SLOWEST_START: f64 = 1.6;
+const SLOWEST_START: f64 = 1.35;
 
 /// Returns connected ends with a round trip of 300 ms, at 20 Mbit/s in each direction.
 fn connected(scheme: &str) -> Pair {

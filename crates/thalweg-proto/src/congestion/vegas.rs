@@ -11,8 +11,10 @@
 //! | a fine-grained time-out is checked at duplicate acknowledgements and at the first two acknowledgements after a retransmission (section 3.1) | an option of the sender ([`SenderConfig::fine_timer`](crate::window::SenderConfig::fine_timer)), off by default | loss detection is not part of a controller here | without it a single loss in a small window may wait for the retransmission timer |
 //! | loss recovery as in Reno | selective acknowledgement by default | as all schemes of this crate | fewer time-outs |
 //! | marks: unspecified, as ECN is more recent | a mark reduces the window as a loss detected by duplicate acknowledgements does | required by RFC 3168 | none without `ecn` |
-//! | slow start ends without a change of the window (section 3.3) | the window falls to seven eighths | as in ns-2 and Linux | less overshoot |
-//! | the round-trip time of one distinguished segment | the mean over the round | a single sample is noisy on shared queues; ns-2 does the same | smoother |
+//! | slow start doubles every other round trip (section 3.3) | an option ([`VegasSlowStart`]): every round trip, as in Linux | a transfer that ends in slow start takes half as many round trips | more overshoot |
+//! | slow start ends without a change of the window (section 3.3) | the window falls to seven eighths, or as in Linux | as in ns-2 | less overshoot |
+//! | the round-trip time of one distinguished segment | the mean over the round, or the minimum as in Linux | a single sample is noisy on shared queues; ns-2 has the mean | smoother |
+//! | slow start ends whatever the application has to send | not in a round that does not use the window | the estimate is that of a full window | none for bulk transfers |
 
 use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
 use crate::units::{Duration, Time};
@@ -23,6 +25,22 @@ const MIN_WINDOW: f64 = 2.0;
 const LOSS_FACTOR: f64 = 0.75;
 /// Multiplicative-decrease factor at the end of slow start due to a queue.
 const LEAVE_SLOW_START_FACTOR: f64 = 0.875;
+
+/// Variant of slow start and of the measurement that ends it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VegasSlowStart {
+    /// Doubles every other round trip, and compares the mean round-trip time of a round with an unchanged window
+    /// (section 3.3 of the paper, and ns-2).
+    #[default]
+    EveryOtherRound,
+    /// Doubles every round trip, and compares the minimum of a round, which a burst does not raise. At its end the
+    /// window falls to what needs no queue, and one segment (`tcp_vegas_cong_avoid` of Linux).
+    EachRound,
+}
+
+/// Minimum number of samples of a round for a decision of [`VegasSlowStart::EachRound`]: fewer may all be delayed
+/// acknowledgements. The window then grows as Reno's (`tcp_vegas_cong_avoid` of Linux).
+const MIN_SAMPLES: u32 = 3;
 
 /// Configuration of [`Vegas`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +55,8 @@ pub struct VegasConfig {
     pub beta: f64,
     /// Number of queued segments above which slow start ends.
     pub gamma: f64,
+    /// Variant of slow start.
+    pub slow_start: VegasSlowStart,
 }
 
 /// Vegas controller.
@@ -47,10 +67,13 @@ pub struct Vegas {
     alpha: f64,
     beta: f64,
     gamma: f64,
+    slow_start: VegasSlowStart,
     /// Sequence number whose acknowledgement ends the round.
     round_end: u64,
     rtt_sum: Duration,
     rtt_count: u32,
+    /// Minimum round-trip time of the round.
+    round_min: Duration,
     /// Time of the last window reduction after a loss.
     cut_at: Time,
     /// Growth phase: slow start grows in every other round only, so the comparison sees an unchanged window.
@@ -66,40 +89,64 @@ impl Vegas {
             alpha: config.alpha,
             beta: config.beta,
             gamma: config.gamma,
+            slow_start: config.slow_start,
             round_end: 0,
             rtt_sum: Duration::ZERO,
             rtt_count: 0,
+            round_min: Duration::MAX,
             cut_at: Time::ZERO,
             growing: true,
         }
     }
 
-    /// Returns the number of this flow's queued segments, from the mean round-trip time of the round.
-    fn queued(&self, min_rtt: Duration) -> f64 {
-        let rtt = self.rtt_sum.as_secs_f64() / f64::from(self.rtt_count);
-        self.window * (1.0 - min_rtt.as_secs_f64() / rtt)
+    /// Returns the round-trip time that represents the round, in seconds.
+    fn round_rtt(&self) -> f64 {
+        match self.slow_start {
+            VegasSlowStart::EveryOtherRound => self.rtt_sum.as_secs_f64() / f64::from(self.rtt_count),
+            VegasSlowStart::EachRound => self.round_min.as_secs_f64(),
+        }
+    }
+
+    fn forget_samples(&mut self) {
+        self.rtt_sum = Duration::ZERO;
+        self.rtt_count = 0;
+        self.round_min = Duration::MAX;
+    }
+
+    /// Ends slow start, due to a queue.
+    fn leave_slow_start(&mut self, share_without_queue: f64) {
+        let window = match self.slow_start {
+            VegasSlowStart::EveryOtherRound => self.window * LEAVE_SLOW_START_FACTOR,
+            VegasSlowStart::EachRound => self.window.min(self.window * share_without_queue + 1.0),
+        };
+        self.window = window.max(MIN_WINDOW);
+        // Below any window: slow start is over.
+        self.ssthresh = MIN_WINDOW;
     }
 
     fn end_round(&mut self, sample: &AckSample) {
         self.round_end = sample.path.next_sequence;
-        if self.rtt_count == 0 {
+        let count = self.rtt_count;
+        if count == 0 {
             return;
         }
-        let queued = self.queued(sample.path.min_rtt);
-        self.rtt_sum = Duration::ZERO;
-        self.rtt_count = 0;
-        // Section 3.3 of the paper: slow start doubles every other round trip, and ends at gamma queued
-        // segments.
-        if self.window < self.ssthresh {
-            if queued > self.gamma {
-                self.window = (self.window * LEAVE_SLOW_START_FACTOR).max(MIN_WINDOW);
-                // Below any window: slow start is over.
-                self.ssthresh = MIN_WINDOW;
-            } else {
-                self.growing = !self.growing;
+        let share_without_queue = sample.path.min_rtt.as_secs_f64() / self.round_rtt();
+        self.forget_samples();
+        let queued = self.window * (1.0 - share_without_queue);
+        let is_slow_start = self.window < self.ssthresh;
+        if self.slow_start == VegasSlowStart::EachRound && count < MIN_SAMPLES {
+            if !is_slow_start && !sample.app_limited {
+                self.window += f64::from(sample.counted) / self.window;
             }
         } else if sample.app_limited {
             // An unused window does not indicate the queue that it would cause.
+        } else if is_slow_start {
+            // Section 3.3 of the paper: slow start doubles every other round trip, and ends at gamma queued segments.
+            if queued > self.gamma {
+                self.leave_slow_start(share_without_queue);
+            } else if self.slow_start == VegasSlowStart::EveryOtherRound {
+                self.growing = !self.growing;
+            }
         } else if queued > self.beta {
             self.window = (self.window - 1.0).max(MIN_WINDOW);
         } else if queued < self.alpha {
@@ -115,6 +162,7 @@ impl Controller for Vegas {
         if let Some(rtt) = sample.rtt {
             self.rtt_sum += rtt;
             self.rtt_count += 1;
+            self.round_min = self.round_min.min(rtt);
         }
         if sample.recovering {
             return;
@@ -143,8 +191,7 @@ impl Controller for Vegas {
         }
         self.cut_at = sample.path.now;
         self.round_end = sample.path.next_sequence;
-        self.rtt_sum = Duration::ZERO;
-        self.rtt_count = 0;
+        self.forget_samples();
         self.growing = true;
     }
 

@@ -3,7 +3,7 @@
 use crate::samples::{ack, acks, loss, path};
 use thalweg_proto::congestion::{
     AckSample, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno, NewRenoConfig, Path,
-    SlowStart, SlowStartConfig, Vegas, VegasConfig,
+    SlowStart, SlowStartConfig, Vegas, VegasConfig, VegasSlowStart,
 };
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::ControllerConfig;
@@ -153,6 +153,7 @@ fn vegas_keeps_its_queue_between_alpha_and_beta() {
         alpha: 2.0,
         beta: 4.0,
         gamma: 1.0,
+        slow_start: Default::default(),
     });
     acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 9) }, ..ack(0) });
     assert_eq!(vegas.decision().window, 10.0);
@@ -175,6 +176,7 @@ fn vegas_grows_every_other_round_in_slow_start() {
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        slow_start: Default::default(),
     });
     acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 4) }, ..ack(0) });
     let windows: Vec<f64> = (1..=5).map(|number| vegas_round(&mut vegas, number, 100)).collect();
@@ -182,6 +184,42 @@ fn vegas_grows_every_other_round_in_slow_start() {
     // A growing round from 20 to 39, with 39 (1 - 100/130) = 9 queued.
     assert_eq!(windows[4], 20.0);
     assert_eq!(vegas_round(&mut vegas, 6, 130), 39.0 * 0.875);
+    assert_eq!(vegas.ssthresh(), Some(2.0));
+}
+
+/// `tcp_vegas_cong_avoid` of Linux: slow start doubles every round trip, and ends by the shortest round-trip time of a
+/// round of at least three samples. The window is then what needs no queue, and one segment.
+#[test]
+fn vegas_may_grow_each_round_in_slow_start() {
+    let mut vegas = Vegas::new(&VegasConfig {
+        initial_window: 10.0,
+        initial_ssthresh: 1e9,
+        alpha: 2.0,
+        beta: 4.0,
+        gamma: 1.0,
+        slow_start: VegasSlowStart::EachRound,
+    });
+    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 10) }, ..ack(0) });
+    let mut windows = vec![vegas.decision().window];
+    windows.extend((1..=3).map(|number| vegas_round(&mut vegas, number, 100)));
+    assert!(windows.windows(2).all(|pair| (pair[1] - 2.0 * pair[0]).abs() <= 1.0), "{windows:?}");
+    // One fast sample among slow ones: no standing queue.
+    let before = vegas.decision().window;
+    let sample = |rtt| AckSample { rtt: Some(Duration::from_millis(rtt)), ..ack(0) };
+    acks(&mut vegas, 5, &sample(160));
+    acks(&mut vegas, 1, &sample(100));
+    assert!(vegas_round(&mut vegas, 4, 160) > before + 6.0);
+    // A round that does not use its window says nothing about the queue of a full one.
+    let idle = AckSample { app_limited: true, ..sample(160) };
+    acks(&mut vegas, 3, &idle);
+    let next = Path { next_sequence: 6_000_000, ..path(0, 10) };
+    acks(&mut vegas, 1, &AckSample { cumulative: 5_000_000, path: next, ..idle });
+    assert_eq!(vegas.ssthresh(), Some(1e9));
+    // All samples of a round are slow: with W segments, W 100/160 need no queue.
+    acks(&mut vegas, 3, &sample(160));
+    let window = vegas.decision().window;
+    acks(&mut vegas, 1, &AckSample { cumulative: 6_000_000, path: next, ..sample(160) });
+    near(vegas.decision().window, window * 0.625 + 1.0, 1e-9);
     assert_eq!(vegas.ssthresh(), Some(2.0));
 }
 
@@ -194,6 +232,7 @@ fn vegas_reacts_to_losses() {
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        slow_start: Default::default(),
     });
     vegas.on_loss(&loss(LossKind::Duplicates, 20));
     assert_eq!(vegas.decision().window, 15.0);
@@ -206,6 +245,7 @@ fn vegas_reacts_to_losses() {
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        slow_start: Default::default(),
     });
     vegas.on_loss(&LossSample { path: path(300, 20), ..loss(LossKind::Duplicates, 20) });
     let later = |sent: u64| LossSample {
@@ -451,6 +491,7 @@ fn a_mark_cuts_without_a_slow_start() {
             alpha: 1.0,
             beta: 3.0,
             gamma: 1.0,
+            slow_start: Default::default(),
         });
         reno.on_loss(&loss(kind, 20));
         cubic.on_loss(&loss(kind, 20));

@@ -196,6 +196,7 @@ fn a_perfect_channel_sees_each_byte_once() {
                 alpha: 1.0,
                 beta: 3.0,
                 gamma: 1.0,
+                slow_start: Default::default(),
             }),
             ControllerConfig::Cubic(CubicConfig {
                 initial_window,

@@ -4,6 +4,7 @@ mod columns;
 mod comparison;
 mod criterion;
 mod differing_defaults;
+mod early_arrivals;
 mod failures;
 mod folder;
 mod history;

@@ -2,13 +2,14 @@
 
 use super::Style;
 use super::differing_defaults::{Remedy, differing_defaults_warning};
+use super::early_arrivals::early_arrivals;
 use super::failures::failures;
 use super::losses::losses;
 use super::settling::settling;
 use crate::results::{Body, Document};
 
 /// Returns the remarks on defaults that differ between the groups of a scenario, flows that gave up, groups that lost
-/// much, and goodput that had not settled.
+/// much, goodput of data from the warm-up, and goodput that had not settled.
 pub(crate) fn remarks(document: &Document, style: Style) -> impl Iterator<Item = String> {
     let unlike = match document.body {
         Body::Run { .. } | Body::Replications { .. } => {
@@ -18,5 +19,11 @@ pub(crate) fn remarks(document: &Document, style: Style) -> impl Iterator<Item =
         Body::Comparison { .. } => None,
     };
     let failures = failures(document, style).into_iter();
-    unlike.into_iter().chain(failures).chain(losses(document, style)).chain(settling(document, style))
+    let early = early_arrivals(document, style);
+    unlike
+        .into_iter()
+        .chain(failures)
+        .chain(losses(document, style))
+        .chain(early)
+        .chain(settling(document, style))
 }

@@ -9,6 +9,7 @@ use super::super::source::Span;
 use super::super::table::At;
 use super::Resolver;
 use std::sync::Arc;
+use thalweg_catalog::nearest::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
 use thalweg_sim::spec::{Spec, TransportSpec};
 
@@ -120,7 +121,11 @@ impl Resolver<'_> {
         let own = self.schemes.keys().map(String::as_str);
         let valid = registry.schemes().iter().map(|of| of.name).chain(own);
         let message = format!("there is no scheme `{name}`");
-        self.report.error("scenario.unknown-name", span, message).names(name, valid);
+        let draft = self.report.error("scenario.unknown-name", span, message);
+        match live_only(name) {
+            Some(hint) => draft.help(hint),
+            None => draft.names(name, valid),
+        };
     }
 
     fn build(

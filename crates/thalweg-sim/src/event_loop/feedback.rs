@@ -10,7 +10,6 @@ use crate::event::EventKind;
 use crate::parts::feedback::Watched;
 use crate::parts::flow::Role;
 use crate::parts::packet::{Cargo, EndpointId, Flags, Packet};
-use crate::parts::transmitter::needs_hosts;
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Ecn;
@@ -108,7 +107,7 @@ impl<T: Tracing> EventLoop<T> {
     pub(crate) fn offer_watched(&mut self, link: u32, packet: u32) {
         let Some(spec) = self.feedback_spec(link) else { return };
         self.network.waiting(link);
-        if needs_hosts(self.network.direction(link)) {
+        if self.network.direction(link).queue.isolates_hosts() {
             self.announce_hosts(link, packet);
         }
         let transmitter = &self.network.transmitters[link as usize];

@@ -11,8 +11,8 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
 use thalweg_queue::{
-    AckFilter, Aggregation, Any, CakeConfig, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment,
-    Limit, StartDelay,
+    AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
+    StartDelay,
 };
 
 const PICOS_PER_BYTE_AT_ONE_BIT: u64 = 8_000_000_000_000;
@@ -30,11 +30,6 @@ fn is_plain(spec: &DirectionSpec) -> bool {
         && spec.periodic_variation.is_none()
         && spec.ecn == EcnTreatment::Kept
         && spec.ack_filter == AckFilter::None
-}
-
-/// Returns true for a direction whose queue needs the hosts of its packets.
-pub(crate) fn needs_hosts(spec: &DirectionSpec) -> bool {
-    spec.queue.config::<CakeConfig>().is_some_and(|config| config.isolation.needs_hosts())
 }
 
 /// Returns the rate at which a queue is served in the long run, at this rate of the transmitter.
@@ -225,7 +220,7 @@ impl Transmitter {
             QueueMode::Watched
         } else if !measured && unlimited && is_plain(spec) {
             QueueMode::UnboundedFifo
-        } else if needs_hosts(spec) {
+        } else if spec.queue.isolates_hosts() {
             QueueMode::Isolated
         } else {
             QueueMode::Queue

@@ -79,6 +79,7 @@ fn controllers() -> [ControllerConfig; 4] {
             alpha: 60.0,
             beta: 80.0,
             gamma: 60.0,
+            slow_start: Default::default(),
         }),
     ]
 }

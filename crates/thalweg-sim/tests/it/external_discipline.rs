@@ -96,6 +96,7 @@ impl Configure for Broken {
             is_random: false,
             sees_all: false,
             serves_by_priority: false,
+            isolates_hosts: false,
         }
     }
     fn description(&self) -> String {

@@ -299,7 +299,8 @@ fn controller() -> impl Strategy<Value = ControllerConfig> {
             initial_ssthresh,
             alpha: 1.0,
             beta: 3.0,
-            gamma: 1.0
+            gamma: 1.0,
+            slow_start: Default::default(),
         })),
         Just(ControllerConfig::Cubic(CubicConfig {
             initial_window,

@@ -30,7 +30,14 @@ fn new_reno() -> ControllerConfig {
 
 fn vegas(alpha: f64, beta: f64) -> ControllerConfig {
     let (initial_window, initial_ssthresh) = INITIAL;
-    ControllerConfig::Vegas(VegasConfig { initial_window, initial_ssthresh, alpha, beta, gamma: 1.0 })
+    ControllerConfig::Vegas(VegasConfig {
+        initial_window,
+        initial_ssthresh,
+        alpha,
+        beta,
+        gamma: 1.0,
+        slow_start: Default::default(),
+    })
 }
 
 fn cubic(fast_convergence: bool) -> ControllerConfig {

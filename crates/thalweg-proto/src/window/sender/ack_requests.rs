@@ -10,8 +10,9 @@
 //! acknowledged as without requests.
 //!
 //! An acknowledgement that covers twice the segments between two requests indicates that another was lost or coalesced,
-//! on the path or at the host. The request rate is then halved per round trip, also in recovery. It grows by a tenth
-//! per round trip without such a loss.
+//! on the path or at the host. The request rate is then halved per round trip, also in recovery, down to five requests.
+//! It grows by a tenth per round trip without such a loss. With two requests a path that loses 13 % in both directions
+//! left many round trips without any acknowledgement: one transfer of ten fell to a window of two segments for good.
 
 use super::Sender;
 use crate::congestion::Controller;
@@ -25,8 +26,7 @@ const SHARE: (u32, u32) = (5, 64);
 const MAX_DISTANCE: (u32, u32) = (40, 16);
 /// Minimum window growth per round trip that counts as doubling.
 const DOUBLES: f64 = 1.25;
-/// Maximum multiple of the default distance when acknowledgements are missing; at least two requests remain per round
-/// trip.
+/// Maximum multiple of the default distance when acknowledgements are missing; five requests remain per round trip.
 const MAX_DISTANCE_FACTOR: f64 = 16.0;
 /// Factor on that multiple after a round trip without a missing acknowledgement.
 const RECOVERY: f64 = 0.9;
@@ -96,7 +96,7 @@ impl AckRequests {
         let maximum = if flight.is_paced { MAX_DISTANCE.0 } else { MAX_DISTANCE.1 };
         let default_distance = (flight.segments / share).min(maximum);
         let distance_factor = (f64::from(default_distance) * self.distance_factor) as u32;
-        distance_factor.min(flight.segments / 2).max(default_distance).max(self.every)
+        distance_factor.min(flight.segments / SHARE.0).max(default_distance).max(self.every)
     }
 
     /// Records a new segment; returns true if it requests an acknowledgement.
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn fewer_where_acknowledgements_are_lost() {
         let mut ack_requests = steady();
-        let flight = Flight { segments: 120, ..PACED };
-        let mut end = 120;
+        let flight = Flight { segments: 1000, ..PACED };
+        let mut end = 1000;
         // Acknowledges each round trip's segments within it; every third acknowledgement is coalesced with the previous
         // one.
         let mut round = |ack_requests: &mut AckRequests, flight: Flight, loses: bool| {
             let (mut waiting, mut requests) = (0, 0);
-            for _ in 0..240 {
+            for _ in 0..2000 {
                 end += 1;
                 waiting += 1;
                 if ack_requests.on_segment(flight) {
@@ -230,7 +230,7 @@ mod tests {
                         let segments = std::mem::take(&mut waiting);
                         ack_requests.on_ack(Answer {
                             segments,
-                            cumulative: end - 120,
+                            cumulative: end - 1000,
                             next: end,
                             window: 120.0,
                         });
@@ -239,17 +239,25 @@ mod tests {
             }
         };
         round(&mut ack_requests, flight, false);
-        assert_eq!(ack_requests.distance(flight), 24);
+        assert_eq!(ack_requests.distance(flight), 40);
         for _ in 0..10 {
             round(&mut ack_requests, flight, true);
         }
         let fewer = ack_requests.distance(flight);
-        assert!((30..=60).contains(&fewer), "{fewer}: no more than half of a flight apart");
+        assert!((80..=200).contains(&fewer), "{fewer}: five of them in a flight");
         assert_eq!(ack_requests.distance(Flight { is_repairing: true, ..flight }), fewer);
         for _ in 0..40 {
             round(&mut ack_requests, flight, false);
         }
-        assert_eq!(ack_requests.distance(flight), 24);
+        assert_eq!(ack_requests.distance(flight), 40);
+    }
+
+    /// On a path that loses packets both ways, few requests are few chances: five per round trip are the minimum.
+    #[test]
+    fn five_requests_remain_where_acknowledgements_are_lost() {
+        let lossy = AckRequests { distance_factor: MAX_DISTANCE_FACTOR, ..steady() };
+        let distance = |segments| lossy.distance(Flight { segments, ..PACED });
+        assert_eq!([8, 60, 200, 1000].map(distance), [2, 12, 40, 200]);
     }
 
     /// The last written segment requests an acknowledgement, unless it is sent alone.

@@ -19,6 +19,7 @@ pub fn controller(mbits: Range<u64>) -> impl Strategy<Value = (ControllerConfig,
         alpha: 1.0,
         beta: 3.0,
         gamma: 1.0,
+        slow_start: Default::default(),
     });
     let cubic = move |fast_convergence| {
         ControllerConfig::Cubic(CubicConfig {
