@@ -184,6 +184,13 @@ fn shares_with_a_sender_that_fills_the_queue() {
     assert!(result.links[0].utilisation > 0.97, "{:?}", result.links[0]);
 }
 
+/// A drain takes some round trips: on long paths they are less frequent.
+#[test]
+fn drains_leave_long_paths_filled() {
+    let result = share(line(20, 600, 2500), 120, vec![thalweg(1, ThalwegConfig::default())]);
+    assert!(goodputs(&result)[0] > 16.5, "{:?}", goodputs(&result));
+}
+
 /// A second flow has its share within ten seconds, and the first regains the path within three after it has left.
 #[test]
 fn flows_start_and_stop() {

@@ -13,9 +13,10 @@ use super::Thalweg;
 use super::steady_state::LONG;
 use crate::units::{Duration, Time};
 
-/// Time without the shortest delay before a drain. It is the same in all modes and beside any queue: with two intervals
-/// only some flows take part in every second drain, and others of the scheme look like competing traffic.
-const INTERVAL: Duration = Duration::from_secs(3);
+/// Minimum time without the shortest delay before a drain, and its minimum in round trips, as a drain takes some of them.
+/// The time is the same in all modes and beside any queue: with two intervals only some flows take part in every second
+/// drain, and others of the scheme look like competing traffic.
+const INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
 /// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
 const AGAIN: (Duration, f64) = (Duration::from_millis(500), 4.0);
 /// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
@@ -143,7 +144,8 @@ impl Thalweg {
         }
         self.drain.watch(queueing, target, self.full_window());
         let age = self.delay.age(now);
-        if age < INTERVAL && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
+        let interval = INTERVAL.0.max(Duration::from_secs_f64(INTERVAL.1 * self.min_rtt));
+        if age < interval && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
             return false;
         }
         self.delay.begin_drain(now);

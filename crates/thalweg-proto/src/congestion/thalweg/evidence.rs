@@ -19,10 +19,11 @@ const CHANCE_EVENTS: f64 = 1.0;
 const SUDDEN: (f64, f64) = (3.0, 1.0);
 /// Number of standard deviations below the expected losses at which losses are significantly fewer.
 const FEWER: f64 = 1.7;
-/// Maximum share of packets whose loss is attributed to the path: no usable path loses more.
-const MAX_SHARE: f64 = 0.25;
-/// Number of packets from which a share above that is significant.
-const SHARE_PACKETS: f64 = 64.0;
+/// Maximum share of packets whose loss is attributed to the path, as few usable paths lose more, and number of standard
+/// deviations above it from which that is significant. A flow that continues to send at 20 % loss can contribute to
+/// congestion collapse (RFC 9743, section 5.1.1).
+const MAX_SHARE: f64 = 0.17;
+const SHARE_DEVIATIONS: f64 = 3.0;
 /// Loss events at the reduced rate that decide a trial: a minimum, and as a multiple of the loss rate before. At a
 /// high rate of losses a chance decrease is more likely, as more trials are made.
 const PROOF_EVENTS: f64 = 3.0;
@@ -63,9 +64,10 @@ impl Tally {
         self.share() > MAX_SHARE
     }
 
-    /// Returns true if the number of packets makes that significant.
+    /// Returns true if the share exceeds that of any usable path by more than chance.
     fn is_surely_hopeless(self) -> bool {
-        self.is_hopeless() && self.sent > SHARE_PACKETS
+        let (expected, burst) = (MAX_SHARE * self.sent, self.lost / self.events.max(1.0));
+        self.lost > expected + SHARE_DEVIATIONS * (expected * burst).sqrt()
     }
 
     pub fn add(&mut self, other: Self) {
@@ -277,10 +279,12 @@ mod tests {
         // 8 events are expected in a round trip of 800 packets, whose first half has arrived.
         assert!(!evidence.exceeded_by(tally(400.0, 20.0), 800.0));
         assert!(evidence.exceeded_by(tally(400.0, 21.0), 800.0));
-        // No path loses more than a quarter; of few packets that may be chance.
+        // Few paths lose more than a sixth; of few packets, or of a few bursts, that may be chance.
         evidence.known = tally(1000.0, 200.0);
-        assert!(evidence.exceeded_by(tally(70.0, 20.0), 800.0));
-        assert!(!evidence.exceeded_by(tally(60.0, 20.0), 800.0));
+        assert!(evidence.exceeded_by(tally(2000.0, 400.0), 2000.0));
+        assert!(!evidence.exceeded_by(tally(1000.0, 200.0), 2000.0));
+        let bursts = Tally { sent: 2000.0, lost: 400.0, events: 50.0 };
+        assert!(!evidence.exceeded_by(bursts, 2000.0));
     }
 
     #[test]

@@ -113,11 +113,11 @@ impl Thalweg {
             let maximum = if pauses { 0.0 } else { target };
             self.window += STEP * flow_rate * (target - queueing).min(maximum);
         } else {
-            let growth = self.pace.growth(self.window, STEP * flow_rate * target, queueing < HARDLY * target);
             if pauses {
-                // The yielded part is left to other flows.
+                // The yielded part is left to other flows, and growth does not accelerate meanwhile.
             } else if last.in_flight + self.segment > USED * self.window {
-                self.window += growth;
+                let step = STEP * flow_rate * target;
+                self.window += self.pace.growth(self.window, step, queueing < HARDLY * target);
             } else {
                 self.pace.slow_down();
             }
