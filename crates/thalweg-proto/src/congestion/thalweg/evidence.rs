@@ -59,14 +59,14 @@ impl Tally {
         if self.sent > 0.0 { self.events / self.sent } else { 0.0 }
     }
 
-    /// Returns true if more packets are lost than on any usable path.
-    pub fn is_hopeless(self) -> bool {
-        self.share() > MAX_SHARE
+    /// Returns true if more than the share `max` of the packets is lost.
+    fn is_hopeless(self, max: f64) -> bool {
+        self.share() > max
     }
 
-    /// Returns true if the share exceeds that of any usable path by more than chance.
-    fn is_surely_hopeless(self) -> bool {
-        let (expected, burst) = (MAX_SHARE * self.sent, self.lost / self.events.max(1.0));
+    /// Returns true if that is more than chance.
+    fn is_surely_hopeless(self, max: f64) -> bool {
+        let (expected, burst) = (max * self.sent, self.lost / self.events.max(1.0));
         self.lost > expected + SHARE_DEVIATIONS * (expected * burst).sqrt()
     }
 
@@ -152,12 +152,23 @@ impl Evidence {
         let variance = expected * (1.0 + expected / self.known.events.max(1.0));
         let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
         let explained = expected + DEVIATIONS * variance.sqrt() + allowance;
-        tally.events > explained.max(tolerated + DEVIATIONS * tolerated.sqrt()) || tally.is_surely_hopeless()
+        tally.events > explained.max(tolerated + DEVIATIONS * tolerated.sqrt())
+            || tally.is_surely_hopeless(self.max_share())
     }
 
     /// Returns true if more of the recent packets are lost than on any usable path.
     pub fn is_hopeless(&self) -> bool {
-        self.recent.is_surely_hopeless()
+        self.recent.is_surely_hopeless(self.max_share())
+    }
+
+    /// Returns the maximum share of packets whose loss is attributed to the path.
+    fn max_share(&self) -> f64 {
+        MAX_SHARE.max(self.tolerated)
+    }
+
+    /// Returns true if these packets of slow start lost more than that.
+    pub fn exceeds_max_share(&self, tally: Tally) -> bool {
+        tally.is_hopeless(self.max_share())
     }
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
@@ -194,7 +205,7 @@ impl Evidence {
     /// answered so far. Nothing is proven by losses that no path has.
     pub fn begin(&mut self, window: f64, last: Tally) {
         let high = core::mem::take(&mut self.recent);
-        self.trial = (!high.is_hopeless()).then_some(Trial { window, high, last, rounds: 0 });
+        self.trial = (!high.is_hopeless(self.max_share())).then_some(Trial { window, high, last, rounds: 0 });
     }
 
     /// Counts packets that were sent before the response, and answered after it.
@@ -235,7 +246,7 @@ impl Evidence {
             self.trial = None;
             return None;
         }
-        if is_enough && PERSISTS.contains(&ratio) && !low.is_hopeless() {
+        if is_enough && PERSISTS.contains(&ratio) && !low.is_hopeless(self.max_share()) {
             self.known.add_to_memory(low, MEMORY);
             self.known.add_to_memory(trial.high, MEMORY);
             (self.trial, self.recent) = (None, Tally::default());

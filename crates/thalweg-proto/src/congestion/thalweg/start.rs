@@ -74,7 +74,7 @@ impl Thalweg {
     /// Returns true if these losses exceed those of the round trips in which the rate grew.
     fn exceeds_start(&self, tally: Tally) -> bool {
         tally.exceeds(self.started.rate() * tally.sent, CHANCE_EVENTS)
-            || tally.is_hopeless() && tally.events > CHANCE_EVENTS
+            || self.evidence.exceeds_max_share(tally) && tally.events > CHANCE_EVENTS
     }
 
     /// Ends a round trip of slow start, with the delivery rate `rate` and the round-trip time `rtt` without its queue.
