@@ -2,7 +2,7 @@
 //!
 //! - [`Plan`]: the points of a sweep file, each with one value per factor.
 //! - [`Store`]: the folder of completed runs. A run is saved on completion, under a name derived from its input.
-//! - [`Sweep`]: executes the runs missing from the store, on all cores or through an [`Engine`] that calls [`work`].
+//! - [`Sweep`]: executes the runs missing from the store, on all cores or through an [`Engine`] that calls [`run_batch`].
 //! - [`Document`]: means of each point, share of variance explained by each factor, and tables for other programs.
 //! - [`page()`]: heat maps and scatter plots for the browser.
 
