@@ -146,7 +146,7 @@ fn mistakes_are_reported_with_suggestions() {
         ),
         (&["hunt", "kernel:cubic"], "runs in live networks only"),
         (&["hunt", "cubic", "--beside", "kernel:bbr"], "--traffic kernel:NAME"),
-        (&["run", "two-flows", "--set", "scheme=kernel:cubic"], "runs in live networks only"),
+        (&["run", "dumbbell", "--set", "flow.flows.scheme=kernel:cubic"], "runs in live networks only"),
         (&["send", "own.toml", "127.0.0.1:9", "--scheme", "kernel:bbr"], "runs in live networks only"),
         (&["assess", "kernel:cubic", "--quick"], "runs live alone: add --live"),
         (&["assess", "kernel:none", "--quick", "--live"], "no congestion control `none`"),
