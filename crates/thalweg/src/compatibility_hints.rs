@@ -137,7 +137,7 @@ const BENCH: [(&[&str], &str); 15] = [
 
 const RUN: [(&[&str], &str); 1] = [(
     &["--scheme", "--schemes"],
-    "the scenario names its schemes: `thalweg run FILE --set flows.GROUP.scheme=SCHEME` replaces one, and `thalweg compare FILE \
+    "the scenario names its schemes: `thalweg run FILE --set flow.GROUP.scheme=SCHEME` replaces one, and `thalweg compare FILE \
      --schemes A,B` runs it with each",
 )];
 
@@ -262,7 +262,7 @@ mod tests {
             (&["bench", "client", "h", "-b", "10M"], "sstp:rate=10Mbit/s"),
             (&["bench", "client", "h", "-i", "1"], "--json-lines"),
             (&["bench", "client", "h", "-J"], "the option is --json"),
-            (&["run", "dumbbell", "--scheme", "bbr"], "--set flows.GROUP.scheme=SCHEME"),
+            (&["run", "dumbbell", "--scheme", "bbr"], "--set flow.GROUP.scheme=SCHEME"),
             (&["sweep", "grid.toml", "--schemes", "cubic,bbr"], "the sweep file names them"),
             (&["sweep", "dumbbell", "--set", "duration=3 s"], "[grid]"),
             (&["sweep", "grid.toml", "--reps=5"], "reps = 3"),
