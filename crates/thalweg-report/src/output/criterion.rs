@@ -1,5 +1,6 @@
 //! Criteria that schemes are compared by, and the schemes' values of each.
 
+use super::early_arrivals::share_from_warmup;
 use super::text::{Scale, listed};
 use crate::results::{Contention, Group, Metric, Of, PathFlows, Run, SchemeResults};
 use crate::statistics;
@@ -330,11 +331,7 @@ const SHOWN: usize = 6;
 fn from_warmup<'a>(schemes: &'a [SchemeResults], flows: &[usize], margin: f64) -> Vec<(&'a str, f64)> {
     let share = |of: &SchemeResults| {
         let complete = of.runs.iter().filter(|run| run.complete);
-        let counted = complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow)));
-        let (before, all) = counted.fold((0.0, 0.0), |(before, all), flow| {
-            (before + flow.pre_warmup_bytes as f64, all + flow.or_zero(Metric::Delivered))
-        });
-        if all > 0.0 { before / all } else { 0.0 }
+        share_from_warmup(complete.flat_map(|run| flows.iter().filter_map(|&flow| run.flows.get(flow))))
     };
     let shares = schemes.iter().map(|of| (of.scheme.as_str(), share(of)));
     shares.filter(|(_, share)| *share > margin).collect()

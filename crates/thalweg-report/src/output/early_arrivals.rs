@@ -1,7 +1,7 @@
 //! Remarks on goodput of data that arrived during the warm-up.
 
 use super::text::{Scale, Style};
-use crate::results::{Body, Document, Group, Metric, Run};
+use crate::results::{Body, Document, Flow, Group, Metric, Run};
 
 /// Returns a sentence for each group whose goodput counts much data from the warm-up. Comparisons of several schemes
 /// have it in their verdicts.
@@ -19,19 +19,26 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], style: Style) -> Vec<String> {
     let one = |group: &Group| {
         let flows = complete().flat_map(|run| &run.flows);
         let flows = flows.filter(|flow| flow.group == group.name && flow.wanted_more);
-        let (early, all) = flows.fold((0.0, 0.0), |(early, all), flow| {
-            (early + flow.pre_warmup_bytes as f64, all + flow.or_zero(Metric::Delivered))
-        });
+        let share = share_from_warmup(flows);
         let (name, with) = (style.clean(&group.name), style.clean(scheme.unwrap_or(&group.scheme)));
-        (early > LARGE * all).then(|| {
+        (share > LARGE).then(|| {
             format!(
                 "{} of the goodput of `{name}` ({with}) is data that arrived during the warm-up and waited for loss repair, so \
                  goodput can exceed the rate of the path; set a longer `warmup` or `duration`.",
-                Scale::PERCENT.fixed(early / all, 1)
+                Scale::PERCENT.fixed(share, 1)
             )
         })
     };
     names.iter().filter_map(one).collect()
+}
+
+/// Returns the share of the bytes delivered by these flows that had arrived during the warm-up and waited for loss
+/// repair; 0 if they delivered nothing.
+pub(super) fn share_from_warmup<'a>(flows: impl Iterator<Item = &'a Flow>) -> f64 {
+    let (before, all) = flows.fold((0.0, 0.0), |(before, all), flow| {
+        (before + flow.pre_warmup_bytes as f64, all + flow.or_zero(Metric::Delivered))
+    });
+    if all > 0.0 { before / all } else { 0.0 }
 }
 
 /// Share of early data above which goodput is not the rate of the time measured.
