@@ -59,17 +59,6 @@ impl Tally {
         if self.sent > 0.0 { self.events / self.sent } else { 0.0 }
     }
 
-    /// Returns true if more than the share `max` of the packets is lost.
-    fn is_hopeless(self, max: f64) -> bool {
-        self.share() > max
-    }
-
-    /// Returns true if that is more than chance.
-    fn is_surely_hopeless(self, max: f64) -> bool {
-        let (expected, burst) = (max * self.sent, self.lost / self.events.max(1.0));
-        self.lost > expected + SHARE_DEVIATIONS * (expected * burst).sqrt()
-    }
-
     pub fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.lost += other.lost;
@@ -153,12 +142,12 @@ impl Evidence {
         let allowance = if expected > 0.0 { CHANCE_EVENTS } else { 0.0 };
         let explained = expected + DEVIATIONS * variance.sqrt() + allowance;
         tally.events > explained.max(tolerated + DEVIATIONS * tolerated.sqrt())
-            || tally.is_surely_hopeless(self.max_share())
+            || self.surely_exceeds_max_share(tally)
     }
 
     /// Returns true if more of the recent packets are lost than on any usable path.
     pub fn is_hopeless(&self) -> bool {
-        self.recent.is_surely_hopeless(self.max_share())
+        self.surely_exceeds_max_share(self.recent)
     }
 
     /// Returns the maximum share of packets whose loss is attributed to the path.
@@ -166,9 +155,15 @@ impl Evidence {
         MAX_SHARE.max(self.tolerated)
     }
 
-    /// Returns true if these packets of slow start lost more than that.
+    /// Returns true if more than that share of the packets of `tally` is lost.
     pub fn exceeds_max_share(&self, tally: Tally) -> bool {
-        tally.is_hopeless(self.max_share())
+        tally.share() > self.max_share()
+    }
+
+    /// Returns true if that is more than chance.
+    fn surely_exceeds_max_share(&self, tally: Tally) -> bool {
+        let (expected, burst) = (self.max_share() * tally.sent, tally.lost / tally.events.max(1.0));
+        tally.lost > expected + SHARE_DEVIATIONS * (expected * burst).sqrt()
     }
 
     /// Counts packets; `in_drain` marks those sent at a reduced rate for another reason than losses.
@@ -205,7 +200,7 @@ impl Evidence {
     /// answered so far. Nothing is proven by losses that no path has.
     pub fn begin(&mut self, window: f64, last: Tally) {
         let high = core::mem::take(&mut self.recent);
-        self.trial = (!high.is_hopeless(self.max_share())).then_some(Trial { window, high, last, rounds: 0 });
+        self.trial = (!self.exceeds_max_share(high)).then_some(Trial { window, high, last, rounds: 0 });
     }
 
     /// Counts packets that were sent before the response, and answered after it.
@@ -246,7 +241,7 @@ impl Evidence {
             self.trial = None;
             return None;
         }
-        if is_enough && PERSISTS.contains(&ratio) && !low.is_hopeless(self.max_share()) {
+        if is_enough && PERSISTS.contains(&ratio) && !self.exceeds_max_share(low) {
             self.known.add_to_memory(low, MEMORY);
             self.known.add_to_memory(trial.high, MEMORY);
             (self.trial, self.recent) = (None, Tally::default());
