@@ -23,9 +23,12 @@ pub(super) struct Delay {
     first: Option<RelativeDelay>,
     /// Minima over half to all of the window.
     base: Shortest,
-    /// Shortest delay since the last drain began, and time of the last sample at or near it.
+    /// Shortest delay since the last drain began, time of the last sample at or near it, and the same within an interval
+    /// from that beginning.
     shortest: f64,
     seen: Time,
+    seen_in_interval: Time,
+    interval_ends: Time,
     /// Minimum of this round trip.
     round: Samples,
     /// Minimum of its first piece.
@@ -98,6 +101,8 @@ impl Delay {
             base: Shortest::NONE,
             shortest: f64::INFINITY,
             seen: Time::ZERO,
+            seen_in_interval: Time::ZERO,
+            interval_ends: Time::MAX,
             round: Samples::NONE,
             first_piece: f64::INFINITY,
             piece: Samples::NONE,
@@ -124,6 +129,9 @@ impl Delay {
         self.base.turn(now, self.window / 2);
         if value <= self.shortest + tolerance + self.spread {
             self.seen = now;
+            if now < self.interval_ends {
+                self.seen_in_interval = now;
+            }
             self.shortest = self.shortest.min(value);
         }
         self.newest = value;
@@ -136,13 +144,19 @@ impl Delay {
     }
 
     /// Begins a drain: the shortest delay from now on counts, as nothing shorter is measurable.
-    pub fn begin_drain(&mut self, now: Time) {
+    pub fn begin_drain(&mut self, now: Time, interval: Duration) {
         (self.seen, self.shortest) = (now, f64::INFINITY);
+        (self.seen_in_interval, self.interval_ends) = (now, now + interval);
     }
 
     /// Returns the time since the shortest delay was last seen.
     pub fn age(&self, now: Time) -> Duration {
         now.since(self.seen)
+    }
+
+    /// Returns the time since the shortest delay was last seen in the interval after the last drain.
+    pub fn age_in_interval(&self, now: Time) -> Duration {
+        now.since(self.seen_in_interval)
     }
 
     /// Returns the smoothed excess of a round trip's mean delay over its minimum, in seconds.
@@ -266,6 +280,20 @@ mod tests {
         rounds(&mut delay, 0, 10, |_| RTT);
         rounds(&mut delay, 10 * RTT, 3, |packet| RTT + packet * 100);
         assert!(delay.spread < 1e-3, "{}", delay.spread);
+    }
+
+    /// Losses of competing traffic shorten its queue every few seconds. What is seen of that after an interval does not
+    /// count for a flow that waits for the next drain since then.
+    #[test]
+    fn a_queue_shortened_again_does_not_hide_the_end_of_an_interval() {
+        let mut delay = Delay::new(Duration::from_secs(60));
+        delay.begin_drain(Time::ZERO, Duration::from_secs(3));
+        let ages = [(100, 2), (2_000, 2), (4_000, 2), (5_000, 3)].map(|(millis, rtts)| {
+            delay.sample(&acked(1_000 * millis, rtts * RTT), 1e-4);
+            let now = Time::ZERO + Duration::from_millis(millis);
+            (delay.age(now).as_secs_f64(), delay.age_in_interval(now).as_secs_f64())
+        });
+        assert_eq!(ages, [(0.0, 0.0), (0.0, 0.0), (0.0, 2.0), (1.0, 3.0)]);
     }
 
     #[test]

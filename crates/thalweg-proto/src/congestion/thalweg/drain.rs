@@ -10,7 +10,7 @@
 //! - losses that continue are the path's (`evidence`).
 
 use super::Thalweg;
-use super::steady_state::LONG;
+use super::steady_state;
 use crate::units::{Duration, Time};
 
 /// Minimum time without the shortest delay before a drain, and its minimum in round trips, as a drain takes some of them.
@@ -20,21 +20,27 @@ const INTERVAL: (Duration, f64) = (Duration::from_secs(3), 8.0);
 /// Minimum time to the next drain, and its minimum in round trips, after one in which the delay did not fall.
 const AGAIN: (Duration, f64) = (Duration::from_millis(500), 4.0);
 /// Reductions of the window in a drain, as shares of it: by default, and beside a long queue, where growth of competing
-/// traffic in the same round trip would hide a smaller decrease.
+/// traffic in the same round trip would hide a smaller decrease. A flow that competes reduces it by no more than would
+/// empty the queue, if all did: a queue that is empty in any case does not show whose it was.
 const CUT: (f64, f64) = (0.25, 0.5);
 /// Round trips of a drain: the reduction, and its effect one round trip later. Beside a long queue the reduction lasts
 /// two round trips, as drains of other flows begin within one round trip.
 const ROUNDS: u32 = 2;
 const LONG_ROUNDS: u32 = 3;
+/// Multiple of the target without its segment above which a queue is long. The target of a flow that has lost its rate to
+/// competing traffic approaches the queue of that traffic, which would then never be long.
+const LONG: f64 = 1.5;
 /// Round trips with a long queue that does not fall before competing traffic may be its cause, and the share of the
 /// longest delay below which it falls.
 const MIN_QUEUE_ROUNDS: u32 = 6;
 const SHRINKS: f64 = 0.9;
-/// Share of the common reduction's effect below which the queue is that of competing traffic: in one drain to begin to
-/// compete, in the mean of drains to continue, as CUBIC's window also changes in a drain. Weight of a drain in that
-/// mean.
+/// Share of the common reduction's effect below which the queue is that of competing traffic.
 const ELASTIC: f64 = 0.85;
-const WEIGHT: f64 = 0.3;
+/// Consecutive drains that show competing traffic before a flow competes, as drains of many flows of the scheme coincide
+/// after two, and that show none before it stops, as CUBIC's window also changes in a drain. One suffices if the queue is
+/// longer than a flow of the scheme tolerates at any rate.
+const COMPETES: u32 = 3;
+const STOPS: u32 = 2;
 /// Share of the common reduction's effect below which the delay did not fall.
 const UNCHANGED: f64 = 0.1;
 /// Round trips since the delay of the last drain was seen, up to which it is still the same.
@@ -66,9 +72,11 @@ pub(super) struct Drain {
     repeats: u32,
     /// Congestion since the last drain.
     pub has_lost: bool,
-    /// Mean share of the common reduction's effect, beside competing traffic.
-    elastic: f64,
-    /// Round trips with a long queue, and the longest delay in them.
+    /// The queue before exceeded that of flows of the scheme.
+    is_excessive: bool,
+    /// Consecutive drains that contradict the mode: competing traffic where none was known, or none where it was.
+    contrary: u32,
+    /// Round trips with a long queue until now or the beginning of the drain, and the longest delay in them.
     long: u32,
     longest: f64,
     /// Largest window since the last drain without a long queue, in bytes.
@@ -131,6 +139,7 @@ impl Thalweg {
     /// Handles the end of a round trip with this queueing delay, target and round-trip time in seconds. Returns true if
     /// the delay does not reflect the full window.
     pub(super) fn run_drain(&mut self, now: Time, queueing: f64, target: f64, rtt: f64) -> bool {
+        let without_segment = target.min(self.target_rule().without_segment(self.rate(), self.min_rtt));
         if self.drain.rounds > 0 {
             self.drain.rounds -= 1;
             self.drain.shortest = self.drain.shortest.min(queueing);
@@ -138,22 +147,30 @@ impl Thalweg {
                 self.drain.cut = 0.0;
             }
             if self.drain.rounds == 0 {
-                self.end_drain(now, target);
+                self.end_drain(now, without_segment);
             }
             return true;
         }
-        self.drain.watch(queueing, target, self.full_window());
-        let age = self.delay.age(now);
+        self.drain.watch(queueing, without_segment, self.full_window());
         let interval = INTERVAL.0.max(Duration::from_secs_f64(INTERVAL.1 * self.min_rtt));
-        if age < interval && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
+        let age = self.delay.age(now);
+        // Competing traffic that responds to losses shortens its queue before an interval has passed, again and again.
+        let is_suspected = !self.is_competing && self.suspects_competition();
+        let is_due = age >= interval || is_suspected && self.delay.age_in_interval(now) >= interval;
+        if !is_due && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
             return false;
         }
-        self.delay.begin_drain(now);
+        self.delay.begin_drain(now, interval);
         // All flows see a long queue, and the expected decrease counts on all.
-        let is_deep = self.is_competing || self.drain.long > 0;
+        let is_long = self.drain.long > 0;
         self.drain.began = now;
-        self.drain.cut = if is_deep { CUT.1 } else { CUT.0 };
-        self.drain.rounds = if is_deep { LONG_ROUNDS } else { ROUNDS };
+        self.drain.is_excessive = queueing > steady_state::LONG * target;
+        self.drain.cut = match (self.is_competing, is_long) {
+            (true, _) => (queueing / rtt).clamp(CUT.0, CUT.1),
+            (false, true) => CUT.1,
+            (false, false) => CUT.0,
+        };
+        self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { ROUNDS };
         (self.drain.queue, self.drain.shortest) = (queueing, f64::INFINITY);
         self.drain.falls = (self.drain.cut * rtt).min(queueing);
         true
@@ -161,7 +178,7 @@ impl Thalweg {
 
     /// Returns true if the queue may be competing traffic's.
     fn suspects_competition(&self) -> bool {
-        self.is_competing || self.drain.long >= MIN_QUEUE_ROUNDS
+        self.drain.long >= MIN_QUEUE_ROUNDS
     }
 
     fn end_drain(&mut self, now: Time, target: f64) {
@@ -170,30 +187,45 @@ impl Thalweg {
             self.delay.lengthen_base(self.drain.shortest);
         }
         self.evidence.evaluate_drains();
-        let is_long = self.drain.queue > LONG * target;
+        let is_common = fell >= ELASTIC;
+        if self.is_competing == is_common {
+            self.drain.contrary += u32::from(is_common || !is_longer_path && self.suspects_competition());
+        } else {
+            self.drain.contrary = 0;
+        }
         if self.is_competing {
-            self.drain.elastic += WEIGHT * (fell - self.drain.elastic);
-            if is_longer_path || self.drain.elastic > ELASTIC {
+            if is_longer_path || self.drain.contrary >= STOPS {
                 self.stop_competing();
             }
-        } else if !is_longer_path && is_long && fell < ELASTIC && self.suspects_competition() {
-            if self.config.compete {
-                self.drain.elastic = fell;
-                let peak = self.drain.peak.max(self.full_window());
-                self.is_competing = true;
-                self.cubic = Some(self.cubic_at(now, peak, REGAINS * peak));
-            }
-        } else if !is_long {
+        } else if self.drain.long == 0 {
             self.drain.peak = self.full_window();
+        } else if self.drain.contrary >= if self.drain.is_excessive { 1 } else { COMPETES } {
+            self.compete(now);
         }
         (self.drain.longest, self.drain.long) = (0.0, 0);
         self.pace.rest();
     }
 
+    /// Begins to compete, with a window that may regain what competing traffic has taken.
+    fn compete(&mut self, now: Time) {
+        if self.config.compete {
+            let peak = self.drain.peak.max(self.full_window());
+            self.set_competing(true);
+            self.cubic = Some(self.cubic_at(now, peak, REGAINS * peak));
+        }
+    }
+
+    /// Sets the mode; drains that contradict it are counted from here on.
+    pub(super) fn set_competing(&mut self, competing: bool) {
+        if competing != self.is_competing {
+            (self.is_competing, self.drain.contrary) = (competing, 0);
+        }
+    }
+
     /// Returns to the delay rule, with the window of before the drain, or CUBIC's if that is smaller.
     fn stop_competing(&mut self) {
-        self.is_competing = false;
         self.window = self.full_window();
+        self.set_competing(false);
         self.cubic = None;
         self.pace.slow_down();
     }

@@ -462,7 +462,7 @@ impl Controller for Thalweg {
                 // The router decides the length of the queue and its division among flows that use ECN: the delay rule
                 // would find no usable queue, or one that stays.
                 self.respond(path, Cause::Report);
-                self.is_competing |= self.config.compete;
+                self.set_competing(self.is_competing || self.config.compete);
             }
             LossKind::Timeout if !self.is_served(path) => {
                 let is_small = self.full_window() < PROVES * self.segment;
@@ -501,8 +501,8 @@ impl Controller for Thalweg {
     fn on_undo(&mut self, before: Self, _path: &Path) {
         // Measurements taken since are kept.
         self.window = self.window.max(before.window);
-        (self.is_starting, self.is_competing, self.cubic) =
-            (before.is_starting, before.is_competing, before.cubic);
+        (self.is_starting, self.cubic) = (before.is_starting, before.cubic);
+        self.set_competing(before.is_competing);
         self.evidence.abandon();
     }
 

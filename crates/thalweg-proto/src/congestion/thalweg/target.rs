@@ -26,9 +26,17 @@ impl Target {
     /// Returns the queueing delay in seconds for `rate`, in bytes per second, with segments of `segment` bytes, at this
     /// minimum round-trip time.
     pub fn at(self, rate: f64, segment: f64, min_rtt: f64) -> f64 {
-        let constant = self.constant(min_rtt);
-        let scaled = AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt();
-        constant + scaled.min((SCALED_SHARE * min_rtt).max(MIN_TARGET_SEGMENTS * segment / rate.max(1.0)))
+        let shortest = MIN_TARGET_SEGMENTS * segment / rate.max(1.0);
+        self.constant(min_rtt) + Self::scaled(rate).min((SCALED_SHARE * min_rtt).max(shortest))
+    }
+
+    /// Returns the same without the segment that a target contains at least.
+    pub fn without_segment(self, rate: f64, min_rtt: f64) -> f64 {
+        self.constant(min_rtt) + Self::scaled(rate).min(SCALED_SHARE * min_rtt)
+    }
+
+    fn scaled(rate: f64) -> f64 {
+        AT_REFERENCE * (REFERENCE / rate.max(1.0)).sqrt()
     }
 
     fn constant(self, min_rtt: f64) -> f64 {

@@ -456,13 +456,18 @@ fn a_longer_path_is_accepted() {
 
 /// Runs a drain beside a queue of 40 ms that falls by `falls` seconds in it.
 fn run_drain(thalweg: &mut Thalweg, falls: f64) {
-    let (queueing, target, rtt) = (0.04, 2.5e-3, 0.08);
-    let now = Time::ZERO + Duration::from_secs(100);
-    thalweg.delay.begin_drain(now);
+    run_drain_at(thalweg, 2.5e-3, falls);
+}
+
+/// Runs the same with this target, in seconds.
+fn run_drain_at(thalweg: &mut Thalweg, target: f64, falls: f64) {
+    let (queueing, rtt) = (0.04, 0.08);
+    let (now, interval) = (Time::ZERO + Duration::from_secs(100), Duration::from_secs(3));
+    thalweg.delay.begin_drain(now, interval);
     for _ in 0..6 {
         assert!(!thalweg.run_drain(now, queueing, target, rtt));
     }
-    let now = now + Duration::from_secs(3);
+    let now = now + interval;
     assert!(thalweg.run_drain(now, queueing, target, rtt), "it begins");
     for _ in 0..3 {
         assert!(thalweg.run_drain(now, queueing - falls, target, rtt));
@@ -489,20 +494,37 @@ fn a_queue_that_does_not_fall_belongs_to_competing_traffic() {
     assert!(!yielding.thalweg().is_competing());
 }
 
-/// "Competing traffic": it is gone if the mean decrease of drains is what a common reduction causes: one drain is not
-/// enough, as competing traffic may reduce in it too.
+/// "Competing traffic": the target of a slow flow contains a segment, and may approach the queue of the traffic that took
+/// its rate. Beside a queue that is long without that segment three drains show it.
 #[test]
-fn several_drains_without_a_queue_end_the_competition() {
+fn three_drains_show_competing_traffic_to_a_flow_that_has_lost_its_rate() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    let mut competes = |falls: &[f64]| {
+        thalweg.set_competing(false);
+        thalweg.drain = Drain::default();
+        let after = |falls: &f64| {
+            run_drain_at(thalweg, 0.035, *falls);
+            thalweg.is_competing()
+        };
+        falls.iter().map(after).collect::<Vec<bool>>()
+    };
+    assert_eq!(competes(&[0.01, 0.0, 0.03]), [false, false, true]);
+    assert_eq!(competes(&[0.0, 0.01, 0.04, 0.0, 0.01, 0.02]), [false, false, false, false, false, true]);
+}
+
+/// "Competing traffic": it is gone after two drains with the effect of a common reduction: one is not enough, as competing
+/// traffic may reduce in it too.
+#[test]
+fn two_drains_without_a_queue_end_the_competition() {
     let mut network = Network::steady();
     let thalweg = network.thalweg_mut();
     run_drain(thalweg, 0.01);
-    let competes: Vec<bool> = (0..5)
-        .map(|_| {
-            run_drain(thalweg, 0.04);
-            thalweg.is_competing()
-        })
-        .collect();
-    assert_eq!(competes, [true, true, true, true, false]);
+    let competes = [0.04, 0.01, 0.04, 0.04].map(|falls| {
+        run_drain(thalweg, falls);
+        thalweg.is_competing()
+    });
+    assert_eq!(competes, [true, true, true, false]);
 }
 
 /// "Competing traffic": what the flow has yielded since the queue was short, it takes back.
