@@ -146,6 +146,23 @@ impl Kind {
         words.iter().find(|word| **word == text).copied()
     }
 
+    /// Returns true if a key of this kind may have this value, apart from its range.
+    pub fn takes(&self, value: &Value) -> bool {
+        match value {
+            Value::Packets(_) => matches!(self, Self::Packets | Self::Length),
+            Value::Segments(_) => matches!(self, Self::Segments),
+            Value::Number(_) => matches!(self, Self::Number),
+            Value::Count(_) => matches!(self, Self::Count),
+            Value::Time(_) => matches!(self, Self::Time | Self::Interval),
+            Value::Rate(_) => matches!(self, Self::Rate),
+            Value::Size(_) => matches!(self, Self::Size | Self::Length),
+            Value::Share(_) => matches!(self, Self::Share | Self::Probability),
+            Value::Switch(_) => matches!(self, Self::Switch | Self::Table(_)),
+            Value::Word(word) => self.word(word).is_some(),
+            Value::Off => matches!(self, Self::Interval),
+        }
+    }
+
     /// Describes a range, phrased to follow the name of a key, in the unit of `like`.
     pub fn range_in_words(&self, range: &Range, like: &Value) -> String {
         range.in_words(|bound| self.bound(bound, like))

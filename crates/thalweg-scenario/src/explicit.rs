@@ -119,7 +119,9 @@ impl Given {
             let switch = key.name.split_once('.').map_or(key.name, |(table, _)| table);
             let is_set =
                 own.contains(&key.name) || own.contains(&switch) && self.values.keys().find(switch).is_some();
-            if !is_set && self.values.keys().find(key.name).is_some() {
+            // A scheme of another family may have a key of this name with other values.
+            let fits = self.values.keys().find(key.name).is_some_and(|own| own.kind.takes(value));
+            if !is_set && fits {
                 self.values.set_value(key.name, *value);
                 self.shared.insert(key.name);
                 if let Some(span) = other.spans.get(key.name) {
