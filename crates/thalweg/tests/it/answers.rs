@@ -65,6 +65,17 @@ fn comparisons_keep_the_options_of_the_file() {
     assert_eq!(fingerprints(&text)[0], run[0]);
 }
 
+/// SCReAM's `ecn` is a word, and that of the window schemes a switch.
+#[test]
+fn an_option_with_other_values_is_left_out() {
+    let scheme = SCENARIO.find("scheme =").unwrap();
+    let place = place("other-values", &format!("{}scheme = \"cubic:ecn=true\"", &SCENARIO[..scheme]));
+    let compared = thalweg(&place, &["compare", "own.toml", "--schemes", "cubic,scream", "--json"]);
+    let printed = String::from_utf8(compared.stderr).unwrap();
+    let note = "note: options of the file's own schemes: `ecn = true` kept for cubic, not for scream";
+    assert!(printed.contains(note), "{printed}");
+}
+
 /// Returns a scenario with a link of 100 Mbit/s, restricted to 8 Mbit/s by something else: 2 MB take at least two
 /// seconds.
 fn held_to(by: &str) -> String {
