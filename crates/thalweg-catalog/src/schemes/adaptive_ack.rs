@@ -8,8 +8,8 @@ use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;
-use thalweg_proto::aack::wire::DATA_HEADER;
-use thalweg_proto::aack::{Config, Pdu, Receiver, Transmitter};
+use thalweg_proto::adaptive_ack::wire::DATA_HEADER;
+use thalweg_proto::adaptive_ack::{Config, Pdu, Receiver, Transmitter};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Duration;
 
