@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
         "growth",
         Kind::Word(&["fractional", "counted"]),
         "fractional",
-        "How it grows above the threshold: by a \"fractional\" packet for each acknowledgement while the window is used, or \
+        "Window growth above ssthresh: by a \"fractional\" packet for each acknowledgement while the window is used, or \
          \"counted\", by a whole packet after each window of them, used or not, up to `max-window`.",
     ),
 ];

@@ -479,8 +479,13 @@ mod tests {
 
     #[test]
     fn names_are_no_markup() {
-        let bar =
-            Bar { label: "<a&b>".to_owned(), colour: 9, mean: 1.0, half: Some(0.5), value_text: "1".to_owned() };
+        let bar = Bar {
+            label: "<a&b>".to_owned(),
+            colour: 9,
+            mean: 1.0,
+            half: Some(0.5),
+            value_text: "1".to_owned(),
+        };
         let figure = Figure {
             title: "T".to_owned(),
             bars: vec![BarPanel { title: "B".to_owned(), bars: vec![bar], limit: 1.2 }],
