@@ -171,7 +171,7 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         until: last.0,
         count: found.len() as u64,
         figures: format!(
-            "{} gaps of up to {}, where {} is typical; up to {} segments acknowledged at once",
+            "{} gaps of up to {}; the median is {}; up to {} segments acknowledged at once",
             found.len(),
             ms(longest),
             ms(typical),
