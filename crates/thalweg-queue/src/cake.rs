@@ -329,7 +329,9 @@ impl Discipline for Cake {
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
         self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
-        while self.occupancy.is_exceeded() && self.lanes.busy() > 0 && self.drop_from_longest(now, 0, dropped) {}
+        while self.occupancy.is_exceeded() && self.lanes.busy() > 0 && self.drop_from_longest(now, 0, dropped)
+        {
+        }
         self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
