@@ -1,4 +1,4 @@
--- Wireshark dissector of adaptive acknowledgement: the wire format of crates/thalweg-proto/src/aack/wire.rs.
+-- Wireshark dissector of adaptive acknowledgement: the wire format of crates/thalweg-proto/src/adaptive_ack/wire.rs.
 --
 -- Use: tshark -X lua_script:contrib/adaptive-ack.lua -d udp.port==5001,aack -r capture.pcap. Simulated datagrams without a
 -- protocol use the same ports, so it takes none by itself; "Decode As" does the same in Wireshark.

@@ -90,22 +90,22 @@ impl<S> PartialEq for Datagrams<S> {
 }
 
 impl<S: Stack> Bound for Datagrams<S> {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let config = Config {
-            mtu: values.need("mtu"),
-            buffer: values.need("buffer"),
-            gso: values.need("gso"),
-            ecn: values.need("ecn"),
+            mtu: values.required("mtu"),
+            buffer: values.required("buffer"),
+            gso: values.required("gso"),
+            ecn: values.required("ecn"),
         };
         Self { config, waits_for_reading: false, stack: PhantomData }
     }
 
-    fn write(&self, values: &mut Values) {
+    fn write_to(&self, values: &mut Values) {
         let Config { mtu, buffer, gso, ecn } = &self.config;
-        values.give("mtu", mtu);
-        values.give("buffer", buffer);
-        values.give("gso", gso);
-        values.give("ecn", ecn);
+        values.set_from("mtu", mtu);
+        values.set_from("buffer", buffer);
+        values.set_from("gso", gso);
+        values.set_from("ecn", ecn);
     }
 }
 

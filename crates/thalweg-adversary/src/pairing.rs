@@ -64,7 +64,7 @@ pub enum Payload {
     /// A message computed from another code.
     Guess,
     /// The other honest endpoint's message at that position.
-    Theirs,
+    Relayed,
     /// The message just received from this endpoint.
     Echo,
     Nonsense,
@@ -221,7 +221,7 @@ impl Pairing {
         match payload {
             Payload::Nonsense => Some(vec![7; if before == 0 { HALF } else { PROOF }]),
             Payload::Echo => part(&run.output, before),
-            Payload::Theirs => {
+            Payload::Relayed => {
                 let other = if side == Side::Sender { Side::Receiver } else { Side::Sender };
                 part(&self.end(other).filter(|_| self.is_with_attacker(other))?.output, before)
             }
@@ -376,7 +376,7 @@ impl System for Pairing {
                 steps.push(PairingStep::Cut(side));
             }
             if self.is_with_attacker(side) {
-                let payload = [Payload::Guess, Payload::Theirs, Payload::Echo, Payload::Nonsense];
+                let payload = [Payload::Guess, Payload::Relayed, Payload::Echo, Payload::Nonsense];
                 let has = |payload: &Payload| self.payload(side, *payload).is_some();
                 steps.extend(payload.into_iter().filter(has).map(|payload| PairingStep::Send(side, payload)));
             }
@@ -419,7 +419,7 @@ impl System for Pairing {
             PairingStep::Send(side, payload) => {
                 let what = match payload {
                     Payload::Guess => "the message for a guess at the code",
-                    Payload::Theirs => "the message of the other one",
+                    Payload::Relayed => "the message of the other one",
                     Payload::Echo => "its own last message",
                     Payload::Nonsense => "nonsense",
                 };

@@ -183,7 +183,7 @@ impl Assessment<'_> {
         let margins = claims_in(&sections).map(|claim| &claim.margin).collect::<BTreeSet<_>>();
         let margins = margins.into_iter().filter_map(|name| {
             let margin = self.margins.find(name).ok()?;
-            Some((name.clone(), (margin.about.clone(), margin.words.clone())))
+            Some((name.clone(), (margin.about.clone(), margin.band_text.clone())))
         });
         Ok(Document {
             format: "thalweg-assess".to_owned(),

@@ -23,11 +23,11 @@ pub fn draw(html: &mut String, transient: &Transient) {
         html,
         "<svg class=\"heat\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\" font-size=\"11\"><title>{title}</title><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.3\"/>"
     );
-    let text = |html: &mut String, x: f64, y: f64, anchor: &str, words: &str| {
+    let text = |html: &mut String, x: f64, y: f64, anchor: &str, label: &str| {
         let _ = write!(
             html,
             "<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
-            escape(words)
+            escape(label)
         );
     };
     let head: String = values.join(", ").chars().take(HEAD).collect();

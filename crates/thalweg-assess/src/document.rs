@@ -122,11 +122,11 @@ pub struct ExperimentResults {
 /// Claim of a plan with its verdict and the results at all points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimResults {
-    /// Sentence.
+    /// Claim, as a sentence.
     pub text: String,
     /// Measured flows or link.
     pub of: Vec<String>,
-    /// Quantity.
+    /// Measured quantity.
     pub measure: String,
     /// Name of the margin.
     pub margin: String,

@@ -39,14 +39,14 @@ pub fn junit(document: &Document) -> String {
         }
         for (experiment, claim) in claims() {
             let title = escape(&format!("{}: {}", experiment.title, claim.text));
-            let words = escape(&claim_line(claim, Style::PLAIN));
+            let line = escape(&claim_line(claim, Style::PLAIN));
             let inside = match claim.verdict {
                 Verdict::Holds => String::new(),
                 Verdict::DoesNot => {
                     let command = claim.worst().map(|point| point.command.as_str()).unwrap_or_default();
-                    format!("<failure message=\"{words}\">{}</failure>", escape(command))
+                    format!("<failure message=\"{line}\">{}</failure>", escape(command))
                 }
-                Verdict::NotDecided | Verdict::NotEvaluated => format!("<skipped message=\"{words}\"/>"),
+                Verdict::NotDecided | Verdict::NotEvaluated => format!("<skipped message=\"{line}\"/>"),
             };
             let _ = writeln!(xml, "    <testcase classname=\"{name}\" name=\"{title}\">{inside}</testcase>");
         }

@@ -18,7 +18,7 @@ pub struct Margin {
     /// Accepted values.
     pub band: Band,
     /// Band as written in the file.
-    pub words: String,
+    pub band_text: String,
 }
 
 /// Range of accepted values.
@@ -112,7 +112,7 @@ impl Margins {
                 (None, Some(floor)) => floor.replace('%', "percentage points"),
                 (share, None) => text(share),
             };
-            let (band, words) = match (table.better.as_deref(), bounds) {
+            let (band, band_text) = match (table.better.as_deref(), bounds) {
                 (Some("more"), (None, None, None, None)) => {
                     (Band::NotBelow { share, floor }, format!("at most {} lower", allowed()))
                 }
@@ -137,7 +137,7 @@ impl Margins {
                     return Err(fault(format!("expected {help}")));
                 }
             };
-            Ok((key, Margin { about: table.about, band, words }))
+            Ok((key, Margin { about: table.about, band, band_text }))
         };
         tables.into_iter().map(margin).collect::<Result<_, String>>().map(Self)
     }
@@ -224,6 +224,6 @@ mod tests {
         assert!(fault("[a\n").contains("m.toml"));
         let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
         assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));
-        assert_eq!(margins.find("even").unwrap().words, "at least 0.9");
+        assert_eq!(margins.find("even").unwrap().band_text, "at least 0.9");
     }
 }

@@ -167,11 +167,11 @@ fn map(html: &mut String, claim: &ClaimResults) {
         let here = claim.points.iter().filter(|point| has(point, across, column) && has(point, down, row));
         let worst = here.filter_map(|point| claim.badness(point)).max_by(f64::total_cmp)?;
         let value = if claim.less_is_better { worst } else { -worst };
-        let words = match claim.is_relative {
+        let text = match claim.is_relative {
             true => format!("{:+.0} %", 100.0 * value),
             false => crate::text::value(claim, value),
         };
-        Some((-worst, words))
+        Some((-worst, text))
     };
     let cells: Vec<Vec<Option<(f64, String)>>> =
         rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect();

@@ -280,11 +280,11 @@ mod tests {
 
     #[test]
     fn values_have_units() {
-        let words = |text: &str, value: f64| format_value(&of(text).unwrap().name(), value).unwrap();
-        assert_eq!(words("{ state = \"up\", value = \"length_s\" }", 0.25), "0.250 s");
-        assert_eq!(words("{ state = \"up\", value = \"pacing_bps.last\" }", 5e6), "5.00 Mbit/s");
-        assert_eq!(words("{ state = \"up\", value = \"a.last\", over = \"b.last\" }", 0.5), "0.500");
-        assert_eq!(words("{ state = \"up\", next = [\"down\"] }", 0.5), "50.0 %");
-        assert_eq!(words("{ state = \"up\" }", 2.0), "2.0");
+        let formatted = |text: &str, value: f64| format_value(&of(text).unwrap().name(), value).unwrap();
+        assert_eq!(formatted("{ state = \"up\", value = \"length_s\" }", 0.25), "0.250 s");
+        assert_eq!(formatted("{ state = \"up\", value = \"pacing_bps.last\" }", 5e6), "5.00 Mbit/s");
+        assert_eq!(formatted("{ state = \"up\", value = \"a.last\", over = \"b.last\" }", 0.5), "0.500");
+        assert_eq!(formatted("{ state = \"up\", next = [\"down\"] }", 0.5), "50.0 %");
+        assert_eq!(formatted("{ state = \"up\" }", 2.0), "2.0");
     }
 }

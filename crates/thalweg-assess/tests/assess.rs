@@ -281,10 +281,10 @@ fn differing_default_options_are_warned_of_before_verdicts() {
     let document = assess(&folder, "runs", "dec-bit", &choice, 2).unwrap();
     let options: Vec<&str> = document.unlike_defaults.iter().map(|of| of.option.as_str()).collect();
     assert_eq!(options, ["initial-window", "recovery"]);
-    let (text, words) = (markdown(&document), "--set defaults.scheme.recovery=sack");
-    assert!(text.find(words).unwrap() < text.find("## Sections").unwrap(), "{text}");
+    let (text, remedy) = (markdown(&document), "--set defaults.scheme.recovery=sack");
+    assert!(text.find(remedy).unwrap() < text.find("## Sections").unwrap(), "{text}");
     let page = page(&document);
-    assert!(page.find(words).unwrap() < page.find("Claims that hold").unwrap());
+    assert!(page.find(remedy).unwrap() < page.find("Claims that hold").unwrap());
     let summary = summary(&document, Style::PLAIN);
     assert!(summary.find("LIKE FOR LIKE").unwrap() < summary.find("claims:").unwrap(), "{summary}");
     assert!(junit(&document).contains("<property name=\"unlike-defaults\" value=\"NOT LIKE FOR LIKE"));

@@ -250,9 +250,9 @@ pub fn defaults_reference() -> String {
     let mut out = String::from(
         "| option | default | of | reason | can be equalised |\n| --- | --- | --- | --- | --- |\n",
     );
-    let words = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
+    let quoted = |value: Option<Value>| value.map_or("unset".to_owned(), |value| format!("`{value}`"));
     for Shared { key, common, others } in differing() {
-        let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, words(common));
+        let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
         for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
             let is_of = |name: &str| Reason::of(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
             let mut listed: Vec<Option<Value>> = Vec::new();
@@ -267,7 +267,7 @@ pub fn defaults_reference() -> String {
                 let _ = writeln!(
                     out,
                     "| | {} | {} | {} | {levelled} |",
-                    words(*value),
+                    quoted(*value),
                     of.join(", "),
                     reason.why
                 );

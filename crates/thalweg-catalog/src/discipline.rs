@@ -39,8 +39,8 @@ impl DisciplineDescription {
             keys,
             capacity: "How much it holds, without the packet in service.",
             check: |_| Ok(()),
-            make: |values, limit| DisciplineSpec::new(limit, C::of(values)),
-            write: |spec, values| spec.config::<C>().map(|config| config.write(values)).is_some(),
+            make: |values, limit| DisciplineSpec::new(limit, C::from_values(values)),
+            write: |spec, values| spec.config::<C>().map(|config| config.write_to(values)).is_some(),
         }
     }
 

@@ -5,7 +5,7 @@ macro_rules! families {
     ($then:ident) => {
         $then! {
             Datagram: thalweg_proto::datagram::SourceConfig, DatagramSource, DatagramSink;
-            AdaptiveAck: thalweg_proto::aack::Config, AdaptiveTransmitter, AdaptiveReceiver;
+            AdaptiveAck: thalweg_proto::adaptive_ack::Config, AdaptiveTransmitter, AdaptiveReceiver;
             Media: thalweg_proto::media::Config, MediaSender, MediaReceiver;
             Sscop: thalweg_proto::sscop::EndpointConfig, SscopSender, SscopReceiver;
             Sstp: thalweg_proto::sstp::EndsConfig, SstpSender, SstpReceiver;

@@ -127,8 +127,8 @@ fn range(key: &Key) -> String {
         .filter(|range| **range != Range::ANY)
         .map(|range| key.kind.range_in_words(range, &like))
         .collect();
-    ranges.last().map_or_else(String::new, |words| {
-        words.trim_start_matches("must be ").trim_start_matches("must lie ").to_owned()
+    ranges.last().map_or_else(String::new, |range| {
+        range.trim_start_matches("must be ").trim_start_matches("must lie ").to_owned()
     })
 }
 

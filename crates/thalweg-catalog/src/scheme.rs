@@ -147,12 +147,12 @@ impl SchemeDescription {
                 if values.environment() == Environment::Live {
                     set_external_segment::<F>(&mut values, path);
                 }
-                Ok(ExternalFamily::new(F::of(&values)).into())
+                Ok(ExternalFamily::new(F::from_values(&values)).into())
             },
             write: &|ends, values| {
                 let EndpointConfigs::External(family) = ends else { return false };
                 let Some(config) = family.config::<F>() else { return false };
-                config.write(values);
+                config.write_to(values);
                 true
             },
         }

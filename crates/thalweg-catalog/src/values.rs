@@ -95,8 +95,8 @@ impl Values {
     }
 
     /// Returns the value of a key converted to a configuration type, if there is one.
-    pub fn take<T: Field>(&self, name: &str) -> Option<T> {
-        self.get(name).map_or_else(T::without, T::take)
+    pub fn optional<T: Field>(&self, name: &str) -> Option<T> {
+        self.get(name).map_or_else(T::if_missing, T::from_value)
     }
 
     /// Returns the value of a key that always has one by its description.
@@ -104,8 +104,8 @@ impl Values {
     /// # Panics
     ///
     /// If the type cannot represent values of the key's kind.
-    pub fn need<T: Field>(&self, name: &str) -> T {
-        self.take(name).unwrap_or_else(|| {
+    pub fn required<T: Field>(&self, name: &str) -> T {
+        self.optional(name).unwrap_or_else(|| {
             let kind = self.keys.find(name).map(|key| key.kind);
             let of = core::any::type_name::<T>();
             // A bug in the description; no file and no peer can cause it.
@@ -114,9 +114,9 @@ impl Values {
     }
 
     /// Sets a key from a configuration value; leaves it unset if the value has no textual form.
-    pub fn give<T: Field>(&mut self, name: &str, value: &T) {
+    pub fn set_from<T: Field>(&mut self, name: &str, value: &T) {
         if let Some((position, key)) = self.keys.place(name)
-            && let Some(value) = value.give(&key.kind)
+            && let Some(value) = value.to_value(&key.kind)
         {
             self.put(position, key, value);
         }
@@ -130,25 +130,25 @@ impl Values {
 )]
 pub trait Field: Sized {
     /// Converts the value; returns `None` for another kind.
-    fn take(value: Value) -> Option<Self>;
+    fn from_value(value: Value) -> Option<Self>;
 
     /// Returns the configuration for a missing value; `None` if a value is required.
-    fn without() -> Option<Self> {
+    fn if_missing() -> Option<Self> {
         None
     }
 
     /// Returns the value for a key of this kind; `None` to leave the key out.
-    fn give(&self, kind: &Kind) -> Option<Value>;
+    fn to_value(&self, kind: &Kind) -> Option<Value>;
 }
 
 impl Field for f64 {
-    fn take(value: Value) -> Option<Self> {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Packets(number) | Value::Number(number) | Value::Share(number) => Some(number),
             _ => None,
         }
     }
-    fn give(&self, kind: &Kind) -> Option<Value> {
+    fn to_value(&self, kind: &Kind) -> Option<Value> {
         match kind {
             Kind::Packets => Some(Value::Packets(*self)),
             Kind::Share | Kind::Probability => Some(Value::Share(*self)),
@@ -159,7 +159,7 @@ impl Field for f64 {
 
 impl Field for u32 {
     /// Packets saturate: no window is larger.
-    fn take(value: Value) -> Option<Self> {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Count(count) => Some(count),
             Value::Packets(packets) => Some(packets as Self),
@@ -167,7 +167,7 @@ impl Field for u32 {
             _ => None,
         }
     }
-    fn give(&self, kind: &Kind) -> Option<Value> {
+    fn to_value(&self, kind: &Kind) -> Option<Value> {
         match kind {
             Kind::Packets if *self == Self::MAX => Some(Value::Packets(f64::INFINITY)),
             Kind::Packets => Some(Value::Packets(f64::from(*self))),
@@ -179,26 +179,26 @@ impl Field for u32 {
 
 impl Field for u16 {
     /// Larger numbers saturate.
-    fn take(value: Value) -> Option<Self> {
-        u32::take(value).map(|number| Self::try_from(number).unwrap_or(Self::MAX))
+    fn from_value(value: Value) -> Option<Self> {
+        u32::from_value(value).map(|number| Self::try_from(number).unwrap_or(Self::MAX))
     }
-    fn give(&self, kind: &Kind) -> Option<Value> {
-        u32::from(*self).give(kind)
+    fn to_value(&self, kind: &Kind) -> Option<Value> {
+        u32::from(*self).to_value(kind)
     }
 }
 
 impl Field for u64 {
-    fn take(value: Value) -> Option<Self> {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Size(size) => Some(size.get()),
-            other => u32::take(other).map(Self::from),
+            other => u32::from_value(other).map(Self::from),
         }
     }
     /// Counts and packets saturate.
-    fn give(&self, kind: &Kind) -> Option<Value> {
+    fn to_value(&self, kind: &Kind) -> Option<Value> {
         match kind {
             Kind::Size => Some(Value::Size(Bytes::new(*self))),
-            kind => u32::try_from(*self).unwrap_or(u32::MAX).give(kind),
+            kind => u32::try_from(*self).unwrap_or(u32::MAX).to_value(kind),
         }
     }
 }
@@ -207,13 +207,13 @@ impl Field for u64 {
 macro_rules! plain {
     ($($Type:ty: $Variant:ident),+) => {
         $(impl Field for $Type {
-            fn take(value: Value) -> Option<Self> {
+            fn from_value(value: Value) -> Option<Self> {
                 match value {
                     Value::$Variant(value) => Some(value),
                     _ => None,
                 }
             }
-            fn give(&self, _: &Kind) -> Option<Value> {
+            fn to_value(&self, _: &Kind) -> Option<Value> {
                 Some(Value::$Variant(*self))
             }
         })+
@@ -223,18 +223,18 @@ plain!(bool: Switch, Duration: Time, Rate: Rate, Bytes: Size);
 
 impl<T: Field> Field for Option<T> {
     /// `off` is `None`.
-    fn take(value: Value) -> Option<Self> {
+    fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Off => Some(None),
-            value => T::take(value).map(Some),
+            value => T::from_value(value).map(Some),
         }
     }
-    fn without() -> Option<Self> {
+    fn if_missing() -> Option<Self> {
         Some(None)
     }
-    fn give(&self, kind: &Kind) -> Option<Value> {
+    fn to_value(&self, kind: &Kind) -> Option<Value> {
         match (self, kind) {
-            (Some(value), kind) => value.give(kind),
+            (Some(value), kind) => value.to_value(kind),
             (None, Kind::Interval) => Some(Value::Off),
             (None, _) => None,
         }
@@ -244,10 +244,10 @@ impl<T: Field> Field for Option<T> {
 /// A configuration whose fields are values of keys.
 pub trait Bound: Sized {
     /// Returns the configuration of these values.
-    fn of(values: &Values) -> Self;
+    fn from_values(values: &Values) -> Self;
 
     /// Writes the values of the configuration.
-    fn write(&self, values: &mut Values);
+    fn write_to(&self, values: &mut Values);
 }
 
 /// Binds the fields of a configuration to keys, both ways: `Config { field: "key", ... }`.
@@ -275,12 +275,12 @@ pub trait Bound: Sized {
 macro_rules! bind {
     ($Config:ty { $($field:ident: $key:literal),* $(,)? }) => {
         impl $crate::Bound for $Config {
-            fn of(values: &$crate::Values) -> Self {
+            fn from_values(values: &$crate::Values) -> Self {
                 let _ = values;
-                Self { $($field: values.need($key)),* }
+                Self { $($field: values.required($key)),* }
             }
-            fn write(&self, values: &mut $crate::Values) {
-                $(values.give($key, &self.$field);)*
+            fn write_to(&self, values: &mut $crate::Values) {
+                $(values.set_from($key, &self.$field);)*
                 let _ = values;
             }
         }
@@ -295,13 +295,13 @@ macro_rules! words {
         pub const $WORDS: $crate::Kind = $crate::Kind::Word(&[$($word),+]);
 
         impl $crate::Field for $Type {
-            fn take(value: $crate::Value) -> Option<Self> {
+            fn from_value(value: $crate::Value) -> Option<Self> {
                 match value {
                     $($crate::Value::Word($word) => Some($value),)+
                     _ => None,
                 }
             }
-            fn give(&self, _: &$crate::Kind) -> Option<$crate::Value> {
+            fn to_value(&self, _: &$crate::Kind) -> Option<$crate::Value> {
                 $(if *self == $value {
                     return Some($crate::Value::Word($word));
                 })+
@@ -322,10 +322,10 @@ mod tests {
             (Kind::Packets, Value::Packets(7.0)),
             (Kind::Size, Value::Size(Bytes::new(7))),
         ] {
-            assert_eq!((7_u64.give(&kind), u64::take(value)), (Some(value), Some(7)));
-            assert_eq!((7_u32.give(&kind), u32::take(value)), (Some(value), Some(7)));
-            assert_eq!((7_u16.give(&kind), u16::take(value)), (Some(value), Some(7)));
+            assert_eq!((7_u64.to_value(&kind), u64::from_value(value)), (Some(value), Some(7)));
+            assert_eq!((7_u32.to_value(&kind), u32::from_value(value)), (Some(value), Some(7)));
+            assert_eq!((7_u16.to_value(&kind), u16::from_value(value)), (Some(value), Some(7)));
         }
-        assert_eq!(u64::take(Value::Share(0.5)), None);
+        assert_eq!(u64::from_value(Value::Share(0.5)), None);
     }
 }

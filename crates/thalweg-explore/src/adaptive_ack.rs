@@ -2,21 +2,21 @@
 
 use super::{Bounds, Scheme, Tag};
 use std::sync::Arc;
-use thalweg_proto::aack;
+use thalweg_proto::adaptive_ack;
 use thalweg_proto::units::Duration;
 
 /// Adaptive acknowledgement; the paper's times by default.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AdaptiveAck(pub aack::Config);
+pub struct AdaptiveAck(pub adaptive_ack::Config);
 
 impl Scheme for AdaptiveAck {
-    type Pdu = aack::Pdu<Tag>;
-    type Sender = aack::Transmitter<Tag>;
-    type Receiver = aack::Receiver<Tag>;
+    type Pdu = adaptive_ack::Pdu<Tag>;
+    type Sender = adaptive_ack::Transmitter<Tag>;
+    type Receiver = adaptive_ack::Receiver<Tag>;
 
     fn ends(&self, bounds: &Bounds) -> (Self::Sender, Self::Receiver) {
-        let config = Arc::new(aack::Config { segment: 1, window: bounds.window, ..self.0 });
-        (aack::Transmitter::new(Arc::clone(&config)), aack::Receiver::new(config))
+        let config = Arc::new(adaptive_ack::Config { segment: 1, window: bounds.window, ..self.0 });
+        (adaptive_ack::Transmitter::new(Arc::clone(&config)), adaptive_ack::Receiver::new(config))
     }
 
     fn requested(&self, receiver: &Self::Receiver) -> Option<u64> {

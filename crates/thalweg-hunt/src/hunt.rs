@@ -71,7 +71,7 @@ pub struct Finding {
     /// Cause of an aborted run, which ranks above any score.
     pub fault: Option<String>,
     /// Score as text.
-    pub words: String,
+    pub score_text: String,
     /// Number of disturbances before and after minimisation.
     pub disturbances: [usize; 2],
     /// Scenario file.
@@ -275,7 +275,7 @@ impl Hunt<'_> {
             _ => None,
         };
         let share = f64::from(score.min(MAX_SCORE)) / f64::from(MAX_SCORE);
-        let words = match (&fault, self.against) {
+        let score_text = match (&fault, self.against) {
             (Some(why), _) => format!("a run does not end: {why}"),
             (None, Some(other)) => {
                 let tested_score =
@@ -285,7 +285,7 @@ impl Hunt<'_> {
             }
             (None, None) => goal.score_text(share),
         };
-        let about = format!("Found by `{}`: {words}.", self.command());
+        let about = format!("Found by `{}`: {score_text}.", self.command());
         let scenario = evaluator.text(&candidate, &about.replace('\n', " "));
         debug_assert!(scenario.lines().count() <= MAX_LINES);
         let mut by_kind: Vec<(String, f64)> = Vec::new();
@@ -304,7 +304,7 @@ impl Hunt<'_> {
             score: share,
             is_found: fault.is_some() || score >= bar,
             fault,
-            words,
+            score_text,
             disturbances: [found.disturbances(), candidate.disturbances()],
             scenario,
             by_kind,

@@ -16,7 +16,7 @@ use thalweg_net::wire::{HEADER, TAG};
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_proto::{aack, sscop, sstp, window};
+use thalweg_proto::{adaptive_ack, sscop, sstp, window};
 
 const START: Time = Time::from_picos(1_000_000_000_000);
 
@@ -40,10 +40,10 @@ struct Family {
     counts: [u32; 2],
 }
 
-fn aack_data(sequence: u32, length: usize) -> Vec<u8> {
+fn adaptive_ack_data(sequence: u32, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let data = aack::Data { sequence: sequence.into(), payload: Slice::new(vec![b'x'; length]) };
-    aack::wire::encode(&aack::Pdu::Data(data), &mut bytes);
+    let data = adaptive_ack::Data { sequence: sequence.into(), payload: Slice::new(vec![b'x'; length]) };
+    adaptive_ack::wire::encode(&adaptive_ack::Pdu::Data(data), &mut bytes);
     bytes
 }
 
@@ -75,14 +75,14 @@ const FAMILIES: [Family; 7] = [
     Family {
         scheme: "adaptive-ack:window=1048576pkt,segment=256B",
         first: None,
-        pdu: |number| aack_data(number + 2, 50_000),
+        pdu: |number| adaptive_ack_data(number + 2, 50_000),
         counts: [60, 150],
     },
     // A byte far ahead of the window, which reserves slots for all before it.
     Family {
         scheme: "adaptive-ack:window=1048576pkt,segment=256B",
         first: None,
-        pdu: |number| aack_data(60_000 - number, 1),
+        pdu: |number| adaptive_ack_data(60_000 - number, 1),
         counts: [3, 400],
     },
     Family {

@@ -14,7 +14,7 @@
 //! - [`handshake`]: connection establishment and termination, for engines of any family.
 //! - [`router_feedback`]: feedback datagrams from routers to traffic sources.
 //! - [`gate`]: priority-based admission of a node's flows to sending.
-//! - [`aack`]: adaptive acknowledgement, driven by the receiver.
+//! - [`adaptive_ack`]: adaptive acknowledgement, driven by the receiver.
 //! - [`DataUnit`](pdu::DataUnit) and [`End`](end::End): family-independent interfaces of PDUs and endpoints.
 //! - [`Ecn`]: the ECN codepoints.
 //! - [`numbers`]: data numbering in logs.
@@ -23,7 +23,7 @@
 //! - [`histogram`]: distributions of durations.
 //! - [`units`]: time, rate and size. [`random`]: named random-number streams.
 
-pub mod aack;
+pub mod adaptive_ack;
 pub mod congestion;
 pub mod datagram;
 pub mod digest;

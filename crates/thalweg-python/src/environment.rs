@@ -401,8 +401,8 @@ impl Environments {
         state.cells.copy_from_slice(&task.slot.rows);
         let seen = task.slot.rows.clone();
         state.slots[0] = task.slot;
-        let (code, words) = messages(done);
-        Ok((seen, code, words))
+        let (code, text) = messages(done);
+        Ok((seen, code, text))
     }
 
     fn state(&self) -> PyResult<MutexGuard<'_, State>> {

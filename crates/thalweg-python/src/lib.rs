@@ -83,7 +83,7 @@ fn watched<T: Send + 'static>(
 
 fn shown(caller: &Caller, show: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let (Some(show), Some(seen)) = (show, caller.seen()) else { return Ok(()) };
-    show.call1((seen.share, seen.words)).map(drop)
+    show.call1((seen.share, seen.text)).map(drop)
 }
 
 /// Runs the command `thalweg` as this process; returns its exit code.

@@ -202,8 +202,8 @@ impl Cake {
     }
 
     fn pop(&mut self, lane: u32) -> Option<(Entry, Time)> {
-        let popped = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&popped.0);
+        let popped = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&popped.0);
         self.lanes.state(lane).bytes -= u64::from(popped.0.size);
         let (entry, (since, key)) = popped;
         if let Some((_, count)) = self.placed.get_mut(&key) {
@@ -215,8 +215,8 @@ impl Cake {
         Some((entry, since))
     }
 
-    /// Drops a packet from the head of the longest queue, and tells its COBALT.
-    fn shed(&mut self, now: Time, mine: u32, dropped: &mut Vec<Dropped>) -> bool {
+    /// Drops a packet from the head of the longest queue, and notifies its COBALT instance.
+    fn drop_from_longest(&mut self, now: Time, mine: u32, dropped: &mut Vec<Dropped>) -> bool {
         let Some(lane) = self.lanes.longest(mine) else { return false };
         let Some((entry, _)) = self.pop(lane) else { return false };
         dropped.push(Dropped { entry, reason: DropReason::Full });
@@ -255,7 +255,7 @@ impl Cake {
 impl Discipline for Cake {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let key = self.key(&entry);
@@ -272,13 +272,13 @@ impl Discipline for Cake {
             self.new.push_back(lane);
         }
         self.lanes.state(lane).bytes += u64::from(entry.size);
-        self.occupancy.take(&entry);
-        self.lanes.push(lane, entry, (now, key), self.occupancy.cost(&entry));
-        while self.occupancy.is_exceeded() && self.shed(now, lane, dropped) {}
+        self.occupancy.add(&entry);
+        self.lanes.push(lane, entry, (now, key), self.occupancy.size_in_limit_units(&entry));
+        while self.occupancy.is_exceeded() && self.drop_from_longest(now, lane, dropped) {}
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         loop {
@@ -328,9 +328,11 @@ impl Discipline for Cake {
 
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
-        while self.occupancy.is_exceeded() && self.lanes.busy() > 0 && self.shed(now, 0, dropped) {}
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
+        while self.occupancy.is_exceeded() && self.lanes.busy() > 0 && self.drop_from_longest(now, 0, dropped)
+        {
+        }
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

@@ -53,7 +53,7 @@ impl CoDel {
 impl Discipline for CoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.queue.occupancy.store_urgent(entry, &mut self.queue.urgent, dropped);
+            self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
         } else {
             self.queue.store(now, entry, dropped);
         }

@@ -137,7 +137,7 @@ impl Drr {
 impl Discipline for Drr {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let key = self.key(entry.flow);
@@ -149,26 +149,26 @@ impl Discipline for Drr {
         if is_new {
             self.turns.push_back(mine);
         }
-        self.occupancy.take(&entry);
-        self.lanes.push(mine, entry, (), self.occupancy.cost(&entry));
+        self.occupancy.add(&entry);
+        self.lanes.push(mine, entry, (), self.occupancy.size_in_limit_units(&entry));
         while self.occupancy.is_exceeded() {
             let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, mine, &self.occupancy)
             else {
                 return;
             };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let lane = self.next_turn()?;
-        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&entry);
+        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&entry);
         self.lanes.state(lane).deficit -= u64::from(entry.size);
         if self.lanes.get(lane).is_empty() {
             // An empty queue loses its deficit (Shreedhar and Varghese 1995), or an idle flow would save it
@@ -189,16 +189,16 @@ impl Discipline for Drr {
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
             let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.occupancy) else {
                 break;
             };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

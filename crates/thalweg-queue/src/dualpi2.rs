@@ -211,7 +211,7 @@ impl DualPi2 {
     /// Dequeues from the low-latency queue: `None` if the packet was dropped.
     fn serve_low_latency(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let (mut entry, arrival) = self.low_latency.pop_front()?;
-        self.occupancy.give_back(&entry);
+        self.occupancy.remove(&entry);
         let coupled = self.coupled_probability();
         // RFC 9332, appendix A.2: at a mark probability of one, more load changes no mark, so drops must
         // control it.
@@ -232,7 +232,7 @@ impl DualPi2 {
     /// Dequeues from the classic queue: `None` if the packet was dropped.
     fn serve_classic(&mut self, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let (mut entry, _) = self.classic.pop_front()?;
-        self.occupancy.give_back(&entry);
+        self.occupancy.remove(&entry);
         if self.signals.next(self.classic_probability())
             // RFC 9332, appendix A.2: an overloaded line drops ECN-capable packets too, or they would
             // displace the others.
@@ -249,9 +249,9 @@ impl Discipline for DualPi2 {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.catch_up(now);
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
         } else if self.occupancy.fits(entry.size) {
-            self.occupancy.take(&entry);
+            self.occupancy.add(&entry);
             // RFC 9332, section 2.3, and RFC 9331, section 5.1: CE too, since its former codepoint may have
             // been ECT(1).
             let queue = match entry.ecn {
@@ -266,7 +266,7 @@ impl Discipline for DualPi2 {
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.catch_up(now);
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         while !self.low_latency.is_empty() || !self.classic.is_empty() {
@@ -301,10 +301,10 @@ impl Discipline for DualPi2 {
                 &mut self.classic
             };
             let Some((entry, _)) = line.pop_back() else { break };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

@@ -97,7 +97,7 @@ impl FairQueueing {
         self.rounds.change(lane, weight, before, finish);
         let is_first = self.lanes.get(lane).is_empty();
         let flows = self.lanes.busy() + usize::from(is_first);
-        let cost = self.occupancy.cost(&entry);
+        let cost = self.occupancy.size_in_limit_units(&entry);
         let used = self.lanes.get(lane).used() + cost;
         if self.is_above_share(used, flows) {
             entry.mark();
@@ -107,7 +107,7 @@ impl FairQueueing {
         if is_first {
             self.heads.insert((bid, tag.arrival, lane));
         }
-        self.occupancy.take(&entry);
+        self.occupancy.add(&entry);
         self.lanes.push(lane, entry, tag, cost);
         lane
     }
@@ -122,8 +122,8 @@ impl FairQueueing {
 
     /// Removes the last packet of a flow, and undoes its accounting.
     fn drop_last(&mut self, lane: u32) -> Option<Entry> {
-        let (entry, tag) = self.lanes.pop_back(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&entry);
+        let (entry, tag) = self.lanes.pop_back(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&entry);
         if self.lanes.get(lane).is_empty() {
             self.heads.remove(&(tag.bid, tag.arrival, lane));
         }
@@ -153,7 +153,7 @@ impl Discipline for FairQueueing {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let lane = self.store(entry);
@@ -166,12 +166,12 @@ impl Discipline for FairQueueing {
 
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.rounds.complete(|lane| Self::close_if_empty(&mut self.lanes, lane));
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let (_, _, lane) = self.heads.pop_first()?;
-        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&entry);
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&entry);
         if let Some(&(_, next)) = self.lanes.get(lane).front() {
             self.heads.insert((next.bid, next.arrival, lane));
         }
@@ -200,12 +200,12 @@ impl Discipline for FairQueueing {
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.rounds.advance(now, |lane| Self::close_if_empty(&mut self.lanes, lane));
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
             let Some(entry) = self.lanes.longest(0).and_then(|victim| self.drop_last(victim)) else { break };
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

@@ -84,8 +84,8 @@ struct View<'a> {
 
 impl Backlog for View<'_> {
     fn pop(&mut self) -> Option<(Entry, Time)> {
-        let popped = self.lanes.pop_front(self.lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&popped.0);
+        let popped = self.lanes.pop_front(self.lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&popped.0);
         self.lanes.state(self.lane).bytes -= u64::from(popped.0.size);
         Some(popped)
     }
@@ -118,7 +118,7 @@ impl FqCoDel {
     }
 
     /// Drops packets from the head of the largest queue.
-    fn shed(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
+    fn drop_from_longest(&mut self, mine: u32, dropped: &mut Vec<Dropped>) {
         let Some(lane) = self.lanes.longest(mine) else { return };
         let mut view = View { lanes: &mut self.lanes, occupancy: &mut self.occupancy, lane };
         let half = view.bytes() / 2;
@@ -158,7 +158,7 @@ impl FqCoDel {
 impl Discipline for FqCoDel {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let (lane, is_new) = self.lanes.open(self.buckets.bucket_of(entry.flow));
@@ -169,15 +169,15 @@ impl Discipline for FqCoDel {
             self.new.push_back(lane);
         }
         self.lanes.state(lane).bytes += u64::from(entry.size);
-        self.occupancy.take(&entry);
-        self.lanes.push(lane, entry, now, self.occupancy.cost(&entry));
+        self.occupancy.add(&entry);
+        self.lanes.push(lane, entry, now, self.occupancy.size_in_limit_units(&entry));
         while self.occupancy.is_exceeded() {
-            self.shed(lane, dropped);
+            self.drop_from_longest(lane, dropped);
         }
     }
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         // Number of consecutive queues skipped without a packet in this call.
@@ -227,11 +227,11 @@ impl Discipline for FqCoDel {
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() && self.lanes.busy() > 0 {
-            self.shed(0, dropped);
+            self.drop_from_longest(0, dropped);
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

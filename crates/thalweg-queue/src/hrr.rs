@@ -233,13 +233,15 @@ impl Hrr {
     }
 
     /// Removes the last packets of the longest flows until the rest fits.
-    fn shed(&mut self, preferred: u32, dropped: &mut Vec<Dropped>) {
+    fn drop_excess(&mut self, preferred: u32, dropped: &mut Vec<Dropped>) {
         while self.occupancy.is_exceeded() {
             let Some(lane) = self.lanes.longest(preferred) else { return };
-            let Some((entry, ())) = self.lanes.pop_back(lane, |entry| self.occupancy.cost(entry)) else {
+            let Some((entry, ())) =
+                self.lanes.pop_back(lane, |entry| self.occupancy.size_in_limit_units(entry))
+            else {
                 return;
             };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             if self.lanes.get(lane).is_empty() {
                 self.leave(lane, entry.flow);
@@ -251,28 +253,28 @@ impl Hrr {
 impl Discipline for Hrr {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let (lane, is_new) = self.lanes.open(entry.flow);
         if is_new {
             self.enter(lane, &entry);
         }
-        self.occupancy.take(&entry);
-        self.lanes.push(lane, entry, (), self.occupancy.cost(&entry));
-        self.shed(lane, dropped);
+        self.occupancy.add(&entry);
+        self.lanes.push(lane, entry, (), self.occupancy.size_in_limit_units(&entry));
+        self.drop_excess(lane, dropped);
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let &(excess_turn, next_of_all) = self.backlogged.first()?;
         let number = self.level_of_next_slot();
         let ready = self.levels[number].ready.first().map(|&(_, lane)| lane);
         let lane = ready.unwrap_or(next_of_all);
-        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&entry);
+        let (entry, ()) = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&entry);
         let slots = u64::from(entry.size).div_ceil(self.config.slot.get().max(1)).max(1) as i64;
         let level = &mut self.levels[number];
         level.own -= slots;
@@ -305,13 +307,13 @@ impl Discipline for Hrr {
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         if self.occupancy.is_exceeded()
             && let Some(&(_, lane)) = self.backlogged.first()
         {
-            self.shed(lane, dropped);
+            self.drop_excess(lane, dropped);
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

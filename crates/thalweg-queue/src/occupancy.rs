@@ -28,10 +28,10 @@ impl Occupancy {
     }
 
     /// Drops urgent packets from the tail until the rest fits.
-    pub(crate) fn shed_urgent(&mut self, urgent: &mut VecDeque<Entry>, dropped: &mut Vec<Dropped>) {
+    pub(crate) fn drop_excess_urgent(&mut self, urgent: &mut VecDeque<Entry>, dropped: &mut Vec<Dropped>) {
         while self.is_exceeded() {
             let Some(entry) = urgent.pop_back() else { return };
-            self.give_back(&entry);
+            self.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
     }
@@ -54,33 +54,35 @@ impl Occupancy {
         }
     }
 
-    /// Returns the occupancy of `entry`, in the unit of the limit: packets or bytes.
-    pub(crate) const fn cost(&self, entry: &Entry) -> u64 {
+    /// Returns the size of `entry` in the unit of the limit: 1 packet, or its bytes.
+    pub(crate) const fn size_in_limit_units(&self, entry: &Entry) -> u64 {
         match self.limit {
             Limit::Packets(_) => 1,
             Limit::Bytes(_) | Limit::Unlimited => entry.size as u64,
         }
     }
 
-    pub(crate) fn take(&mut self, entry: &Entry) {
+    /// Counts an enqueued packet.
+    pub(crate) fn add(&mut self, entry: &Entry) {
         self.packets += 1;
         self.bytes += u64::from(entry.size);
     }
 
-    pub(crate) fn give_back(&mut self, entry: &Entry) {
+    /// Ceases to count a dequeued or dropped packet.
+    pub(crate) fn remove(&mut self, entry: &Entry) {
         self.packets -= 1;
         self.bytes -= u64::from(entry.size);
     }
 
     /// Enqueues an urgent arrival, if it fits.
-    pub(crate) fn store_urgent(
+    pub(crate) fn enqueue_urgent(
         &mut self,
         entry: Entry,
         urgent: &mut VecDeque<Entry>,
         dropped: &mut Vec<Dropped>,
     ) {
         if self.fits(entry.size) {
-            self.take(&entry);
+            self.add(&entry);
             urgent.push_back(entry);
         } else {
             dropped.push(Dropped { entry, reason: DropReason::Full });
@@ -88,16 +90,18 @@ impl Occupancy {
     }
 
     /// Dequeues the first urgent packet, if any.
-    pub(crate) fn take_urgent(&mut self, urgent: &mut VecDeque<Entry>) -> Option<Entry> {
+    pub(crate) fn dequeue_urgent(&mut self, urgent: &mut VecDeque<Entry>) -> Option<Entry> {
         let entry = urgent.pop_front()?;
-        self.give_back(&entry);
+        self.remove(&entry);
         Some(entry)
     }
 
+    /// Returns the number of packets.
     pub(crate) const fn packets(&self) -> u64 {
         self.packets
     }
 
+    /// Returns the number of bytes.
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }

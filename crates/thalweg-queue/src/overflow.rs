@@ -33,7 +33,7 @@ impl Overflow {
             Some(lane) if !lanes.get(lane).is_empty() => (lanes.get(lane).used(), lanes.busy() - 1),
             _ => return false,
         };
-        (used + occupancy.cost(entry)).saturating_mul(others as u64 + 1) > limit
+        (used + occupancy.size_in_limit_units(entry)).saturating_mul(others as u64 + 1) > limit
     }
 
     /// Removes the packet to drop, and returns its lane. On a tie the lane is `mine`.
@@ -44,7 +44,7 @@ impl Overflow {
         occupancy: &Occupancy,
     ) -> Option<(u32, Entry)> {
         let lane = lanes.longest(mine)?;
-        let cost = |entry: &Entry| occupancy.cost(entry);
+        let cost = |entry: &Entry| occupancy.size_in_limit_units(entry);
         let (entry, _) = match self {
             Self::LongestTail | Self::Share => lanes.pop_back(lane, cost)?,
             Self::LongestHead => lanes.pop_front(lane, cost)?,

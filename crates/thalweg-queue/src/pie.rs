@@ -174,7 +174,7 @@ impl Discipline for Pie {
     fn enqueue(&mut self, now: Time, mut entry: Entry, dropped: &mut Vec<Dropped>) {
         self.catch_up(now);
         if entry.urgent {
-            self.queue.occupancy.store_urgent(entry, &mut self.queue.urgent, dropped);
+            self.queue.occupancy.enqueue_urgent(entry, &mut self.queue.urgent, dropped);
             return;
         }
         if self.queue.occupancy.fits(entry.size) && self.drops() {

@@ -54,7 +54,7 @@ impl Priority {
 impl Discipline for Priority {
     fn enqueue(&mut self, _now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         if !self.config.push_out && !self.occupancy.fits(entry.size) {
@@ -62,23 +62,23 @@ impl Discipline for Priority {
             return;
         }
         // The arrival is the last of its own priority: without lower priorities it is the victim.
-        self.occupancy.take(&entry);
+        self.occupancy.add(&entry);
         self.levels[level(&entry)].push_back(entry);
         while self.occupancy.is_exceeded() {
             let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else {
                 return;
             };
-            self.occupancy.give_back(&victim);
+            self.occupancy.remove(&victim);
             dropped.push(Dropped { entry: victim, reason: DropReason::Full });
         }
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let entry = self.levels.iter_mut().find_map(VecDeque::pop_front)?;
-        self.occupancy.give_back(&entry);
+        self.occupancy.remove(&entry);
         Some(entry)
     }
 
@@ -98,10 +98,10 @@ impl Discipline for Priority {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
             let Some(victim) = self.lowest().and_then(|lowest| self.levels[lowest].pop_back()) else { break };
-            self.occupancy.give_back(&victim);
+            self.occupancy.remove(&victim);
             dropped.push(Dropped { entry: victim, reason: DropReason::Full });
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

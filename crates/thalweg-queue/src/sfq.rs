@@ -74,7 +74,7 @@ impl Sfq {
         if is_new {
             self.turns.push_back(lane);
         }
-        self.lanes.push(lane, entry, arrival, self.occupancy.cost(&entry));
+        self.lanes.push(lane, entry, arrival, self.occupancy.size_in_limit_units(&entry));
         lane
     }
 
@@ -95,7 +95,9 @@ impl Sfq {
         self.buckets.perturb();
         let mut waiting = Vec::new();
         for lane in core::mem::take(&mut self.turns) {
-            while let Some(packet) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry)) {
+            while let Some(packet) =
+                self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))
+            {
                 waiting.push(packet);
             }
             self.lanes.close(lane);
@@ -113,7 +115,7 @@ impl Discipline for Sfq {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         self.perturb_if_due(now);
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let bucket = self.buckets.bucket_of(entry.flow);
@@ -121,7 +123,7 @@ impl Discipline for Sfq {
             dropped.push(Dropped { entry, reason: DropReason::Full });
             return;
         }
-        self.occupancy.take(&entry);
+        self.occupancy.add(&entry);
         let mine = self.store(entry, self.arrivals);
         self.arrivals += 1;
         while self.occupancy.is_exceeded() {
@@ -129,7 +131,7 @@ impl Discipline for Sfq {
             else {
                 return;
             };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
@@ -137,12 +139,12 @@ impl Discipline for Sfq {
 
     fn dequeue(&mut self, now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
         self.perturb_if_due(now);
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let lane = self.turns.pop_front()?;
-        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.cost(entry))?;
-        self.occupancy.give_back(&entry);
+        let (entry, _) = self.lanes.pop_front(lane, |entry| self.occupancy.size_in_limit_units(entry))?;
+        self.occupancy.remove(&entry);
         if self.lanes.get(lane).is_empty() {
             self.lanes.close(lane);
         } else {
@@ -161,16 +163,16 @@ impl Discipline for Sfq {
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.lanes.recount(|entry| self.occupancy.cost(entry));
+        self.lanes.recount(|entry| self.occupancy.size_in_limit_units(entry));
         while self.occupancy.is_exceeded() {
             let Some((lane, entry)) = self.config.overflow.victim(&mut self.lanes, 0, &self.occupancy) else {
                 break;
             };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
             self.close_if_empty(lane);
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

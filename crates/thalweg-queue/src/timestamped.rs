@@ -21,7 +21,7 @@ impl TimestampedQueue {
     /// Enqueues an ordinary packet, if it fits.
     pub(crate) fn store(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if self.occupancy.fits(entry.size) {
-            self.occupancy.take(&entry);
+            self.occupancy.add(&entry);
             self.queue.push_back((entry, now));
         } else {
             dropped.push(Dropped { entry, reason: crate::DropReason::Full });
@@ -33,21 +33,21 @@ impl TimestampedQueue {
         self.occupancy.set_limit(limit);
         while self.occupancy.is_exceeded() {
             let Some((entry, _)) = self.queue.pop_back() else { break };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: crate::DropReason::Full });
         }
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 
     /// Dequeues the first urgent packet.
     pub(crate) fn pop_urgent(&mut self) -> Option<Entry> {
-        self.occupancy.take_urgent(&mut self.urgent)
+        self.occupancy.dequeue_urgent(&mut self.urgent)
     }
 
     /// Dequeues the first ordinary packet with its arrival time.
     pub(crate) fn pop(&mut self) -> Option<(Entry, Time)> {
         let (entry, since) = self.queue.pop_front()?;
-        self.occupancy.give_back(&entry);
+        self.occupancy.remove(&entry);
         Some((entry, since))
     }
 }

@@ -105,10 +105,10 @@ impl VirtualClock {
     }
 
     /// Drops the packets with the highest stamps until the rest fits.
-    fn shed(&mut self, dropped: &mut Vec<Dropped>) {
+    fn drop_excess(&mut self, dropped: &mut Vec<Dropped>) {
         while self.occupancy.is_exceeded() {
             let Some((_, entry)) = self.packets.pop_last() else { return };
-            self.occupancy.give_back(&entry);
+            self.occupancy.remove(&entry);
             dropped.push(Dropped { entry, reason: DropReason::Full });
         }
     }
@@ -117,22 +117,22 @@ impl VirtualClock {
 impl Discipline for VirtualClock {
     fn enqueue(&mut self, now: Time, entry: Entry, dropped: &mut Vec<Dropped>) {
         if entry.urgent {
-            self.occupancy.store_urgent(entry, &mut self.urgent, dropped);
+            self.occupancy.enqueue_urgent(entry, &mut self.urgent, dropped);
             return;
         }
         let stamp = self.advance(now, &entry);
-        self.occupancy.take(&entry);
+        self.occupancy.add(&entry);
         self.packets.insert((stamp, self.arrivals), entry);
         self.arrivals += 1;
-        self.shed(dropped);
+        self.drop_excess(dropped);
     }
 
     fn dequeue(&mut self, _now: Time, _dropped: &mut Vec<Dropped>) -> Option<Entry> {
-        if let Some(entry) = self.occupancy.take_urgent(&mut self.urgent) {
+        if let Some(entry) = self.occupancy.dequeue_urgent(&mut self.urgent) {
             return Some(entry);
         }
         let (_, entry) = self.packets.pop_first()?;
-        self.occupancy.give_back(&entry);
+        self.occupancy.remove(&entry);
         Some(entry)
     }
 
@@ -150,8 +150,8 @@ impl Discipline for VirtualClock {
 
     fn set_limit(&mut self, _now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {
         self.occupancy.set_limit(limit);
-        self.shed(dropped);
-        self.occupancy.shed_urgent(&mut self.urgent, dropped);
+        self.drop_excess(dropped);
+        self.occupancy.drop_excess_urgent(&mut self.urgent, dropped);
     }
 }
 

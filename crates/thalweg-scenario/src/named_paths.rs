@@ -56,28 +56,28 @@ pub const PATHS: &[PathDescription] = &[
     },
     PathDescription {
         name: "lte",
-        about: "LTE that sleeps: 12 Mbit/s, 70 ms, and 260 ms to wake up after 11.6 s of nothing",
+        about: "LTE with a sleep state: 12 Mbit/s, 70 ms, and 260 ms to wake up after 11.6 s without packets",
         source: "connection profiles of WebPageTest; Huang et al., MobiSys 2012",
         keys: "rate = \"12 Mbit/s\"\ndelay = \"35 ms\"\nqueue = \"500 ms\"\n\
                sleep = [{ after = \"11576 ms\", wake = \"260.1 ms\" }]",
     },
     PathDescription {
         name: "wifi",
-        about: "Wi-Fi by itself: 20 Mbit/s, 10 ms, deferrals of a millisecond",
+        about: "Wi-Fi without competing networks: 20 Mbit/s, 10 ms, deferrals of a millisecond",
         source: "draft-huitema-ccwg-c4-test, section on high jitter",
         keys: "rate = \"20 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"80 ms\"\n\
                jitter = { distribution = \"wifi\", average = \"1 ms\" }",
     },
     PathDescription {
         name: "wifi-bad",
-        about: "Wi-Fi among other networks: 10 Mbit/s, 2 ms, and jitter of 7 ms with spikes to 200 ms",
+        about: "Wi-Fi with competing networks: 10 Mbit/s, 2 ms, and jitter of 7 ms with spikes to 200 ms",
         source: "draft-huitema-ccwg-c4-test, \"bad Wi-Fi\"",
         keys: "rate = \"10 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"250 ms\"\n\
                jitter = { distribution = \"wifi\", average = \"7 ms\" }",
     },
     PathDescription {
         name: "starlink",
-        about: "Low orbits: 178 and 17 Mbit/s on average, 20 ms or more, another rate and delay every 15 s",
+        about: "Low-orbit satellites: 178 and 17 Mbit/s on average, 20 ms or more, a new rate and delay every 15 s",
         source: "Michel et al., IMC 2022; Mohan et al., WWW 2024",
         keys: "rate = \"178 Mbit/s\"\ndelay = \"10 ms\"\nqueue = \"100 ms\"\n\
                periodic-variation = { every = \"15 s\", rate-spread = \"70 %\", delay-spread = \"30 ms\" }\n\
@@ -126,13 +126,13 @@ pub const PATHS: &[PathDescription] = &[
     PathDescription {
         name: "bleached",
         about: "An access network that clears ECN before a queue that would mark: 20 Mbit/s, 20 ms",
-        source: "RFC 6040 and RFC 8311, what they ask of networks, undone",
+        source: "the opposite of what RFC 6040 and RFC 8311 require of networks",
         keys: "rate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = { discipline = \"codel\", capacity = \"200 ms\" }\n\
                ecn = \"bleached\"",
     },
     PathDescription {
         name: "tunnel",
-        about: "The same behind a tunnel in compatibility mode: what is within keeps its ECN, the queue drops",
+        about: "The same behind a tunnel in compatibility mode: inner headers keep their ECN field, the queue drops packets",
         source: "RFC 6040, section 4.3",
         keys: "rate = \"20 Mbit/s\"\ndelay = \"10 ms\"\nqueue = { discipline = \"codel\", capacity = \"200 ms\" }\n\
                ecn = \"tunnel-compatible\"",

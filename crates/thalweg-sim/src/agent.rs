@@ -62,14 +62,14 @@ impl PartialEq for AgentConfig {
 }
 
 impl thalweg_catalog::Bound for AgentConfig {
-    fn of(values: &Values) -> Self {
-        let (initial_window, l4s) = (values.need("initial-window"), values.need("l4s"));
+    fn from_values(values: &Values) -> Self {
+        let (initial_window, l4s) = (values.required("initial-window"), values.required("l4s"));
         Self { initial_window, l4s, state: Arc::default() }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("initial-window", &self.initial_window);
-        values.give("l4s", &self.l4s);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("initial-window", &self.initial_window);
+        values.set_from("l4s", &self.l4s);
     }
 }
 

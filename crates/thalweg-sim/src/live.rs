@@ -40,7 +40,7 @@ impl Live {
             Some(_) => gates.next().unwrap_or(NO_GATE),
             None => NO_GATE,
         });
-        run.open_outside(gates.collect());
+        run.init_outside(gates.collect());
         Ok(Self { run, spec })
     }
 
@@ -69,18 +69,18 @@ impl Live {
                 return_paths.push((link, back));
             }
         }
-        self.run.outside_flow(path, [from.0, to.0], return_paths, name, priority)
+        self.run.add_outside_flow(path, [from.0, to.0], return_paths, name, priority)
     }
 
     /// Registers a connection with data to send at a node, with this priority. If the node has a gate, the gate may
     /// pause it from now on.
     pub fn join(&mut self, connection: u32, node: NodeId, priority: u8) {
-        self.run.join_outside(connection, node.0, priority);
+        self.run.begin_sending_outside(connection, node.0, priority);
     }
 
     /// Unregisters a connection that has nothing to send: its gate forgets it and releases its packets.
     pub fn leave(&mut self, connection: u32) {
-        self.run.leave_outside(connection);
+        self.run.end_sending_outside(connection);
     }
 
     /// Reports a congestion signal of a connection's sender to its gate.
@@ -101,7 +101,7 @@ impl Live {
 
     /// Counts a TCP retransmission of a flow.
     pub fn resent(&mut self, flow: u32) {
-        self.run.count_resent(flow);
+        self.run.count_retransmission(flow);
     }
 
     /// Holds a packet of a paused connection until it may leave; returns false if the buffer is full.
@@ -122,7 +122,7 @@ impl Live {
     /// Sends a packet of a connection into the network at the time to which [`advance`](Self::advance) last moved, and
     /// returns its serial number on the connection.
     pub fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
-        self.run.enter(connection, priority, ecn, bytes)
+        self.run.send_outside(connection, priority, ecn, bytes)
     }
 
     /// Marks the source of a connection as able to handle routers' messages. Other sources receive none.
@@ -167,9 +167,9 @@ impl Live {
         self.run.link_status(direction)
     }
 
-    /// Counts the bytes of an arrived packet of a flow: `payload` for the application and `around` of overhead.
-    pub fn count(&mut self, flow: u32, payload: u64, around: u64) {
-        self.run.count_outside(flow, payload, around);
+    /// Counts the bytes of an arrived packet of a flow: `payload` for the application and `overhead` for headers.
+    pub fn count(&mut self, flow: u32, payload: u64, overhead: u64) {
+        self.run.count_outside(flow, payload, overhead);
     }
 
     /// Returns the error that ended the run early.

@@ -26,7 +26,7 @@ pub struct Routes<'a> {
     /// Directions leaving each node.
     leaving: Vec<Vec<DirectionId>>,
     tree: Option<(NodeId, Vec<Option<DirectionId>>)>,
-    web: Option<(NodeId, Rc<Vec<Vec<DirectionId>>>)>,
+    dag: Option<(NodeId, Rc<Vec<Vec<DirectionId>>>)>,
 }
 
 /// All best paths to one node (its shortest-path DAG).
@@ -65,7 +65,7 @@ impl<'a> Routes<'a> {
             leaving[link.a.0 as usize].push(forward);
             leaving[link.b.0 as usize].push(forward + 1);
         }
-        Self { spec, leaving, tree: None, web: None }
+        Self { spec, leaving, tree: None, dag: None }
     }
 
     /// Returns the neighbour of a node with a single link, and the direction to it.
@@ -100,7 +100,7 @@ impl<'a> Routes<'a> {
     }
 
     /// Returns the cost of a path extended by a direction.
-    fn and(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
+    fn extended_cost(&self, (cost, hops): Cost, direction: DirectionId) -> Cost {
         let link = &self.spec.links[direction as usize / 2];
         let (line, weight) = if direction.is_multiple_of(2) {
             (&link.forward, link.weight)
@@ -126,7 +126,7 @@ impl<'a> Routes<'a> {
                 continue;
             }
             for &direction in &self.leaving[node as usize] {
-                let cost = self.and((cost, hops), direction);
+                let cost = self.extended_cost((cost, hops), direction);
                 let next = self.ends(direction).1;
                 if cost < best[next.0 as usize] {
                     best[next.0 as usize] = cost;
@@ -139,11 +139,11 @@ impl<'a> Routes<'a> {
     }
 
     /// Returns all best paths to a node.
-    pub(crate) fn web(&mut self, to: NodeId) -> ShortestPathDag {
+    pub(crate) fn shortest_path_dag(&mut self, to: NodeId) -> ShortestPathDag {
         let last = self.only_neighbour(to);
         let root = last.map_or(to, |(neighbour, _)| neighbour);
-        let kept = self.web.take().filter(|(of, _)| *of == root);
-        let (_, leaving) = self.web.insert(kept.unwrap_or_else(|| (root, Rc::new(self.best_leaving(root)))));
+        let kept = self.dag.take().filter(|(of, _)| *of == root);
+        let (_, leaving) = self.dag.insert(kept.unwrap_or_else(|| (root, Rc::new(self.best_leaving(root)))));
         let leaving = Rc::clone(leaving);
         ShortestPathDag { to, last: last.map(|(neighbour, back)| (neighbour, [back ^ 1])), leaving }
     }
@@ -158,7 +158,7 @@ impl<'a> Routes<'a> {
                 continue;
             }
             for &leaving in &self.leaving[node as usize] {
-                let cost = self.and((cost, hops), leaving ^ 1);
+                let cost = self.extended_cost((cost, hops), leaving ^ 1);
                 let before = self.ends(leaving).1;
                 if cost < best[before.0 as usize] {
                     best[before.0 as usize] = cost;
@@ -168,13 +168,13 @@ impl<'a> Routes<'a> {
         }
         let is_best = |node: usize, direction: DirectionId| {
             let next = best[self.ends(direction).1.0 as usize];
-            next.1 < u32::MAX && self.and(next, direction) == best[node]
+            next.1 < u32::MAX && self.extended_cost(next, direction) == best[node]
         };
-        let mut web = self.leaving.clone();
-        for (node, leaving) in web.iter_mut().enumerate() {
+        let mut dag = self.leaving.clone();
+        for (node, leaving) in dag.iter_mut().enumerate() {
             leaving.retain(|&direction| node != root.0 as usize && is_best(node, direction));
         }
-        web
+        dag
     }
 }
 
@@ -197,7 +197,7 @@ pub struct FlowPaths {
 pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
     let ends = spec.groups.iter().flat_map(|group| group.ends().map(|[from, to]| [(from, to), (to, from)]));
     let mut paths: BTreeMap<(NodeId, NodeId), FlowPaths> = BTreeMap::new();
-    let wanted: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
+    let pairs: BTreeSet<(NodeId, NodeId)> = ends.flatten().collect();
     let epochs = spec.routing.epochs();
     let several = epochs.len() > 1;
     for (number, (_, failed)) in epochs.iter().enumerate() {
@@ -205,7 +205,7 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
         let is_first = number == 0;
         if is_first || spec.routing.paths == Multipath::One {
             // By source node, as the search is per node.
-            for &(from, to) in &wanted {
+            for &(from, to) in &pairs {
                 let Some(path) = routes.path(from, to) else { continue };
                 let of = paths.entry((from, to)).or_default();
                 if spec.routing.paths == Multipath::One {
@@ -219,12 +219,12 @@ pub fn all_paths(spec: &Spec) -> BTreeMap<(NodeId, NodeId), FlowPaths> {
             }
         }
         if spec.routing.paths != Multipath::One {
-            let back: BTreeSet<(NodeId, NodeId)> = wanted.iter().map(|&(from, to)| (to, from)).collect();
-            let mut spreading = Spreading::new(spec.nodes.len());
+            let back: BTreeSet<(NodeId, NodeId)> = pairs.iter().map(|&(from, to)| (to, from)).collect();
+            let mut traversal = DagTraversal::new(spec.nodes.len());
             for &(to, from) in &back {
-                let web = routes.web(to);
+                let dag = routes.shortest_path_dag(to);
                 if let Some(of) = paths.get_mut(&(from, to)) {
-                    spreading.add(&routes, &web, from, of, is_first);
+                    traversal.add(&routes, &dag, from, of, is_first);
                 }
             }
         }
@@ -261,7 +261,7 @@ impl FlowPaths {
 }
 
 /// Traversal of shortest-path DAGs.
-struct Spreading {
+struct DagTraversal {
     /// Share of packets that reach each node.
     shares: Vec<f64>,
     /// Directions on the paths that lead to each node, and the number of those not traversed yet.
@@ -271,7 +271,7 @@ struct Spreading {
     reached: Vec<NodeId>,
 }
 
-impl Spreading {
+impl DagTraversal {
     fn new(nodes: usize) -> Self {
         Self {
             shares: vec![0.0; nodes],
@@ -285,7 +285,7 @@ impl Spreading {
     fn add(
         &mut self,
         routes: &Routes<'_>,
-        web: &ShortestPathDag,
+        dag: &ShortestPathDag,
         from: NodeId,
         of: &mut FlowPaths,
         is_first: bool,
@@ -297,7 +297,7 @@ impl Spreading {
         self.reached.push(from);
         let mut stack = vec![from];
         while let Some(node) = stack.pop() {
-            for &direction in web.leaving(node) {
+            for &direction in dag.leaving(node) {
                 let next = routes.ends(direction).1;
                 let arrived = &mut self.arrived[next.0 as usize];
                 if arrived.is_empty() {
@@ -309,12 +309,12 @@ impl Spreading {
             }
         }
         self.shares[from.0 as usize] = 1.0;
-        of.first.extend(web.leaving(from));
-        of.last.extend(&self.arrived[web.to.0 as usize]);
+        of.first.extend(dag.leaving(from));
+        of.last.extend(&self.arrived[dag.to.0 as usize]);
         // Topological order: each node is reached before it is left.
         stack.push(from);
         while let Some(node) = stack.pop() {
-            let leaving = web.leaving(node);
+            let leaving = dag.leaving(node);
             let share = self.shares[node.0 as usize] / leaving.len().max(1) as f64;
             for &direction in leaving {
                 of.steps.extend(self.arrived[node.0 as usize].iter().map(|&before| (before, direction)));
@@ -370,7 +370,7 @@ mod tests {
             for one in (0..NODES).map(NodeId) {
                 let arrived_by = routes.search(one);
                 let leaving = routes.best_leaving(one);
-                let web = routes.web(one);
+                let dag = routes.shortest_path_dag(one);
                 for other in (0..NODES).map(NodeId) {
                     let mut path = Vec::new();
                     let mut at = other;
@@ -380,7 +380,7 @@ mod tests {
                     }
                     path.reverse();
                     prop_assert_eq!(routes.path(one, other), (at == one).then_some(path));
-                    prop_assert_eq!(web.leaving(other), &leaving[other.0 as usize][..]);
+                    prop_assert_eq!(dag.leaving(other), &leaving[other.0 as usize][..]);
                 }
             }
         }

@@ -98,11 +98,11 @@ impl Maker {
             if placed.0 != Some((to, exits)) {
                 placed = (Some((to, exits)), BTreeMap::new());
             }
-            let web = routes.web(to);
-            if from != to && web.leaving(from).is_empty() {
+            let dag = routes.shortest_path_dag(to);
+            if from != to && dag.leaving(from).is_empty() {
                 continue;
             }
-            self.place(routes, &web, [from, to], exits, &mut placed.1);
+            self.place(routes, &dag, [from, to], exits, &mut placed.1);
             starts.insert((from, to, exits), placed.1[&from]);
         }
         starts
@@ -112,7 +112,7 @@ impl Maker {
     fn place(
         &mut self,
         routes: &Routes<'_>,
-        web: &ShortestPathDag,
+        dag: &ShortestPathDag,
         [from, to]: [NodeId; 2],
         exits: bool,
         placed: &mut BTreeMap<NodeId, u32>,
@@ -126,7 +126,7 @@ impl Maker {
                     self.end(exits);
                     break;
                 }
-                let leaving = web.leaving(node);
+                let leaving = dag.leaving(node);
                 let next = |direction: DirectionId| routes.ends(direction).1;
                 if let [only] = leaving[..] {
                     let behind = placed.get(&next(only)).copied();

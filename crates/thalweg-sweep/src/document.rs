@@ -51,9 +51,9 @@ pub struct Document {
 /// Varied key with its values.
 #[derive(Clone, Debug, Serialize)]
 pub struct FactorResults {
-    /// Key, or `scheme`.
+    /// Varied key, or `scheme`.
     pub name: String,
-    /// Values.
+    /// Values of the factor, as text.
     pub values: Vec<String>,
     /// True if the values were sampled from a range.
     pub drawn: bool,

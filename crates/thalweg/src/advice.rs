@@ -96,7 +96,7 @@ pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
         }
         Advice::TooFast { carried, share, queued, .. } => {
             let configured =
-                values.take::<Rate>("rate").map_or_else(String::new, |of| format!(" of {}", rate(of)));
+                values.optional::<Rate>("rate").map_or_else(String::new, |of| format!(" of {}", rate(of)));
             if queued {
                 let fits = Rate::from_bits_per_sec((carried.as_f64() * 0.9) as u64);
                 format!(

@@ -21,7 +21,7 @@ pub fn schema(console: &Console) -> Done {
 
 /// Implements `thalweg list`.
 pub fn list(what: Kind, console: &Console) -> Done {
-    let mut table = Table::new([("Name", Align::Left), ("What it is", Align::Left)]);
+    let mut table = Table::new([("Name", Align::Left), ("Description", Align::Left)]);
     listed(what, &console.registry).into_iter().for_each(|(name, about)| table.row([name, about]));
     console.print(&table.render(console.style))
 }

@@ -130,22 +130,22 @@ impl Arguments {
     /// # Errors
     ///
     /// If the call is invalid, or requests help.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let words: Vec<OsString> = words.into_iter().collect();
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
         grouped(Self::command())
-            .try_get_matches_from(&words)
+            .try_get_matches_from(&arguments)
             .and_then(|matches| Self::from_arg_matches(&matches))
-            .map_err(|error| Self::with_hint(Self::with_habit(error, &words), &words))
+            .map_err(|error| Self::with_hint(Self::with_habit(error, &arguments), &arguments))
     }
 
     /// Replaces suggestions by spelling with a hint for users of other programs, where there is one.
-    fn with_habit(error: clap::Error, words: &[OsString]) -> clap::Error {
+    fn with_habit(error: clap::Error, arguments: &[OsString]) -> clap::Error {
         let given = |kind| match error.get(kind) {
             Some(ContextValue::String(word)) => Some(word.as_str()),
             _ => None,
         };
         let mut command = Self::command();
-        let called = words.iter().find_map(|word| command.find_subcommand(word)).cloned();
+        let called = arguments.iter().find_map(|word| command.find_subcommand(word)).cloned();
         let name = called.as_ref().map(|called| called.get_name().to_owned());
         let hint = match error.kind() {
             ErrorKind::UnknownArgument => given(ContextKind::InvalidArg).and_then(|option| {
@@ -172,7 +172,7 @@ impl Arguments {
     }
 
     /// Adds a hint for an option whose optional FILE was separated by a space instead of `=`.
-    fn with_hint(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    fn with_hint(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
         let is_file = |word: &str| !word.starts_with('-');
         let is_file_argument = match error.get(ContextKind::InvalidArg) {
             Some(ContextValue::String(word)) => error.kind() == ErrorKind::UnknownArgument && is_file(word),
@@ -182,7 +182,7 @@ impl Arguments {
             return error;
         }
         let mut command = Self::command();
-        for word in words {
+        for word in arguments {
             if let Some(inner) = command.find_subcommand(word) {
                 command = inner.clone();
             }
@@ -193,7 +193,7 @@ impl Arguments {
                 .get_arguments()
                 .any(|argument| argument.is_require_equals_set() && argument.get_long() == option)
         };
-        let pairs = words.windows(2).filter_map(|pair| pair[0].to_str().zip(pair[1].to_str()));
+        let pairs = arguments.windows(2).filter_map(|pair| pair[0].to_str().zip(pair[1].to_str()));
         let meant =
             pairs.clone().find(|(option, value)| option.starts_with("--") && takes(option) && is_file(value));
         if let Some((option, value)) = meant {

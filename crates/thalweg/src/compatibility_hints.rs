@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn a_hint_takes_the_place_of_what_is_spelt_alike() {
-        let read = |words: &[&str]| {
-            let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
-            Arguments::read(words).unwrap_err().to_string()
+        let read = |arguments: &[&str]| {
+            let arguments = ["thalweg"].iter().chain(arguments).map(std::ffi::OsString::from);
+            Arguments::read(arguments).unwrap_err().to_string()
         };
-        for (words, expected) in [
+        for (arguments, expected) in [
             (&["send", "--port", "4747", "a", "h"][..], "HOST:PORT"),
             (&["send", "-r", "a", "h"], "folders need no -r"),
             (&["send", "-az", "a", "h"], "always sent"),
@@ -269,10 +269,10 @@ mod tests {
             (&["bench", "192.0.2.1"], "thalweg bench client HOST"),
             (&["iperf3", "-c", "h"], "thalweg bench client HOST"),
         ] {
-            let text = read(words);
-            assert!(text.contains(expected) && text.contains("tip:"), "{words:?}: {text}");
+            let text = read(arguments);
+            assert!(text.contains(expected) && text.contains("tip:"), "{arguments:?}: {text}");
             for wrong in ["--priority", "'compare'", "as a value", "similar"] {
-                assert!(!text.contains(wrong), "{words:?}: {text}");
+                assert!(!text.contains(wrong), "{arguments:?}: {text}");
             }
         }
     }

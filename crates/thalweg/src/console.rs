@@ -52,7 +52,7 @@ pub struct Seen {
     /// Completed share, from 0 to 1; `None` if unknown.
     pub share: Option<f64>,
     /// The progress as text.
-    pub words: String,
+    pub text: String,
 }
 
 impl Caller {

@@ -353,7 +353,7 @@ mod tests {
         };
         caller.stop.store(true, Ordering::Relaxed);
         assert_eq!(run.join().unwrap().unwrap_err().code, 1);
-        assert!(seen.share < Some(1.0) && seen.words.contains("of 200000.0 s"), "{seen:?}");
+        assert!(seen.share < Some(1.0) && seen.text.contains("of 200000.0 s"), "{seen:?}");
         assert_eq!(caller.seen(), None);
     }
 }

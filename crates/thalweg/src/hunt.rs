@@ -206,7 +206,7 @@ fn summary(finding: &Finding, file: &str) -> String {
     let verdict = if finding.is_found { "found" } else { "no finding; the worst" };
     let mut text = format!(
         "{scheme}, {goal}: {verdict}: {} (score {score:.3}, the least of {SEEDS} seeds; {})\n",
-        finding.words,
+        finding.score_text,
         counted(finding.candidates, "candidate")
     );
     for (kinds, score) in finding.by_kind.iter().take(MAX_REPORTED) {
@@ -274,8 +274,9 @@ fn check(folder: &Path, console: &Console) -> Done {
         let mark = if holds { "+" } else { "-" };
         let line = match &checked.score {
             Ok(score) => {
-                let words = Goal::named(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
-                format!("{mark} {}: {words} (score {score:.3}, {limits})\n", case.file)
+                let score_text =
+                    Goal::named(&case.goal).map_or_else(String::new, |goal| goal.score_text(*score));
+                format!("{mark} {}: {score_text} (score {score:.3}, {limits})\n", case.file)
             }
             Err(why) => format!("{mark} {}: {why}\n", case.file),
         };

@@ -127,14 +127,14 @@ fn seconds(time: Option<Duration>) -> String {
 
 fn table(times: &[Option<Duration>], bound: Option<Duration>) -> Table {
     let mut table = Table::new([("Completion", Align::Left), ("", Align::Right)]);
-    let middle = times.get(times.len() / 2).copied().flatten();
+    let median = times.get(times.len() / 2).copied().flatten();
     table.row([
         "bound of the specification".to_owned(),
         bound.map_or_else(|| "none".to_owned(), |time| seconds(Some(time))),
     ]);
-    table.row(["fastest here".to_owned(), seconds(times.first().copied().flatten())]);
-    table.row(["middle here".to_owned(), seconds(middle)]);
-    table.row(["slowest here".to_owned(), seconds(times.last().copied().flatten())]);
+    table.row(["minimum here".to_owned(), seconds(times.first().copied().flatten())]);
+    table.row(["median here".to_owned(), seconds(median)]);
+    table.row(["maximum here".to_owned(), seconds(times.last().copied().flatten())]);
     if let Some(bound) = bound {
         table.row(["within the bound".to_owned(), format!("{} of {}", within(times, bound), times.len())]);
     }

@@ -102,8 +102,8 @@ pub fn infer(arguments: &InferArguments, console: &Console) -> Done {
     if *json {
         return console.print(&format!("{}\n", document(&recording.scheme, &path, &live, &again, &others)));
     }
-    let words = console.style.folded(&describe(&path));
-    let mut text = format!("{words}\n\n{}", table(&live, &again).render(console.style));
+    let description = console.style.folded(&describe(&path));
+    let mut text = format!("{description}\n\n{}", table(&live, &again).render(console.style));
     if !others.is_empty() {
         let own = recording.scheme.as_str();
         let all = std::iter::once((own, again)).chain(others.iter().copied());

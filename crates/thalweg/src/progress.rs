@@ -23,7 +23,7 @@ pub fn counting_runs<T, E>(
         last = status;
         let Status { done, total, found, failed } = status;
         let more =
-            |count: usize, words: &str| if count > 0 { format!(", {count} {words}") } else { String::new() };
+            |count: usize, label: &str| if count > 0 { format!(", {count} {label}") } else { String::new() };
         let (were_there, failed) = (more(found, "were stored"), more(failed, "failed"));
         bar.count(done as u64, total as u64, &format!("{of}{done} of {total} runs{were_there}{failed}"));
     });
@@ -58,7 +58,7 @@ impl<'a> Bar<'a> {
     /// Shows `done` of `total` items.
     pub fn count(&self, done: u64, total: u64, message: &str) {
         let message = one_line(message);
-        self.console.show(Some(Seen { share: share(done, total), words: message.clone() }));
+        self.console.show(Some(Seen { share: share(done, total), text: message.clone() }));
         self.bar.set_length(total);
         self.bar.set_message(message);
         self.bar.set_position(done);
@@ -163,9 +163,9 @@ mod tests {
         let bar = Bar { bar: bar(0, target), console: &console, begun: Instant::now() };
         bar.count(1, 2, "a\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nb");
         bar.bar.tick();
-        let words = caller.caller.seen().unwrap().words;
-        assert_eq!(words, "a\\u001b]0;x\\u0007\\u009b2J\\u202e b");
-        assert!(written.lock().unwrap().iter().any(|line| line.contains(&words)));
+        let text = caller.caller.seen().unwrap().text;
+        assert_eq!(text, "a\\u001b]0;x\\u0007\\u009b2J\\u202e b");
+        assert!(written.lock().unwrap().iter().any(|line| line.contains(&text)));
     }
 
     #[test]

@@ -14,9 +14,9 @@ pub fn watched<T>(console: &Console, search: impl FnOnce(&mut dyn FnMut(u64, u64
         bar.set_style(style);
     }
     let result = search(&mut |states, waiting| {
-        let words = format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting));
-        console.show(Some(Seen { share: None, words: words.clone() }));
-        bar.set_message(one_line(&words));
+        let message = format!("{} states, {} of them to visit", HumanCount(states), HumanCount(waiting));
+        console.show(Some(Seen { share: None, text: message.clone() }));
+        bar.set_message(one_line(&message));
         bar.tick();
     });
     console.show(None);

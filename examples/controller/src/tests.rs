@@ -69,6 +69,6 @@ fn a_loss_multiplies_the_window_and_leaves_a_segment() {
 /// A key whose kind or name does not fit its field panics here.
 #[test]
 fn each_field_has_its_key() {
-    let defaults = AimdConfig::of(&AIMD.values(Environment::Simulated));
+    let defaults = AimdConfig::from_values(&AIMD.values(Environment::Simulated));
     assert_eq!(defaults, AimdConfig { increase: 1.0, decrease: 0.5 });
 }

@@ -15,7 +15,7 @@
 //! - Datagrams become UDP. Router feedback becomes ICMP Source Quench (type 4) with the header of a packet of the flow,
 //!   whose sequence number is that of the dropped data (all ones for a warning without a loss), and the granted rate in
 //!   kbit/s in the unused word of the ICMP header.
-//! - Adaptive acknowledgement travels in UDP, with its deployed wire format ([`thalweg_proto::aack::wire`]).
+//! - Adaptive acknowledgement travels in UDP, with its deployed wire format ([`thalweg_proto::adaptive_ack::wire`]).
 //! - Two-level flow control travels in UDP to port 5003 (replies from 5004), with its deployed wire format
 //!   ([`thalweg_proto::sstp::wire`]), including its checksum where the packet is stored whole.
 //! - SSCOP travels in UDP, each PDU as it is on the wire, with a user field of zeros. Its control fields are at the

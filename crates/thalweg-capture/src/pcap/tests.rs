@@ -1,7 +1,7 @@
 use super::*;
 use std::process::Command;
 use thalweg_proto::Ecn;
-use thalweg_proto::aack::{self, Report};
+use thalweg_proto::adaptive_ack::{self, Report};
 use thalweg_proto::datagram;
 use thalweg_proto::handshake::{self, Control, Protocol};
 use thalweg_proto::payload::{Length, Slice};
@@ -114,9 +114,17 @@ fn packets() -> Vec<(u32, bool, u32, Pdu)> {
             1,
             false,
             1052,
-            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: 9, payload: Length(1008) })),
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Data(adaptive_ack::Data {
+                sequence: 9,
+                payload: Length(1008),
+            })),
         ),
-        (1, true, 60, Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 }))),
+        (
+            1,
+            true,
+            60,
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(Report { gap_in: 9, gap_out: 11, cumulative: 7 })),
+        ),
         (2, false, 1051, Pdu::Sstp(two_level_data(1005))),
         (2, true, 50, Pdu::Sstp(two_level_request())),
         (1, false, 1036, Pdu::Sscop(sscop::Pdu::Sd { s: sscop::SequenceNumber::new(5), mu: Length(1001) })),
@@ -164,7 +172,7 @@ fn adaptive_acknowledgement_is_captured_as_deployed() {
     {
         let bytes = capture(&packets()[index..=index], 65_535);
         // File, packet, IP and UDP headers.
-        let pdu = aack::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap();
+        let pdu = adaptive_ack::wire::decode(&Slice::new(&bytes[24 + 16 + 28..])).unwrap();
         assert!(format!("{pdu:?}").contains(expected), "{pdu:?}");
     }
 }

@@ -31,19 +31,19 @@ const KEYS: &[Key] = &[
 ];
 
 impl Bound for DrrConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         Self {
-            quantum: values.need("quantum"),
-            buckets: values.need("buckets"),
-            overflow: values.need("overflow"),
-            weights: Weights::of(values),
+            quantum: values.required("quantum"),
+            buckets: values.required("buckets"),
+            overflow: values.required("overflow"),
+            weights: Weights::from_values(values),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("quantum", &self.quantum);
-        values.give("buckets", &self.buckets);
-        values.give("overflow", &self.overflow);
-        self.weights.write(values);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("quantum", &self.quantum);
+        values.set_from("buckets", &self.buckets);
+        values.set_from("overflow", &self.overflow);
+        self.weights.write_to(values);
     }
 }

@@ -30,17 +30,17 @@ const KEYS: &[Key] = &[
 ];
 
 impl Bound for FairQueueingConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         Self {
-            promptness: values.need("promptness"),
-            mark_above: values.need("mark-above"),
-            weights: Weights::of(values),
+            promptness: values.required("promptness"),
+            mark_above: values.required("mark-above"),
+            weights: Weights::from_values(values),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("promptness", &self.promptness);
-        values.give("mark-above", &self.mark_above);
-        self.weights.write(values);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("promptness", &self.promptness);
+        values.set_from("mark-above", &self.mark_above);
+        self.weights.write_to(values);
     }
 }

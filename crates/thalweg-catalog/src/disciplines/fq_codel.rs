@@ -28,21 +28,21 @@ const KEYS: &[Key] = &[
 ];
 
 impl Bound for FqCoDelConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         Self {
-            codel: CoDelConfig::of(values),
-            flows: values.need("flows"),
-            quantum: values.need("quantum"),
-            drop_batch: values.need("drop-batch"),
-            weights: Weights::of(values),
+            codel: CoDelConfig::from_values(values),
+            flows: values.required("flows"),
+            quantum: values.required("quantum"),
+            drop_batch: values.required("drop-batch"),
+            weights: Weights::from_values(values),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        self.codel.write(values);
-        values.give("flows", &self.flows);
-        values.give("quantum", &self.quantum);
-        values.give("drop-batch", &self.drop_batch);
-        self.weights.write(values);
+    fn write_to(&self, values: &mut Values) {
+        self.codel.write_to(values);
+        values.set_from("flows", &self.flows);
+        values.set_from("quantum", &self.quantum);
+        values.set_from("drop-batch", &self.drop_batch);
+        self.weights.write_to(values);
     }
 }

@@ -35,21 +35,21 @@ const KEYS: &[Key] = &[
 ];
 
 impl Bound for HrrConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         Self {
-            slot: values.need("slot"),
-            frame_slots: values.need("frame-slots"),
-            lower_slots: values.need("lower-slots"),
-            levels: values.need("levels"),
-            weights: Weights::of(values),
+            slot: values.required("slot"),
+            frame_slots: values.required("frame-slots"),
+            lower_slots: values.required("lower-slots"),
+            levels: values.required("levels"),
+            weights: Weights::from_values(values),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("slot", &self.slot);
-        values.give("frame-slots", &self.frame_slots);
-        values.give("lower-slots", &self.lower_slots);
-        values.give("levels", &self.levels);
-        self.weights.write(values);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("slot", &self.slot);
+        values.set_from("frame-slots", &self.frame_slots);
+        values.set_from("lower-slots", &self.lower_slots);
+        values.set_from("levels", &self.levels);
+        self.weights.write_to(values);
     }
 }

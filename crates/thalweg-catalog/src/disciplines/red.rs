@@ -80,7 +80,7 @@ fn check(values: &Values) -> Result<(), ConfigError> {
 }
 
 impl Bound for RedConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let defaults = Self::default();
         let (unit, min_threshold, max_threshold) =
             thresholds(values).unwrap_or((defaults.unit, defaults.min_threshold, defaults.max_threshold));
@@ -88,16 +88,16 @@ impl Bound for RedConfig {
             unit,
             min_threshold,
             max_threshold,
-            weight: values.need("weight"),
-            max_probability: values.need("max-probability"),
-            gentle: values.need("gentle"),
-            ecn: values.need("ecn"),
-            hard_drop: values.need("hard-drop"),
-            mean_packet: values.need("mean-packet"),
+            weight: values.required("weight"),
+            max_probability: values.required("max-probability"),
+            gentle: values.required("gentle"),
+            ecn: values.required("ecn"),
+            hard_drop: values.required("hard-drop"),
+            mean_packet: values.required("mean-packet"),
         }
     }
 
-    fn write(&self, values: &mut Values) {
+    fn write_to(&self, values: &mut Values) {
         for (key, length) in [("min-threshold", self.min_threshold), ("max-threshold", self.max_threshold)] {
             let length = match self.unit {
                 RedUnit::Packets => Value::Packets(length),
@@ -105,11 +105,11 @@ impl Bound for RedConfig {
             };
             values.set_value(key, length);
         }
-        values.give("weight", &self.weight);
-        values.give("max-probability", &self.max_probability);
-        values.give("gentle", &self.gentle);
-        values.give("ecn", &self.ecn);
-        values.give("hard-drop", &self.hard_drop);
-        values.give("mean-packet", &self.mean_packet);
+        values.set_from("weight", &self.weight);
+        values.set_from("max-probability", &self.max_probability);
+        values.set_from("gentle", &self.gentle);
+        values.set_from("ecn", &self.ecn);
+        values.set_from("hard-drop", &self.hard_drop);
+        values.set_from("mean-packet", &self.mean_packet);
     }
 }

@@ -19,7 +19,7 @@ const KEYS: &[Key] = &[key(
 )];
 
 impl Bound for StepConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let threshold = match values.get("threshold") {
             Some(Value::Packets(packets)) => Threshold::Packets(packets as u64),
             Some(Value::Size(size)) => Threshold::Bytes(size.get()),
@@ -28,7 +28,7 @@ impl Bound for StepConfig {
         Self { threshold }
     }
 
-    fn write(&self, values: &mut Values) {
+    fn write_to(&self, values: &mut Values) {
         match self.threshold {
             Threshold::Packets(packets) => values.set_value("threshold", Value::Packets(packets as f64)),
             Threshold::Bytes(bytes) => values.set_value("threshold", Value::Size(Bytes::new(bytes))),

@@ -22,12 +22,12 @@ const KEYS: &[Key] = &[key(
 .within(Range::POSITIVE, "")];
 
 impl Bound for VirtualClockConfig {
-    fn of(values: &Values) -> Self {
-        Self { rate: values.take("rate"), weights: Weights::of(values) }
+    fn from_values(values: &Values) -> Self {
+        Self { rate: values.optional("rate"), weights: Weights::from_values(values) }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("rate", &self.rate);
-        self.weights.write(values);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("rate", &self.rate);
+        self.weights.write_to(values);
     }
 }

@@ -25,13 +25,13 @@ const fn weight(name: &'static str, about: &'static str) -> Key {
 }
 
 impl Bound for Weights {
-    fn of(values: &Values) -> Self {
-        Self(NAMES.map(|name| values.need(name)))
+    fn from_values(values: &Values) -> Self {
+        Self(NAMES.map(|name| values.required(name)))
     }
 
-    fn write(&self, values: &mut Values) {
+    fn write_to(&self, values: &mut Values) {
         for (name, weight) in NAMES.into_iter().zip(&self.0) {
-            values.give(name, weight);
+            values.set_from(name, weight);
         }
     }
 }

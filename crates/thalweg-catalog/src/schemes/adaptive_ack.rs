@@ -8,8 +8,8 @@ use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};
 use std::sync::Arc;
-use thalweg_proto::aack::wire::DATA_HEADER;
-use thalweg_proto::aack::{Config, Pdu, Receiver, Transmitter};
+use thalweg_proto::adaptive_ack::wire::DATA_HEADER;
+use thalweg_proto::adaptive_ack::{Config, Pdu, Receiver, Transmitter};
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Duration;
 
@@ -76,31 +76,31 @@ const KEYS: &[Key] = &[
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
 fn settle(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
-    let normal: Duration = values.need("t-normal");
+    let normal: Duration = values.required("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);
     let window = path.packets_in(super::agreed_segment(values, path, OVERHEAD), time, 400.0);
     values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
-    let window: u32 = values.take("window").unwrap_or(Config::default().window);
+    let window: u32 = values.optional("window").unwrap_or(Config::default().window);
     let (segment, window) = match values.environment() {
-        Environment::Simulated => (values.need("segment"), window),
+        Environment::Simulated => (values.required("segment"), window),
         Environment::Live => {
             let memory_packets = path.memory_packets(super::agreed_segment(values, path, OVERHEAD));
             (super::local_segment(values, path, OVERHEAD), window.min(memory_packets as u32))
         }
     };
-    let (normal, error) = (values.need("t-normal"), values.need("t-error"));
+    let (normal, error) = (values.required("t-normal"), values.required("t-error"));
     Ok(EndpointConfigs::AdaptiveAck(Config { segment, window, normal, error }))
 }
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::AdaptiveAck(config) = ends else { return false };
-    values.give("window", &config.window);
-    values.give("t-normal", &config.normal);
-    values.give("t-error", &config.error);
-    values.give("segment", &config.segment);
+    values.set_from("window", &config.window);
+    values.set_from("t-normal", &config.normal);
+    values.set_from("t-error", &config.error);
+    values.set_from("segment", &config.segment);
     true
 }
 

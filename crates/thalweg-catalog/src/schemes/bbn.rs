@@ -24,16 +24,16 @@ const KEYS: &[Key] = &[
 ];
 
 impl Bound for BbnConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let header = match values.environment() {
-            Environment::Simulated => values.need("header"),
+            Environment::Simulated => values.required("header"),
             Environment::Live => SEGMENT_HEADER as u32,
         };
-        Self { window: values.need("window"), lifetime: values.need("lifetime"), header }
+        Self { window: values.required("window"), lifetime: values.required("lifetime"), header }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("window", &self.window);
-        values.give("lifetime", &self.lifetime);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("window", &self.window);
+        values.set_from("lifetime", &self.lifetime);
     }
 }

@@ -120,7 +120,7 @@ bind!(BbrConfig {
 
 fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
-    if values.take("recovery") != Some(Recovery::Sack) {
+    if values.optional("recovery") != Some(Recovery::Sack) {
         let what = "BBR measures rates from each acknowledgement, and requires selective acknowledgements";
         faults.push(ConfigError::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
     }

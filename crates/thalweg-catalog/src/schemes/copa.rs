@@ -9,7 +9,7 @@ use thalweg_proto::congestion::CopaConfig;
 
 /// Copa (Arun and Balakrishnan 2018).
 pub const SCHEME: SchemeDescription = window::scheme::<CopaConfig>(
-    "Copa: sends at a rate that follows from the delay of its queue, and competes where somebody else fills it (Arun and Balakrishnan 2018).",
+    "Copa: sends at a rate that follows from its queueing delay, and competes with flows that fill the queue (Arun and Balakrishnan 2018).",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .checked(check);
@@ -39,7 +39,7 @@ const KEYS: &[Key] = &[
         "compete",
         Kind::Switch,
         "true",
-        "Where the queue was not nearly empty for five round trips, somebody fills it: `delta` then follows losses (competitive mode).",
+        "Competitive mode: if the queue was not nearly empty for five round trips, another flow fills it, and `delta` then depends on losses.",
     ),
     key("min-rtt-window", Kind::Time, "10 s", "Lifetime of the minimum round-trip time.")
         .within(Range::POSITIVE, "the paper's is 10 s")

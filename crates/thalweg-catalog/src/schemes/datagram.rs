@@ -51,17 +51,17 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let (segment, header) = match values.environment() {
-        Environment::Simulated => (values.need("segment"), values.need("header")),
+        Environment::Simulated => (values.required("segment"), values.required("header")),
         Environment::Live => (super::local_segment(values, path, 0), LOWER_LAYERS),
     };
-    Ok(EndpointConfigs::Datagram(SourceConfig { segment, header, rate: values.need("rate") }))
+    Ok(EndpointConfigs::Datagram(SourceConfig { segment, header, rate: values.required("rate") }))
 }
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Datagram(config) = ends else { return false };
-    values.give("rate", &config.rate);
-    values.give("segment", &config.segment);
-    values.give("header", &config.header);
+    values.set_from("rate", &config.rate);
+    values.set_from("segment", &config.segment);
+    values.set_from("header", &config.header);
     true
 }
 

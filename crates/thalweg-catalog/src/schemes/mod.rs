@@ -121,10 +121,10 @@ pub(crate) const LOWER_LAYERS: u32 = 60;
 /// Returns the payload of a packet sent by a live end, in bytes: limited by the agreed size and by its own path.
 pub(crate) fn local_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
     let own = path.max_payload(overhead);
-    values.take::<u32>("segment").map_or(own, |agreed| agreed.min(own))
+    values.optional::<u32>("segment").map_or(own, |agreed| agreed.min(own))
 }
 
 /// Returns the agreed payload of a live packet, or else that of the path.
 pub(crate) fn agreed_segment(values: &Values, path: &PathHints, overhead: u32) -> u32 {
-    values.take("segment").unwrap_or_else(|| path.max_payload(overhead))
+    values.optional("segment").unwrap_or_else(|| path.max_payload(overhead))
 }

@@ -102,7 +102,7 @@ const KEYS: &[Key] = &[
 ];
 
 fn check(values: &Values) -> Vec<ConfigError> {
-    let (min, max): (Rate, Rate) = (values.need("min-rate"), values.need("max-rate"));
+    let (min, max): (Rate, Rate) = (values.required("min-rate"), values.required("max-rate"));
     if min <= max {
         return Vec::new();
     }
@@ -116,36 +116,37 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
     let segment = match values.environment() {
-        Environment::Simulated => values.need("segment"),
+        Environment::Simulated => values.required("segment"),
         Environment::Live => super::local_segment(values, path, DATA_HEADER),
     };
     let encoder = EncoderConfig {
-        fps: values.need("fps"),
-        min_rate: values.need("min-rate"),
-        max_rate: values.need("max-rate"),
-        reaction: values.need("reaction"),
-        spread: values.need("frame-spread"),
-        key_size: values.need("key-size"),
-        key_interval: values.need("key-interval"),
+        fps: values.required("fps"),
+        min_rate: values.required("min-rate"),
+        max_rate: values.required("max-rate"),
+        reaction: values.required("reaction"),
+        spread: values.required("frame-spread"),
+        key_size: values.required("key-size"),
+        key_interval: values.required("key-interval"),
     };
-    let (ecn, competes, late) = (values.need("ecn"), values.need("competes"), values.need("late"));
+    let (ecn, competes, late) =
+        (values.required("ecn"), values.required("competes"), values.required("late"));
     Ok(EndpointConfigs::Media(Config { segment, encoder, ecn, competes, late }))
 }
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Media(config) = ends else { return false };
     let encoder = &config.encoder;
-    values.give("fps", &encoder.fps);
-    values.give("min-rate", &encoder.min_rate);
-    values.give("max-rate", &encoder.max_rate);
-    values.give("reaction", &encoder.reaction);
-    values.give("frame-spread", &encoder.spread);
-    values.give("key-size", &encoder.key_size);
-    values.give("key-interval", &encoder.key_interval);
-    values.give("ecn", &config.ecn);
-    values.give("competes", &config.competes);
-    values.give("late", &config.late);
-    values.give("segment", &config.segment);
+    values.set_from("fps", &encoder.fps);
+    values.set_from("min-rate", &encoder.min_rate);
+    values.set_from("max-rate", &encoder.max_rate);
+    values.set_from("reaction", &encoder.reaction);
+    values.set_from("frame-spread", &encoder.spread);
+    values.set_from("key-size", &encoder.key_size);
+    values.set_from("key-interval", &encoder.key_interval);
+    values.set_from("ecn", &config.ecn);
+    values.set_from("competes", &config.competes);
+    values.set_from("late", &config.late);
+    values.set_from("segment", &config.segment);
     true
 }
 

@@ -73,25 +73,25 @@ words!(SIGNALS: Signals {
 words!(FOLLOW: RouterSelection { "all" => RouterSelection::All, "loudest" => RouterSelection::MostMessages });
 
 impl Bound for SeifConfig {
-    fn of(values: &Values) -> Self {
-        let max_window: f64 = values.need("max-window");
+    fn from_values(values: &Values) -> Self {
+        let max_window: f64 = values.required("max-window");
         Self {
-            initial_window: values.need("initial-window"),
-            initial_ssthresh: values.take("initial-ssthresh").unwrap_or(max_window / 2.0),
+            initial_window: values.required("initial-window"),
+            initial_ssthresh: values.optional("initial-ssthresh").unwrap_or(max_window / 2.0),
             max_window,
-            cut_back: values.need("cut-back"),
-            growth_windows: values.need("growth-windows"),
-            follow: values.take("follow").unwrap_or(RouterSelection::All),
-            signals: values.take("signals").unwrap_or(Signals::Both),
+            cut_back: values.required("cut-back"),
+            growth_windows: values.required("growth-windows"),
+            follow: values.optional("follow").unwrap_or(RouterSelection::All),
+            signals: values.optional("signals").unwrap_or(Signals::Both),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("initial-window", &self.initial_window);
-        values.give("initial-ssthresh", &self.initial_ssthresh);
-        values.give("cut-back", &self.cut_back);
-        values.give("growth-windows", &self.growth_windows);
-        values.give("follow", &self.follow);
-        values.give("signals", &self.signals);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("initial-window", &self.initial_window);
+        values.set_from("initial-ssthresh", &self.initial_ssthresh);
+        values.set_from("cut-back", &self.cut_back);
+        values.set_from("growth-windows", &self.growth_windows);
+        values.set_from("follow", &self.follow);
+        values.set_from("signals", &self.signals);
     }
 }

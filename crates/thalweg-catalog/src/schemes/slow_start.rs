@@ -29,27 +29,27 @@ const KEYS: &[Key] = &[
         "growth",
         Kind::Word(&["fractional", "counted"]),
         "fractional",
-        "How it grows above the threshold: by a \"fractional\" packet for each acknowledgement while the window is used, or \
+        "Window growth above ssthresh: by a \"fractional\" packet for each acknowledgement while the window is used, or \
          \"counted\", by a whole packet after each window of them, used or not, up to `max-window`.",
     ),
 ];
 
 impl Bound for SlowStartConfig {
-    fn of(values: &Values) -> Self {
+    fn from_values(values: &Values) -> Self {
         let growth = match values.get("growth") {
-            Some(Value::Word("counted")) => Growth::Counted { max_window: values.need("max-window") },
+            Some(Value::Word("counted")) => Growth::Counted { max_window: values.required("max-window") },
             _ => Growth::Fractional,
         };
         Self {
-            initial_window: values.need("initial-window"),
-            initial_ssthresh: values.need("initial-ssthresh"),
+            initial_window: values.required("initial-window"),
+            initial_ssthresh: values.required("initial-ssthresh"),
             growth,
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("initial-window", &self.initial_window);
-        values.give("initial-ssthresh", &self.initial_ssthresh);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("initial-window", &self.initial_window);
+        values.set_from("initial-ssthresh", &self.initial_ssthresh);
         values.set_value(
             "growth",
             Value::Word(match self.growth {

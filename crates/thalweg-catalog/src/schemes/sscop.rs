@@ -132,15 +132,15 @@ bind!(TimerConfig {
 
 pub(super) fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = Vec::new();
-    if values.need::<u32>("max-stat").is_multiple_of(2) {
+    if values.required::<u32>("max-stat").is_multiple_of(2) {
         faults.push(ConfigError::new("max-stat", "max-stat is odd"));
     }
-    let time = |name: &str| values.take::<Duration>(name).unwrap_or(Duration::ZERO);
+    let time = |name: &str| values.optional::<Duration>(name).unwrap_or(Duration::ZERO);
     if time("timer-no-response") <= time("timer-poll").max(time("timer-keep-alive")) {
         let what = "timer-no-response is longer than timer-poll and timer-keep-alive";
         faults.push(ConfigError::new("timer-no-response", what));
     }
-    if let (Some(segment), Some(k)) = (values.take::<u32>("segment"), values.take::<u32>("k"))
+    if let (Some(segment), Some(k)) = (values.optional::<u32>("segment"), values.optional::<u32>("k"))
         && segment > k
     {
         faults.push(ConfigError::new(
@@ -158,14 +158,14 @@ pub(super) fn settle(values: &mut Values, path: &PathHints, unknown: f64) {
     let (min, max) = (Duration::from_millis(20), Duration::from_millis(750));
     let poll = path.rtt.map_or(Duration::from_millis(100), |rtt| (rtt / 2).max(min).min(max));
     // The peer needs time to answer a POLL.
-    let no_response: Duration = values.need("timer-no-response");
+    let no_response: Duration = values.required("timer-no-response");
     let poll = poll.min(no_response / 2).max(Duration::from_millis(1));
     values.suggest("timer-poll", Value::Time(poll));
-    let poll: Duration = values.take("timer-poll").unwrap_or(poll);
+    let poll: Duration = values.optional("timer-poll").unwrap_or(poll);
     let segment = super::agreed_segment(values, path, OVERHEAD);
     let window = path.packets_in(segment, path.rtt.map(|rtt| (rtt + poll) * 2), unknown);
     values.suggest("window", Value::Packets(window.clamp(1.0, 1_048_576.0)));
-    let window: f64 = values.take("window").unwrap_or(window);
+    let window: f64 = values.optional("window").unwrap_or(window);
     values.suggest("buffer", Value::Packets(window));
 }
 
@@ -178,8 +178,8 @@ pub(super) fn ends(
     let defaults = Config::default();
     let is_live = values.environment() == Environment::Live;
     let segment: u32 =
-        if is_live { super::local_segment(values, path, OVERHEAD) } else { values.need("segment") };
-    let window: u32 = values.take("window").unwrap_or(defaults.window);
+        if is_live { super::local_segment(values, path, OVERHEAD) } else { values.required("segment") };
+    let window: u32 = values.optional("window").unwrap_or(defaults.window);
     let window = if is_live {
         window.min(path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) as u32)
     } else {
@@ -188,29 +188,29 @@ pub(super) fn ends(
     let k = if is_live {
         super::agreed_segment(values, path, OVERHEAD).max(segment)
     } else {
-        values.take("k").unwrap_or(segment.clamp(DEFAULT_K, MAX_MESSAGE))
+        values.optional("k").unwrap_or(segment.clamp(DEFAULT_K, MAX_MESSAGE))
     };
     // A STAT must fit into a datagram: three words beside its list.
     let elements = if is_live { (path.max_payload(0) / 4).saturating_sub(3) } else { u32::MAX };
     let config = Config {
         k,
-        j: if is_live { defaults.j } else { values.need("j") },
-        max_cc: values.need("max-cc"),
-        max_pd: values.need("max-pd"),
-        max_stat: values.need::<u32>("max-stat").min(elements),
+        j: if is_live { defaults.j } else { values.required("j") },
+        max_cc: values.required("max-cc"),
+        max_pd: values.required("max-pd"),
+        max_stat: values.required::<u32>("max-stat").min(elements),
         window,
         // On real paths the application frees the buffer by reading.
         credit: if is_live { Credit::User } else { defaults.credit },
-        buffer: values.take("buffer").unwrap_or(window),
+        buffer: values.optional("buffer").unwrap_or(window),
         timers: TimerConfig {
-            poll: values.take("timer-poll").unwrap_or(defaults.timers.poll),
-            cc: values.need("timer-cc"),
-            keep_alive: values.need("timer-keep-alive"),
-            no_response: values.need("timer-no-response"),
-            idle: values.need("timer-idle"),
+            poll: values.optional("timer-poll").unwrap_or(defaults.timers.poll),
+            cc: values.required("timer-cc"),
+            keep_alive: values.required("timer-keep-alive"),
+            no_response: values.required("timer-no-response"),
+            idle: values.required("timer-idle"),
         },
-        poll_after_retransmission: values.need("poll-after-retransmission"),
-        ignore_old_data: values.need("ignore-old-data"),
+        poll_after_retransmission: values.required("poll-after-retransmission"),
+        ignore_old_data: values.required("ignore-old-data"),
         rate: rate(values, segment.next_multiple_of(4) + TRAILER),
         ..defaults
     };
@@ -227,17 +227,17 @@ pub(super) fn write(
     if !rate(&sscop.rate, values) {
         return false;
     }
-    values.give("window", &sscop.window);
-    values.give("buffer", &sscop.buffer);
-    values.give("k", &sscop.k);
-    values.give("j", &sscop.j);
-    values.give("max-cc", &sscop.max_cc);
-    values.give("max-pd", &sscop.max_pd);
-    values.give("max-stat", &sscop.max_stat);
-    sscop.timers.write(values);
-    values.give("poll-after-retransmission", &sscop.poll_after_retransmission);
-    values.give("ignore-old-data", &sscop.ignore_old_data);
-    values.give("segment", segment);
+    values.set_from("window", &sscop.window);
+    values.set_from("buffer", &sscop.buffer);
+    values.set_from("k", &sscop.k);
+    values.set_from("j", &sscop.j);
+    values.set_from("max-cc", &sscop.max_cc);
+    values.set_from("max-pd", &sscop.max_pd);
+    values.set_from("max-stat", &sscop.max_stat);
+    sscop.timers.write_to(values);
+    values.set_from("poll-after-retransmission", &sscop.poll_after_retransmission);
+    values.set_from("ignore-old-data", &sscop.ignore_old_data);
+    values.set_from("segment", segment);
     true
 }
 
@@ -245,10 +245,10 @@ pub(super) fn write(
 pub(super) fn settle_rate(values: &mut Values, path: &PathHints) {
     settle(values, path, f64::INFINITY);
     if let Some(rate) = path.rate.filter(|rate| !rate.is_zero()) {
-        if values.take::<Rate>("start-rate").is_some_and(|start| start > rate) {
+        if values.optional::<Rate>("start-rate").is_some_and(|start| start > rate) {
             values.suggest("start-rate", Value::Rate(rate));
         }
-        let start = values.take("start-rate").unwrap_or(rate);
+        let start = values.optional("start-rate").unwrap_or(rate);
         values.suggest("max-rate", Value::Rate(rate.max(start)));
     }
 }

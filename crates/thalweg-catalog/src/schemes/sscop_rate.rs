@@ -126,7 +126,7 @@ const JITTER: Duration = Duration::from_millis(2);
 
 fn check(values: &Values) -> Vec<ConfigError> {
     let mut faults = sscop::check(values);
-    let rate = |name: &str| values.take::<Rate>(name);
+    let rate = |name: &str| values.optional::<Rate>(name);
     if rate("start-rate") > rate("max-rate").or(Some(Rate::MAX)) {
         faults.push(ConfigError::new("max-rate", "max-rate is below start-rate"));
     }
@@ -142,21 +142,21 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
         Duration::ZERO
     };
     RateConfig {
-        start: values.need("start-rate"),
-        max: values.take("max-rate").unwrap_or(Rate::MAX),
+        start: values.required("start-rate"),
+        max: values.optional("max-rate").unwrap_or(Rate::MAX),
         pdu,
-        unit: values.take("unit").unwrap_or(rules.unit),
-        probing: values.take("probing").unwrap_or(rules.probing),
-        alpha: values.need("alpha"),
-        base: values.take("base-rate").unwrap_or(rules.base),
-        gain: values.take("gain").unwrap_or(rules.gain),
-        growth: values.take("growth").or(rules.growth),
-        poll_behind_data: values.take("poll-behind-data").unwrap_or(rules.poll_behind_data),
-        keep_records: values.take("keep-records").unwrap_or(rules.keep_records),
-        poll_floor: values.need("poll-floor"),
-        poll_ceiling: values.need("poll-ceiling"),
-        drain: values.need("drain"),
-        jitter: values.take("jitter").unwrap_or(late),
+        unit: values.optional("unit").unwrap_or(rules.unit),
+        probing: values.optional("probing").unwrap_or(rules.probing),
+        alpha: values.required("alpha"),
+        base: values.optional("base-rate").unwrap_or(rules.base),
+        gain: values.optional("gain").unwrap_or(rules.gain),
+        growth: values.optional("growth").or(rules.growth),
+        poll_behind_data: values.optional("poll-behind-data").unwrap_or(rules.poll_behind_data),
+        keep_records: values.optional("keep-records").unwrap_or(rules.keep_records),
+        poll_floor: values.required("poll-floor"),
+        poll_ceiling: values.required("poll-ceiling"),
+        drain: values.required("drain"),
+        jitter: values.optional("jitter").unwrap_or(late),
     }
 }
 
@@ -164,21 +164,21 @@ fn rate(values: &Values, pdu: u32, rules: RateConfig) -> RateConfig {
 /// printed rules, the only ones without it.
 fn write(rate: Option<&RateConfig>, values: &mut Values, amended: bool) -> bool {
     let Some(rate) = rate.filter(|rate| rate.growth.is_some() == amended) else { return false };
-    values.give("start-rate", &rate.start);
+    values.set_from("start-rate", &rate.start);
     if rate.max != Rate::MAX {
-        values.give("max-rate", &rate.max);
+        values.set_from("max-rate", &rate.max);
     }
-    values.give("alpha", &rate.alpha);
-    values.give("unit", &rate.unit);
-    values.give("probing", &rate.probing);
-    values.give("base-rate", &rate.base);
-    values.give("gain", &rate.gain);
-    values.give("growth", &rate.growth);
-    values.give("poll-behind-data", &rate.poll_behind_data);
-    values.give("keep-records", &rate.keep_records);
-    values.give("poll-floor", &rate.poll_floor);
-    values.give("poll-ceiling", &rate.poll_ceiling);
-    values.give("drain", &rate.drain);
-    values.give("jitter", &rate.jitter);
+    values.set_from("alpha", &rate.alpha);
+    values.set_from("unit", &rate.unit);
+    values.set_from("probing", &rate.probing);
+    values.set_from("base-rate", &rate.base);
+    values.set_from("gain", &rate.gain);
+    values.set_from("growth", &rate.growth);
+    values.set_from("poll-behind-data", &rate.poll_behind_data);
+    values.set_from("keep-records", &rate.keep_records);
+    values.set_from("poll-floor", &rate.poll_floor);
+    values.set_from("poll-ceiling", &rate.poll_ceiling);
+    values.set_from("drain", &rate.drain);
+    values.set_from("jitter", &rate.jitter);
     true
 }

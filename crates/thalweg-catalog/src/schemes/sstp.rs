@@ -132,8 +132,8 @@ words!(EVICTED: Evicted { "all" => Evicted::All, "one" => Evicted::One, "at-once
 words!(RESUME: Resume { "at-once" => Resume::AtOnce, "next-burst" => Resume::NextBurst });
 
 fn acknowledgement(values: &Values) -> Acknowledgement {
-    match values.take("acknowledgement").unwrap_or(Acknowledgement::Firm) {
-        Acknowledgement::Soft(_) => Acknowledgement::Soft(values.take("evicted").unwrap_or(Evicted::All)),
+    match values.optional("acknowledgement").unwrap_or(Acknowledgement::Firm) {
+        Acknowledgement::Soft(_) => Acknowledgement::Soft(values.optional("evicted").unwrap_or(Evicted::All)),
         other => other,
     }
 }
@@ -144,7 +144,8 @@ fn check(values: &Values) -> Vec<ConfigError> {
         let warning = ConfigError::new("evicted", "only soft acknowledgement evicts segments");
         faults.push(ConfigError { is_warning: true, ..warning.help("it needs acknowledgement = \"soft\"") });
     }
-    if let (Some(average), Some(rate)) = (values.take::<Rate>("average-rate"), values.take::<Rate>("rate"))
+    if let (Some(average), Some(rate)) =
+        (values.optional::<Rate>("average-rate"), values.optional::<Rate>("rate"))
         && average > rate
     {
         faults.push(ConfigError::new(
@@ -160,7 +161,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
 fn packet(values: &Values, path: &PathHints) -> Bytes {
     Bytes::new(match values.environment() {
         Environment::Simulated => {
-            u64::from(values.need::<u32>("segment")) + u64::from(values.need::<u32>("header"))
+            u64::from(values.required::<u32>("segment")) + u64::from(values.required::<u32>("header"))
         }
         Environment::Live => {
             u64::from(super::agreed_segment(values, path, OVERHEAD)) + u64::from(OVERHEAD + LOWER_LAYERS)
@@ -179,13 +180,13 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
 
 fn settle(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
-    let average: Option<Rate> = values.take("average-rate");
+    let average: Option<Rate> = values.optional("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));
     values.suggest("rate", Value::Rate(rate));
-    let rate = average.or(values.take("rate")).unwrap_or(rate);
+    let rate = average.or(values.optional("rate")).unwrap_or(rate);
     let rtt = path.rtt.unwrap_or(UNKNOWN_RTT);
     values.suggest("repeat", Value::Time(rtt.max(Duration::from_millis(10))));
-    let packets: u16 = values.need("segment-packets");
+    let packets: u16 = values.required("segment-packets");
     let w_a = per_round_trip(rate, packet(values, path), packets, rtt, Duration::ZERO);
     let memory_packets =
         path.memory_packets(super::agreed_segment(values, path, OVERHEAD)) / f64::from(packets);
@@ -208,13 +209,13 @@ fn settle(values: &mut Values, path: &PathHints) {
 }
 
 fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigError> {
-    let segment: u16 = values.need("segment-packets");
+    let segment: u16 = values.required("segment-packets");
     let size = packet(values, path);
     let is_live = values.environment() == Environment::Live;
     // Until a simulated path is known, a placeholder rate of 1 bit/s applies.
-    let peak = values.take("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
-    let average: Rate = values.take("average-rate").unwrap_or(peak);
-    let burst = values.take::<u32>("burst").unwrap_or(u32::from(segment));
+    let peak = values.optional("rate").or(path.rate).unwrap_or(Rate::from_bits_per_sec(1));
+    let average: Rate = values.optional("average-rate").unwrap_or(peak);
+    let burst = values.optional::<u32>("burst").unwrap_or(u32::from(segment));
     let is_known = is_live || path.rate.is_some();
     let agreed = if is_known {
         RateSpec::with_average(peak, average, burst, size)
@@ -227,12 +228,13 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
     })?;
     let (window, buffer) = if is_known { windows(values, path, segment, average, size) } else { (1, 1) };
     let acknowledgement = acknowledgement(values);
-    let agreed = if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.need("segment") };
+    let agreed =
+        if is_live { super::agreed_segment(values, path, OVERHEAD) } else { values.required("segment") };
     let sender = SenderConfig {
         segment,
         packet: if is_live { super::local_segment(values, path, OVERHEAD) } else { agreed },
         rate: if is_live { rate.with_slack(LATENESS) } else { rate },
-        resume: values.take("resume").unwrap_or(Resume::AtOnce),
+        resume: values.optional("resume").unwrap_or(Resume::AtOnce),
         window,
         soft: acknowledgement.is_soft(),
     };
@@ -245,9 +247,9 @@ fn ends(values: &Values, path: &PathHints) -> Result<EndpointConfigs, ConfigErro
         window: window.min(max),
         buffer: buffer.min(max),
         acknowledgement,
-        tolerance: Tolerance::Fraction(values.need("loss-tolerance")),
-        reordering: values.need("reordering"),
-        repeat: if is_live { values.take("repeat").unwrap_or(UNKNOWN_RTT) } else { repeat },
+        tolerance: Tolerance::Fraction(values.required("loss-tolerance")),
+        reordering: values.required("reordering"),
+        repeat: if is_live { values.optional("repeat").unwrap_or(UNKNOWN_RTT) } else { repeat },
         wait_for_consumption: is_live,
     };
     Ok(EndpointConfigs::Sstp(EndsConfig::new(sender, receiver)))
@@ -321,26 +323,26 @@ fn warnings(values: &Values, path: &PathHints) -> Vec<ConfigError> {
 
 fn write(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Sstp(EndsConfig { sender, receiver }) = ends else { return false };
-    values.give("segment-packets", &sender.segment);
-    values.give("rate", &sender.rate.peak());
-    values.give("average-rate", &sender.rate.average());
-    values.give("burst", &sender.rate.burst());
-    values.give("resume", &sender.resume);
+    values.set_from("segment-packets", &sender.segment);
+    values.set_from("rate", &sender.rate.peak());
+    values.set_from("average-rate", &sender.rate.average());
+    values.set_from("burst", &sender.rate.burst());
+    values.set_from("resume", &sender.resume);
     for (key, count) in [("window", receiver.window), ("buffer", receiver.buffer)] {
         values.set_value(key, Value::Segments(Segments::Count(f64::from(count))));
     }
     match receiver.acknowledgement {
         Acknowledgement::Soft(evicted) => {
             values.set_value("acknowledgement", Value::Word("soft"));
-            values.give("evicted", &evicted);
+            values.set_from("evicted", &evicted);
         }
-        other => values.give("acknowledgement", &other),
+        other => values.set_from("acknowledgement", &other),
     }
     if let Tolerance::Fraction(share) = receiver.tolerance {
-        values.give("loss-tolerance", &share);
+        values.set_from("loss-tolerance", &share);
     }
-    values.give("reordering", &receiver.reordering);
-    values.give("segment", &sender.packet);
+    values.set_from("reordering", &receiver.reordering);
+    values.set_from("segment", &sender.packet);
     true
 }
 

@@ -75,7 +75,7 @@ bind!(VegasConfig {
 });
 
 fn check(values: &Values) -> Vec<ConfigError> {
-    let config = VegasConfig::of(values);
+    let config = VegasConfig::from_values(values);
     if config.alpha > config.beta {
         vec![ConfigError::new("alpha", "alpha is larger than beta")]
     } else {

@@ -268,28 +268,28 @@ words!(RECOVERY: Recovery {
 });
 
 impl Bound for RttConfig {
-    fn of(values: &Values) -> Self {
-        let floor = values.need("rto.floor");
-        let margin: Duration = values.need("rto.margin");
+    fn from_values(values: &Values) -> Self {
+        let floor = values.required("rto.floor");
+        let margin: Duration = values.required("rto.margin");
         // A lower floor asks for short timeouts, which the default margin would prevent.
         let margin = if values.explicit_value("rto.margin").is_some() { margin } else { margin.min(floor) };
         Self {
-            initial: values.need("rto.initial"),
+            initial: values.required("rto.initial"),
             floor,
-            ceiling: values.need("rto.ceiling"),
-            granularity: values.need("rto.granularity"),
+            ceiling: values.required("rto.ceiling"),
+            granularity: values.required("rto.granularity"),
             margin,
-            deviations: values.need("rto.deviations"),
+            deviations: values.required("rto.deviations"),
         }
     }
 
-    fn write(&self, values: &mut Values) {
-        values.give("rto.initial", &self.initial);
-        values.give("rto.floor", &self.floor);
-        values.give("rto.ceiling", &self.ceiling);
-        values.give("rto.granularity", &self.granularity);
-        values.give("rto.margin", &self.margin);
-        values.give("rto.deviations", &self.deviations);
+    fn write_to(&self, values: &mut Values) {
+        values.set_from("rto.initial", &self.initial);
+        values.set_from("rto.floor", &self.floor);
+        values.set_from("rto.ceiling", &self.ceiling);
+        values.set_from("rto.granularity", &self.granularity);
+        values.set_from("rto.margin", &self.margin);
+        values.set_from("rto.deviations", &self.deviations);
     }
 }
 
@@ -325,7 +325,7 @@ pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
-    described::<C>(about, keys, &|values, path| ends(values, path, C::of(values).into()))
+    described::<C>(about, keys, &|values, path| ends(values, path, C::from_values(values).into()))
 }
 
 /// Describes a window scheme with a controller of another crate, under its name.
@@ -334,7 +334,7 @@ where
     C: ConfigureController + Bound,
 {
     described::<C>(about, keys, &|values, path| {
-        ends(values, path, ControllerConfig::Dedicated(ExternalController::new(C::of(values))))
+        ends(values, path, ControllerConfig::Dedicated(ExternalController::new(C::from_values(values))))
     })
 }
 
@@ -414,7 +414,7 @@ where
 }
 
 fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
-    check_shared(values, C::of(values).ce_response())
+    check_shared(values, C::from_values(values).ce_response())
 }
 
 /// Rejects PRR for a controller, named by `who`, that has its own pacing rate during loss recovery.
@@ -428,7 +428,7 @@ pub(super) fn reject_prr(values: &Values, who: &str) -> Vec<ConfigError> {
 
 fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
     let mut faults = Vec::new();
-    let rtt = RttConfig::of(values);
+    let rtt = RttConfig::from_values(values);
     if rtt.ceiling < rtt.floor {
         faults.push(ConfigError::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
     }
@@ -464,7 +464,7 @@ fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
         faults.push(ConfigError { is_warning: true, is_scheme_rule: true, ..fault });
     }
     let (window, segment): (Option<Bytes>, Option<Bytes>) =
-        (values.take("receive-window"), values.take("segment"));
+        (values.optional("receive-window"), values.optional("segment"));
     if let (Some(window), Some(segment)) = (window, segment)
         && window < segment
     {
@@ -505,7 +505,7 @@ fn check_effects(values: &Values, faults: &mut Vec<ConfigError>) {
         faults.push(warn("initial-window", what, "lower it, or raise `max-window`"));
     }
     if explicit("delayed-ack.delay").is_some()
-        && values.take::<u32>("delayed-ack.every") == Some(1)
+        && values.optional::<u32>("delayed-ack.every") == Some(1)
         && is_off("delayed-ack.adaptive")
     {
         let what = "with `delayed-ack.every` 1 no acknowledgement waits for `delayed-ack.delay`".to_owned();
@@ -533,7 +533,7 @@ fn check_preset(values: &Values, faults: &mut Vec<ConfigError>) {
 /// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before
 /// the window closes.
 fn settle(values: &mut Values, path: &PathHints) {
-    if values.take("recovery") == Some(Recovery::Sack) {
+    if values.optional("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
     }
     if rack(values).is_some() {
@@ -551,18 +551,18 @@ const MIN_WINDOW: u64 = 1 << 20;
 /// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
 /// which reorder.
 fn rack(values: &Values) -> Option<RackConfig> {
-    let is_on = values.take("rack").unwrap_or(values.environment() == Environment::Live);
+    let is_on = values.optional("rack").unwrap_or(values.environment() == Environment::Live);
     let config = RackConfig {
-        undo: values.take("undo").unwrap_or(true),
-        tail_probe: values.take("tail-probe").unwrap_or(true),
+        undo: values.optional("undo").unwrap_or(true),
+        tail_probe: values.optional("tail-probe").unwrap_or(true),
         max_ack_delay: delayed_ack(values).map_or(Duration::ZERO, |delayed| delayed.delay),
     };
-    (is_on && values.take("recovery") == Some(Recovery::Sack)).then_some(config)
+    (is_on && values.optional("recovery") == Some(Recovery::Sack)).then_some(config)
 }
 
 /// Returns the rule for delayed acknowledgements, if any.
 fn delayed_ack(values: &Values) -> Option<DelayedAck> {
-    values.need::<bool>("delayed-ack").then(|| DelayedAck::of(values))
+    values.required::<bool>("delayed-ack").then(|| DelayedAck::from_values(values))
 }
 
 /// Finds keys of time-based loss detection that are set although it is off or unavailable.
@@ -579,7 +579,7 @@ fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
     ];
     for (key, what) in of_sack {
         if values.explicit_value(key) == Some(Value::Switch(true))
-            && values.take("recovery") != Some(Recovery::Sack)
+            && values.optional("recovery") != Some(Recovery::Sack)
         {
             faults.push(ConfigError {
                 is_scheme_rule: true,
@@ -621,7 +621,7 @@ const MAX_STRETCH: u32 = 4;
 /// are few in simulations.
 fn verify_acks(values: &Values) -> VerifyAcks {
     let is_live = values.environment() == Environment::Live;
-    let chosen: Option<bool> = values.take("verify-acks");
+    let chosen: Option<bool> = values.optional("verify-acks");
     if chosen.unwrap_or(is_live) && rack(values).is_some() {
         return VerifyAcks::Always(MIN_VERIFIED);
     }
@@ -642,42 +642,42 @@ fn ends(
     controller: ControllerConfig,
 ) -> Result<EndpointConfigs, ConfigError> {
     let is_live = values.environment() == Environment::Live;
-    let recovery = values.take("recovery").unwrap_or(Recovery::GoBackN);
-    let rledbat: bool = values.need("rledbat");
-    let timestamps = rledbat || values.take("timestamps").unwrap_or(false);
+    let recovery = values.optional("recovery").unwrap_or(Recovery::GoBackN);
+    let rledbat: bool = values.required("rledbat");
+    let timestamps = rledbat || values.optional("timestamps").unwrap_or(false);
     let framing = SEGMENT_HEADER + if timestamps { TIMESTAMP_LENGTH } else { 0 };
     let sender = SenderConfig {
-        segment: if is_live { path.max_payload(framing as u32) } else { values.need("segment") },
-        max_window: values.need("max-window"),
-        counting: values.take("counting").unwrap_or(Counting::Packets),
+        segment: if is_live { path.max_payload(framing as u32) } else { values.required("segment") },
+        max_window: values.required("max-window"),
+        counting: values.optional("counting").unwrap_or(Counting::Packets),
         recovery,
-        byte_counting: values.need("byte-counting"),
-        duplicate_threshold: values.need("duplicate-threshold"),
-        rtt: RttConfig::of(values),
-        idle_restart: values.need("idle-restart"),
-        validation: values.take("window-validation").flatten(),
-        nagle: values.need("nagle"),
-        fine_timer: values.take("fine-timer").unwrap_or(false),
+        byte_counting: values.required("byte-counting"),
+        duplicate_threshold: values.required("duplicate-threshold"),
+        rtt: RttConfig::from_values(values),
+        idle_restart: values.required("idle-restart"),
+        validation: values.optional("window-validation").flatten(),
+        nagle: values.required("nagle"),
+        fine_timer: values.optional("fine-timer").unwrap_or(false),
         // A default shared by all schemes applies only where supported.
-        ecn: values.need::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
+        ecn: values.required::<bool>("ecn") && controller.ce_response() == CeResponse::AsToLoss,
         timestamps,
         ack_requests: delayed_ack(values).filter(|rule| rule.adaptive).map(|rule| rule.every),
-        max_retransmissions: values.need("max-retransmissions"),
+        max_retransmissions: values.required("max-retransmissions"),
         verify_acks: verify_acks(values),
         rack: rack(values),
         // A default shared by all schemes applies only where supported.
-        prr: values.need::<bool>("prr") && recovery == Recovery::Sack,
-        cut_for_lost_repairs: values.need("cut-for-lost-repairs"),
-        f_rto: values.need::<bool>("f-rto") && recovery == Recovery::Sack,
+        prr: values.required::<bool>("prr") && recovery == Recovery::Sack,
+        cut_for_lost_repairs: values.required("cut-for-lost-repairs"),
+        f_rto: values.required::<bool>("f-rto") && recovery == Recovery::Sack,
         // In simulations the gate at the flow's first node sets it.
         pause: PauseConfig::default(),
     };
-    let window = values.take("receive-window").unwrap_or(path.memory);
+    let window = values.optional("receive-window").unwrap_or(path.memory);
     let receiver = ReceiverConfig {
         window: if is_live { window.min(path.memory) } else { window },
         delayed_ack: delayed_ack(values),
         sack: recovery == Recovery::Sack,
-        keep_out_of_order: values.need("keep-out-of-order"),
+        keep_out_of_order: values.required("keep-out-of-order"),
         wait_for_consumption: is_live,
         background: rledbat.then_some(LedbatPlusPlusConfig::RECOMMENDED),
         report_arrivals: rack(values).is_some(),
@@ -689,8 +689,8 @@ fn ends(
 
 /// Returns the configuration of connection establishment and teardown in simulations.
 fn handshake(values: &Values) -> Option<handshake::Config> {
-    let kind: Option<handshake::HandshakeKind> = values.take("handshake")?;
-    let RttConfig { initial, floor, ceiling, .. } = RttConfig::of(values);
-    let retries = values.need("max-retransmissions");
+    let kind: Option<handshake::HandshakeKind> = values.optional("handshake")?;
+    let RttConfig { initial, floor, ceiling, .. } = RttConfig::from_values(values);
+    let retries = values.required("max-retransmissions");
     Some(handshake::Config { kind: kind?, initial, floor, ceiling, retries })
 }

@@ -13,7 +13,7 @@ use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery, VerifyAcks};
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
     let EndpointConfigs::Window(config) = ends else { return false };
     let Some(own) = config.controller.config::<C>() else { return false };
-    own.write(values);
+    own.write_to(values);
     write_shared(config, values);
     true
 }
@@ -22,28 +22,28 @@ pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mu
 pub fn write_shared(config: &EndsConfig, values: &mut Values) {
     let EndsConfig { sender, receiver, controller, handshake } = config;
     if let Some(handshake) = handshake {
-        values.give("handshake", &Some(handshake.kind));
+        values.set_from("handshake", &Some(handshake.kind));
     }
-    values.give("fine-timer", &sender.fine_timer);
+    values.set_from("fine-timer", &sender.fine_timer);
     if controller.ce_response() == CeResponse::AsToLoss {
-        values.give("ecn", &sender.ecn);
+        values.set_from("ecn", &sender.ecn);
     }
-    values.give("segment", &sender.segment);
-    values.give("max-window", &sender.max_window);
-    values.give("counting", &sender.counting);
-    values.give("recovery", &sender.recovery);
-    values.give("byte-counting", &sender.byte_counting);
-    values.give("duplicate-threshold", &sender.duplicate_threshold);
+    values.set_from("segment", &sender.segment);
+    values.set_from("max-window", &sender.max_window);
+    values.set_from("counting", &sender.counting);
+    values.set_from("recovery", &sender.recovery);
+    values.set_from("byte-counting", &sender.byte_counting);
+    values.set_from("duplicate-threshold", &sender.duplicate_threshold);
     if sender.recovery == Recovery::Sack {
-        values.give("prr", &sender.prr);
-        values.give("f-rto", &sender.f_rto);
+        values.set_from("prr", &sender.prr);
+        values.set_from("f-rto", &sender.f_rto);
     }
-    sender.rtt.write(values);
-    values.give("idle-restart", &sender.idle_restart);
-    values.give("window-validation", &sender.validation);
-    values.give("nagle", &sender.nagle);
+    sender.rtt.write_to(values);
+    values.set_from("idle-restart", &sender.idle_restart);
+    values.set_from("window-validation", &sender.validation);
+    values.set_from("nagle", &sender.nagle);
     set_switch("timestamps", sender.timestamps, false, values);
-    values.give("max-retransmissions", &sender.max_retransmissions);
+    values.set_from("max-retransmissions", &sender.max_retransmissions);
     if sender.recovery == Recovery::Sack {
         set_switch("rack", sender.rack.is_some(), values.environment() == Environment::Live, values);
     }
@@ -55,22 +55,22 @@ pub fn write_shared(config: &EndsConfig, values: &mut Values) {
         VerifyAcks::Never | VerifyAcks::AboveStretch(_) => {}
     }
     if let Some(rack) = &sender.rack {
-        values.give("undo", &rack.undo);
-        values.give("tail-probe", &rack.tail_probe);
+        values.set_from("undo", &rack.undo);
+        values.set_from("tail-probe", &rack.tail_probe);
     }
-    values.give("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
-    values.give("receive-window", &receiver.window);
-    values.give("delayed-ack", &receiver.delayed_ack.is_some());
+    values.set_from("cut-for-lost-repairs", &sender.cut_for_lost_repairs);
+    values.set_from("receive-window", &receiver.window);
+    values.set_from("delayed-ack", &receiver.delayed_ack.is_some());
     if let Some(delayed) = &receiver.delayed_ack {
-        delayed.write(values);
+        delayed.write_to(values);
     }
-    values.give("keep-out-of-order", &receiver.keep_out_of_order);
-    values.give("rledbat", &receiver.background.is_some());
+    values.set_from("keep-out-of-order", &receiver.keep_out_of_order);
+    values.set_from("rledbat", &receiver.background.is_some());
 }
 
 /// Writes a switch if it is on, or if it is off and the scheme's default, or else `default`, is on.
 fn set_switch(name: &str, is_on: bool, default: bool, values: &mut Values) {
-    if is_on || values.take(name).unwrap_or(default) {
+    if is_on || values.optional(name).unwrap_or(default) {
         values.set_value(name, Value::Switch(is_on));
     }
 }

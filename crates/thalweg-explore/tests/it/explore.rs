@@ -4,7 +4,9 @@
 use core::hash::Hasher;
 use std::collections::BTreeSet;
 use thalweg_explore::{AdaptiveAck, Bounds, SCHEMES, Scheme, SearchOutcome, Tag, explore, search};
-use thalweg_proto::aack::{Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason};
+use thalweg_proto::adaptive_ack::{
+    Data, Pdu, Receiver, ReceiverReason, Report, Transmitter, TransmitterReason,
+};
 use thalweg_proto::digest::Digest;
 use thalweg_proto::transport::{Event, Input};
 use thalweg_proto::units::{Bytes, Duration, Time};

@@ -61,7 +61,7 @@ impl Forwarder {
 
     fn sockets(&self, (program, target): Ends) -> Result<[OwnedFd; 2], Errno> {
         let real: SocketAddr = self.real(target);
-        let outer = self.lender.socket(SocketKind::Datagrams(family(real)))?;
+        let outer = self.socket_client.socket(SocketKind::Datagrams(family(real)))?;
         connect(&outer, &real)?;
         let inside = inner(SocketType::DGRAM, target)?;
         bind(&inside, &target)?;

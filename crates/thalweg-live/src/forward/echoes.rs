@@ -61,9 +61,9 @@ impl Forwarder {
             return None;
         }
         let family = if header.target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let users = self.lender.socket(SocketKind::IcmpEcho(family)).map(|socket| (socket, false));
-        let made =
-            users.or_else(|_| self.lender.socket(SocketKind::Raw(family)).map(|socket| (socket, true)));
+        let users = self.socket_client.socket(SocketKind::IcmpEcho(family)).map(|socket| (socket, false));
+        let made = users
+            .or_else(|_| self.socket_client.socket(SocketKind::Raw(family)).map(|socket| (socket, true)));
         let (socket, is_raw) = made.ok()?;
         connect(&socket, &SocketAddr::new(header.target, 0)).ok()?;
         let key = self.number();

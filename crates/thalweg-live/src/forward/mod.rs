@@ -128,7 +128,7 @@ enum SocketKey {
     EchoClient,
 }
 
-const PLACES: [SocketKey; 8] = [
+const SOCKET_KEYS: [SocketKey; 8] = [
     SocketKey::Wake,
     SocketKey::Connecting,
     SocketKey::Listener,
@@ -142,7 +142,7 @@ const PLACES: [SocketKey; 8] = [
 /// Gateway thread.
 #[derive(Debug)]
 struct Forwarder {
-    lender: SocketClient,
+    socket_client: SocketClient,
     /// Device of the namespace; written packets arrive there.
     device: Port,
     /// Socket for injecting packets into the network, as if from the device.
@@ -174,7 +174,7 @@ pub fn open(
     plan: &Plan,
     host: &Host,
     device: &Port,
-    lender: SocketClient,
+    socket_client: SocketClient,
 ) -> Result<(GatewayTap, Port), HostError> {
     let refused = |why: std::io::Error| {
         HostError::new("cannot open the gateway", Errno::from_io_error(&why).unwrap_or(Errno::IO))
@@ -192,11 +192,11 @@ pub fn open(
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
     // Without it, gates get no loss signals from outside.
     let diagnostics =
-        has_gates.then(|| lender.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
+        has_gates.then(|| socket_client.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
     let gateway_tap =
         GatewayTap { addresses, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
     let mut forwarder = Forwarder {
-        lender,
+        socket_client,
         device: device.another().map_err(refused)?,
         back,
         addresses,
@@ -246,7 +246,7 @@ impl Forwarder {
             }
             for event in &events {
                 let data = event.data.u64();
-                let place = PLACES.get((data >> 56) as usize).copied().unwrap_or(SocketKey::Wake);
+                let place = SOCKET_KEYS.get((data >> 56) as usize).copied().unwrap_or(SocketKey::Wake);
                 let number = data & (u64::MAX >> 8);
                 match place {
                     SocketKey::Wake => {
@@ -301,7 +301,7 @@ impl Forwarder {
     }
 
     fn data(place: SocketKey, number: u64) -> epoll::EventData {
-        let place = PLACES.iter().position(|other| *other == place).unwrap_or(0) as u64;
+        let place = SOCKET_KEYS.iter().position(|other| *other == place).unwrap_or(0) as u64;
         epoll::EventData::new_u64(place << 56 | number)
     }
 

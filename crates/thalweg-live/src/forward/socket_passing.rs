@@ -130,17 +130,17 @@ pub fn serve_sockets(to: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Client side of a process that lends sockets.
+/// Client of a process that creates sockets in its own network.
 #[derive(Debug)]
 pub struct SocketClient(OwnedFd);
 
 impl SocketClient {
-    /// Creates the client for the lender at the other end.
+    /// Creates the client for the socket server at the other end.
     pub fn new(end: OwnedFd) -> Self {
         Self(end)
     }
 
-    /// Requests a socket of the lender's network.
+    /// Requests a socket of the server's network.
     pub(super) fn socket(&self, kind: SocketKind) -> Result<OwnedFd, Errno> {
         let number = KINDS.iter().position(|other| *other == kind).unwrap_or(KINDS.len());
         send_fd(self.0.as_fd(), None, &[number as u8])?;
@@ -158,22 +158,22 @@ mod tests {
     use super::*;
     use rustix::net::{getsockname, sockopt};
 
-    /// Tests that a thread can lend sockets and ends once the client closes.
+    /// Tests that a server passes sockets and ends once the client closes.
     #[test]
-    fn sockets_are_lent_until_the_borrower_is_gone() {
+    fn sockets_are_passed_until_the_client_closes() {
         let [one, other] = control_socket_pair().unwrap();
-        let lending = std::thread::spawn(move || serve_sockets(one.as_fd()));
-        let lender = SocketClient::new(other);
-        let stream = lender.socket(SocketKind::Stream(AddressFamily::INET)).unwrap();
+        let server = std::thread::spawn(move || serve_sockets(one.as_fd()));
+        let socket_client = SocketClient::new(other);
+        let stream = socket_client.socket(SocketKind::Stream(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&stream), Ok(SocketType::STREAM));
-        let datagrams = lender.socket(SocketKind::Datagrams(AddressFamily::INET)).unwrap();
+        let datagrams = socket_client.socket(SocketKind::Datagrams(AddressFamily::INET)).unwrap();
         assert_eq!(sockopt::socket_type(&datagrams), Ok(SocketType::DGRAM));
         assert!(getsockname(&datagrams).is_ok());
         // An invalid number.
-        send_fd(lender.0.as_fd(), None, &[200]).unwrap();
-        let (file, error) = receive_fd::<4>(lender.0.as_fd()).unwrap().unwrap();
+        send_fd(socket_client.0.as_fd(), None, &[200]).unwrap();
+        let (file, error) = receive_fd::<4>(socket_client.0.as_fd()).unwrap().unwrap();
         assert!(file.is_none() && error == Errno::INVAL.raw_os_error().to_ne_bytes());
-        drop(lender);
-        assert_eq!(lending.join().unwrap(), Ok(()));
+        drop(socket_client);
+        assert_eq!(server.join().unwrap(), Ok(()));
     }
 }

@@ -153,7 +153,7 @@ impl Forwarder {
             return;
         }
         let target = self.real(ends.1);
-        let made = self.lender.socket(SocketKind::Stream(family(target))).and_then(|outer| {
+        let made = self.socket_client.socket(SocketKind::Stream(family(target))).and_then(|outer| {
             sockopt::set_tcp_nodelay(&outer, true)?;
             sockopt::set_socket_keepalive(&outer, true)?;
             // Kernels without this option predate user namespaces.

@@ -266,7 +266,7 @@ struct Candidate {
     idle_since: Instant,
 }
 
-const SLOW: &str = "it made almost no progress while others waited; try again later";
+const TOO_SLOW: &str = "it made almost no progress while others waited; try again later";
 const UNWANTED: &str = "its slot went to a sender that the receiver knows; try again later";
 
 /// Returns the transfer to end in favour of a sender, and its close reason.
@@ -285,7 +285,7 @@ fn transfer_to_evict(
         }
     }
     let (at, longest) = all().min_by_key(|(_, transfer)| transfer.idle_since)?;
-    (now.saturating_duration_since(longest.idle_since) >= idle).then_some((at, SLOW))
+    (now.saturating_duration_since(longest.idle_since) >= idle).then_some((at, TOO_SLOW))
 }
 
 #[cfg(test)]
@@ -329,8 +329,8 @@ mod tests {
         assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), None);
         assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None);
         transfers[1].idle_since = now - IDLE;
-        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), Some((1, SLOW)));
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(transfer_to_evict(now, true, IDLE, &transfers), Some((1, TOO_SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, TOO_SLOW)));
     }
 
     /// One byte per second, or a message without contents, does not keep a slot.
@@ -339,7 +339,7 @@ mod tests {
         let (now, transfers) = run(Instant::now(), 59, &[(false, 1), (false, 2000)]);
         assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "not yet");
         let (now, transfers) = run(Instant::now(), 61, &[(false, 2000), (false, 1), (false, 3000)]);
-        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, SLOW)));
+        assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), Some((1, TOO_SLOW)));
         let (now, transfers) = run(Instant::now(), 600, &[(false, 2000), (false, 3000)]);
         assert_eq!(transfer_to_evict(now, false, IDLE, &transfers), None, "slow, but it gets on");
     }

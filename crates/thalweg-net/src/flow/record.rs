@@ -182,15 +182,15 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::aack;
+    use thalweg_proto::adaptive_ack;
     use thalweg_proto::payload::Length;
 
     fn at(millis: u64) -> Time {
         Time::ZERO + Duration::from_millis(millis)
     }
 
-    fn data(sequence: u64) -> aack::Pdu<Length> {
-        aack::Pdu::Data(aack::Data { sequence, payload: Length(100) })
+    fn data(sequence: u64) -> adaptive_ack::Pdu<Length> {
+        adaptive_ack::Pdu::Data(adaptive_ack::Data { sequence, payload: Length(100) })
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         for (time, sequence) in [(0, 0), (1, 1), (2, 2), (3, 1)] {
             recorder.on_sent(at(time), &data(sequence), 110);
         }
-        let report = aack::Pdu::<Length>::Ack(aack::Report::plain(3));
+        let report = adaptive_ack::Pdu::<Length>::Ack(adaptive_ack::Report::plain(3));
         recorder.on_received(at(9), &report);
         recorder.on_handled(at(9), SenderStats::default);
         recorder.on_received(at(10), &report);

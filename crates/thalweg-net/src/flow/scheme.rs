@@ -142,7 +142,7 @@ impl Scheme {
     /// Returns true for reliable schemes: nothing is lost or delivered twice.
     pub fn is_reliable(&self) -> bool {
         self.description.traits.is_reliable
-            && self.values.take::<f64>("loss-tolerance").is_none_or(|share| share == 0.0)
+            && self.values.optional::<f64>("loss-tolerance").is_none_or(|share| share == 0.0)
     }
 
     /// Sets the sending rate of a scheme that needs an agreed rate, unless it has an explicit one. Other schemes ignore
@@ -152,7 +152,8 @@ impl Scheme {
     /// Returns [`SchemeError::NoRate`] if the scheme needs a rate and none is given.
     pub fn at_rate(mut self, rate: Option<Rate>) -> Result<Self, SchemeError> {
         if self.description.traits.keeps_rate && self.values.explicit_value("rate").is_none() {
-            let rate = rate.or(self.values.take("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
+            let rate =
+                rate.or(self.values.optional("average-rate")).ok_or(SchemeError::NoRate(self.name()))?;
             self.values.suggest("rate", Value::Rate(rate));
         }
         Ok(self)

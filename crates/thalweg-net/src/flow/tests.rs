@@ -67,7 +67,7 @@ fn scheme_errors_list_the_valid_choices() {
 
 /// Returns the settled value of an option.
 fn settled<T: Field>(scheme: &Scheme, key: &str) -> Option<T> {
-    scheme.values().1.take(key)
+    scheme.values().1.optional(key)
 }
 
 /// A scheme with all options spelt out fits the encoding limit; a longer one is refused before anything is sent.

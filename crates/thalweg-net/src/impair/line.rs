@@ -103,7 +103,7 @@ pub struct Line {
 }
 
 /// Maximum payload held on the wire and in the queue, in bytes.
-const MEMORY: usize = 512 << 20;
+const MAX_HELD_BYTES: usize = 512 << 20;
 
 impl Line {
     /// Returns the first contract violation of an external discipline.
@@ -183,7 +183,7 @@ impl Line {
             self.stats.blacked_out += 1;
         } else if self.spec.largest(first, now).is_some_and(|mtu| u64::from(size) > mtu.get()) {
             self.stats.too_long += 1;
-        } else if self.held_bytes + datagram.bytes.len() > MEMORY {
+        } else if self.held_bytes + datagram.bytes.len() > MAX_HELD_BYTES {
             self.stats.overflow += 1;
         } else if self.always_queues {
             if self.queue.packets() == 0 {

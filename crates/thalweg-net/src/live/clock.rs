@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// Creates a clock that starts now, and a handle that advances it.
-    pub fn that_jumps() -> (Self, Jumps) {
+    pub fn with_jumps() -> (Self, Jumps) {
         let jumps = Jumps::default();
         (Self { advance: Some(jumps.clone()), ..Self::new() }, jumps)
     }
@@ -72,9 +72,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_started_anew_lasts() {
+    fn a_restarted_clock_does_not_overflow() {
         const DAY: Duration = Duration::from_secs(86_400);
-        let (mut clock, jumps) = Clock::that_jumps();
+        let (mut clock, jumps) = Clock::with_jumps();
         // Ten years with restarts; the clock never shows much more than a hundred days.
         for _ in 0..37 {
             jumps.advance(DAY * 100);

@@ -40,7 +40,7 @@ impl Pool {
     }
 
     /// Limits the number of lent buffers to `max`, or to the number of retained ones if that is more.
-    pub fn lending(self, max: usize) -> Self {
+    pub fn with_max_lent(self, max: usize) -> Self {
         Self { max_lent: Some(max.max(self.max)), ..self }
     }
 
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_pool_knows_that_all_is_lent_and_keeps_less_than_that() {
-        let mut pool = Pool::new(10, 2).lending(100);
+        let mut pool = Pool::new(10, 2).with_max_lent(100);
         let mut lent = VecDeque::new();
         while !pool.is_exhausted() {
             let buffer = pool.take();

@@ -293,7 +293,7 @@ mod tests {
     /// The thread pauses after it has read the clock; datagrams received meanwhile get a later arrival time.
     #[test]
     fn datagrams_received_during_a_pause_get_later_arrival_times() {
-        let (clock, jumps) = Clock::that_jumps();
+        let (clock, jumps) = Clock::with_jumps();
         let (running, mut drivers) = Socket::prepare(listening(clock.clone())).unwrap();
         let mut driver = drivers.pop().unwrap();
         let mut now = clock.now();

@@ -1,4 +1,4 @@
-//! Steering of packets to one of several sockets that share a port: the one that owns the connection.
+//! Steering of packets among sockets that share a port, to the socket that owns the connection.
 //!
 //! Linux selects one of the sockets (`SO_REUSEPORT`) by a hash of the packet's addresses, unless a program selects it.
 //! This module attaches a classic BPF program, without privileges (`SO_ATTACH_REUSEPORT_CBPF`, since Linux 4.5). The
@@ -12,26 +12,23 @@ use std::os::fd::{AsFd, AsRawFd};
 /// remainder; return it.
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
 const REMAINDER: u16 = (libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K) as u16;
-const ANSWER: u16 = (libc::BPF_RET | libc::BPF_A) as u16;
+const RETURN: u16 = (libc::BPF_RET | libc::BPF_A) as u16;
 
-/// Steers packets to the right one of `sockets` sockets that share a port, including this one, in the order of binding.
+/// Steers packets among the `sockets` sockets that share a port, including this one: the byte of the connection id,
+/// modulo their number, is the index of the socket in the order of binding.
 ///
 /// # Errors
 /// Returns the system's error: such programs are unsupported or not permitted.
 pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
-    let [place, sockets] =
+    let [offset, sockets] =
         [SHARD_BYTE_OFFSET, sockets].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-    let mut program = [(LOAD, place), (REMAINDER, sockets), (ANSWER, 0)].map(|(code, k)| libc::sock_filter {
-        code,
-        jt: 0,
-        jf: 0,
-        k,
-    });
+    let mut program = [(LOAD, offset), (REMAINDER, sockets), (RETURN, 0)]
+        .map(|(code, k)| libc::sock_filter { code, jt: 0, jf: 0, k });
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     #[allow(unsafe_code, reason = "no safe wrapper of this call exists")]
     // SAFETY: the kernel reads the structure, whose size is passed, and the instructions that it points to, whose
     // number it contains. Both live until the call returns, and the kernel keeps a copy.
-    let answer = unsafe {
+    let result = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
@@ -40,7 +37,7 @@ pub fn steer(socket: impl AsFd, sockets: usize) -> io::Result<()> {
             size_of::<libc::sock_fprog>() as libc::socklen_t,
         )
     };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -73,10 +73,10 @@ const SMALL: usize = 1 << 11;
 const SIZES: usize = 6;
 
 /// Receive buffers per call with GRO; their contents fit the processor's cache.
-const FEW: usize = 4;
+const GRO_BUFFERS: usize = 4;
 
 /// Receive buffers per call without GRO; each holds one datagram.
-const BUFFERS: usize = quinn_udp::BATCH_SIZE;
+const MAX_BUFFERS: usize = quinn_udp::BATCH_SIZE;
 
 /// Maximum datagrams per send call without GSO.
 const MESSAGES: usize = 64;
@@ -102,7 +102,7 @@ pub struct Udp {
     buffers: Vec<Buffer>,
     /// Number of buffers for the next call.
     in_use: usize,
-    metas: [RecvMeta; BUFFERS],
+    metas: [RecvMeta; MAX_BUFFERS],
     pools: [Pool; SIZES],
     pub stats: UdpStats,
     is_v6: bool,
@@ -189,11 +189,11 @@ impl Udp {
             match size {
                 // Buffers of this size hold one datagram.
                 SMALL => pool,
-                LARGE => pool.lending(LARGE_SHARE * MAX_LENT / size / sharers),
-                _ => pool.lending(MAX_LENT / size / sharers),
+                LARGE => pool.with_max_lent(LARGE_SHARE * MAX_LENT / size / sharers),
+                _ => pool.with_max_lent(MAX_LENT / size / sharers),
             }
         });
-        let buffers = (0..BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
+        let buffers = (0..MAX_BUFFERS).map(|_| pools[SIZES - 1].take()).collect();
         Ok(Self {
             is_v6: address.is_ipv6(),
             single_ecn: None,
@@ -201,8 +201,8 @@ impl Udp {
             state,
             offload,
             buffers,
-            in_use: FEW,
-            metas: [RecvMeta::default(); BUFFERS],
+            in_use: GRO_BUFFERS,
+            metas: [RecvMeta::default(); MAX_BUFFERS],
             pools,
             stats: UdpStats::default(),
         })
@@ -219,7 +219,7 @@ impl Udp {
         mut take: impl FnMut(Arrival, usize, Received<'_>),
     ) -> io::Result<ReceiveResult> {
         let count = {
-            let mut slices: [IoSliceMut<'_>; BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+            let mut slices: [IoSliceMut<'_>; MAX_BUFFERS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
             for (slice, buffer) in slices.iter_mut().zip(&mut self.buffers[..self.in_use]) {
                 *slice = IoSliceMut::new(buffer.bytes());
             }
@@ -236,7 +236,7 @@ impl Udp {
         self.stats.receives += 1;
         let is_full = count == self.in_use;
         let are_single = self.metas[..count].iter().all(|meta| meta.len <= meta.stride.max(SMALL));
-        self.in_use = if are_single && (is_full || count > FEW) { BUFFERS } else { FEW };
+        self.in_use = if are_single && (is_full || count > GRO_BUFFERS) { MAX_BUFFERS } else { GRO_BUFFERS };
         let (mut datagrams, mut bytes) = (0, 0);
         for index in 0..count {
             let meta = self.metas[index];

@@ -14,7 +14,7 @@ mod sscop_octets;
 use kept::{Target, play};
 
 const TARGETS: [Target; 10] = [
-    ("aack", codec_octets::aack, 20_000_000),
+    ("adaptive_ack", codec_octets::adaptive_ack, 20_000_000),
     ("datagrams", octets::datagrams::run, 6000),
     ("media", codec_octets::media, 20_000_000),
     ("options", octets::options::run, 80_000),

@@ -45,7 +45,7 @@ fn talk(server: &Socket) {
 }
 
 fn server(session: SessionConfig) -> (Socket, Jumps) {
-    let (clock, jumps) = Clock::that_jumps();
+    let (clock, jumps) = Clock::with_jumps();
     let client = Identity::from_secret([2; 32]).public();
     let endpoint = EndpointConfig {
         listen: Some(Listen::new(Trust::only(client), ["test"])),

@@ -35,7 +35,7 @@ pub fn play(schedule: &Schedule, limit: Duration) -> Counted {
     let begun = Instant::now();
     let data = Arc::new(schedule.lengths.map(|length| bytes(schedule.seed ^ length as u64, length)));
     let pause = Duration::from_secs_f64(schedule.scale.span().as_secs_f64() / PIECES as f64);
-    let (clock, server_jumps) = Clock::that_jumps();
+    let (clock, server_jumps) = Clock::with_jumps();
     let mut server = Server::start(address(schedule.seed), clock, Arc::clone(&data), pause);
     let relay = Running::start(RelayConfig {
         seed: schedule.seed,
@@ -218,7 +218,7 @@ impl Client {
         pause: Duration,
         is_back: Arc<AtomicBool>,
     ) -> Self {
-        let (clock, jumps) = Clock::that_jumps();
+        let (clock, jumps) = Clock::with_jumps();
         let config = SocketConfig::new("127.0.0.1:0".parse().unwrap(), EndpointConfig::client(identity(1)));
         let socket = Socket::bind(SocketConfig { clock, ..config }).unwrap();
         let connection = Arc::new(Mutex::new(None));

@@ -52,10 +52,10 @@ impl Pause {
         if !self.is_on {
             return timer;
         }
-        let stood_still = !self.timer_runs() && timer < Time::MAX;
+        let timer_was_stopped = !self.timer_runs() && timer < Time::MAX;
         self.is_on = false;
         self.waits = self.config.waits_for_timer && is_outstanding;
-        if stood_still { timer + now.since(self.since) } else { timer }
+        if timer_was_stopped { timer + now.since(self.since) } else { timer }
     }
 
     /// Records a restart of the timer.

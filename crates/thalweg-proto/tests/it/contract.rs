@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::aack;
+use thalweg_proto::adaptive_ack;
 use thalweg_proto::congestion::{FixedConfig, LedbatPlusPlusConfig, NewRenoConfig};
 use thalweg_proto::datagram::{self, Sink, Source, SourceConfig};
 use thalweg_proto::handshake::{Listener, Opener};
@@ -423,35 +423,35 @@ proptest! {
 
     #[test]
     fn the_adaptive_transmitter_keeps_the_contract(
-        config in crate::aack_input::config(),
-        steps in steps(inputs(crate::aack_input::pdu(Length), Length)),
+        config in crate::adaptive_ack_input::config(),
+        steps in steps(inputs(crate::adaptive_ack_input::pdu(Length), Length)),
     ) {
-        run(aack::Transmitter::<Length>::new(Arc::new(config)), &steps, 1_000);
+        run(adaptive_ack::Transmitter::<Length>::new(Arc::new(config)), &steps, 1_000);
     }
 
     #[test]
     fn the_adaptive_transmitter_of_bytes_keeps_the_contract(
-        config in crate::aack_input::config(),
-        steps in steps(inputs(crate::aack_input::pdu(slice), slice)),
+        config in crate::adaptive_ack_input::config(),
+        steps in steps(inputs(crate::adaptive_ack_input::pdu(slice), slice)),
     ) {
-        run(aack::Transmitter::<Slice>::new(Arc::new(config)), &steps, 1_000);
+        run(adaptive_ack::Transmitter::<Slice>::new(Arc::new(config)), &steps, 1_000);
     }
 
     #[test]
     fn the_adaptive_receiver_keeps_the_contract(
-        config in crate::aack_input::config(),
-        steps in steps(inputs(crate::aack_input::pdu(slice), slice)),
+        config in crate::adaptive_ack_input::config(),
+        steps in steps(inputs(crate::adaptive_ack_input::pdu(slice), slice)),
     ) {
-        run(aack::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
+        run(adaptive_ack::Receiver::<Slice>::new(Arc::new(config)), &steps, 1_000);
     }
 
     /// Arbitrary requests cannot make a transmitter store more than its window.
     #[test]
     fn an_adaptive_transmitter_holds_no_more_than_its_window(
-        config in crate::aack_input::config(),
-        reports in prop::collection::vec(crate::aack_input::report::<Length>(), 500),
+        config in crate::adaptive_ack_input::config(),
+        reports in prop::collection::vec(crate::adaptive_ack_input::report::<Length>(), 500),
     ) {
-        let mut transmitter = aack::Transmitter::<Length>::new(Arc::new(config));
+        let mut transmitter = adaptive_ack::Transmitter::<Length>::new(Arc::new(config));
         transmitter.handle(Time::ZERO, Input::Write(Length(u32::MAX)));
         for (round, pdu) in (0..).zip(reports) {
             let now = Time::from_picos(round << 38);
@@ -471,11 +471,11 @@ proptest! {
     /// polls.
     #[test]
     fn an_adaptive_receiver_holds_no_more_than_its_window(
-        config in crate::aack_input::config(),
-        packets in prop::collection::vec(crate::aack_input::data(slice), 500),
+        config in crate::adaptive_ack_input::config(),
+        packets in prop::collection::vec(crate::adaptive_ack_input::data(slice), 500),
         drained in any::<bool>(),
     ) {
-        let mut receiver = aack::Receiver::<Slice>::new(Arc::new(config));
+        let mut receiver = adaptive_ack::Receiver::<Slice>::new(Arc::new(config));
         for (round, pdu) in (0..).zip(packets) {
             let now = Time::from_picos(round << 38);
             receiver.handle(now, Input::Pdu { pdu, ecn: Ecn::NotEct });

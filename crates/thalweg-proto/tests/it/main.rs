@@ -1,8 +1,8 @@
 //! Integration tests of `thalweg-proto`, in one program: it is linked once.
 
-mod aack;
-mod aack_input;
 mod ack_train;
+mod adaptive_ack;
+mod adaptive_ack_input;
 mod ce;
 mod channel;
 mod codec_octets;

@@ -124,7 +124,7 @@ fn tables(
     style: Style,
 ) -> String {
     let mut text = String::new();
-    for place in PLACES {
+    for place in MEAN_TABLES {
         let shares = if place == Tables::MEANS { shares } else { &[] };
         text.push_str(&section(&schemes_table(place, schemes, shares, style), style));
         text.push_str(&section(&groups_table(place, schemes, style), style));
@@ -135,7 +135,7 @@ fn tables(
     text.push_str(&section(&media_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
     let marks = Marks { decisions: Decisions::of(schemes, margin, contention) };
-    let paired: String = PLACES
+    let paired: String = MEAN_TABLES
         .iter()
         .map(|place| section(&differences_table(*place, differences, &marks, style), style))
         .collect();
@@ -158,7 +158,7 @@ fn sentences(
 ) -> String {
     let summaries = || schemes.iter().filter_map(|of| of.summary.as_ref());
     let runs = summaries().map(|summary| summary.runs).min();
-    let mut words = match runs {
+    let mut text = match runs {
         None => "\nNo run is complete: there is nothing to compare.\n".to_owned(),
         Some(1) => String::new(),
         Some(runs) if summaries().all(|summary| summary.different == 1) => format!(
@@ -171,16 +171,16 @@ fn sentences(
     };
     let verdicts = verdicts(schemes, margin, contention);
     if !verdicts.is_empty() || !further.is_empty() {
-        words.push('\n');
-        words.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
-        words.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
+        text.push('\n');
+        text.extend(verdicts.iter().map(|verdict| style.clean(&verdict.sentence) + "\n"));
+        text.extend(further.lines().map(|sentence| style.clean(sentence) + "\n"));
     }
     if runs == Some(1) {
-        words.push_str(
+        text.push_str(
             "These are single runs: --reps 5 shows whether the differences are more than chance.\n",
         );
     }
-    style.folded(&words)
+    style.folded(&text)
 }
 
 /// Builds the table of schemes, with completion times where any scheme has transfers. `shares` of all goodput come
@@ -309,7 +309,7 @@ impl Marks<'_> {
 
     /// Describes the significance of the differences shown: which are marked, or that none is.
     fn legend(&self, differences: &[Difference]) -> String {
-        let shown = || PLACES.into_iter().flat_map(Metric::in_table);
+        let shown = || MEAN_TABLES.into_iter().flat_map(Metric::in_table);
         let each = differences.iter().flat_map(|of| {
             let paired = move |metric: Metric| Some((of, metric, of.totals.get(metric.name(Of::Network))?));
             shown().filter_map(paired)
@@ -339,7 +339,7 @@ impl Marks<'_> {
 }
 
 /// Tables of means, in order: completion time comes first where transfers end.
-const PLACES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
+const MEAN_TABLES: [Tables; 2] = [Tables::TRANSFERS, Tables::MEANS];
 /// Metrics of harm to other groups, with the verb for each.
 const HARMS: [(Metric, &str); 3] = [
     (Metric::Goodput, "carried"),

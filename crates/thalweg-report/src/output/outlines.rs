@@ -102,9 +102,9 @@ struct GlyphRun {
 }
 
 impl GlyphRun {
-    fn draw(&mut self, words: &str, face: &Face<'_>) {
+    fn draw(&mut self, text: &str, face: &Face<'_>) {
         let mut last = None;
-        for letter in words.chars().filter(|&letter| !is_ignorable(letter)) {
+        for letter in text.chars().filter(|&letter| !is_ignorable(letter)) {
             let glyph = face.glyph_index(letter).unwrap_or(GlyphId(0));
             if let Some(last) = last.replace(glyph) {
                 self.at += f32::from(kerning(face, last, glyph));
@@ -170,9 +170,9 @@ mod tests {
 
     const FONT: &[u8] = include_bytes!("../../assets/font/DejaVuSansCondensed.ttf");
 
-    fn width(words: &str) -> f32 {
+    fn width(text: &str) -> f32 {
         let mut line = GlyphRun { path: String::new(), at: 0.0 };
-        line.draw(words, &Face::parse(FONT, 0).unwrap());
+        line.draw(text, &Face::parse(FONT, 0).unwrap());
         line.at
     }
 

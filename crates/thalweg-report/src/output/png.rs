@@ -105,7 +105,7 @@ mod tests {
             colour: 1,
             mean,
             half: Some(0.5),
-            words: "1 ± 0.5 Mbit/s".to_owned(),
+            value_text: "1 ± 0.5 Mbit/s".to_owned(),
         };
         let bars = vec![bar("vegas", 1.0), bar("cubic", 3.0)];
         let bars = vec![BarPanel { title: "Goodput".to_owned(), bars, limit: f64::INFINITY }];

@@ -273,8 +273,8 @@ fn replications_text(runs: &[Run], summary: Option<&Summary>, style: Style) -> S
         }
         (runs, _) => format!("Means over {runs} runs {} 95 % intervals", style.plus_minus()),
     };
-    let words = style.folded(&format!("\n{runs}; fingerprint of the first {first}\n"));
-    format!("{text}{}{words}", section(&links, style))
+    let footer = style.folded(&format!("\n{runs}; fingerprint of the first {first}\n"));
+    format!("{text}{}{footer}", section(&links, style))
 }
 
 /// Builds the table of groups, with a total where there are several.

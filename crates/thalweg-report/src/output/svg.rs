@@ -88,7 +88,7 @@ pub(crate) struct Bar {
     /// Half the width of the interval around the mean.
     pub half: Option<f64>,
     /// Value as text.
-    pub words: String,
+    pub value_text: String,
 }
 
 impl Figure {
@@ -232,7 +232,7 @@ impl BarPanel {
                     "<path class=\"interval\" d=\"M{low:.1} {y}v15M{low:.1} {middle}H{high:.1}M{high:.1} {y}v15\"/>"
                 );
             }
-            let _ = writeln!(body, "{}", text(right + 12.0, y + 12.0, "start", "tick", &bar.words));
+            let _ = writeln!(body, "{}", text(right + 12.0, y + 12.0, "start", "tick", &bar.value_text));
         }
     }
 }
@@ -313,12 +313,12 @@ fn plain(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-fn text(x: f64, y: f64, anchor: &str, class: &str, words: &str) -> String {
-    let words = Style::UNICODE.clean(words);
+fn text(x: f64, y: f64, anchor: &str, class: &str, content: &str) -> String {
+    let content = Style::UNICODE.clean(content);
     // XML cannot represent these two.
-    let words = words.replace(['\u{fffe}', '\u{ffff}'], "?");
-    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>")
+    let content = content.replace(['\u{fffe}', '\u{ffff}'], "?");
+    let content = content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{content}</text>")
 }
 
 /// Shortens a name to fit the picture.
@@ -479,8 +479,13 @@ mod tests {
 
     #[test]
     fn names_are_no_markup() {
-        let bar =
-            Bar { label: "<a&b>".to_owned(), colour: 9, mean: 1.0, half: Some(0.5), words: "1".to_owned() };
+        let bar = Bar {
+            label: "<a&b>".to_owned(),
+            colour: 9,
+            mean: 1.0,
+            half: Some(0.5),
+            value_text: "1".to_owned(),
+        };
         let figure = Figure {
             title: "T".to_owned(),
             bars: vec![BarPanel { title: "B".to_owned(), bars: vec![bar], limit: 1.2 }],

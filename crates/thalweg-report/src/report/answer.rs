@@ -324,18 +324,19 @@ fn shares_card(run: &Run, summary: Option<&Summary>, jain: &str) -> Card {
             )
         };
         let parts: Vec<(String, String)> = order.iter().map(part).collect();
-        let main = parts.first().map(|(words, _)| words.clone()).unwrap_or_default();
-        let rest: Vec<String> = parts.iter().map(|(words, scheme)| format!("{words} ({scheme})")).collect();
+        let main = parts.first().map(|(name_and_share, _)| name_and_share.clone()).unwrap_or_default();
+        let rest: Vec<String> =
+            parts.iter().map(|(name_and_share, scheme)| format!("{name_and_share} ({scheme})")).collect();
         (main, rest.join(", "))
     } else {
         let goodput = |flow: &Flow| flow.or_zero(Metric::Goodput);
         let max = run.flows.iter().max_by(|a, b| goodput(a).total_cmp(&goodput(b)));
         let min = run.flows.iter().min_by(|a, b| goodput(a).total_cmp(&goodput(b)));
-        let words = |flow: Option<&Flow>| {
+        let rate_and_share = |flow: Option<&Flow>| {
             flow.map(|flow| format!("{} {} ({})", escape(&flow.name), rate(goodput(flow)), share(flow)))
                 .unwrap_or_default()
         };
-        (format!("Jain {jain}"), format!("most: {}; least: {}", words(max), words(min)))
+        (format!("Jain {jain}"), format!("most: {}; least: {}", rate_and_share(max), rate_and_share(min)))
     };
     let text = if main.starts_with("Jain") { text } else { format!("{text}; Jain's index {jain}") };
     Card { subject: "Shares".to_owned(), main, text, sure: None }
@@ -434,7 +435,7 @@ mod tests {
     #[test]
     fn a_run_states_goodput_shares_and_bottlenecks() {
         let one = answer(&Document::of_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
-        for words in [
+        for expected in [
             "95.00 Mbit/s",
             "bold 78.9 %",
             "shy 21.1 % (vegas)",
@@ -442,7 +443,7 @@ mod tests {
             "36 pkt dropped by queues",
             "held back by: congestion window 71 %",
         ] {
-            assert!(one.contains(words), "no `{words}` in {one}");
+            assert!(one.contains(expected), "no `{expected}` in {one}");
         }
         let several = answer(&Document::of_runs(header(&[1, 2, 3]), runs([75, 76, 77])));
         assert!(several.contains("over 3 runs") && several.contains("± 2.6 %"), "{several}");

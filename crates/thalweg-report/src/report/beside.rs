@@ -162,14 +162,14 @@ mod tests {
         let beside = Beside::of(vec![part("simulated", 75, false), live]).unwrap();
         let page = beside.page(Some(&spec()));
         // 60 + 20 Mbit/s are 15.8 % less than 75 + 20.
-        for words in [
+        for expected in [
             "Difference from simulated",
             ">-15.8 %</td>",
             "&lt;live&gt; is NOT VALID: late by 3 ms.",
             "simulated and live",
             "\"schemes\":[\"simulated\",\"\\u003clive>\"]",
         ] {
-            assert!(page.contains(words), "no `{words}`");
+            assert!(page.contains(expected), "no `{expected}`");
         }
         assert!(!page.contains("Sure: more than chance") && !page.contains("<live>"));
         assert!(beside.figure(&View::default()).contains(">simulated</text>"));
@@ -184,8 +184,8 @@ mod tests {
         other.document.duration_s *= 2.0;
         other.document.complete = false;
         let page = Beside::of(vec![part("before", 75, false), other]).unwrap().page(None);
-        for words in ["their warm-up: before", "after 2 runs", "their duration", "after is partial"] {
-            assert!(page.contains(words), "no `{words}`");
+        for expected in ["their warm-up: before", "after 2 runs", "their duration", "after is partial"] {
+            assert!(page.contains(expected), "no `{expected}`");
         }
     }
 }

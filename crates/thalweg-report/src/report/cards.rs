@@ -19,8 +19,8 @@ pub fn cards(html: &mut String, cards: &[Card], short: bool) {
     html.push_str(if short { "<ul class=\"cards short\">\n" } else { "<ul class=\"cards\">\n" });
     for Card { subject, main, text, sure } in cards {
         let _ = write!(html, "<li><h2>{subject}</h2><p class=\"main\">{main}</p>");
-        if let Some((class, words)) = sure {
-            let _ = write!(html, "<p class=\"sure {class}\">{words}</p>");
+        if let Some((class, text)) = sure {
+            let _ = write!(html, "<p class=\"sure {class}\">{text}</p>");
         }
         let _ = writeln!(html, "<p>{text}</p></li>");
     }

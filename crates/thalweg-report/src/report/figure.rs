@@ -248,7 +248,7 @@ impl ViewSource<'_> {
                 here.map(|link| link.or_zero(Metric::QueueMean)).sum::<f64>()
             };
             let fullest = names.iter().rev().max_by(|a, b| waiting(&a.0).total_cmp(&waiting(&b.0)));
-            let Some((subject, words)) = fullest else { return Vec::new() };
+            let Some((subject, name)) = fullest else { return Vec::new() };
             let of = |(place, of): (usize, &SchemeResults)| {
                 let runs = distinct(&of.runs.iter().collect::<Vec<_>>());
                 let all = self.series.of(plot.quantity());
@@ -259,7 +259,7 @@ impl ViewSource<'_> {
             let lines: Vec<Line> = schemes.iter().enumerate().flat_map(of).collect();
             let runs = schemes.iter().map(|of| distinct(&of.runs.iter().collect::<Vec<_>>()).len()).max();
             let max = self.max(&lines);
-            let title = format!("{} of {words}{}", plot.title(), seeds_in_words(runs.unwrap_or(0)));
+            let title = format!("{} of {name}{}", plot.title(), seeds_in_words(runs.unwrap_or(0)));
             return panel(plot, &title, lines, max).into_iter().collect();
         }
         let of = |of: &SchemeResults| {
@@ -366,14 +366,14 @@ fn series_name(Link { name, from, to, .. }: &Link) -> String {
 
 /// Returns the name of a line's subject: links have a display name, and flows include their schemes where these differ.
 fn label(links: &[(String, String)], run: &Run, subject: &str) -> String {
-    if let Some((_, words)) = links.iter().find(|(name, _)| name == subject) {
-        return words.clone();
+    if let Some((_, display_name)) = links.iter().find(|(name, _)| name == subject) {
+        return display_name.clone();
     }
     let differ = run.groups.windows(2).any(|pair| pair[0].scheme != pair[1].scheme);
     let flow = run.flows.iter().find(|flow| flow.name == subject).filter(|_| differ);
     let group = flow.and_then(|flow| run.groups.iter().find(|group| group.name == flow.group));
     let full_name = group.map(|group| format!("{subject} ({})", group.scheme));
-    full_name.filter(|words| words.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
+    full_name.filter(|name| name.chars().count() <= MAX_LETTERS).unwrap_or_else(|| subject.to_owned())
 }
 
 /// Builds a panel of lines, if there are any, for values up to `max`.
@@ -450,7 +450,7 @@ fn bars(metric: Metric, schemes: &[SchemeResults]) -> Option<BarPanel> {
             colour,
             mean: estimate.mean,
             half: estimate.ci95,
-            words: cell_text(metric, Some(Datum::Mean(estimate)), Style::UNICODE),
+            value_text: cell_text(metric, Some(Datum::Mean(estimate)), Style::UNICODE),
         })
     };
     let bars: Vec<Bar> = schemes.iter().enumerate().filter_map(bar).collect();

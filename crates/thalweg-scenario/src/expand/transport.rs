@@ -15,7 +15,7 @@ pub fn entries(transport: &TransportSpec, registry: &Registry) -> Entries {
     };
     for (key, size) in [("header", &transport.header), ("ack", &transport.control)] {
         if description.keys.find(key).is_some() {
-            values.give(key, size);
+            values.set_from(key, size);
         }
     }
     entries.put("base", text(description.name));

@@ -197,8 +197,8 @@ impl PendingScheme {
 
 /// Returns the transport with its header sizes; for a scheme without such keys, the sizes of IP and UDP.
 fn transport(scheme: &str, ends: EndpointConfigs, values: &Values) -> TransportSpec {
-    let header: u32 = values.take("header").unwrap_or(IP_AND_UDP);
-    TransportSpec::new(scheme, ends, header, values.take("ack").unwrap_or(header))
+    let header: u32 = values.optional("header").unwrap_or(IP_AND_UDP);
+    TransportSpec::new(scheme, ends, header, values.optional("ack").unwrap_or(header))
 }
 
 /// Size of the IP and UDP headers, in bytes.

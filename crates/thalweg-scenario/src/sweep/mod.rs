@@ -293,7 +293,7 @@ warmup = "0 s"
 
     #[test]
     fn errors_are_reported_with_their_lines() {
-        for (text, line, words) in [
+        for (text, line, expected) in [
             ("set = []", 1, "needs `scenario`"),
             ("scenario = \"x\"\ngird = 1", 2, "no key `gird`"),
             ("scenario = \"x\"\n[grid]\nrate = 5", 3, "expected a list of values"),
@@ -317,7 +317,7 @@ warmup = "0 s"
             ("scenario = \"x\"\nreps = 2\nuntil = \"goodput 2 %\"", 2, "mutually exclusive"),
         ] {
             let (at, message) = complaint(text);
-            assert!(message.contains(words) && at == line, "{text}: line {at}: {message}");
+            assert!(message.contains(expected) && at == line, "{text}: line {at}: {message}");
         }
     }
 }

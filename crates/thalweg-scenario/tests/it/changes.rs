@@ -73,7 +73,7 @@ fn queues_beside_outages_keep_their_times() {
 
 #[test]
 fn invalid_schedules_are_rejected_at_their_position() {
-    for (keys, words) in [
+    for (keys, expected) in [
         ("schedule = [{ at = \"1 s\" }]", "this schedule entry changes nothing"),
         ("schedule = [{ at = \"1 s\", queue = \"0 pkt\" }]", "the queue holds nothing"),
         ("schedule = [{ at = \"1 s\", queue = 10 }]", "did you mean \"10 pkt\"?"),
@@ -85,7 +85,7 @@ fn invalid_schedules_are_rejected_at_their_position() {
         ),
     ] {
         let text = complaint(&with_link(keys));
-        assert!(text.contains(words) && text.contains("test.toml:"), "{keys}: {text}");
+        assert!(text.contains(expected) && text.contains("test.toml:"), "{keys}: {text}");
     }
 }
 
@@ -106,7 +106,7 @@ fn impairments_follow_each_other_as_netem_has_it() {
     let later = line.schedule[0].impairment.as_ref().unwrap();
     assert_eq!((later.corrupt, later.corrupt_correlation), (0.1, 0.9));
     assert_eq!((later.duplicate, later.duplicate_correlation, later.reorder), (0.01, 0.25, Some(held)));
-    for (keys, words) in [
+    for (keys, expected) in [
         ("duplicate = { correlation = 0.5 }", "needs `probability`"),
         ("duplicate = { probability = 0.5, correlation = 1.5 }", "must lie between 0 and 1"),
         ("jitter = { distribution = \"wifi\", average = \"7 ms\", correlation = 0.5 }", "several draws"),
@@ -116,7 +116,7 @@ fn impairments_follow_each_other_as_netem_has_it() {
         ),
     ] {
         let text = complaint(&with_link(keys));
-        assert!(text.contains(words), "{keys}: {text}");
+        assert!(text.contains(expected), "{keys}: {text}");
     }
 }
 
@@ -163,16 +163,16 @@ fn rounds_and_pareto_times_are_read_and_written() {
         (loaded.spec().groups[0].workload.clone(), loaded.explain())
     };
     let (size, think) = (Bytes::new(64_000), Duration::from_millis(2));
-    let (found, words) = read("kind = \"rounds\", size = \"64 kB\", rounds = 7, think = \"2 ms\"");
+    let (found, explanation) = read("kind = \"rounds\", size = \"64 kB\", rounds = 7, think = \"2 ms\"");
     assert_eq!(found, WorkloadSpec::Rounds { size, rounds: Some(7), think });
-    assert!(words.contains("7 rounds of 64 kB from each flow"), "{words}");
+    assert!(explanation.contains("7 rounds of 64 kB from each flow"), "{explanation}");
     let (found, _) = read("kind = \"rounds\", size = \"64 kB\"");
     assert_eq!(found, WorkloadSpec::Rounds { size, rounds: None, think: Duration::ZERO });
-    let (found, words) =
+    let (found, explanation) =
         read("kind = \"on-off\", on = \"1 s\", off = \"2 s\", rate = \"1 Mbit/s\", shape = 1.5");
     assert!(matches!(found, WorkloadSpec::OnOff { shape: Some(1.5), random: false, .. }), "{found:?}");
-    assert!(words.contains("Pareto of shape 1.5"), "{words}");
-    for (keys, words) in [
+    assert!(explanation.contains("Pareto of shape 1.5"), "{explanation}");
+    for (keys, expected) in [
         ("kind = \"rounds\", size = \"64 kB\", rounds = 0", "at least 1"),
         ("kind = \"rounds\", size = \"0 B\"", "at least 1 B"),
         ("kind = \"rounds\", rounds = 3", "needs `size`"),
@@ -180,7 +180,7 @@ fn rounds_and_pareto_times_are_read_and_written() {
         ("kind = \"on-off\", on = \"1 s\", off = \"2 s\", shape = 1.5, random = true", "exponential"),
     ] {
         let text = complaint(&workload(keys));
-        assert!(text.contains(words), "{keys}: {text}");
+        assert!(text.contains(expected), "{keys}: {text}");
     }
     let udp = format!("{}scheme = \"udp\"\n", workload("kind = \"rounds\", size = \"1 kB\""));
     assert!(complaint(&udp).contains("does not repair losses"));

@@ -67,10 +67,10 @@ fn all_list_formats_give_the_same_transfers() {
     for text in [csv, named, matrix, flows, short] {
         let loaded = listed(text).unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
         assert_eq!(transfers(&loaded), expected, "{text}");
-        let words = loaded.explain();
+        let explanation = loaded.explain();
         assert!(
-            words.contains("3 transfers from a list") && words.contains("the last after 500 ms"),
-            "{words}"
+            explanation.contains("3 transfers from a list") && explanation.contains("the last after 500 ms"),
+            "{explanation}"
         );
         // The expanded form has the same transfers, without the file.
         let again = load_text("again.toml", &loaded.expanded(), std::path::Path::new("/"), &[]).unwrap();

@@ -137,7 +137,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.discard_dropped(link);
         if goes {
-            self.translate(link, packet);
+            self.mark_pending_outside(link, packet);
             self.transmit(link, packet, arrival.size);
         } else {
             self.notify_change(link);
@@ -160,7 +160,7 @@ impl<T: Tracing> EventLoop<T> {
         }
         self.discard_dropped(link);
         if let Some(entry) = entry {
-            self.translate(link, entry.packet);
+            self.mark_pending_outside(link, entry.packet);
         }
         self.serve(link, entry, left);
         self.notify_change(link);
@@ -213,7 +213,7 @@ impl<T: Tracing> EventLoop<T> {
             self.outside.as_mut().filter(|outside| !outside.listening.contains(&connection))
         {
             if outside.translates {
-                outside.due.insert((link, connection));
+                outside.pending_marks.insert((link, connection));
             }
             return;
         }

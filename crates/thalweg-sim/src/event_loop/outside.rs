@@ -28,7 +28,7 @@ const MAX_HELD: u64 = 256 << 20;
 
 impl<T: Tracing> EventLoop<T> {
     /// Initialises the state of real hosts, for nodes with these gates.
-    pub(crate) fn open_outside(&mut self, gates: Vec<u16>) {
+    pub(crate) fn init_outside(&mut self, gates: Vec<u16>) {
         let ends =
             thalweg_catalog::EndpointConfigs::Datagram(SourceConfig { segment: 1, header: 0, rate: None });
         self.traffic.transports.push(TransportSpec::new(SCHEME, ends, 0, 0));
@@ -39,7 +39,7 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Adds a flow along these links, between these nodes, with this name and priority. Messages of a link's queue return to the source
     /// along the links paired with it.
-    pub(crate) fn outside_flow(
+    pub(crate) fn add_outside_flow(
         &mut self,
         path: &[u32],
         nodes: [u32; 2],
@@ -114,13 +114,13 @@ impl<T: Tracing> EventLoop<T> {
         self.pause_outside(connection, false);
         if let Some(outside) = &mut self.outside {
             outside.listening.remove(&connection);
-            outside.due.retain(|(_, other)| *other != connection);
+            outside.pending_marks.retain(|(_, other)| *other != connection);
             outside.vacant.push(connection);
         }
     }
 
     /// Sends a real packet on a connection into the network, and returns its serial number there.
-    pub(crate) fn enter(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
+    pub(crate) fn send_outside(&mut self, connection: u32, priority: u8, ecn: Ecn, bytes: Vec<u8>) -> u32 {
         let endpoint = self.connections.endpoint_mut(connection * 2);
         let (serial, flow) = (endpoint.serial, endpoint.flow);
         endpoint.serial = serial.wrapping_add(1);
@@ -145,7 +145,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Registers a connection with something to send at a node that may have a gate.
-    pub(crate) fn join_outside(&mut self, connection: u32, node: u32, priority: u8) {
+    pub(crate) fn begin_sending_outside(&mut self, connection: u32, node: u32, priority: u8) {
         let gate = self.outside.as_ref().and_then(|outside| outside.gates.get(node as usize).copied());
         let endpoint = self.connections.endpoint_mut(connection * 2);
         endpoint.gate = gate.unwrap_or(NO_GATE);
@@ -154,7 +154,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Unregisters a connection that has nothing more to send.
-    pub(crate) fn leave_outside(&mut self, connection: u32) {
+    pub(crate) fn end_sending_outside(&mut self, connection: u32) {
         self.leave_gate(connection);
         self.pause_outside(connection, false);
     }
@@ -169,7 +169,7 @@ impl<T: Tracing> EventLoop<T> {
         let Some(held) = outside.paused.remove(&connection) else { return };
         outside.held_bytes -= held.iter().map(|held| held.bytes.len() as u64).sum::<u64>();
         for Held { priority, ecn, bytes } in held {
-            self.enter(connection, priority, ecn, bytes);
+            self.send_outside(connection, priority, ecn, bytes);
         }
     }
 
@@ -187,11 +187,11 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Marks a packet that leaves the queue at `link` with CE if a message to its source must be translated.
-    pub(crate) fn translate(&mut self, link: u32, packet: u32) {
+    pub(crate) fn mark_pending_outside(&mut self, link: u32, packet: u32) {
         let Some(outside) = &mut self.outside else { return };
         let header = self.network.packets.get_mut(packet);
         let may_be_marked = header.flags.ecn().is_capable() && !header.flags.has(Flags::ROUTER);
-        if !may_be_marked || !outside.due.remove(&(link, header.connection)) {
+        if !may_be_marked || !outside.pending_marks.remove(&(link, header.connection)) {
             return;
         }
         header.flags.set_ecn(Ecn::Ce);
@@ -245,16 +245,16 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Counts a TCP retransmission of a flow.
-    pub(crate) fn count_resent(&mut self, flow: u32) {
+    pub(crate) fn count_retransmission(&mut self, flow: u32) {
         self.traffic.flows[flow as usize].ended().retransmissions += 1;
     }
 
     /// Counts an arrived packet: its payload for the application, and its overhead.
-    pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, around: u64) {
+    pub(crate) fn count_outside(&mut self, flow: u32, payload: u64, overhead: u64) {
         let flow = &mut self.traffic.flows[flow as usize];
         flow.delivered += payload;
         let taken = &mut flow.ended().taken;
         taken.payload += payload;
-        taken.framing += around;
+        taken.framing += overhead;
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct Outside {
     /// True if messages for other sources are translated into CE on their next packet that leaves the queue.
     pub translates: bool,
     /// Queue and connection whose next packet leaves with CE.
-    pub due: BTreeSet<(u32, u32)>,
+    pub pending_marks: BTreeSet<(u32, u32)>,
     /// Closed connections, for reuse.
     pub vacant: Vec<u32>,
     /// Index of the host entry that represents real hosts.

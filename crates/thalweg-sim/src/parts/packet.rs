@@ -438,7 +438,7 @@ pub(crate) fn copy(pdu: &Pdu) -> Pdu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thalweg_proto::aack::{self, Report};
+    use thalweg_proto::adaptive_ack::{self, Report};
     use thalweg_proto::handshake::{Control, HandshakeStep, Protocol};
     use thalweg_proto::sscop::rate::RateField;
     use thalweg_proto::sscop::{self, SequenceNumber, Stat};
@@ -501,14 +501,17 @@ mod tests {
             Pdu::Feedback(Feedback { dropped: Some(u64::MAX), rate: None, growth: None, queue: 0 }),
             Pdu::Handshake(Control { protocol: Protocol::Quic, step: HandshakeStep::Open }),
             Pdu::Handshake(Control { protocol: Protocol::Tcp, step: HandshakeStep::FinAnswer(u64::MAX) }),
-            Pdu::AdaptiveAck(aack::Pdu::Data(aack::Data { sequence: u64::MAX, payload: Length(u32::MAX) })),
-            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
-            Pdu::AdaptiveAck(aack::Pdu::Ack(Report {
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Data(adaptive_ack::Data {
+                sequence: u64::MAX,
+                payload: Length(u32::MAX),
+            })),
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(Report { gap_in: 9, gap_out: 9, cumulative: 9 })),
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(Report {
                 gap_in: 1 << 32,
                 gap_out: (1 << 32) + 65_534,
                 cumulative: 2,
             })),
-            Pdu::AdaptiveAck(aack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(Report { gap_in: 1, gap_out: u64::MAX, cumulative: 1 })),
             Pdu::Sscop(sscop::Pdu::Sd { s: top, mu: Length(u32::MAX) }),
             Pdu::Sscop(sscop::Pdu::Poll { ps: top, s: SequenceNumber::new(0x03_0201) }),
             stat(&[], 0),

@@ -13,7 +13,7 @@ const NEAR_LEVELS: usize = 4;
 /// Bit mask of the near levels.
 const NEAR: u32 = (1 << NEAR_LEVELS) - 1;
 /// Entries per chunk. A slot with a single chunk is sorted at once.
-const FEW: usize = 24;
+const CHUNK_ENTRIES: usize = 24;
 /// Placeholder for no chunk.
 const NONE: u32 = u32::MAX;
 
@@ -56,7 +56,7 @@ impl Slot {
 struct Chunk {
     len: u32,
     next: u32,
-    entries: [Entry; FEW],
+    entries: [Entry; CHUNK_ENTRIES],
 }
 
 impl Levels {
@@ -103,7 +103,7 @@ impl Levels {
         self.occupied[level as usize] |= 1 << slot;
         let index = level as usize * SLOTS + slot;
         let Slot { mut first, earliest } = self.slots[index];
-        if first == NONE || self.chunks[first as usize].len as usize == FEW {
+        if first == NONE || self.chunks[first as usize].len as usize == CHUNK_ENTRIES {
             first = self.add_chunk(first);
         }
         self.slots[index] = Slot { first, earliest: earliest.min(entry.time) };
@@ -115,7 +115,7 @@ impl Levels {
     /// Returns an empty chunk linked before `next`.
     fn add_chunk(&mut self, next: u32) -> u32 {
         if self.spare == NONE {
-            self.chunks.push(Chunk { len: 0, next, entries: [Entry::default(); FEW] });
+            self.chunks.push(Chunk { len: 0, next, entries: [Entry::default(); CHUNK_ENTRIES] });
             return self.chunks.len() as u32 - 1;
         }
         let number = self.spare;

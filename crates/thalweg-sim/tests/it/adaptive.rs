@@ -2,7 +2,7 @@
 //! computed by hand.
 
 use crate::net::{direction, group, pipe, run};
-use thalweg_proto::aack::Config;
+use thalweg_proto::adaptive_ack::Config;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
 use thalweg_sim::RunResult;

@@ -14,7 +14,7 @@ use thalweg_proto::sscop::{self, rate::RateConfig};
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
-use thalweg_proto::{aack, media, sstp};
+use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
@@ -382,7 +382,7 @@ fn transport() -> impl Strategy<Value = TransportSpec> {
         (1u32..1460, 1u32..100, 1u64..100, 1u64..40).prop_map(|(segment, window, normal, error)| {
             TransportSpec::new(
                 "adaptive-ack",
-                aack::Config { segment, window, normal: millis(normal), error: millis(error) },
+                adaptive_ack::Config { segment, window, normal: millis(normal), error: millis(error) },
                 16,
                 32,
             )

@@ -149,7 +149,7 @@ fn rounds(p: f64, segment: u32) -> f64 {
     if p >= 1.0 {
         return f64::INFINITY;
     }
-    if 1.0 - p < SLOW {
+    if 1.0 - p < MIN_ARRIVING_SHARE {
         return rounds_near_one(p, segment);
     }
     let s = f64::from(segment);
@@ -175,7 +175,7 @@ fn rounds_near_one(p: f64, segment: u32) -> f64 {
 
 /// Returns 1 + 1/2 + ... + 1/n.
 fn harmonic(n: u32) -> f64 {
-    if n <= FEW {
+    if n <= MAX_SUMMED_INDEX {
         return (1..=n).map(|k| 1.0 / f64::from(k)).sum();
     }
     let n = f64::from(n);
@@ -183,9 +183,9 @@ fn harmonic(n: u32) -> f64 {
 }
 
 /// Share of arriving packets below which the sum of the rounds is not computed term by term.
-const SLOW: f64 = 1e-4;
+const MIN_ARRIVING_SHARE: f64 = 1e-4;
 /// Largest index whose harmonic number is summed directly; beyond it the expansion is exact to the last digit.
-const FEW: u32 = 1000;
+const MAX_SUMMED_INDEX: u32 = 1000;
 /// Euler's constant.
 const EULER: f64 = 0.577_215_664_901_532_9;
 

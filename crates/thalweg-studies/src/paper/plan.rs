@@ -3,13 +3,13 @@
 //! ```toml
 //! replications = 5                    # seeds of a scenario with random parts; others are run once
 //!
-//! [choice.scheme]                     # what a value of a varied key changes in the scenario, as --set would
+//! [choice.scheme]                     # changes of the scenario for each value of a varied key, as for --set
 //! slow-start = ["flow.*.scheme=slow-start", "defaults.link.queue.capacity={buffer} pkt"]
 //!
 //! [choice.threshold]
 //! "*" = ["defaults.link.queue.feedback.threshold={}"]
 //!
-//! [figure]                            # what --experiment runs for a figure: the experiments that it was drawn from
+//! [figure]                            # experiments that --experiment runs for a figure
 //! "figure-4.3" = ["table-4.1"]
 //!
 //! [[experiment]]
@@ -19,14 +19,14 @@
 //! set = ["duration=80 s"]             # changes for all of its runs
 //! with = { buffer = 10 }              # words for placeholders
 //! vary = { scheme = ["slow-start"], threshold = [0.5, 0.8] }
-//! only_named = true                   # it takes long: run only with --full, or when --experiment names it in full
+//! only_named = true                   # a long experiment: only with --full, or if --experiment names it in full
 //!
-//! [short]                             # what a run without --full shortens; an experiment may have its own `short`
+//! [short]                             # shorter runs without --full; an experiment may have its own `short`
 //! duration = 0.25                     # part of the counted time
 //! replications = 2
 //! full_minutes = 5                    # processor time of a run with --full, about
 //!
-//! [quick]                             # what --quick changes
+//! [quick]                             # changes by --quick
 //! set = ["duration=20 s"]
 //! replications = 2
 //! ```
@@ -45,7 +45,7 @@ use thalweg_scenario::toml_as_json;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    #[serde(default = "five")]
+    #[serde(default = "default_replications")]
     pub replications: u32,
     #[serde(default)]
     pub choice: BTreeMap<String, Map<String, Value>>,
@@ -56,10 +56,10 @@ pub struct Plan {
     #[serde(default)]
     pub quick: Quick,
     #[serde(default)]
-    pub experiment: Vec<Planned>,
+    pub experiment: Vec<PlannedExperiment>,
 }
 
-/// Shorter lengths and fewer seeds of runs without `--full`, with which claims are decided alike.
+/// Shorter lengths and fewer seeds of runs without `--full`, that give the same verdicts.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Short {
@@ -93,7 +93,7 @@ pub struct Quick {
 /// An experiment of a plan.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Planned {
+pub struct PlannedExperiment {
     pub id: String,
     #[serde(default)]
     pub title: String,
@@ -133,7 +133,7 @@ impl Default for Vary {
     }
 }
 
-fn five() -> u32 {
+fn default_replications() -> u32 {
     5
 }
 
@@ -163,7 +163,7 @@ impl Plan {
     ///
     /// # Errors
     /// Returns the value of a varied key without a choice.
-    pub fn runs(&self, of: &Planned, quick: bool) -> Result<Vec<PlannedRun>, String> {
+    pub fn runs(&self, of: &PlannedExperiment, quick: bool) -> Result<Vec<PlannedRun>, String> {
         let sets = match &of.vary {
             Vary::One(one) => core::slice::from_ref(one),
             Vary::Many(many) => many.as_slice(),
@@ -179,13 +179,21 @@ impl Plan {
     }
 
     /// Returns the shortening of an experiment without `--full`.
-    pub fn shortening(&self, of: &Planned) -> Short {
+    pub fn shortening(&self, of: &PlannedExperiment) -> Short {
         if of.only_named { Short::default() } else { of.short.or(self.short) }
     }
 
-    fn changes(&self, of: &Planned, keys: &Map<String, Value>, quick: bool) -> Result<Vec<String>, String> {
-        let words: Vec<(String, String)> =
-            keys.iter().chain(&of.with).map(|(name, value)| (format!("{{{name}}}"), word(value))).collect();
+    fn changes(
+        &self,
+        of: &PlannedExperiment,
+        keys: &Map<String, Value>,
+        quick: bool,
+    ) -> Result<Vec<String>, String> {
+        let words: Vec<(String, String)> = keys
+            .iter()
+            .chain(&of.with)
+            .map(|(name, value)| (format!("{{{name}}}"), placeholder_text(value)))
+            .collect();
         let fill = |change: &str, replacement: Option<&str>| {
             let change = replacement
                 .map_or_else(|| change.to_owned(), |replacement| change.replace("{}", replacement));
@@ -194,7 +202,7 @@ impl Plan {
         let mut changes: Vec<String> = of.set.iter().map(|change| fill(change, None)).collect();
         let (scheme, others): (Vec<_>, Vec<_>) = keys.iter().partition(|(key, _)| *key == "scheme");
         for (key, value) in scheme.into_iter().chain(others) {
-            let value = word(value);
+            let value = placeholder_text(value);
             let choices = self.choice.get(key);
             let chosen = choices.and_then(|choices| choices.get(&value).or_else(|| choices.get("*")));
             let chosen = chosen.ok_or_else(|| format!("{}: no choice for {key} = {value}", of.id))?;
@@ -209,7 +217,7 @@ impl Plan {
 }
 
 /// Returns a value in the form used in a change.
-fn word(value: &Value) -> String {
+fn placeholder_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

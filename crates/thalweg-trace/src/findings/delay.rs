@@ -6,14 +6,14 @@ use crate::quantile;
 use thalweg_units::{Duration, Time};
 
 /// Minimum number of round-trip times.
-const SAMPLES: usize = 50;
+const MIN_SAMPLES: usize = 50;
 /// Minimum queueing delay.
-const QUEUE: Duration = Duration::from_millis(30);
+const MIN_QUEUEING_DELAY: Duration = Duration::from_millis(30);
 
-/// Finds round trips whose median is twice the shortest, by at least [`QUEUE`].
+/// Finds round trips whose median is twice the shortest, by at least [`MIN_QUEUEING_DELAY`].
 pub(super) fn bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
     let (shortest, median) = (view.shortest?, view.median?);
-    if view.trips.len() < SAMPLES || median < shortest * 2 || median < shortest + QUEUE {
+    if view.trips.len() < MIN_SAMPLES || median < shortest * 2 || median < shortest + MIN_QUEUEING_DELAY {
         return None;
     }
     let mut sorted: Vec<Duration> = view.trips.iter().map(|trip| trip.1).collect();
@@ -39,7 +39,7 @@ pub(super) fn bufferbloat(view: &Viewed<'_>) -> Option<Finding> {
 }
 
 /// Minimum share of the time limited by the receive window.
-const LIMITED: f64 = 0.1;
+const MIN_LIMITED_SHARE: f64 = 0.1;
 
 /// Finds a receive window that is full for a tenth of the time.
 pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Option<Finding> {
@@ -49,7 +49,7 @@ pub(super) fn receiver_limited(view: &Viewed<'_>, connection: &Connection) -> Op
     let first = packets.first().map_or(connection.start, |packet| packet.time);
     let last = packets.last().map_or(connection.end, |packet| packet.time);
     let whole = last.since(first).as_secs_f64();
-    if whole <= 0.0 || total < LIMITED * whole {
+    if whole <= 0.0 || total < MIN_LIMITED_SHARE * whole {
         return None;
     }
     let window = view
@@ -98,7 +98,7 @@ fn is_repair(view: &Viewed<'_>, time: Time) -> bool {
 }
 
 /// Minimum number of acknowledgements, and minimum share of stretched ones.
-const STRETCHED: (usize, f64) = (20, 0.3);
+const MIN_STRETCHED: (usize, f64) = (20, 0.3);
 
 /// Finds acknowledgements of more than two full segments each.
 pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
@@ -107,7 +107,7 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
     let limit = view.segment * 5 / 2;
     let long = || acks.iter().filter(|ack| ack.1 > limit);
     let count = long().count();
-    if acks.len() < STRETCHED.0 || (count as f64) < STRETCHED.1 * acks.len() as f64 {
+    if acks.len() < MIN_STRETCHED.0 || (count as f64) < MIN_STRETCHED.1 * acks.len() as f64 {
         return None;
     }
     let mut sizes: Vec<u64> = acks.iter().map(|ack| ack.1).collect();
@@ -128,7 +128,7 @@ pub(super) fn stretch_acks(view: &Viewed<'_>) -> Option<Finding> {
 }
 
 /// Minimum gap, and minimum number of segments acknowledged after it.
-const GAP: (Duration, u64) = (Duration::from_millis(20), 8);
+const MIN_GAP: (Duration, u64) = (Duration::from_millis(20), 8);
 
 /// Finds silences of the receiver between acknowledgements that come at a steady pace, without a loss.
 pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
@@ -138,11 +138,11 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
     let acks = progress(view);
     let mut gaps: Vec<Duration> = acks.iter().map(|ack| ack.2).collect();
     gaps.sort_unstable();
-    let (usual, trip) = (quantile(&gaps, 0.5)?, view.median?);
-    let limit = GAP.0.max(usual * 4).max(trip / 2);
+    let (typical, trip) = (quantile(&gaps, 0.5)?, view.median?);
+    let limit = MIN_GAP.0.max(typical * 4).max(trip / 2);
     let packets = &view.direction.packets;
     // In flight before the gap, and sent while the receiver would have answered.
-    let was_fed = |time: Time, gap: Duration| {
+    let has_sent_during = |time: Time, gap: Duration| {
         let begin = time
             .since(Time::ZERO)
             .saturating_sub(gap)
@@ -156,7 +156,10 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
     let found: Vec<_> = acks
         .iter()
         .filter(|(time, bytes, gap)| {
-            *gap > limit && *bytes >= GAP.1 * view.segment && !is_repair(view, *time) && was_fed(*time, *gap)
+            *gap > limit
+                && *bytes >= MIN_GAP.1 * view.segment
+                && !is_repair(view, *time)
+                && has_sent_during(*time, *gap)
         })
         .collect();
     let (first, last) = (found.first()?, found.last()?);
@@ -168,10 +171,10 @@ pub(super) fn ack_gaps(view: &Viewed<'_>) -> Option<Finding> {
         until: last.0,
         count: found.len() as u64,
         figures: format!(
-            "{} gaps of up to {}, where {} is usual; up to {} segments acknowledged at once",
+            "{} gaps of up to {}; the median is {}; up to {} segments acknowledged at once",
             found.len(),
             ms(longest),
-            ms(usual),
+            ms(typical),
             max / view.segment
         ),
     })

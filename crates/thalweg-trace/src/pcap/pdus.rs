@@ -12,12 +12,12 @@ use thalweg_proto::numbers::unwrap;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::pdu::Captured;
 use thalweg_proto::sscop::SequenceNumber;
-use thalweg_proto::{aack, sscop, sstp};
+use thalweg_proto::{adaptive_ack, sscop, sstp};
 use thalweg_units::Time;
 
 /// Decoded PDU.
 enum Pdu {
-    Aack(aack::Pdu<Slice>),
+    AdaptiveAck(adaptive_ack::Pdu<Slice>),
     Sscop(sscop::Pdu<Slice>),
     Sstp(sstp::Pdu<Slice>),
 }
@@ -32,7 +32,9 @@ impl Pdu {
         bytes.extend_from_slice(captured);
         bytes.resize(length, 0);
         match protocol {
-            Protocol::AdaptiveAck => aack::wire::decode(&Slice::new(bytes)).ok().map(Self::Aack),
+            Protocol::AdaptiveAck => {
+                adaptive_ack::wire::decode(&Slice::new(bytes)).ok().map(Self::AdaptiveAck)
+            }
             // The control fields are at the end.
             Protocol::Sscop if captured.len() == length => {
                 sscop::Pdu::decode(&Slice::new(bytes)).ok().map(Self::Sscop)
@@ -137,7 +139,7 @@ impl Pdus {
             return 0;
         };
         let part = match &pdu {
-            Pdu::Aack(aack::Pdu::Data(data)) => {
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Data(data)) => {
                 Some(Part { unit: data.sequence, number: 0, length: data.payload.len() })
             }
             Pdu::Sscop(sscop::Pdu::Sd { s, mu }) => {
@@ -156,7 +158,7 @@ impl Pdus {
         }
         let before = peer.kept();
         match &pdu {
-            Pdu::Aack(aack::Pdu::Ack(report)) => {
+            Pdu::AdaptiveAck(adaptive_ack::Pdu::Ack(report)) => {
                 peer.acknowledge(time, report.cumulative, is_full);
                 peer.request(time, report.gap_in..report.gap_out, &|_| true);
             }

@@ -30,7 +30,7 @@ fn refused(error: &HostError) -> Error {
 pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) -> Done {
     let plan = &network.plan;
     let link = receive_link()?;
-    let mut lender = plan.outside.map(|_| SocketClient::new(link));
+    let mut socket_client = plan.outside.map(|_| SocketClient::new(link));
     let signals = Signals::new()?;
     settle(plan).map_err(|error| refused(&error))?;
     let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
@@ -47,9 +47,9 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
         serve(plan, &hosts).map_err(|error| refused(&error))?;
     }
     let gateway = hosts.iter().zip(&mut devices).find(|(host, _)| plan.outside == Some(host.node));
-    if let (Some((host, device)), Some(lender)) = (gateway, lender.take()) {
+    if let (Some((host, device)), Some(socket_client)) = (gateway, socket_client.take()) {
         let (gateway_tap, entrance) =
-            open(plan, host, &device.port, lender).map_err(|error| refused(&error))?;
+            open(plan, host, &device.port, socket_client).map_err(|error| refused(&error))?;
         device.gateway_tap = Some(gateway_tap);
         devices.push(Device { node: host.node, port: entrance, gateway_tap: None });
     }
@@ -162,9 +162,9 @@ impl Commands<'_> {
                 reap(&mut self.running);
             }
         }
-        let (words, command) = self.command();
-        self.print_surroundings(&words, console);
-        self.start(self.network.at, &words, command)?;
+        let (command_text, command) = self.command();
+        self.print_surroundings(&command_text, console);
+        self.start(self.network.at, &command_text, command)?;
         let main = self.running.len() - 1;
         let mut interrupts = 0;
         loop {
@@ -215,14 +215,14 @@ impl Commands<'_> {
     }
 
     /// Prints the node and its surroundings for an interactive user.
-    fn print_surroundings(&self, words: &str, console: &Console) {
+    fn print_surroundings(&self, command_text: &str, console: &Console) {
         if self.arguments.command.is_empty() && std::io::stdin().is_terminal() {
             let node = &self.network.plan.nodes[self.network.at];
             let others = self.network.plan.nodes.iter().filter(|other| other.name != node.name);
             let others: Vec<String> =
                 others.take(20).map(|node| format!("{} ({})", node.name, node.addresses[0])).collect();
             console.inform(&format!(
-                "{words} at {} ({}); there are {}",
+                "{command_text} at {} ({}); there are {}",
                 node.name,
                 node.addresses[0],
                 others.join(", ")

@@ -119,7 +119,7 @@ fn mtu(text: &str) -> Result<(Option<String>, Bytes), String> {
 /// Environment variable that marks a process of this command, and its role.
 const INSIDE: &str = "THALWEG_SHELL_INSIDE";
 /// Value for the process that stays in the real network; other values are kinds of namespaces.
-const LENDER: &str = "lender";
+const SOCKET_SERVER: &str = "socket-server";
 
 /// Runs commands in a live network.
 pub fn shell(arguments: &ShellArguments, console: &Console) -> Done {
@@ -134,8 +134,8 @@ fn run(
     source: impl FnOnce() -> Result<Source, Error>,
 ) -> Done {
     let role = std::env::var_os(INSIDE);
-    if role.as_ref().is_some_and(|role| role == LENDER) {
-        return outside::lend();
+    if role.as_ref().is_some_and(|role| role == SOCKET_SERVER) {
+        return outside::serve();
     }
     let network = Network { is_measured, ..Network::new(source()?, arguments, console)? };
     match role {

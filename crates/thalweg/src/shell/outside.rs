@@ -1,6 +1,6 @@
 //! The process that a user starts: it creates namespaces, starts the process inside, and waits for it.
 
-use super::{INSIDE, LENDER, Network, ShellArguments, view};
+use super::{INSIDE, Network, SOCKET_SERVER, ShellArguments, view};
 use crate::console::{Console, Done, Error};
 use crate::shell::children::{Signals, exit_code};
 use std::io::PipeWriter;
@@ -49,7 +49,7 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
     let mut inside = Command::new(program);
     inside.args(std::env::args_os().skip(1)).env(INSIDE, kind).stdin(link);
     let child = inside.spawn();
-    // The lender ends when the last copy of this end of the link is closed.
+    // The socket server ends when the last copy of this end of the link is closed.
     drop(inside);
     let child =
         child.map_err(|error| Error::Failed(format!("cannot start the first process within: {error}")))?;
@@ -67,26 +67,26 @@ pub fn outside(arguments: &ShellArguments, network: &Network, console: &Console)
 
 /// Returns the standard input of the process inside, and the pipe that this process keeps open as long as it lives. The
 /// former is a socket that passes the real standard input, the other end of the pipe (see [`end_with_parent`]) and, if
-/// `is_lent`, sockets of the real network, created by a process that this function starts.
-fn linked(program: &Path, is_lent: bool) -> Result<(OwnedFd, PipeWriter), Error> {
+/// `with_socket_server`, sockets of the real network, created by a process that this function starts.
+fn linked(program: &Path, with_socket_server: bool) -> Result<(OwnedFd, PipeWriter), Error> {
     let failed = |error: std::io::Error| Error::Failed(format!("cannot link processes: {error}"));
     let [one, other] = control_socket_pair().map_err(|error| failed(error.into()))?;
     let (watched, alive) = std::io::pipe().map_err(failed)?;
     for file in [std::io::stdin().as_fd(), watched.as_fd()] {
         send_fd(one.as_fd(), Some(file), &[0]).map_err(|error| failed(error.into()))?;
     }
-    if is_lent {
-        let mut lender = Command::new(program);
-        lender.args(std::env::args_os().skip(1)).env(INSIDE, LENDER).stdin(one);
+    if with_socket_server {
+        let mut server = Command::new(program);
+        server.args(std::env::args_os().skip(1)).env(INSIDE, SOCKET_SERVER).stdin(one);
         // A reader of the commands' output must not wait for this process.
-        lender.stdout(Stdio::null()).stderr(Stdio::null());
-        lender.spawn().map_err(failed)?;
+        server.stdout(Stdio::null()).stderr(Stdio::null());
+        server.spawn().map_err(failed)?;
     }
     Ok((other, alive))
 }
 
 /// Passes sockets until the process inside is gone.
-pub fn lend() -> Done {
+pub fn serve() -> Done {
     // Ctrl-C is for the commands only.
     let _signals = Signals::new()?;
     forward::serve_sockets(std::io::stdin().as_fd())

@@ -9,7 +9,7 @@ use thalweg_net::identity::Identity;
 use thalweg_net::keys::Encryptor;
 use thalweg_net::wire::frame::Frame;
 use thalweg_net::wire::{ConnectionId, Packet, write_confirm, write_header, write_hello};
-use thalweg_proto::aack;
+use thalweg_proto::adaptive_ack;
 use thalweg_proto::payload::Slice;
 use thalweg_proto::random::Stream;
 use thalweg_proto::sstp;
@@ -362,8 +362,8 @@ fn engines(attacker: &mut Attacker) {
     };
     sstp::wire::encode(0, &sstp::Pdu::Data(data), &mut far_ahead);
     let mut gaps = vec![8, 0, 0, 0];
-    aack::wire::encode(
-        &aack::Pdu::Data(aack::Data { sequence: 9000, payload: Slice::new(*b"x") }),
+    adaptive_ack::wire::encode(
+        &adaptive_ack::Pdu::Data(adaptive_ack::Data { sequence: 9000, payload: Slice::new(*b"x") }),
         &mut gaps,
     );
     let schemes = [

@@ -59,7 +59,7 @@ impl Inbox {
         // The thread ends with the stream; nothing joins it.
         std::thread::Builder::new()
             .name("transfer-inbox".to_owned())
-            .spawn(move || listen(FrameReader::new(stream), &sender, &progress))?;
+            .spawn(move || receive_frames(FrameReader::new(stream), &sender, &progress))?;
         Ok((Self { frames, later: VecDeque::new(), failed: HashSet::new(), is_woken: false }, waker))
     }
 
@@ -160,7 +160,7 @@ fn ended() -> Error {
     Error::Interrupted(io::ErrorKind::UnexpectedEof.into())
 }
 
-fn listen<R: Read>(
+fn receive_frames<R: Read>(
     mut stream: FrameReader<R>,
     replies: &SyncSender<Result<Option<ToSender>, Error>>,
     progress: &Progress,
@@ -228,9 +228,9 @@ mod tests {
         let (here, there) = UnixStream::pair().unwrap();
         let (mut inbox, waker) = Inbox::new(here, Arc::new(Progress::new())).unwrap();
         waker.wake();
-        assert!(inbox.poll().unwrap().is_none(), "a bell is no frame");
+        assert!(inbox.poll().unwrap().is_none(), "a wake-up is not a frame");
         drop(there);
-        assert!(inbox.wait().unwrap().is_none(), "it rang");
-        assert!(matches!(inbox.wait(), Err(Error::Interrupted(_))), "and rings once");
+        assert!(inbox.wait().unwrap().is_none(), "the wake-up is reported");
+        assert!(matches!(inbox.wait(), Err(Error::Interrupted(_))), "and reported once");
     }
 }

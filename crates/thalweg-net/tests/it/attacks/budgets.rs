@@ -44,7 +44,7 @@ fn far_future_sequences() -> (&'static str, Vec<Vec<u8>>) {
 
 /// Returns packets of adaptive acknowledgement with many gaps: each request names all of them.
 fn gaps(count: u64) -> (&'static str, Vec<Vec<u8>>) {
-    use thalweg_proto::aack::{Data, Pdu, wire};
+    use thalweg_proto::adaptive_ack::{Data, Pdu, wire};
     let scheme = "adaptive-ack:t-error=1ms,t-normal=1ms,window=20000pkt,segment=256B";
     let pdus = (1..=count).map(|number| {
         let mut bytes = Vec::new();

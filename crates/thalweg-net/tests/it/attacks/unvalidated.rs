@@ -9,7 +9,7 @@ use thalweg_net::wire::{Packet, write_hello};
 use thalweg_proto::units::{Duration, Time};
 
 /// Number of slots for unvalidated handshakes.
-const PLACES: u64 = 16;
+const UNVALIDATED_SLOTS: u64 = 16;
 
 /// Hellos with distinct connection ids.
 struct Hellos {
@@ -78,11 +78,14 @@ fn spoofed_hellos_take_few_places_and_keep_no_client_out() {
         }
         responses as u64
     };
-    assert_eq!(flood(&mut pair), PLACES);
+    assert_eq!(flood(&mut pair), UNVALIDATED_SLOTS);
     let took = connects(&mut pair, |pair| assert_eq!(flood(pair), 0));
     assert_eq!(took, WITH_A_COOKIE);
     let EndpointStats { handshakes, unvalidated, forgotten, dropped, .. } = stats(&pair);
-    assert_eq!((handshakes, unvalidated, forgotten, dropped), (PLACES + 1, PLACES, 0, 0));
+    assert_eq!(
+        (handshakes, unvalidated, forgotten, dropped),
+        (UNVALIDATED_SLOTS + 1, UNVALIDATED_SLOTS, 0, 0)
+    );
     // They have expired, and the next client needs no cookie.
     let later = pair.now + Duration::from_secs(21);
     pair.run(MINUTE, |pair| pair.now >= later);
@@ -101,12 +104,12 @@ fn hellos_in_a_client_s_name_do_not_keep_it_out() {
     let mut unvalidated = |endpoint: &mut Endpoint, from| {
         (0..1000).filter(|_| is_response(&answers(endpoint, now, from, hellos.next()).remove(0).1)).count()
     };
-    assert_eq!(unvalidated(&mut pair.ends[1].endpoint, client) as u64, PLACES);
+    assert_eq!(unvalidated(&mut pair.ends[1].endpoint, client) as u64, UNVALIDATED_SLOTS);
     for number in 0..130u32 {
         let from = SocketAddr::new(client.ip(), 2000 + number as u16);
         begin(&mut pair.ends[1].endpoint, now, from, hellos.next());
     }
-    assert_eq!(stats(&pair).handshakes, PLACES + 130);
+    assert_eq!(stats(&pair).handshakes, UNVALIDATED_SLOTS + 130);
     assert_eq!(connects(&mut pair, |_| ()), WITH_A_COOKIE);
     assert_eq!(stats(&pair).dropped, 0);
 }
@@ -147,5 +150,5 @@ fn first_messages_that_are_none_cost_no_more_than_others() {
         answers(&mut endpoint, Time::ZERO, spoofed(number), &hello);
     }
     let EndpointStats { handshakes, forged, .. } = endpoint.stats();
-    assert_eq!((handshakes, forged), (PLACES, PLACES));
+    assert_eq!((handshakes, forged), (UNVALIDATED_SLOTS, UNVALIDATED_SLOTS));
 }

@@ -142,10 +142,10 @@ fn all(to: &Place) -> Vec<(String, String)> {
 }
 
 /// Makes `x` a file, a folder with a file in a folder, or a link to a folder outside.
-fn make(kind: &str, place: &Place, outside: &Place, words: &str) {
+fn make(kind: &str, place: &Place, outside: &Place, contents: &str) {
     match kind {
-        "file" => drop(place.write("set/x", words.as_bytes())),
-        "folder" => drop(place.write("set/x/y/z", words.as_bytes())),
+        "file" => drop(place.write("set/x", contents.as_bytes())),
+        "folder" => drop(place.write("set/x/y/z", contents.as_bytes())),
         _ => {
             fs::create_dir_all(place.join("set")).unwrap();
             std::os::unix::fs::symlink(outside.path(), place.join("set/x")).unwrap();
@@ -202,7 +202,7 @@ fn entries_of_another_kind_are_replaced_if_the_receiver_allows_it() {
             if existing == Existing::Backup {
                 let aside = before.iter().filter(|(name, _)| name.starts_with("set/x"));
                 expected.extend(
-                    aside.map(|(name, words)| (name.replacen("set/x", "set/x.~1~", 1), words.clone())),
+                    aside.map(|(name, contents)| (name.replacen("set/x", "set/x.~1~", 1), contents.clone())),
                 );
                 expected.sort();
             }

@@ -43,11 +43,11 @@ use mode::Mode;
 /// Minimum window, in segments.
 const MIN_WINDOW: f64 = 2.0;
 /// Round trips with a constant window direction before the velocity doubles (section 2.1).
-const STEADY: u32 = 3;
+const STEADY_ROUNDS: u32 = 3;
 /// Pacing rate, as a multiple of one window per standing round-trip time (section 2.1).
 const PACING_GAIN: f64 = 2.0;
 /// Length of the maximum filter, in round trips (section 2.2).
-const LONGEST: u64 = 4;
+const MAX_RTT_ROUNDS: u64 = 4;
 
 /// Configuration of [`Copa`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +78,7 @@ pub struct Copa {
     round: Round,
     losses: Losses,
     /// Number of time-outs and of reductions for heavy losses.
-    cuts: u32,
+    reductions: u32,
     pacing_rate: Option<Rate>,
 }
 
@@ -110,7 +110,7 @@ impl Copa {
             velocity: 1.0,
             round: Round { window, ..Round::default() },
             losses: Losses::default(),
-            cuts: 0,
+            reductions: 0,
             pacing_rate: None,
         }
     }
@@ -141,15 +141,15 @@ impl Copa {
         }
         self.velocity = match self.round.same {
             0 => 1.0,
-            same if same >= STEADY => self.velocity * 2.0,
+            same if same >= STEADY_ROUNDS => self.velocity * 2.0,
             _ => self.velocity,
         };
         (self.round.start, self.round.window) = (now, self.window);
     }
 
     /// Reduces the window to `share` after heavy losses.
-    fn cut(&mut self, now: Time, share: f64) {
-        self.cuts = self.cuts.saturating_add(1);
+    fn reduce_window(&mut self, now: Time, share: f64) {
+        self.reductions = self.reductions.saturating_add(1);
         self.window = (self.window * share).max(MIN_WINDOW);
         self.slow_start = false;
         self.velocity = 1.0;
@@ -199,7 +199,7 @@ impl Controller for Copa {
             // Section 2.1: the minimum of half a round trip, since a burst of acknowledgements inflates
             // single samples.
             self.standing.sample(now, rtt, smoothed_rtt / 2);
-            self.longest.sample(now, rtt, smoothed_rtt * LONGEST);
+            self.longest.sample(now, rtt, smoothed_rtt * MAX_RTT_ROUNDS);
         }
         let (shortest, standing) = (self.shortest.get(), self.standing.get());
         if standing == Duration::MAX {
@@ -228,7 +228,7 @@ impl Controller for Copa {
             }
         }
         if let Some(share) = self.losses.on_ack(now, sample.sent_at, sample.acked, smoothed_rtt) {
-            self.cut(now, share);
+            self.reduce_window(now, share);
         }
         self.pace(segment);
     }
@@ -241,7 +241,7 @@ impl Controller for Copa {
         self.mode.on_loss();
         self.slow_start = false;
         if sample.kind == LossKind::Timeout {
-            self.cuts = self.cuts.saturating_add(1);
+            self.reductions = self.reductions.saturating_add(1);
             self.losses.on_timeout(sample.path.now);
             self.begin_slow_start(MIN_WINDOW);
         }
@@ -249,13 +249,13 @@ impl Controller for Copa {
     }
 
     fn undoes(&self, before: &Self) -> bool {
-        before.cuts < self.cuts || before.mode.inverse_delta() > self.mode.inverse_delta()
+        before.reductions < self.reductions || before.mode.inverse_delta() > self.mode.inverse_delta()
     }
 
     fn on_undo(&mut self, before: Self, path: &Path) {
         // Measurements since then are kept, as are window changes for other reasons.
         self.mode.undo(&before.mode);
-        if before.cuts < self.cuts {
+        if before.reductions < self.reductions {
             self.window = self.window.max(before.window);
             self.slow_start = before.slow_start;
         }

@@ -12,7 +12,7 @@
 //! An acknowledgement that covers twice the segments between two requests indicates that another was lost or coalesced,
 //! on the path or at the host. The request rate is then halved per round trip, also in recovery, down to five requests.
 //! It grows by a tenth per round trip without such a loss. With two requests a path that loses 13 % in both directions
-//! left many round trips without any acknowledgement: one transfer of ten fell to a window of two segments for good.
+//! left many round trips without any acknowledgement: one transfer of ten stayed at a window of two segments.
 
 use super::Sender;
 use crate::congestion::Controller;
@@ -21,15 +21,15 @@ use crate::payload::Payload;
 use core::hash::Hasher;
 
 /// Acknowledgements per round trip: by default, and while the window doubles.
-const SHARE: (u32, u32) = (5, 64);
+const REQUESTS_PER_ROUND: (u32, u32) = (5, 64);
 /// Maximum distance between requests in segments: with pacing, and without.
 const MAX_DISTANCE: (u32, u32) = (40, 16);
 /// Minimum window growth per round trip that counts as doubling.
-const DOUBLES: f64 = 1.25;
+const MIN_DOUBLING_GROWTH: f64 = 1.25;
 /// Maximum multiple of the default distance when acknowledgements are missing; five requests remain per round trip.
 const MAX_DISTANCE_FACTOR: f64 = 16.0;
 /// Factor on that multiple after a round trip without a missing acknowledgement.
-const RECOVERY: f64 = 0.9;
+const DISTANCE_DECAY: f64 = 0.9;
 
 /// State of a sender's acknowledgement requests.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub(super) struct AckRequests {
     /// Distance as a multiple of the default.
     distance_factor: f64,
     /// Maximum distance in this round trip and in the previous one.
-    widest: [u32; 2],
+    max_distances: [u32; 2],
     /// End of the round trip in the stream, and whether an acknowledgement was missing in it.
     round_end: u64,
     is_missing: bool,
@@ -63,7 +63,7 @@ struct Flight {
 
 /// The contents of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
-struct Answer {
+struct AckCoverage {
     /// Segments newly known to have arrived.
     segments: u32,
     /// Cumulative acknowledgement; new data begins at `next`.
@@ -79,7 +79,7 @@ impl AckRequests {
             every: every.max(1),
             since: 0,
             distance_factor: 1.0,
-            widest: [0; 2],
+            max_distances: [0; 2],
             round_end: 0,
             is_missing: false,
             window: 0.0,
@@ -92,18 +92,18 @@ impl AckRequests {
         if flight.is_repairing && self.distance_factor <= 1.0 {
             return 1;
         }
-        let share = if self.doubles { SHARE.1 } else { SHARE.0 };
+        let share = if self.doubles { REQUESTS_PER_ROUND.1 } else { REQUESTS_PER_ROUND.0 };
         let maximum = if flight.is_paced { MAX_DISTANCE.0 } else { MAX_DISTANCE.1 };
         let default_distance = (flight.segments / share).min(maximum);
-        let distance_factor = (f64::from(default_distance) * self.distance_factor) as u32;
-        distance_factor.min(flight.segments / SHARE.0).max(default_distance).max(self.every)
+        let scaled = (f64::from(default_distance) * self.distance_factor) as u32;
+        scaled.min(flight.segments / REQUESTS_PER_ROUND.0).max(default_distance).max(self.every)
     }
 
     /// Records a new segment; returns true if it requests an acknowledgement.
     fn on_segment(&mut self, flight: Flight) -> bool {
         self.since += 1;
         let distance = self.distance(flight);
-        self.widest[0] = self.widest[0].max(distance);
+        self.max_distances[0] = self.max_distances[0].max(distance);
         let is_requested = self.since >= distance || flight.is_last && self.since >= self.every;
         if is_requested {
             self.since = 0;
@@ -111,30 +111,34 @@ impl AckRequests {
         is_requested
     }
 
-    fn on_ack(&mut self, answer: Answer) {
-        let widest = self.widest[0].max(self.widest[1]).max(self.every);
-        self.is_missing |= answer.segments >= 2 * widest;
-        if answer.cumulative > self.round_end {
+    fn on_ack(&mut self, coverage: AckCoverage) {
+        let max_distance = self.max_distances[0].max(self.max_distances[1]).max(self.every);
+        self.is_missing |= coverage.segments >= 2 * max_distance;
+        if coverage.cumulative > self.round_end {
             // RFC 5690, section 4.4: far fewer after a lost acknowledgement, slowly more without one.
-            let distance_factor =
-                if self.is_missing { 2.0 * self.distance_factor } else { RECOVERY * self.distance_factor };
+            let distance_factor = if self.is_missing {
+                2.0 * self.distance_factor
+            } else {
+                DISTANCE_DECAY * self.distance_factor
+            };
             self.distance_factor = distance_factor.clamp(1.0, MAX_DISTANCE_FACTOR);
-            self.widest = [0, self.widest[0]];
-            (self.round_end, self.is_missing) = (answer.next, false);
-            self.doubles = answer.window > DOUBLES * self.window;
-            self.window = answer.window;
+            self.max_distances = [0, self.max_distances[0]];
+            (self.round_end, self.is_missing) = (coverage.next, false);
+            self.doubles = coverage.window > MIN_DOUBLING_GROWTH * self.window;
+            self.window = coverage.window;
         }
     }
 
     pub fn digest<H: Hasher>(&self, into: &mut H) {
-        let Self { every, since, distance_factor, widest, round_end, is_missing, window, doubles } = self;
+        let Self { every, since, distance_factor, max_distances, round_end, is_missing, window, doubles } =
+            self;
         feed(
             into,
             (
                 every,
                 since,
                 distance_factor.to_bits(),
-                widest,
+                max_distances,
                 round_end,
                 is_missing,
                 window.to_bits(),
@@ -165,7 +169,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Early return: the controller's decision is costly to compute, and most senders do not need it.
         let Some(ack_requests) = ack_requests else { return };
         let (cumulative, next) = (self.peer.unacknowledged(), self.scoreboard.next());
-        ack_requests.on_ack(Answer { segments, cumulative, next, window: self.controller.decision().window });
+        ack_requests.on_ack(AckCoverage {
+            segments,
+            cumulative,
+            next,
+            window: self.controller.decision().window,
+        });
     }
 }
 
@@ -205,7 +214,7 @@ mod tests {
         let mut seen = Vec::new();
         for (round, window) in [10.0, 20.0, 40.0, 44.0, 44.0, 22.0, 44.0].into_iter().enumerate() {
             let at = round as u64 + 1;
-            ack_requests.on_ack(Answer { segments: 2, cumulative: at, next: at, window });
+            ack_requests.on_ack(AckCoverage { segments: 2, cumulative: at, next: at, window });
             seen.push(ack_requests.doubles);
         }
         assert_eq!(seen, [true, true, true, false, false, false, true]);
@@ -228,7 +237,7 @@ mod tests {
                     requests += 1;
                     if !loses || requests % 3 != 1 {
                         let segments = std::mem::take(&mut waiting);
-                        ack_requests.on_ack(Answer {
+                        ack_requests.on_ack(AckCoverage {
                             segments,
                             cumulative: end - 1000,
                             next: end,

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each fuzz target has one of them")]
 
 use thalweg_proto::payload::Slice;
-use thalweg_proto::{aack, media, sstp, window};
+use thalweg_proto::{adaptive_ack, media, sstp, window};
 
 /// Checks that octets are rejected, or decode to a PDU of the window transport that encodes to the same octets.
 pub fn window(octets: &[u8]) {
@@ -14,11 +14,11 @@ pub fn window(octets: &[u8]) {
 }
 
 /// Checks that octets are rejected, or decode to a PDU of adaptive acknowledgement that encodes to the same octets.
-pub fn aack(octets: &[u8]) {
+pub fn adaptive_ack(octets: &[u8]) {
     let bytes = Slice::new(octets.to_vec());
-    if let Ok(pdu) = aack::wire::decode(&bytes) {
+    if let Ok(pdu) = adaptive_ack::wire::decode(&bytes) {
         let mut written = Vec::new();
-        aack::wire::encode(&pdu, &mut written);
+        adaptive_ack::wire::encode(&pdu, &mut written);
         assert_eq!(written, octets, "{pdu:?}");
     }
 }

@@ -106,7 +106,7 @@ const KEYS: [(&str, &str); 25] = [
     ("main_cc_options", ""),
     ("main_start_time", "start of flow main, half a round trip later for the request"),
     ("main_scenario_text", "workload of flow main"),
-    ("main_target_time", "the bound, which is reported beside our time"),
+    ("main_target_time", "bound, reported beside our times"),
     ("nb_connections", "flow main, and count of flow background"),
     ("background_cc_algo", "scheme of flow background"),
     ("background_cc_options", ""),
@@ -115,11 +115,11 @@ const KEYS: [(&str, &str); 25] = [
     ("data_rate_in_gbps", "rate of the link"),
     ("latency", "delay of the link, one way"),
     ("jitter", "jitter of the link, in order"),
-    ("wifi_jitter", "distribution of that jitter"),
+    ("wifi_jitter", "distribution of the jitter"),
     ("queue_delay_max", "queue of the link"),
     ("l4s_max", ""),
     ("link_scenario", "schedule of the link"),
-    ("icid", "nothing: names connections there"),
+    ("icid", "nothing: it names connections"),
     ("qlog_dir", "nothing: `thalweg run --qlog` writes such files"),
     ("qperf_log", "nothing: `thalweg run --out` writes results"),
     ("seed_cwin", ""),
@@ -311,7 +311,7 @@ fn beside(name: &str, lines: &[Line<'_>], choices: &Choices) -> String {
         let cells = cells.map(|cell| cell.replace(char::is_control, "?"));
         let _ = writeln!(out, "{}", format!("# {:<25} {:<30} {}", cells[0], cells[1], cells[2]).trim_end());
     };
-    row(&mut out, ["there", "is", "here"]);
+    row(&mut out, ["key", "value", "equivalent here"]);
     for line in lines {
         let here = KEYS.iter().find(|(name, _)| *name == line.key).map_or("", |(_, here)| here);
         row(&mut out, [line.key, line.value, if here.is_empty() { "nothing" } else { here }]);

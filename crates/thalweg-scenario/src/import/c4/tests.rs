@@ -46,7 +46,9 @@ fn a_download_becomes_a_transfer_over_one_link() {
             .contains("# queue_delay_max           60000                          queue of the link\n")
     );
     assert!(
-        imported.scenario.contains("# main_target_time          2500000                        the bound")
+        imported
+            .scenario
+            .contains("# main_target_time          2500000                        bound, reported")
     );
 }
 

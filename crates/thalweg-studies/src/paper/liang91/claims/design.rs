@@ -1,4 +1,4 @@
-//! Claims of chapters 3 and 4: what the thesis says of its design.
+//! Claims of chapters 3 and 4, on the design of SEIF.
 
 use super::{
     Claim, DROPS, Decide, Evidence, Interval, MESSAGES, Study, THROUGHPUT, gain, is_size, list, means,
@@ -30,10 +30,10 @@ pub(super) const CLAIMS: &[Decide] = &[
 const REACTIONS: [&str; 6] = ["4.2/exp-1", "4.2/exp-2", "4.2/exp-3", "4.3/exp-1", "4.3/exp-2", "4.3/exp-3"];
 const GAIN: &str = "throughput_improvement_percent";
 /// Cut-back parameters of tables 4.7, 4.8 and 4.10.
-const CUTS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Index of 0.5 in [`CUTS`].
+const CUT_BACKS: [f64; 7] = [0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// Index of 0.5 in [`CUT_BACKS`].
 const HALF: usize = 2;
-/// Index of 0.7 in [`CUTS`].
+/// Index of 0.7 in [`CUT_BACKS`].
 const SEVEN_TENTHS: usize = 4;
 /// Tables of the cut-back parameter: one way with one and two users, and two ways.
 const CUT_TABLES: [&str; 3] = ["4.7/exp-1", "4.8/exp-2", "4.10/exp-3"];
@@ -141,9 +141,9 @@ fn avoidance_drops_almost_nothing(study: &Study<'_>) -> Option<Claim> {
 fn avoidance_fluctuates_less(study: &Study<'_>) -> Option<Claim> {
     let mut evidence = Evidence::default();
     let of = |scheme| study.further("4.2/exp-1", scheme, WINDOW_DEVIATION);
-    let (calm, wild) = (of("seif")?, of("reacting-feedback")?);
-    evidence.add(format!("standard deviations of {:.2} and {:.2} packets", calm.mean, wild.mean));
-    evidence.must(calm.minus(wild).is_surely_below(0.0), "not surely less".to_owned());
+    let (avoiding, reacting) = (of("seif")?, of("reacting-feedback")?);
+    evidence.add(format!("standard deviations of {:.2} and {:.2} packets", avoiding.mean, reacting.mean));
+    evidence.must(avoiding.minus(reacting).is_surely_below(0.0), "not surely less".to_owned());
     let text =
         "The source's window fluctuates less under avoidance than under reaction (figures 4.3 and 4.4)";
     Some(evidence.claim("4.2e", text).at("4.2, p. 44"))
@@ -164,8 +164,9 @@ fn dynamic_rules_bring_no_gain(study: &Study<'_>) -> Option<Claim> {
         }
         let shown: Vec<String> = gains.iter().map(|gain| format!("{:+.1}", gain.mean)).collect();
         evidence.add(format!("{dynamic}: {} % for buffers of 10, 8, 6, 4 and 2 packets", shown.join(", ")));
-        let consistent = gains.iter().all(|gain| gain.mean > SMALL_PERCENT);
-        evidence.must(!consistent, format!("{dynamic} gains more than {SMALL_PERCENT} % with every buffer"));
+        let consistent = gains.iter().all(|gain| gain.mean > NEGLIGIBLE_PERCENT);
+        evidence
+            .must(!consistent, format!("{dynamic} gains more than {NEGLIGIBLE_PERCENT} % with every buffer"));
         all.extend(gains);
     }
     for gained in all {
@@ -229,7 +230,7 @@ fn bytes_beat_packets_when_buffers_are_scarce(study: &Study<'_>) -> Option<Claim
         "{:+.1} % with 10 packets (printed {printed_scarce}), {:+.1} % with 20 ({printed_ample})",
         scarce.mean, ample.mean
     ));
-    evidence.must(scarce.is_surely_above(LITTLE), "not clearly with 10".to_owned());
+    evidence.must(scarce.is_surely_above(MIN_CLEAR_GAIN), "not clearly with 10".to_owned());
     evidence.must(ample.mean >= 0.0 && ample.mean < scarce.mean / 2.0, "not little with 20".to_owned());
     for (ours, printed) in [(scarce, printed_scarce), (ample, printed_ample)] {
         evidence.size(is_size(ours, printed), format!("{:.1} % in place of {printed}", ours.mean));
@@ -245,12 +246,12 @@ fn cuts(study: &Study<'_>, id: &str, metric: &str, more: &[(&str, Value)]) -> Op
             [("cut_back", json!(cut))].into_iter().chain(more.iter().cloned()).collect();
         study.interval(id, "seif", metric, &keys)
     };
-    CUTS.iter().map(at).collect()
+    CUT_BACKS.iter().map(at).collect()
 }
 
 /// Returns the printed value for each cut-back parameter.
 fn printed_cuts(study: &Study<'_>, id: &str, metric: &str) -> Option<Vec<f64>> {
-    CUTS.iter().map(|cut| study.printed(id, "seif", metric, &[("cut_back", json!(cut))])).collect()
+    CUT_BACKS.iter().map(|cut| study.printed(id, "seif", metric, &[("cut_back", json!(cut))])).collect()
 }
 
 fn one_way_any_cut_is_as_good(study: &Study<'_>) -> Option<Claim> {
@@ -275,9 +276,9 @@ fn two_ways_shallow_cuts_carry_more(study: &Study<'_>) -> Option<Claim> {
     for (place, pair) in throughput.windows(2).enumerate() {
         // The printed values have one step down, of 1.2 %.
         let falls = gain(pair[1], pair[0]).is_surely_below(-2.0);
-        evidence.must(!falls, format!("it falls above {}", CUTS[place]));
+        evidence.must(!falls, format!("it falls above {}", CUT_BACKS[place]));
     }
-    let last = CUTS.len() - 1;
+    let last = CUT_BACKS.len() - 1;
     let gained = gain(throughput[last], throughput[0]);
     let wanted = printed_gain(printed[last], printed[0]);
     evidence.add(format!("{:+.1} % from 0 to 0.9 (printed {wanted:+.1})", gained.mean));
@@ -298,8 +299,10 @@ fn half_costs_as_little_as_a_restart(study: &Study<'_>) -> Option<Claim> {
         let loses = gain(throughput[HALF], throughput[0]).is_surely_below(-0.5);
         evidence.must(!loses, format!("{id}: less throughput"));
         let more = gain(messages[HALF], messages[0]);
-        evidence
-            .must(!more.is_surely_above(ABOUT_PERCENT), format!("{id}: {:.0} % more messages", more.mean));
+        evidence.must(
+            !more.is_surely_above(MAX_SIMILAR_PERCENT),
+            format!("{id}: {:.0} % more messages", more.mean),
+        );
     }
     let text = "A cut to one half has as much throughput as a restart from one packet, or more, with about as many messages";
     Some(evidence.claim("4.5c", text).at("3.2.3, p. 30; 4.5, p. 54, 58; 4.6, p. 60"))
@@ -313,13 +316,13 @@ fn messages_grow_steeply(study: &Study<'_>) -> Option<Claim> {
         evidence.add(format!("{id}: {} messages for 0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9", list(&messages, 0)));
         for (place, pair) in messages[HALF..].windows(2).enumerate() {
             let falls = pair[1].minus(pair[0]).is_surely_below(0.0);
-            evidence.must(!falls, format!("{id}: fewer above {}", CUTS[HALF + place]));
+            evidence.must(!falls, format!("{id}: fewer above {}", CUT_BACKS[HALF + place]));
         }
         // Steep: the steps beyond 0.7 add more than those before.
-        let (half, middle, last) = (messages[HALF], messages[SEVEN_TENTHS], messages[CUTS.len() - 1]);
+        let (half, middle, last) = (messages[HALF], messages[SEVEN_TENTHS], messages[CUT_BACKS.len() - 1]);
         evidence
             .must(last.mean - middle.mean > middle.mean - half.mean, format!("{id}: it does not steepen"));
-        let (grown, wanted) = (last.mean / middle.mean, printed[CUTS.len() - 1] / printed[SEVEN_TENTHS]);
+        let (grown, wanted) = (last.mean / middle.mean, printed[CUT_BACKS.len() - 1] / printed[SEVEN_TENTHS]);
         let ratio = Interval { mean: grown, half: gain(last, middle).half / 100.0 };
         evidence.add(format!("{grown:.1} times from 0.7 to 0.9 (printed {wanted:.1})"));
         evidence.size(is_size(ratio, wanted), format!("{id}: {grown:.1} times in place of {wanted:.1}"));
@@ -335,10 +338,10 @@ fn cuts_hardly_change_fairness(study: &Study<'_>) -> Option<Claim> {
         let of = |source: u32| cuts(study, id, "throughput_kbps", &[("source", json!(source))]);
         let (one, two) = (of(1)?, of(2)?);
         evidence.add(format!("{id}: variances {}", list(&variances, 4)));
-        for ((variance, cut), (one, two)) in variances.iter().zip(CUTS).zip(one.iter().zip(&two)) {
+        for ((variance, cut), (one, two)) in variances.iter().zip(CUT_BACKS).zip(one.iter().zip(&two)) {
             let share = libm::sqrt(variance.mean) / ((one.mean + two.mean) / 2.0);
             let what = format!("{id}: users differ by {:.1} % from their mean at {cut}", 100.0 * share);
-            evidence.must(share < FAIR, what);
+            evidence.must(share < MAX_DEVIATION, what);
         }
     }
     let text = "The cut-back parameter makes no significant difference to fairness";
@@ -350,7 +353,7 @@ fn directions_share_alike(study: &Study<'_>) -> Option<Claim> {
     let of = |source: u32| cuts(study, TWO_WAY_CUTS, "throughput_kbps", &[("source", json!(source))]);
     let (one, two, back) = (of(1)?, of(2)?, of(3)?);
     let mut shown = Vec::new();
-    for (place, cut) in CUTS.into_iter().enumerate() {
+    for (place, cut) in CUT_BACKS.into_iter().enumerate() {
         let forward = one[place].mean + two[place].mean;
         let apart = 100.0 * (f64::max(forward, back[place].mean) / f64::min(forward, back[place].mean) - 1.0);
         shown.push(format!("{apart:.1}"));
@@ -364,10 +367,10 @@ fn directions_share_alike(study: &Study<'_>) -> Option<Claim> {
 }
 
 /// Negligible gain, in percent.
-const SMALL_PERCENT: f64 = 1.0;
+const NEGLIGIBLE_PERCENT: f64 = 1.0;
 /// Gain that is no longer little, in percent.
-const LITTLE: f64 = 5.0;
+const MIN_CLEAR_GAIN: f64 = 5.0;
 /// Difference of numbers of messages that are about the same, in percent. The printed ones have up to 13 %.
-const ABOUT_PERCENT: f64 = 20.0;
+const MAX_SIMILAR_PERCENT: f64 = 20.0;
 /// Deviation of users from their mean, as a share, below which differences in fairness are insignificant.
-const FAIR: f64 = 0.05;
+const MAX_DEVIATION: f64 = 0.05;

@@ -4,7 +4,7 @@
 use crate::channel::{Channel, Impairments};
 use proptest::prelude::*;
 use std::sync::Arc;
-use thalweg_proto::aack::{Config, Receiver, ReceiverStats, Transmitter, TransmitterStats};
+use thalweg_proto::adaptive_ack::{Config, Receiver, ReceiverStats, Transmitter, TransmitterStats};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::units::Duration;
 

@@ -1,7 +1,7 @@
 //! Arbitrary inputs of adaptive-acknowledgement endpoints.
 
 use proptest::prelude::*;
-use thalweg_proto::aack;
+use thalweg_proto::adaptive_ack;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::units::Duration;
 
@@ -10,14 +10,17 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![12 => 0u64..80, 1 => any::<u64>(), 1 => (u64::MAX - 2)..=u64::MAX]
 }
 
-pub fn data<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
-    (number(), 0u32..4)
-        .prop_map(move |(sequence, length)| aack::Pdu::Data(aack::Data { sequence, payload: make(length) }))
+pub fn data<P: Payload + 'static>(
+    make: impl Fn(u32) -> P + Clone,
+) -> impl Strategy<Value = adaptive_ack::Pdu<P>> {
+    (number(), 0u32..4).prop_map(move |(sequence, length)| {
+        adaptive_ack::Pdu::Data(adaptive_ack::Data { sequence, payload: make(length) })
+    })
 }
 
-pub fn report<P: Payload>() -> impl Strategy<Value = aack::Pdu<P>> {
+pub fn report<P: Payload>() -> impl Strategy<Value = adaptive_ack::Pdu<P>> {
     let report = |[cumulative, gap_in, gap_out]: [u64; 3]| {
-        aack::Pdu::Ack(aack::Report { gap_in, gap_out, cumulative })
+        adaptive_ack::Pdu::Ack(adaptive_ack::Report { gap_in, gap_out, cumulative })
     };
     let any = prop::array::uniform3(number()).prop_map(report);
     // In valid order.
@@ -28,11 +31,13 @@ pub fn report<P: Payload>() -> impl Strategy<Value = aack::Pdu<P>> {
     prop_oneof![1 => any, 3 => sorted]
 }
 
-pub fn pdu<P: Payload + 'static>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value = aack::Pdu<P>> {
+pub fn pdu<P: Payload + 'static>(
+    make: impl Fn(u32) -> P + Clone,
+) -> impl Strategy<Value = adaptive_ack::Pdu<P>> {
     prop_oneof![data(make), report()]
 }
 
-pub fn config() -> impl Strategy<Value = aack::Config> {
+pub fn config() -> impl Strategy<Value = adaptive_ack::Config> {
     let time = || {
         prop_oneof![
             1 => Just(Duration::ZERO),
@@ -40,7 +45,7 @@ pub fn config() -> impl Strategy<Value = aack::Config> {
             1 => Just(Duration::MAX)
         ]
     };
-    (1u32..2000, 0u32..50, time(), time()).prop_map(|(segment, window, normal, error)| aack::Config {
+    (1u32..2000, 0u32..50, time(), time()).prop_map(|(segment, window, normal, error)| adaptive_ack::Config {
         segment,
         window,
         normal,

@@ -5,4 +5,4 @@
 #[path = "../../crates/thalweg-proto/tests/it/codec_octets/mod.rs"]
 mod codec_octets;
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| codec_octets::aack(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| codec_octets::adaptive_ack(octets));
