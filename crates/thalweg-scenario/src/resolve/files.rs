@@ -21,13 +21,7 @@ impl Resolver<'_> {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());
-                // The columns of a data frame have the names that the header of a CSV list has.
-                let help = if path.extension().is_some_and(|end| end == "parquet") {
-                    "lists are text, such as CSV: `pandas.read_parquet(FILE).to_csv(OTHER, index=False)`"
-                } else {
-                    "file names are relative to the file that names them"
-                };
-                self.report.error("scenario.file", file.span, message).help(help);
+                self.report.error("scenario.file", file.span, message).help(error.help());
                 None
             }
         };

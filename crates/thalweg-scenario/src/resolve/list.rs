@@ -1,5 +1,6 @@
 //! Transfers listed in a file: source, sink, time and size.
 
+use super::super::columns::{FROM, SIZE, START, TO};
 use super::super::keys::{Flow, ListWorkload};
 use super::super::quantity::Name;
 use super::super::source::Span;
@@ -21,13 +22,8 @@ enum Format {
     Flows(usize),
 }
 
-/// The default columns of CSV without a header line, with accepted synonyms.
-const COLUMNS: [&[&str]; 4] = [
-    &["start", "time", "at", "start_time"],
-    &["from", "src", "source"],
-    &["to", "dst", "sink", "destination"],
-    &["size", "bytes", "length"],
-];
+/// The default columns of CSV without a header line.
+const COLUMNS: [&[&str]; 4] = [START, FROM, TO, SIZE];
 
 /// A parsed line.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
+pub const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n\
      [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n";
 
@@ -35,7 +35,7 @@ fn listed(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
 }
 
 /// Returns source, sink, time in us and size of each transfer.
-fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
+pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
     let spec = loaded.spec();
     let group = &spec.groups[0];
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
