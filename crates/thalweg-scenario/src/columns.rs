@@ -1,4 +1,7 @@
-//! Names of the columns of lists and traffic matrices, with their synonyms.
+//! Lists and traffic matrices: maximum length, and names of the columns with their synonyms.
+
+/// Maximum number of elements of a list.
+pub const MAX_LIST_LENGTH: usize = 1 << 20;
 
 /// Start of a transfer.
 pub const START: &[&str] = &["start", "time", "at", "start_time"];

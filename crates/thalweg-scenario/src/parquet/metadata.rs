@@ -231,7 +231,7 @@ impl Node {
     }
 }
 
-/// What a logical or converted type says about values.
+/// Meaning of values, by a logical or converted type.
 enum Meaning {
     Plain,
     Unsigned,

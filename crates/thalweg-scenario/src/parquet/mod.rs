@@ -12,7 +12,7 @@ mod metadata;
 mod pages;
 mod thrift;
 
-use super::quantity::MAX_LIST_LENGTH;
+use super::columns::MAX_LIST_LENGTH;
 use metadata::{Metadata, Type};
 use pages::Cell;
 use std::fmt::Write;
@@ -77,7 +77,7 @@ pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Resul
             }
             add(&mut text, &cells[row]).map_err(|content| {
                 format!(
-                    "the column `{}` has {content:?} in row {}: expected no comma, line break or `#`",
+                    "the column `{}` has {content:?} in row {}: expected no separator, quote, line break or `#`",
                     column.name,
                     row + 1
                 )
@@ -98,7 +98,7 @@ fn add<'a>(text: &mut String, cell: &'a Cell) -> Result<(), &'a str> {
         Cell::Unsigned(value) => write!(text, "{value}"),
         Cell::Float(value) => write!(text, "{value}"),
         Cell::Double(value) => write!(text, "{value}"),
-        Cell::Text(content) if content.contains([',', '\n', '\r', '#']) => return Err(content),
+        Cell::Text(content) if content.contains([',', ';', '\t', '"', '\n', '\r', '#']) => return Err(content),
         Cell::Text(content) => write!(text, "{content}"),
     };
     // Writing to a string cannot fail.

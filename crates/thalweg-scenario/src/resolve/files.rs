@@ -36,9 +36,10 @@ impl Resolver<'_> {
         let mut lines = Vec::new();
         let mut start = 0;
         for line in source.text().split_inclusive('\n') {
-            let trimmed = line.trim();
+            // Spreadsheets write a byte order mark.
+            let trimmed = line.trim_start_matches('\u{feff}').trim();
             if !trimmed.is_empty() && !trimmed.starts_with('#') {
-                let lead = line.len() - line.trim_start().len();
+                let lead = trimmed.as_ptr() as usize - line.as_ptr() as usize;
                 let span = Span::new(id, start + lead..start + lead + trimmed.len());
                 if lines.len() == MAX_LIST_LENGTH {
                     let message = format!("the file has more than {MAX_LIST_LENGTH} lines");

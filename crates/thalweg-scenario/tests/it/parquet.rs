@@ -44,7 +44,7 @@ fn other_parquet_files_are_refused() {
         ("nested", "the column `from` has nested values: expected numbers"),
         ("no-size", "names no column `size`"),
         ("other-columns", "its columns are `a`, `b`: expected `start`, `from`, `to` and `size`"),
-        ("comma", "the column `from` has \"n,1\" in row 2: expected no comma"),
+        ("comma", "the column `from` has \"n,1\" in row 2: expected no separator"),
         ("no-node", "there is no node `n9`"),
         ("negative", "-1"),
         ("empty", "no transfers"),
