@@ -5,6 +5,7 @@
 
 mod bound;
 mod built_in;
+mod columns;
 mod demand;
 mod diagnostic;
 mod expand;
@@ -19,6 +20,7 @@ mod lint;
 mod matrix;
 mod named_paths;
 mod network;
+mod parquet;
 mod path;
 mod quantity;
 mod reference;

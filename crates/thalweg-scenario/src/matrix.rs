@@ -2,6 +2,7 @@
 //!
 //! The tables are replaced before they are decoded, and after `--set`. All later steps see ordinary groups.
 
+use super::columns::{FROM, RATE, TO};
 use super::demand::{Demand, MAX_BITS};
 use super::diagnostic::Report;
 use super::include::Loader;
@@ -17,12 +18,8 @@ const MAX_DEMANDS: usize = 1 << 13;
 /// Maximum number of nodes of a matrix with a row for each.
 const MAX_NODES: usize = 1 << 12;
 
-/// Accepted headings of the columns of a list of demands.
-const COLUMNS: [&[&str]; 3] = [
-    &["from", "src", "source", "origin"],
-    &["to", "dst", "sink", "target", "destination"],
-    &["rate", "demand", "value", "traffic"],
-];
+/// Columns of a list of demands.
+const COLUMNS: [&[&str]; 3] = [FROM, TO, RATE];
 
 const FORMATS: &str = "a traffic matrix is SNDlib's XML, a list of demands (`from, to, rate`), or a table with a row for \
                        each source and a column for each sink";
@@ -182,9 +179,7 @@ fn read(name: &str, span: Span, loader: &mut Loader, report: &mut Report) -> Opt
         Ok(text) => Some(loader.add(Source::new(path.display().to_string(), text), &directory, report)),
         Err(error) => {
             let message = format!("cannot read `{}`: {error}", path.display());
-            report
-                .error("scenario.file", span, message)
-                .help("file names are relative to the file that names them");
+            report.error("scenario.file", span, message).help(error.help());
             None
         }
     }

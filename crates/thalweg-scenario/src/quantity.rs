@@ -1,5 +1,6 @@
 //! Types of values: quantities with units, counts, names, and lists of them.
 
+pub use super::columns::MAX_LIST_LENGTH;
 use super::bound::{FieldOf, plain};
 use super::diagnostic::Report;
 use super::schema::Definitions;
@@ -450,9 +451,6 @@ const NAME_PATTERN: &str = concat!(
     r#"^[^\x00-"$-*,-.;-@\[-^`{-\x9f]"#,
     r#"([^\x00-\x1f!-"$-*,.;-@\[-^`{-\x9f]*[^\x00-"$-*,.;-@\[-^`{-\x9f])?$"#
 );
-
-/// Maximum number of elements of a list.
-pub const MAX_LIST_LENGTH: usize = 1 << 20;
 
 /// Returns the name in a table header written as `[name]`.
 fn single_header(value: &Value, report: &Report) -> Option<String> {

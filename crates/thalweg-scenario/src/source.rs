@@ -1,5 +1,6 @@
 //! The source texts of a scenario, and positions in them.
 
+use super::{columns, parquet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -138,12 +139,22 @@ pub enum ReadError {
         /// The offset of the first invalid byte.
         at: usize,
     },
+    /// A Parquet file that is no list: what is wrong, and what is expected.
+    NoList(String),
 }
 
 impl ReadError {
     /// Returns true if the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == std::io::ErrorKind::NotFound)
+    }
+
+    /// Returns what to do about a list that cannot be read.
+    pub const fn help(&self) -> &'static str {
+        match self {
+            Self::NoList(_) => "CSV is read too: `pandas.read_parquet(FILE).to_csv(OTHER, index=False)`",
+            _ => "file names are relative to the file that names them",
+        }
     }
 }
 
@@ -158,6 +169,7 @@ impl std::fmt::Display for ReadError {
                 write!(f, "with the files before it, it is more than {} MiB", limit >> 20)
             }
             Self::NotText { at } => write!(f, "it is not text: byte {at} is not UTF-8"),
+            Self::NoList(fault) => write!(f, "{fault}"),
         }
     }
 }
@@ -242,7 +254,7 @@ impl Reader {
         ReadError::TooLarge { limit: self.limit, is_shared: self.left < self.limit }
     }
 
-    /// Reads a text file.
+    /// Reads a text file, or a list in a file whose name ends in `.parquet` as the text of the same list in CSV.
     ///
     /// # Errors
     ///
@@ -251,8 +263,11 @@ impl Reader {
         if let Some((_, text)) = self.built_in.iter().find(|(name, _)| Path::new(name) == path) {
             return Ok((*text).to_owned());
         }
-        String::from_utf8(self.bytes(path)?)
-            .map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
+        let bytes = self.bytes(path)?;
+        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
+            return parquet::to_csv(&bytes, columns::is_known, MAX_READ as usize).map_err(ReadError::NoList);
+        }
+        String::from_utf8(bytes).map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
     }
 }
 

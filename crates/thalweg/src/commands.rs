@@ -29,7 +29,8 @@ use crate::{catalog, input, page, paper, report, rerun, run, transfer};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use thalweg_scenario::nearest;
 
 /// A transport-protocol laboratory: which scheme wins on this path, and why?
 #[derive(Debug, Parser)]
@@ -159,7 +160,7 @@ impl Arguments {
             }
             _ => None,
         };
-        let Some(hint) = hint else { return error };
+        let Some(hint) = hint else { return Self::without_guesses(error) };
         command = called.unwrap_or(command);
         let mut hinted = clap::Error::new(error.kind()).with_cmd(&command);
         for kind in [ContextKind::InvalidArg, ContextKind::InvalidSubcommand, ContextKind::Usage] {
@@ -169,6 +170,28 @@ impl Arguments {
         }
         hinted.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.to_owned().into()]));
         hinted
+    }
+
+    /// Removes suggestions that are spelt unlike what was given, and that to pass an option as a value, unless it names a
+    /// file.
+    fn without_guesses(mut error: clap::Error) -> clap::Error {
+        let text = |value: Option<&ContextValue>| match value {
+            Some(ContextValue::String(word)) => Some(word.clone()),
+            _ => None,
+        };
+        let bare = |word: &str| word.trim_start_matches('-').split('=').next().unwrap_or_default().to_owned();
+        let Some(given) = text(error.get(ContextKind::InvalidArg)) else { return error };
+        if error.kind() != ErrorKind::UnknownArgument || !given.starts_with('-') {
+            return error;
+        }
+        if !Path::new(&given).exists() {
+            error.remove(ContextKind::Suggested);
+        }
+        let is_near = |found: String| nearest(&bare(&given), [bare(&found).as_str()]).is_some();
+        if !text(error.get(ContextKind::SuggestedArg)).is_some_and(is_near) {
+            error.remove(ContextKind::SuggestedArg);
+        }
+        error
     }
 
     /// Adds a hint for an option whose optional FILE was separated by a space instead of `=`.

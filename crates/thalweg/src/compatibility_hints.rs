@@ -34,10 +34,25 @@ const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["explore"], "--unproved", "the option is --unvalidated"),
 ];
 
-const SEND: [(&[&str], &str); 13] = [
+const SEND: [(&[&str], &str); 14] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
     (
-        &["-a", "--archive", "-p", "-t", "-l", "--links", "--perms", "--times", "--preserve"],
+        &[
+            "-a",
+            "--archive",
+            "-p",
+            "-t",
+            "-l",
+            "--links",
+            "--perms",
+            "--times",
+            "--preserve",
+            "--chmod",
+            "--chown",
+            "--owner",
+            "--group",
+            "--numeric-ids",
+        ],
         "names, times, permissions and links are always sent; owners and attributes never are (see --strict)",
     ),
     (
@@ -76,13 +91,14 @@ const SEND: [(&[&str], &str); 13] = [
         &["--partial", "--append", "--resume", "--continue", "--inplace"],
         "interrupted transfers resume by themselves when the same is sent again; --keep-trying does so",
     ),
+    (&["--code"], "--pair asks for the receiver's code"),
     (
-        &["--code", "--exclude", "--include", "--filter"],
-        "--pair asks for the receiver's code; names are not filtered: list the files to send",
+        &["--exclude", "--include", "--filter", "--exclude-from", "--files-from"],
+        "names are not filtered: list the files to send",
     ),
 ];
 
-const RECEIVE: [(&[&str], &str); 5] = [
+const RECEIVE: [(&[&str], &str); 6] = [
     (
         &["-p", "-P", "--port", "--bind"],
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
@@ -93,6 +109,7 @@ const RECEIVE: [(&[&str], &str); 5] = [
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
         "folders are received whole, and progress is shown, without an option",
     ),
+    (&["-D", "--daemon"], "it stays in the foreground until it is stopped"),
     (&["--code"], "--pair shows a code for the sender to enter: `thalweg send --pair FILES... HOST`"),
 ];
 
@@ -152,7 +169,7 @@ const SWEEP: [(&[&str], &str); 3] = [
     ),
     (
         &["--reps", "--seed", "--until"],
-        "the sweep file has `reps = 3`, `seed = 1` and `until = \"goodput 2 %\"`",
+        "the sweep file has `seed = 1`, and `reps = 3` or `until = \"goodput 2 %\"`",
     ),
 ];
 
@@ -275,5 +292,124 @@ mod tests {
                 assert!(!text.contains(wrong), "{arguments:?}: {text}");
             }
         }
+    }
+
+    /// An option of another program is no value, and resembles no option of another meaning.
+    #[test]
+    fn far_suggestions_are_left_out_and_near_ones_stay() {
+        let read = |words: &[&str]| {
+            let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
+            Arguments::read(words).unwrap_err().to_string()
+        };
+        for words in [
+            &["list", "--schemes"][..],
+            &["serve", "--forever", "d"],
+            &["send", "--chflags=755", "a", "h"],
+            &["send", "-q9", "a", "h"],
+        ] {
+            let text = read(words);
+            assert!(text.contains("unexpected argument") && !text.contains("tip:"), "{words:?}: {text}");
+        }
+        assert!(read(&["run", "--jsn", "x"]).contains("'--json'"));
+        assert!(read(&["send", "--exclude=*.o", "a", "h"]).contains("names are not filtered"));
+        assert!(read(&["send", "--chmod=D755", "a", "h"]).contains("permissions and links are always sent"));
+        assert!(read(&["serve", "--daemon", "d"]).contains("foreground"));
+    }
+
+    /// The scenario of the commands in hints.
+    const SCENARIO: &str = "duration = \"500 ms\"\nwarmup = \"100 ms\"\n\
+         [[link]]\nname = \"core\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nqueue = \"50 pkt\"\n\
+         [[flow]]\nname = \"flows\"\nfrom = \"a\"\nto = \"b\"\nscheme = \"newreno\"\n";
+
+    /// Returns a command line with values for the words in capitals.
+    fn filled(text: &str, scenario: &str) -> Vec<String> {
+        let placeholders = [
+            ("FILES...", "file"),
+            ("HOST[:PORT]", "127.0.0.1:9"),
+            ("HOST:PORT", "127.0.0.1:9"),
+            ("ADDRESS:PORT", "127.0.0.1:9"),
+            ("HOST", "127.0.0.1"),
+            ("PORT", "4747"),
+            ("FOLDER", "folder"),
+            ("DIR", "folder"),
+            ("FILE", scenario),
+            ("GROUP", "flows"),
+            ("SCHEME", "bbr"),
+            ("A,B", "cubic,bbr"),
+            ("SHELL", "bash"),
+            ("RATE", "10Mbit/s"),
+            ("SIZE", "1MB"),
+            ("TIME", "1s"),
+        ];
+        let fill = |word: &str| {
+            placeholders.iter().fold(word.to_owned(), |word, (name, value)| word.replace(name, value))
+        };
+        text.split_whitespace().map(|word| fill(word.trim_matches('"'))).collect()
+    }
+
+    /// Returns true if all words are known; quoted commands may leave out files and hosts.
+    fn parses(words: &[&str], more: &[String]) -> bool {
+        let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
+        match Arguments::read(words.chain(more.iter().map(std::ffi::OsString::from))) {
+            Ok(_) => true,
+            Err(error) => error.kind() == clap::error::ErrorKind::MissingRequiredArgument,
+        }
+    }
+
+    fn runs(words: &[String]) -> bool {
+        crate::run_arguments(crate::Registry::default(), words.iter().map(std::ffi::OsString::from)) == 0
+    }
+
+    /// Every command and option that a hint quotes is accepted; those that need no peer are run, as are the sweep file's lines.
+    #[test]
+    fn what_hints_quote_works() {
+        let folder = std::env::temp_dir().join(format!("thalweg-hints-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let scenario = folder.join("s.toml").display().to_string();
+        std::fs::write(&scenario, SCENARIO).unwrap();
+        let tables = [&SEND[..], &RECEIVE, &BENCH, &RUN, &SWEEP, &COMMANDS];
+        let hints = tables.iter().flat_map(|table| table.iter().map(|(_, hint)| *hint));
+        let (mut lines, mut grid, mut commands) = (Vec::new(), Vec::new(), 0);
+        for hint in hints.chain([of_host_to_measure()]) {
+            for quoted in hint.split('`').skip(1).step_by(2) {
+                if let Some(at) = quoted.find("thalweg ") {
+                    let words = filled(&quoted[at..], &scenario);
+                    assert!(parses(&[], &words[1..]), "{quoted}: {words:?}");
+                    commands += 1;
+                    if ["run", "compare", "completions"].contains(&words[1].as_str()) {
+                        let quiet =
+                            if words[1] == "completions" { vec![] } else { vec!["--quiet".to_owned()] };
+                        assert!(runs(&[words.clone(), quiet].concat()), "{quoted}: {words:?}");
+                    }
+                } else if quoted.starts_with("--") {
+                    let words = filled(quoted, &scenario);
+                    let bases =
+                        [&["send", "file", "127.0.0.1"][..], &["recv"], &["bench", "client", "127.0.0.1"]];
+                    assert!(bases.iter().any(|base| parses(base, &words)), "{quoted}");
+                    commands += 1;
+                } else if quoted == "[grid]" {
+                    assert!(hint.contains("in `[grid]`"), "{hint}");
+                } else if quoted.starts_with("link.") {
+                    grid.push(quoted.to_owned());
+                } else {
+                    assert!(quoted.contains(" = "), "{quoted}");
+                    lines.push(quoted.replace("KEY=VALUE", "duration=400 ms"));
+                }
+            }
+        }
+        assert!(commands > 15 && lines.len() == 5 && grid.len() == 1, "{commands} {lines:?} {grid:?}");
+        // A sweep has `reps` or `until`.
+        for other in ["until", "reps"] {
+            let kept = lines.iter().filter(|line| !line.starts_with(other)).cloned().collect::<Vec<_>>();
+            let sweep = format!("scenario = \"s.toml\"\n{}\n[grid]\n{}\n", kept.join("\n"), grid.join("\n"));
+            let path = |name: &str| folder.join(name).display().to_string();
+            let (file, out) = (path("grid.toml"), path(other));
+            std::fs::write(&file, &sweep).unwrap();
+            assert!(
+                runs(&["thalweg", "sweep", &file, "--out", &out, "--quiet"].map(str::to_owned)),
+                "{sweep}"
+            );
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

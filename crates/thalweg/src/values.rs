@@ -180,8 +180,29 @@ pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
     let zoned =
         name.strip_prefix('[').and_then(|name| name.split_once("]:")).filter(|(host, _)| host.contains('%'));
     match zoned.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?))) {
-        Some(parts) => Ok(parts.to_socket_addrs()?.collect()),
-        None => Ok(name.to_socket_addrs()?.collect()),
+        Some(parts) => match parts.to_socket_addrs() {
+            Ok(found) => Ok(found.collect()),
+            Err(error) => Err(match parts.0.split_once('%') {
+                Some((address, zone)) if address.parse::<Ipv6Addr>().is_ok() => {
+                    io::Error::new(io::ErrorKind::NotFound, format!("there is no interface `{zone}`"))
+                }
+                _ => error,
+            }),
+        },
+        None => {
+            let found: Vec<SocketAddr> = name.to_socket_addrs()?.collect();
+            let is_ambiguous = |address: &SocketAddr| match address {
+                SocketAddr::V6(address) => address.ip().is_unicast_link_local() && address.scope_id() == 0,
+                SocketAddr::V4(_) => false,
+            };
+            match found.iter().find(|address| is_ambiguous(address)) {
+                Some(address) => Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    format!("a link-local address needs its interface, such as `{}%eth0`", address.ip()),
+                )),
+                None => Ok(found),
+            }
+        }
     }
 }
 
@@ -302,6 +323,10 @@ mod tests {
         assert_eq!(resolve("fe80::1%lo").unwrap(), resolve("[fe80::1%lo]:4747").unwrap());
         assert_eq!(addresses("127.0.0.1:9").unwrap(), ["127.0.0.1:9".parse().unwrap()]);
         assert!(socket_address("[fe80::1%nowhere7]:99").unwrap_err().contains("no interface `nowhere7`"));
+        let ambiguous = addresses("[fe80::1]:99").unwrap_err().to_string();
+        assert!(ambiguous.contains("needs its interface, such as `fe80::1%eth0`"), "{ambiguous}");
+        let missing = addresses("[fe80::1%nowhere7]:99").unwrap_err().to_string();
+        assert!(missing.contains("no interface `nowhere7`"), "{missing}");
         assert!(socket_address("[host%lo]:99").unwrap_err().contains("expected"));
     }
 

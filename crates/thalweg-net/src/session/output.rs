@@ -280,6 +280,9 @@ impl Session {
                     lately.on_sent(self.encryptor.next_number(), pdu);
                 }
                 let ecn = if is_data { self.codepoint() } else { Ecn::NotEct };
+                if is_data {
+                    self.path.on_data(ecn != Ecn::NotEct, is_new);
+                }
                 self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
                 has_sent = true;
                 continue;

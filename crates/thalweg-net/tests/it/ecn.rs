@@ -70,15 +70,16 @@ fn data_may_be_marked_where_the_path_lets_it_pass() {
 #[test]
 fn a_path_that_begins_to_lose_what_may_be_marked_is_found_out() {
     let mut pair = Pair::new(35, Channel::default());
-    let data = pattern(35, 1_000_000);
+    let data = pattern(35, 8_000_000);
     pair.connect("cubic");
     pair.ends[0].write(&data);
     pair.ends[1].finish = true;
     pair.run(MINUTE, |pair| pair.ends[1].received.len() > 300_000);
     pair.channel.loses_ect = true;
     assert_eq!(stats(&mut pair).ecn, EcnState::Capable);
-    // Three silent expiries could be an outage; three more after a new attempt with marks are not.
-    pair.run(MINUTE, |pair| pair.ends[0].finished);
+    // Three silent expiries could be an outage; three more after a new attempt with marks are not. What was in flight is
+    // repeated without ECT and looks lost without it, until enough has been sent.
+    pair.run(MINUTE * 5, |pair| pair.ends[0].finished);
     assert!(pair.ends[1].received == data);
     assert_eq!(stats(&mut pair).ecn, EcnState::Failed);
 }
@@ -92,8 +93,12 @@ fn a_path_that_loses_what_may_be_marked_carries_the_streams() {
             let mut pair = Pair::new(34, Channel { loses_ect: true, ..Channel::default() });
             let start = pair.now;
             pair.transfer(scheme, 34, lengths, MINUTE);
-            let expected = if lengths[0] == 0 { EcnState::Untested } else { EcnState::Failed };
-            assert_eq!(stats(&mut pair).ecn, expected, "{scheme}");
+            // A first flight of one packet is not enough to blame ECT, which is not used either way.
+            match (lengths[0], scheme) {
+                (0, _) => assert_eq!(stats(&mut pair).ecn, EcnState::Untested, "{scheme}"),
+                (_, "newreno" | "cubic") => assert_eq!(stats(&mut pair).ecn, EcnState::Failed, "{scheme}"),
+                _ => assert_ne!(stats(&mut pair).ecn, EcnState::Capable, "{scheme}"),
+            }
             // After the first time-out the transfer proceeds normally.
             let took = pair.now.since(start);
             assert!(took < Duration::from_secs(4), "{scheme}: {took}");
@@ -107,5 +112,22 @@ fn heavy_loss_is_not_mistaken_for_an_ecn_failure() {
         let mut pair = Pair::new(seed, Channel { loss: 0.4, ..Channel::default() });
         pair.transfer(scheme, seed, [60_000, 0], MINUTE * 60);
         assert_ne!(stats(&mut pair).ecn, EcnState::Failed, "{scheme}, seed {seed}");
+    }
+}
+
+/// A request of one packet is often lost before the first answer, and nothing follows from it: 13 % of packets are lost in
+/// each direction, whether with ECT or not.
+#[test]
+fn random_loss_is_not_mistaken_for_an_ecn_failure() {
+    for seed in 0..40 {
+        let mut pair = Pair::new(seed, Channel { loss: 0.13, ..Channel::default() });
+        pair.connect("cubic");
+        pair.ends[0].write(&pattern(seed, 100));
+        pair.ends[0].finish = false;
+        pair.run(MINUTE, |pair| pair.ends[1].received.len() == 100);
+        pair.ends[0].write(&pattern(seed, 200_000));
+        pair.ends[1].finish = true;
+        pair.run(MINUTE * 5, |pair| pair.ends[1].received.len() == 200_100);
+        assert_ne!(stats(&mut pair).ecn, EcnState::Failed, "seed {seed}");
     }
 }

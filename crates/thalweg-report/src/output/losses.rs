@@ -71,6 +71,8 @@ mod tests {
     #[test]
     fn heavy_loss_is_reported_with_sent_and_received_rates() {
         assert!(warnings(250).is_empty());
+        // A flow of Copa at a policer of a tenth of the line's rate loses 253 of 1000 packets.
+        assert!(warnings(253)[0].starts_with("25.3 % of the packets of `bold` (cubic) were lost"));
         // 1000 packets in the 25 s measured.
         let expected = "99.8 % of the packets of `bold` (cubic) were lost: it sent 40 a second, and 0.1 arrived; \
                         a loss-based scheme, such as `cubic`, adapts to the delivered rate.";

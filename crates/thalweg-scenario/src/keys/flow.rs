@@ -156,7 +156,7 @@ table! {
         degree: u32 = "degree";
         /// A traffic matrix beside the scenario file: each demand from a node of `from` to a node of `to` (`"*"` for all)
         /// becomes a group of its own, named after this one and its nodes, and gives the `load` of a Poisson workload or
-        /// the `rate` of a constant one. SNDlib's XML with demands; a list `from, to, rate` as CSV, in this order or as
+        /// the `rate` of a constant one. SNDlib's XML with demands; a list `from, to, rate` as CSV (or Parquet), in this order or as
         /// named in its first line; or a table with a row for each source and a column for each sink, with names, or
         /// in the order of the list `from`.
         matrix: String = "matrix";

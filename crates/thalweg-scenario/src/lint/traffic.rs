@@ -54,6 +54,20 @@ pub(super) fn times(checked: &Checked<'_>, report: &mut Report) {
                 format!("the last flow of `{name}` would start at {last}, after the run ({})", spec.duration);
             report.warn("scenario.never-starts", origin.start, message);
         }
+        if let WorkloadSpec::List(list) = &group.workload {
+            let all = || (0..list.flows()).flat_map(|flow| list.transfers_of(flow));
+            let (count, late) = (all().count(), all().filter(|(at, _)| group.start + *at >= end).count());
+            // A run may be the beginning of a long list.
+            if group.start < end && late * 2 >= count {
+                let message = format!(
+                    "{late} of {count} transfers of `{name}` start after the run ({})",
+                    spec.duration
+                );
+                report
+                    .warn("scenario.never-starts", origin.table, message)
+                    .help("times without a unit are in seconds from the flow's start");
+            }
+        }
         if let Some(stop) = group.stop.filter(|&stop| stop <= group.start) {
             let message = format!("`{name}` stops at {stop}, before it starts ({})", group.start);
             report.warn("scenario.never-starts", origin.stop, message);

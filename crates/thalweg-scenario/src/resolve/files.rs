@@ -21,13 +21,7 @@ impl Resolver<'_> {
             Ok(text) => Some(self.report.add_source(Source::new(path.display().to_string(), text))),
             Err(error) => {
                 let message = format!("cannot read `{}`: {error}", path.display());
-                // The columns of a data frame have the names that the header of a CSV list has.
-                let help = if path.extension().is_some_and(|end| end == "parquet") {
-                    "lists are text, such as CSV: `pandas.read_parquet(FILE).to_csv(OTHER, index=False)`"
-                } else {
-                    "file names are relative to the file that names them"
-                };
-                self.report.error("scenario.file", file.span, message).help(help);
+                self.report.error("scenario.file", file.span, message).help(error.help());
                 None
             }
         };
@@ -42,9 +36,10 @@ impl Resolver<'_> {
         let mut lines = Vec::new();
         let mut start = 0;
         for line in source.text().split_inclusive('\n') {
-            let trimmed = line.trim();
+            // Spreadsheets write a byte order mark.
+            let trimmed = line.trim_start_matches('\u{feff}').trim();
             if !trimmed.is_empty() && !trimmed.starts_with('#') {
-                let lead = line.len() - line.trim_start().len();
+                let lead = trimmed.as_ptr() as usize - line.as_ptr() as usize;
                 let span = Span::new(id, start + lead..start + lead + trimmed.len());
                 if lines.len() == MAX_LIST_LENGTH {
                     let message = format!("the file has more than {MAX_LIST_LENGTH} lines");

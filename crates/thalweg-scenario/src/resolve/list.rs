@@ -1,5 +1,6 @@
 //! Transfers listed in a file: source, sink, time and size.
 
+use super::super::columns::{FROM, SIZE, START, TO};
 use super::super::keys::{Flow, ListWorkload};
 use super::super::quantity::Name;
 use super::super::source::Span;
@@ -21,13 +22,8 @@ enum Format {
     Flows(usize),
 }
 
-/// The default columns of CSV without a header line, with accepted synonyms.
-const COLUMNS: [&[&str]; 4] = [
-    &["start", "time", "at", "start_time"],
-    &["from", "src", "source"],
-    &["to", "dst", "sink", "destination"],
-    &["size", "bytes", "length"],
-];
+/// The default columns of CSV without a header line.
+const COLUMNS: [&[&str]; 4] = [START, FROM, TO, SIZE];
 
 /// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
@@ -155,9 +151,19 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     if let Ok(count) = first.parse::<usize>() {
         return Ok((Format::Flows(count), 1));
     }
-    let words: Vec<String> = first.split(',').map(|word| word.trim().to_ascii_lowercase()).collect();
-    let place = |names: &[&str]| words.iter().position(|word| names.contains(&word.as_str()));
-    let found = COLUMNS.map(place);
+    let words: Vec<String> = cells(first).map(str::to_ascii_lowercase).collect();
+    let places = |names: &[&str]| {
+        let is_named = |(place, word): (usize, &String)| names.contains(&word.as_str()).then_some(place);
+        words.iter().enumerate().filter_map(is_named).collect::<Vec<_>>()
+    };
+    if let Some(two) = COLUMNS.iter().map(|names| places(names)).find(|places| places.len() > 1) {
+        let names = [two[0], two[1]].map(|place| &words[place]);
+        return Err((
+            0,
+            format!("the columns `{}` and `{}` mean the same: leave one of them out", names[0], names[1]),
+        ));
+    }
+    let found = COLUMNS.map(|names| places(names).first().copied());
     if found.iter().all(Option::is_none) {
         return Ok((Format::Csv([0, 1, 2, 3]), 0));
     }
@@ -168,11 +174,19 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     }
 }
 
+/// Returns the cells of a line of CSV, separated by commas, semicolons or tabs, without their quotes.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split([',', ';', '\t']).map(|cell| {
+        let cell = cell.trim();
+        cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
+    })
+}
+
 /// Parses a line; returns `None` if it has no transfer.
 fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
     let row = match format {
         Format::Csv(places) => {
-            let words: Vec<&str> = line.split(',').map(str::trim).collect();
+            let words: Vec<&str> = cells(line).collect();
             let of = |place: usize, name: &str| {
                 words.get(place).copied().ok_or_else(|| format!("the column `{name}` is missing"))
             };

@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
+pub const FABRIC: &str = "duration = \"2 s\"\nwarmup = \"0 s\"\n\
      network = { kind = \"star\", nodes = 4, rate = \"100 Mbit/s\", delay = \"1 ms\", queue = \"100 pkt\" }\n\
      [[flow]]\nname = \"list\"\nfrom = \"n*\"\nto = \"n*\"\nscheme = \"cubic\"\n";
 
@@ -35,7 +35,7 @@ fn listed(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
 }
 
 /// Returns source, sink, time in us and size of each transfer.
-fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
+pub fn transfers(loaded: &Loaded) -> Vec<(String, String, f64, u64)> {
     let spec = loaded.spec();
     let group = &spec.groups[0];
     let WorkloadSpec::List(list) = &group.workload else { panic!("no list") };
@@ -64,7 +64,9 @@ fn all_list_formats_give_the_same_transfers() {
     let short = "3\n0 2 20000 0.5\n0 2 10000 0.0001\n1 2 7 0.000002\n";
     let of = |from: &str, at: f64, size: u64| (from.to_owned(), "n3".to_owned(), at, size);
     let expected = [of("n1", 100.0, 10_000), of("n1", 500_000.0, 20_000), of("n2", 2.0, 7)];
-    for text in [csv, named, matrix, flows, short] {
+    let excel = "\u{feff}start;from;to;size\r\n0.5;n1;n3;20000\r\n100 us;n1;n3;10 kB\r\n0.000002;n2;n3;7\r\n";
+    let quoted = "\"size\"\t\"to\"\t\"start\"\t\"from\"\n20000\t\"n3\"\t0.5\t\"n1\"\n10000\tn3\t0.0001\tn1\n7\tn3\t2us\tn2\n";
+    for text in [csv, named, excel, quoted, matrix, flows, short] {
         let loaded = listed(text).unwrap_or_else(|found| panic!("{text}{}", rendered(Err(found))));
         assert_eq!(transfers(&loaded), expected, "{text}");
         let explanation = loaded.explain();
@@ -117,6 +119,7 @@ fn errors_in_a_list_are_reported_with_their_line() {
         ("0.5, n1, n1, 7\n", 1, "ends where it begins"),
         ("0.5, n1, n3\n", 1, "the column `size` is missing"),
         ("start,from,to\n0.5, n1, n3\n", 1, "names no column `size`"),
+        ("size,from,to,start,bytes\n7,n1,n3,0.5,8\n", 1, "the columns `size` and `bytes` mean the same"),
         ("0.5, n1, n3, 0\n", 1, "at least 1 B"),
         ("-1, n1, n3, 7\n", 1, "-1"),
         ("1e400, n1, n3, 7\n", 1, "1e400"),
@@ -143,6 +146,19 @@ fn errors_in_a_list_are_reported_with_their_line() {
     assert!(beyond.contains("transfers of flow 5") && beyond.contains("has 4 flows"), "{beyond}");
     let entry = both("workload = { kind = \"list\", transfers = \"1 0s 7B; 0 0s 7B\" }\n");
     assert!(entry.contains("transfer 2 is `0 0s 7B`"), "{entry}");
+}
+
+/// Times in milliseconds without a unit are read as seconds, and most transfers are never made.
+#[test]
+fn transfers_after_the_run_are_warned_about() {
+    let warnings = |text: &str| {
+        let loaded = listed(text).unwrap_or_else(|found| panic!("{}", rendered(Err(found))));
+        loaded.warnings.iter().map(Diagnostic::render).collect::<String>()
+    };
+    let found = warnings("0.5, n1, n3, 7\n150, n1, n3, 7\n300, n1, n3, 7\n");
+    assert!(found.contains("2 of 3 transfers of `list` start after the run (2 s)"), "{found}");
+    let found = warnings("0.5, n1, n3, 7\n1.5, n1, n3, 7\n2.5, n1, n3, 7\n");
+    assert!(!found.contains("start after the run"), "{found}");
 }
 
 /// A million transfers between all pairs of four nodes.

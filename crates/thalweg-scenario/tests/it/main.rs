@@ -11,6 +11,7 @@ mod lists;
 mod matrices;
 mod meaning;
 mod media;
+mod parquet;
 mod paths;
 mod reference;
 mod reordering;

@@ -207,12 +207,15 @@ pub fn networks(octets: &[u8]) {
     check_loaded(load_text("network.toml", scenario, &folder.0, &[]));
 }
 
-/// Fuzzes traffic files of a scenario: lists of transfers (CSV, htsim, ns-3), sizes, writes, losses, delays and traffic
+/// Fuzzes traffic files of a scenario: lists of transfers (CSV, Parquet, htsim, ns-3), sizes, writes, losses, delays and traffic
 /// matrices.
 pub fn transfers(octets: &[u8]) {
     let Some((reader, octets)) = selected(octets, 6) else { return };
-    let folder = Folder::new().with("file", octets);
+    let is_parquet = octets.starts_with(b"PAR1");
+    let folder = Folder::new().with(if is_parquet { "file.parquet" } else { "file" }, octets);
     let more = match reader {
+        0 if is_parquet => "workload = { kind = \"list\", file = \"file.parquet\" }\n",
+        5 if is_parquet => "matrix = \"file.parquet\"\nworkload = { kind = \"poisson\", size = \"10 kB\" }\n",
         0 => "workload = { kind = \"list\", file = \"file\" }\n",
         1 => {
             "workload = { kind = \"poisson\", load = \"50 %\", size = { distribution = \"table\", file = \"file\" } }\n"
