@@ -281,20 +281,35 @@ struct Harmless<W> {
     rest: Vec<u8>,
 }
 
-impl<W: io::Write> io::Write for Harmless<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.rest.extend_from_slice(bytes);
-        let complete = match std::str::from_utf8(&self.rest) {
+impl<W: io::Write> Harmless<W> {
+    /// Writes the complete characters of `bytes` and returns their length.
+    fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let complete = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             // Only an incomplete character may be left.
             Err(error) if error.error_len().is_none() => {
-                std::str::from_utf8(&self.rest[..error.valid_up_to()]).unwrap_or_default()
+                std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
             }
             Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         };
-        let length = complete.len();
         self.out.write_all(harmless(complete, self.style).as_bytes())?;
-        self.rest.drain(..length);
+        Ok(complete.len())
+    }
+}
+
+impl<W: io::Write> io::Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Without an incomplete character in front, the bytes need not be copied.
+        if self.rest.is_empty() {
+            let length = self.put(bytes)?;
+            self.rest.extend_from_slice(&bytes[length..]);
+        } else {
+            let mut joined = std::mem::take(&mut self.rest);
+            joined.extend_from_slice(bytes);
+            let length = self.put(&joined)?;
+            joined.drain(..length);
+            self.rest = joined;
+        }
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

@@ -28,7 +28,7 @@ impl Metric {
     }
 
     /// Returns the metrics of a kind of subject, in table order.
-    pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> {
+    pub fn all_of(of: Of) -> impl ExactSizeIterator<Item = Self> + Clone {
         let metric_indices = &METRICS_OF[of as usize];
         metric_indices.numbers[..metric_indices.count].iter().map(|&number| Self::ALL[usize::from(number)])
     }
@@ -131,9 +131,15 @@ impl<S: Subject> Values<S> {
         }
     }
 
+    /// Returns the metrics with their values, in table order.
+    fn cells(&self) -> impl Iterator<Item = (Metric, Option<f64>)> + Clone + '_ {
+        let value = |cell: &f64| (!cell.is_nan()).then_some(*cell);
+        Metric::all_of(S::OF).zip(&self.cells).map(move |(metric, cell)| (metric, value(cell)))
+    }
+
     /// Returns the metrics that have a value, by name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> + '_ {
-        Metric::all_of(S::OF).map(|metric| (metric.name(S::OF), self.get(metric)))
+        self.cells().map(|(metric, value)| (metric.name(S::OF), value))
     }
 
     /// Aggregates the values of several subjects.
@@ -196,24 +202,18 @@ impl Serialize for Number {
 /// Largest float up to which all integers are exact (2⁵³).
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Nested object in a flow's JSON.
-struct Inner<'a, S>(&'a Values<S>, &'static str);
+/// Nested object in a flow's JSON: iterator over its metrics.
+struct Inner<I>(I);
 
-impl<S: Subject> Inner<'_, S> {
-    fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
-        Metric::all_of(S::OF).filter(|metric| metric.line().within == Some(self.1))
-    }
-}
-
-impl<S: Subject> Serialize for Inner<'_, S> {
+impl<I: Iterator<Item = (Metric, Option<f64>)> + Clone> Serialize for Inner<I> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        if self.metrics().all(|metric| self.0.get(metric).is_none()) {
+        if self.0.clone().all(|(_, value)| value.is_none()) {
             return serializer.serialize_none();
         }
         let mut map = serializer.serialize_map(None)?;
-        for metric in self.metrics() {
+        for (metric, value) in self.0.clone() {
             let line = metric.line();
-            map.serialize_entry(line.name, &Number(self.0.get(metric), line.is_integer))?;
+            map.serialize_entry(line.name, &Number(value, line.is_integer))?;
         }
         map.end()
     }
@@ -227,19 +227,16 @@ fn object_of<S: Subject>(metric: Metric) -> Option<&'static str> {
 impl<S: Subject> Serialize for Values<S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let mut last = None;
-        for metric in Metric::all_of(S::OF) {
-            let line = metric.line();
-            match object_of::<S>(metric) {
-                None => {
-                    map.serialize_entry(metric.name(S::OF), &Number(self.get(metric), line.is_integer))?;
-                }
+        let mut cells = self.cells().peekable();
+        while let Some(&(metric, value)) = cells.peek() {
+            if let Some(object) = object_of::<S>(metric) {
                 // Metrics of one object are adjacent in the table.
-                Some(object) if last != Some(object) => {
-                    map.serialize_entry(object, &Inner(self, object))?;
-                    last = Some(object);
-                }
-                Some(_) => {}
+                let is_within = |(metric, _): &(Metric, Option<f64>)| metric.line().within == Some(object);
+                map.serialize_entry(object, &Inner(cells.clone().take_while(is_within)))?;
+                while cells.next_if(is_within).is_some() {}
+            } else {
+                map.serialize_entry(metric.name(S::OF), &Number(value, metric.line().is_integer))?;
+                cells.next();
             }
         }
         map.end()

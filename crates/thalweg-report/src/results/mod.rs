@@ -16,6 +16,7 @@ mod run;
 mod states;
 mod summary;
 mod until;
+mod write;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
@@ -32,7 +33,7 @@ pub use until::{Goal, MIN_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
+use std::io;
 use thalweg_proto::units::Duration;
 
 /// Default margin of comparisons: smaller relative differences between schemes do not count.
@@ -279,11 +280,8 @@ impl Document {
     /// # Errors
     ///
     /// The I/O errors of `out`.
-    pub fn write_json(&self, out: impl io::Write) -> io::Result<()> {
-        let mut out = io::BufWriter::new(out);
-        serde_json::to_writer_pretty(&mut out, self)?;
-        out.write_all(b"\n")?;
-        out.flush()
+    pub fn write_json(&self, mut out: impl io::Write) -> io::Result<()> {
+        write::write_indented(self, &mut out)
     }
 
     /// Reads a document.

@@ -25,6 +25,30 @@ fn the_document_of_a_run_is_as_documented() {
     }
 }
 
+/// Documents of all kinds are written as serde_json writes a whole value.
+#[test]
+fn documents_have_the_layout_of_serde_json() {
+    let named = |name: &str, mbits: &[u64]| (name.to_owned(), runs(mbits));
+    for document in [
+        Document::of_runs(header(&[1]), runs(&[75])),
+        Document::of_runs(header(&[1, 2, 3]), runs(&[75, 70, 72])),
+        Document::of_comparison(header(&[1, 2]), vec![named("cubic", &[75, 70]), named("bbr", &[60, 61])]),
+    ] {
+        assert_eq!(json(&document), serde_json::to_string_pretty(&document).unwrap() + "\n");
+    }
+}
+
+/// An object in a flow's JSON is written once: its metrics are adjacent in the table.
+#[test]
+fn metrics_of_one_object_are_adjacent() {
+    let mut objects: Vec<Option<&str>> =
+        Metric::all_of(Of::Flow).map(|metric| metric.line().within).collect();
+    objects.dedup();
+    let objects: Vec<&str> = objects.into_iter().flatten().collect();
+    let distinct: BTreeSet<&str> = objects.iter().copied().collect();
+    assert_eq!((objects.len(), distinct.len()), (distinct.len(), 3), "{objects:?}");
+}
+
 /// The reference contains the metrics table unchanged; `THALWEG_BLESS=1` rewrites it.
 #[test]
 fn the_reference_lists_every_metric() {
