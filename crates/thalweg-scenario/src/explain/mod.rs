@@ -369,7 +369,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
     let packet = paths.largest_packet(number, back);
+    // Parameters end with commas of their own: "Blue queue, freeze time 50 ms of 102 kB" would misread.
     let kind = line.queue.description();
+    let of = if kind.contains(',') { ", capacity" } else { " of" };
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
         None => {
@@ -381,15 +383,15 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
                 Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
-            let _ = write!(text, "; {kind} of {size}, used by acknowledgements only");
+            let _ = write!(text, "; {kind}{of} {size}, used by acknowledgements only");
         }
         Some(size) if packet == 0 => {
-            let _ = write!(text, "; {kind} of {size}, used by no flow");
+            let _ = write!(text, "; {kind}{of} {size}, used by no flow");
         }
         Some(size) => {
             let _ = write!(
                 text,
-                "; {kind} of {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
+                "; {kind}{of} {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
                 about(size),
                 packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
