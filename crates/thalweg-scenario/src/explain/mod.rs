@@ -523,3 +523,29 @@ fn packets(size: Bytes, packet: u32) -> String {
     let digits = usize::from(packets < 100.0);
     format!("{packets:.digits$} packets of {packet} B")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::load_text;
+    use std::path::Path;
+
+    /// The capacity is not read as a part of the last parameter.
+    #[test]
+    fn a_capacity_is_apart_from_the_parameters_of_a_queue() {
+        for (queue, expected) in [
+            ("\"50 pkt\"", "10 ms; queue of 75 kB = 50.0 packets"),
+            (
+                "{ discipline = \"codel\", capacity = \"50 pkt\", target = \"7 ms\" }",
+                "10 ms; CoDel queue, target 7 ms, capacity 75 kB = 50.0 packets",
+            ),
+        ] {
+            let text = format!(
+                "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {queue}\n\
+                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n"
+            );
+            let explanation = load_text("queue.toml", &text, Path::new(""), &[]).unwrap().explain();
+            let unwrapped = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(unwrapped.contains(expected), "{explanation}");
+        }
+    }
+}
