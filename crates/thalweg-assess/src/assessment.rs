@@ -54,6 +54,8 @@ pub struct Assessment<'a> {
     pub memory: Option<u64>,
     /// Program that executes the runs.
     pub program: &'a Program,
+    /// Name of the program in commands that repeat a run, such as `thalweg`.
+    pub command: &'a str,
     /// Stop flag.
     pub stop: Arc<AtomicBool>,
 }
@@ -276,7 +278,7 @@ impl Assessment<'_> {
     /// Returns the command that reproduces one run of a point.
     fn command(&self, sweep: &Sweep<'_>, point: usize, seed: u64) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let mut command = format!("thalweg run {}", self.files.path(&sweep.file.scenario.text));
+        let mut command = format!("{} run {}", self.command, self.files.path(&sweep.file.scenario.text));
         let scheme = sweep.scheme(point).unwrap_or_default();
         let subject = sweep.file.flows.iter().map(|flows| format!("flow.{}.scheme={scheme}", flows.text));
         for set in sweep.sets(point).into_iter().chain(subject) {

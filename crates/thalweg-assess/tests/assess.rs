@@ -172,6 +172,7 @@ fn assess(
         threads,
         memory: None,
         program: &program,
+        command: "writer",
         stop: Arc::new(AtomicBool::new(false)),
     };
     assessment.run(&Store::open(&folder.join(store), PURPOSE).unwrap(), None, |_| ())

@@ -2,6 +2,7 @@
 
 use crate::value::{Range, Value};
 use core::str::FromStr;
+use std::collections::BTreeSet;
 use thalweg_proto::units::{Bytes, Duration, Packets, Rate, Segments, Share, UnitError};
 
 /// A key of a scheme or a discipline.
@@ -61,30 +62,30 @@ pub struct Table {
     pub switch: bool,
 }
 
-/// The kind of values that a key takes.
+/// The kind of values that a key takes. A [`Range`] of such values has the unit given here.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A number of packets, fractions allowed, or `unlimited`.
+    /// A number of packets, fractions allowed, or `unlimited` (infinite). Range: packets.
     Packets,
-    /// A number of segments, or a multiple of the segments sent in one round trip.
+    /// A number of segments, or a multiple of the segments sent in one round trip, which has no range. Range: segments.
     Segments,
-    /// A real number without a unit.
+    /// A real number without a unit. Range: the number.
     Number,
-    /// A whole number from 0.
+    /// A whole number from 0. Range: the number.
     Count,
-    /// A time.
+    /// A time. Range: seconds.
     Time,
-    /// A time, or `off`.
+    /// A time, or `off`, which has no range. Range: seconds.
     Interval,
-    /// A rate.
+    /// A rate. Range: bit/s.
     Rate,
-    /// An amount of data.
+    /// An amount of data. Range: bytes.
     Size,
-    /// A number of packets, or an amount of data.
+    /// A number of packets, or an amount of data. Range: packets or bytes, as the value has it.
     Length,
-    /// A share of something.
+    /// A share of something; a percentage is converted. Range: 0 to 1.
     Share,
-    /// A probability.
+    /// A probability; a percentage is converted. Range: 0 to 1.
     Probability,
     /// `true` or `false`.
     Switch,
@@ -346,6 +347,11 @@ impl Keys {
         })
     }
 
+    /// Returns true if errors list the key as valid: [`PRESET`] only where there are presets.
+    pub fn offers(&self, key: &Key) -> bool {
+        key.name != PRESET || !self.presets.is_empty()
+    }
+
     /// Finds a key by name, also within key tables.
     pub fn find(&self, name: &str) -> Option<&'static Key> {
         self.place(name).map(|(_, key)| key)
@@ -383,15 +389,88 @@ impl Keys {
 
     /// Returns the default of a key; `None` if it is derived from something else, or if there is none.
     pub fn default_of(&self, key: &'static Key, place: Environment) -> Option<Value> {
+        let text = self.default_text(key, place);
+        if text.is_empty() { None } else { key.kind.read(text).ok() }
+    }
+
+    /// Returns the default of a key as text; empty if it is derived from something else, or if there is none.
+    pub(crate) fn default_text(&self, key: &'static Key, place: Environment) -> &'static str {
         let own = self.defaults.iter().find(|(name, _)| *name == key.name).map(|(_, text)| *text);
-        let text = match (place, key.live) {
+        match (place, key.live) {
             (Environment::Live, Live::Default { value, .. }) => own.unwrap_or(value),
             (Environment::Live, Live::Path(_) | Live::Only(_)) => "",
             (Environment::Simulated, Live::Only(_)) => "",
             _ => own.unwrap_or(key.default),
-        };
-        if text.is_empty() { None } else { key.kind.read(text).ok() }
+        }
     }
+
+    /// Checks names and defaults, which the compiler cannot.
+    ///
+    /// # Errors
+    ///
+    /// The first name that scenario files or command lines could not contain, key that is there twice, overridden default
+    /// without a key, or default that is no value of its key or out of its range.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        for key in self.top().chain(self.flat().filter(|key| key.name.contains('.'))) {
+            if !is_key_name(key.name) {
+                return Err(format!(
+                    "`{}` is no name of a key, which has only letters, digits, - and _",
+                    key.name
+                ));
+            }
+            if !seen.insert(key.name) {
+                let shared = self.shared.iter().any(|keys| keys.iter().any(|other| other.name == key.name));
+                let also = if shared { ", once among the shared keys" } else { "" };
+                return Err(format!("there are two keys `{}`{also}: rename one", key.name));
+            }
+        }
+        if let Some((name, _)) = self.defaults.iter().find(|(name, _)| self.find(name).is_none()) {
+            return Err(format!("`{name}` has a default, but there is no such key"));
+        }
+        for key in self.flat() {
+            for place in [Environment::Simulated, Environment::Live] {
+                let text = self.default_text(key, place);
+                if text.is_empty() || place == Environment::Live && !key.is_live() {
+                    continue;
+                }
+                let wrong = |fault: String| format!("the default `{text}` of `{}`: {fault}", key.name);
+                let value = key.kind.read(text).map_err(wrong)?;
+                key.check(&value, place).map_err(|range| wrong(format!("it {range}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the name of a scheme or a discipline, as scenario files and command lines contain it.
+///
+/// # Errors
+///
+/// The rule that it breaks.
+pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
+    let fits = |c: char| c.is_alphanumeric() || "-_/ +#".contains(c);
+    if name.is_empty() {
+        Err("its name is empty")
+    } else if !name.chars().all(fits) {
+        Err("a name has only letters, digits, spaces and - _ / + #")
+    } else if name.starts_with([' ', '-']) || name.ends_with(' ') {
+        Err("a name does not begin with a space or `-`, nor end with a space")
+    } else if name.chars().count() > MAX_NAME_LENGTH {
+        Err("its name has more than 64 characters")
+    } else {
+        Ok(())
+    }
+}
+
+/// Maximum length of a name, in characters.
+const MAX_NAME_LENGTH: usize = 64;
+
+/// Returns true for the name of a key: `min-interval`, or with its table `rto.floor`.
+fn is_key_name(name: &str) -> bool {
+    let is_part =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    name.split('.').all(is_part)
 }
 
 /// An error in values that are each in range.

@@ -15,8 +15,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let other = OTHER_NAMES.iter().find(|(_, others)| others.contains(&written.as_str()));
     let meant = other.and_then(|(name, _)| candidates.iter().find(|candidate| *candidate == name));
     let meant = candidates.iter().find(|candidate| **candidate == written).or(meant);
-    if meant.is_some() || is_known_elsewhere(&written) {
+    if meant.is_some() {
         return meant.copied();
+    }
+    // A name that exists elsewhere is no misspelling, but an addition may be a variant of it: `westwood+`.
+    if is_known_elsewhere(&written) {
+        return candidates.into_iter().find(|candidate| candidate.to_lowercase().starts_with(&written));
     }
     let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates {
@@ -155,8 +159,9 @@ mod tests {
         );
         // A known scheme that is not in the list.
         assert_eq!((nearest("westwood", schemes), is_known_elsewhere("Westwood")), (None, true));
-        // Unless a crate has added it.
+        // Unless a crate has added it, or a variant of it.
         assert_eq!(nearest("copa", ["cubic", "copa"]), Some("copa"));
+        assert_eq!(nearest("westwood", ["cubic", "westwood+"]), Some("westwood+"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The registry of schemes and disciplines: built-in descriptions and those added by other crates.
 
-use crate::describe::Environment;
+use crate::describe::{Environment, Keys, check_name};
 use crate::discipline::DisciplineDescription;
 use crate::disciplines::DISCIPLINES;
 use crate::endpoint_configs::EndpointConfigs;
@@ -8,6 +8,7 @@ use crate::scheme::SchemeDescription;
 use crate::schemes::SCHEMES;
 use crate::text::{TextError, read_options, split_name};
 use crate::values::Values;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use thalweg_queue::{DisciplineSpec, Limit};
 
 /// Descriptions by name. A later addition replaces an earlier one of the same name.
@@ -33,8 +34,19 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Appends a scheme and removes any earlier one of the same name.
+    /// Appends a scheme and removes any earlier one of the same name, also a built-in one.
+    ///
+    /// # Panics
+    ///
+    /// With the name of the scheme and the cause, if the description is [invalid](Keys::verify): a name that command lines
+    /// could not contain, two keys of one name, or a default that is no value of its key. A field whose type does not fit
+    /// its key panics here too, with the name of the key.
+    #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
+        let build = || drop(description.faults(&description.values(Environment::Simulated)));
+        if let Err(fault) = verify(description.name, &description.keys, build) {
+            panic!("the scheme `{}` cannot be added: {fault}", description.name);
+        }
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
         self.has_more = true;
@@ -108,8 +120,17 @@ impl Registry {
         })
     }
 
-    /// Appends a discipline and removes any earlier one of the same name.
+    /// Appends a discipline and removes any earlier one of the same name, also a built-in one.
+    ///
+    /// # Panics
+    ///
+    /// As [`add_scheme`](Self::add_scheme).
+    #[track_caller]
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
+        let build = || drop(description.default_spec(Limit::Unlimited));
+        if let Err(fault) = verify(description.name, &description.keys, build) {
+            panic!("the discipline `{}` cannot be added: {fault}", description.name);
+        }
         self.disciplines.retain(|other| other.name != description.name);
         self.disciplines.push(description);
         self.has_more = true;
@@ -147,9 +168,30 @@ impl Registry {
     }
 }
 
+/// Checks the name and the keys of a description, and whether its fields fit them: `build` builds a configuration from the
+/// defaults. It is not called for a description without keys of its own, or with one that scenarios must set.
+///
+/// # Errors
+///
+/// The first mistake.
+fn verify(name: &str, keys: &Keys, build: impl FnOnce()) -> Result<(), String> {
+    check_name(name)?;
+    keys.verify()?;
+    if keys.own.is_empty() || keys.flat().any(|key| key.required) {
+        return Ok(());
+    }
+    catch_unwind(AssertUnwindSafe(build)).map_err(|panic| match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(_) => "its configuration cannot be built from the defaults".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::describe::{Key, Kind, key};
+    use crate::schemes::window;
+    use crate::value::Range;
     use thalweg_proto::units::Duration;
     use thalweg_queue::CoDelConfig;
 
@@ -161,6 +203,119 @@ mod tests {
         assert!(registry.is_unstamped());
         registry.set_stamp("");
         assert!(!registry.is_unstamped() && registry.stamp() == Some(""));
+    }
+
+    /// Returns the message of the panic at adding a discipline with these keys.
+    fn refusal(name: &'static str, own: &'static [Key]) -> String {
+        let description = Box::leak(Box::new(with_keys(own)));
+        description.name = name;
+        let description = &*description;
+        let added = std::panic::catch_unwind(|| Registry::default().add_discipline(description));
+        *added.expect_err("it is refused").downcast::<String>().expect("it is a text")
+    }
+
+    /// Returns the description of a discipline with one parameter.
+    fn with_keys(own: &'static [Key]) -> DisciplineDescription {
+        DisciplineDescription::new::<OneTime>("A queue.", Keys::own(own))
+    }
+
+    /// A discipline whose only field is bound to a key `target`.
+    #[derive(Clone, Debug, PartialEq)]
+    struct OneTime {
+        target: Duration,
+    }
+
+    crate::bind!(OneTime { target: "target" });
+
+    impl thalweg_queue::Configure for OneTime {
+        type Queue = thalweg_queue::Fcfs;
+        const NAME: &'static str = "bound";
+        fn make(&self, limit: Limit, _: thalweg_queue::Streams<'_>) -> thalweg_queue::Fcfs {
+            thalweg_queue::Fcfs::new(limit)
+        }
+        fn traits(&self) -> thalweg_queue::Traits {
+            thalweg_queue::Traits::RANDOM_EARLY_DETECTION
+        }
+        fn description(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// Each mistake of a description is found when it is added, with its name and its cause.
+    #[test]
+    fn mistakes_of_descriptions_are_found_when_they_are_added() {
+        const TIME: Key = key("target", Kind::Time, "5 ms", "A time.");
+        const LONG: &[Key] =
+            &[key("target", Kind::Time, "5 s", "A time.").within(Range::between(0.0, 1.0), "")];
+        const LIVE: &[Key] = &[TIME.live_default("x", "it differs")];
+        for (name, keys, cause) in [
+            (
+                "out,of:range",
+                &[TIME][..],
+                "the discipline `out,of:range` cannot be added: a name has only letters",
+            ),
+            ("", &[TIME], "its name is empty"),
+            ("mine", &[Key { name: "my key", ..TIME }], "`my key` is no name of a key"),
+            (
+                "mine",
+                &[TIME, TIME],
+                "the discipline `mine` cannot be added: there are two keys `target`: rename one",
+            ),
+            ("mine", &[Key { default: "5", ..TIME }], "the default `5` of `target`: "),
+            ("mine", LONG, "the default `5 s` of `target`: it must lie from 0 s to 1 s"),
+            ("mine", LIVE, "the default `x` of `target`: "),
+            (
+                "mine",
+                &[Key { kind: Kind::Count, default: "5", ..TIME }],
+                "the discipline `mine` cannot be added: `target` is Count in the description",
+            ),
+            (
+                "mine",
+                &[Key { default: "", ..TIME }],
+                "`target` has no default, and its field must be an `Option`",
+            ),
+            ("mine", &[Key { name: "other", ..TIME }], "the description has no key `target`"),
+        ] {
+            let text = refusal(name, keys);
+            assert!(text.contains(cause), "{text}");
+        }
+        let mut registry = Registry::default();
+        registry.add_discipline(Box::leak(Box::new(with_keys(&[TIME]))));
+        assert_eq!(registry.discipline("bound").map(|description| description.name), Some("bound"));
+    }
+
+    /// A key of a controller with the name of a shared one would never be read.
+    #[test]
+    fn a_key_named_as_a_shared_one_is_refused() {
+        const KEYS: &[Key] = &[key("prr", Kind::Switch, "true", "A switch.")];
+        let keys = window::keys(KEYS, window::SACK);
+        let fault = "there are two keys `prr`, once among the shared keys: rename one";
+        assert_eq!(keys.verify(), Err(fault.to_owned()));
+        let keys = window::keys(&[], &[("no-such-key", "1")]);
+        assert_eq!(keys.verify(), Err("`no-such-key` has a default, but there is no such key".to_owned()));
+    }
+
+    #[test]
+    fn built_in_descriptions_pass_the_checks_of_added_ones() {
+        let mut registry = Registry::default();
+        SCHEMES.iter().for_each(|description| registry.add_scheme(description));
+        DISCIPLINES.iter().for_each(|description| registry.add_discipline(description));
+        assert_eq!(registry.schemes().len(), SCHEMES.len());
+    }
+
+    /// Errors state the remedy, and list `preset` only for schemes with presets.
+    #[test]
+    fn the_help_of_a_range_is_shown_on_command_lines() {
+        let registry = Registry::default();
+        let error = registry.read_scheme("cubic:max-window=0.5pkt", Environment::Simulated).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "max-window cannot be `0.5pkt`: it must be at least 1 pkt; a window below one packet never sends"
+        );
+        let error = registry.read_scheme("fixed:typo=1", Environment::Simulated).unwrap_err().to_string();
+        assert!(error.contains("`typo` is no option of fixed") && !error.contains("preset"), "{error}");
+        let error = registry.read_scheme("cubic:typo=1", Environment::Simulated).unwrap_err().to_string();
+        assert!(error.contains("preset"), "{error}");
     }
 
     /// Defaults of a description equal those of the code, and the text form is lossless.

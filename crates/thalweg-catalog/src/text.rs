@@ -102,7 +102,7 @@ pub fn read_options(
     let wrong = |given: &str| TextError::Option {
         of,
         given: given.trim().to_owned(),
-        known: keys.flat().filter(|key| is_here(key)).map(|key| key.name).collect(),
+        known: keys.flat().filter(|key| is_here(key) && keys.offers(key)).map(|key| key.name).collect(),
     };
     for option in options.iter().flat_map(|options| options.split(',')) {
         let (name, text) = option.split_once('=').ok_or_else(|| wrong(option))?;
@@ -112,7 +112,10 @@ pub fn read_options(
         }
         let cannot = |reason| TextError::Value { key: key.name, given: text.trim().to_owned(), reason };
         let value = key.kind.read(text).map_err(cannot)?;
-        key.check(&value, place).map_err(|range| cannot(format!("it {range}")))?;
+        key.check(&value, place).map_err(|range| {
+            let help = if key.help.is_empty() { String::new() } else { format!("; {}", key.help) };
+            cannot(format!("it {range}{help}"))
+        })?;
         values.set_value(key.name, value);
     }
     Ok(values)

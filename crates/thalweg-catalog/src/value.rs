@@ -74,7 +74,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// A range of values, in the base unit of their kind.
+/// A range of values, in the base unit of their [kind](crate::Kind): seconds, bit/s, bytes, packets, segments, or the
+/// number itself. Shares and probabilities lie from 0 to 1, not to 100.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     min: f64,
@@ -97,7 +98,12 @@ impl Range {
     }
 
     /// Returns the range from `min` to `max`, both inclusive.
+    ///
+    /// # Panics
+    ///
+    /// If `min` is above `max`, or one is no number: no value would be in range. In a constant this is a compile error.
     pub const fn between(min: f64, max: f64) -> Self {
+        assert!(min <= max, "the lower bound of a range must not be above the upper one");
         Self { min, max, above: false, below: false }
     }
 
@@ -128,16 +134,12 @@ impl Range {
             (true, false) => format!("must be at least {min}"),
             (false, true) if self.below => format!("must be below {max}"),
             (false, true) => format!("must be at most {max}"),
-            _ => format!(
-                "must lie {} {min} {} {max}",
-                if self.above { "above" } else { "from" },
-                match (self.above, self.below) {
-                    (true, true) => "and below",
-                    (true, false) => "up to",
-                    (false, true) => "to below",
-                    (false, false) => "to",
-                },
-            ),
+            _ => match (self.above, self.below) {
+                (true, true) => format!("must be above {min} and below {max}"),
+                (true, false) => format!("must be above {min} and at most {max}"),
+                (false, true) => format!("must be at least {min} and below {max}"),
+                (false, false) => format!("must lie from {min} to {max}"),
+            },
         }
     }
 }

@@ -103,13 +103,27 @@ impl Values {
     ///
     /// # Panics
     ///
-    /// If the type cannot represent values of the key's kind.
+    /// If the description has no such key, no default for it or one that is no value of its kind, or if the type cannot
+    /// represent values of that kind.
     pub fn required<T: Field>(&self, name: &str) -> T {
         self.optional(name).unwrap_or_else(|| {
-            let kind = self.keys.find(name).map(|key| key.kind);
             let of = core::any::type_name::<T>();
             // A bug in the description; no file and no peer can cause it.
-            panic!("`{name}` is {kind:?} in the description, and `{of}` in the configuration")
+            let Some(key) = self.keys.find(name) else {
+                panic!("the description has no key `{name}` for a field")
+            };
+            match (self.get(name), self.keys.default_text(key, self.environment)) {
+                (Some(_), _) => {
+                    panic!("`{name}` is {:?} in the description, and `{of}` in the configuration", key.kind)
+                }
+                (None, "") => {
+                    panic!("`{name}` has no default, and its field must be an `Option`, not `{of}`")
+                }
+                (None, text) => panic!(
+                    "the default `{text}` of `{name}` is no value of its kind: {}",
+                    key.kind.read(text).err().unwrap_or_default()
+                ),
+            }
         })
     }
 

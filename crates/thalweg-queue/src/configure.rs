@@ -33,7 +33,7 @@ pub trait Configure: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn traits(&self) -> Traits;
 
     /// Returns a noun phrase with the main parameters, such as `CoDel queue, target 5 ms`, for explanations of scenarios,
-    /// where the capacity follows, such as ` of 39.1 kB`. The description of a discipline's rule is the text `about` of its
+    /// where the capacity follows: ` of 39.1 kB` or, after a comma in the phrase, `, capacity 39.1 kB`. The description of a discipline's rule is the text `about` of its
     /// entry in the catalogue.
     fn description(&self) -> String;
 

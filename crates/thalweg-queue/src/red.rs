@@ -1,7 +1,9 @@
 //! Random Early Detection.
 
 use crate::spec::{above_zero, probability};
-use crate::{Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, SpecError, Streams, Traits};
+use crate::{
+    Configure, Discipline, DropReason, Dropped, Entry, Fcfs, Limit, LinkIdle, SpecError, Streams, Traits,
+};
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Rate, Time};
 
@@ -81,11 +83,9 @@ pub struct Red {
     average: f64,
     /// Packets accepted since the last drop; `None` while the average is below the minimum.
     count: Option<u64>,
-    /// End of the last dequeued packet's transmission.
-    line_free: Time,
+    link: LinkIdle,
     /// Time of the last update of the average.
     observed: Time,
-    rate: Rate,
 }
 
 /// Decision about an arrival from the average.
@@ -105,9 +105,8 @@ impl Red {
             stream,
             average: 0.0,
             count: None,
-            line_free: Time::ZERO,
+            link: LinkIdle::new(),
             observed: Time::ZERO,
-            rate: Rate::ZERO,
         }
     }
 
@@ -128,7 +127,7 @@ impl Red {
         // Floyd and Jacobson 1993, figure 2: without arrivals no sample would lower the average of an idle
         // queue.
         if self.queue.packets() == 0 {
-            let idle = self.rate.bytes_in(now.since(self.line_free.max(self.observed))).get();
+            let idle = self.link.rate().bytes_in(now.since(self.link.since().max(self.observed))).get();
             let packets = idle as f64 / self.config.mean_packet.get().max(1) as f64;
             self.average *= libm::pow(1.0 - self.config.weight, packets);
         }
@@ -189,10 +188,7 @@ impl Discipline for Red {
 
     fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped>) -> Option<Entry> {
         let entry = self.queue.dequeue(now, dropped)?;
-        self.line_free = now;
-        if !self.rate.is_zero() {
-            self.line_free += self.rate.transmission_time(Bytes::new(u64::from(entry.size)));
-        }
+        self.link.on_dequeue(now, &entry);
         Some(entry)
     }
 
@@ -209,7 +205,7 @@ impl Discipline for Red {
     }
 
     fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+        self.link.set_rate(rate);
     }
 
     fn set_limit(&mut self, now: Time, limit: Limit, dropped: &mut Vec<Dropped>) {

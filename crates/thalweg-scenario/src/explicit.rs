@@ -46,7 +46,8 @@ impl Given {
             match top.iter().find(|key| key.name == name.name) {
                 Some(key) => given.accept(key, value, report),
                 None => {
-                    let valid = top.iter().map(|key| key.name).chain(beside.iter().copied());
+                    let offered = top.iter().filter(|key| keys.offers(key));
+                    let valid = offered.map(|key| key.name).chain(beside.iter().copied());
                     let message = format!("{title} has no key `{}`", name.name);
                     report.error("scenario.unknown-key", name.span, message).names(&name.name, valid);
                 }

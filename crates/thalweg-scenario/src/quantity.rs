@@ -410,10 +410,14 @@ pub(super) fn scheme_name_fault(text: &str) -> Option<&'static str> {
             Some("a scheme with options has more than 256 characters")
         }
         Some(_) if text.chars().any(char::is_control) => Some("a scheme with options has control characters"),
+        _ if text.starts_with('{') => Some(QUOTED_TABLE),
         Some((name, _)) => name_fault(name),
         None => name_fault(text),
     }
 }
+
+/// The error in a table between quotes, as in `"{ base = \"cubic\" }"`.
+pub(super) const QUOTED_TABLE: &str = "a table is written without quotes: { KEY = VALUE, ... }";
 
 /// Splits a text into a scheme's name and its options, if it has options.
 pub fn split_options(text: &str) -> Option<(&str, &str)> {

@@ -133,6 +133,7 @@ pub fn assess(arguments: &AssessArguments, console: &Console) -> Done {
         // Workers check their own memory.
         memory: available_memory().filter(|_| arguments.cluster.is_none()),
         program: &program,
+        command: &console.program,
         stop: Arc::clone(&stop),
     };
     for (number, scheme) in schemes.iter().enumerate() {

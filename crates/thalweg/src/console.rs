@@ -20,6 +20,8 @@ pub struct Console {
     pub registry: Arc<Registry>,
     /// Text style of standard output.
     pub style: Style,
+    /// Name of the program, for commands in messages: `thalweg`, or that of a program with additions.
+    pub program: Arc<str>,
     quiet: bool,
     /// True if messages begin with the time.
     has_times: bool,
@@ -114,12 +116,14 @@ impl Console {
         let columns =
             size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
-        Self { registry, style: Style { unicode, colour, columns }, quiet, has_times: false, kept: None }
+        let style = Style { unicode, colour, columns };
+        Self { registry, style, program: "thalweg".into(), quiet, has_times: false, kept: None }
     }
 
     /// Creates the console of a command that another program called: plain text, buffered in `kept`.
-    pub const fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<OutputBuffer>) -> Self {
-        Self { registry, style: Style::PLAIN, quiet, has_times: false, kept: Some(kept) }
+    pub fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<OutputBuffer>) -> Self {
+        let program = "thalweg".into();
+        Self { registry, style: Style::PLAIN, program, quiet, has_times: false, kept: Some(kept) }
     }
 
     /// Returns the calling program's cancellation flag.
@@ -145,6 +149,7 @@ impl Console {
         Self {
             registry: Arc::clone(&self.registry),
             style: self.style,
+            program: Arc::clone(&self.program),
             quiet: self.quiet,
             has_times: true,
             kept: self.kept.clone(),

@@ -68,6 +68,7 @@ mod wall_clock;
 use commands::Arguments;
 use console::Console;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -85,6 +86,8 @@ pub fn run_with(registry: Registry) -> ExitCode {
 
 /// Runs the command with other arguments, including the program's name, and returns the exit code as a number.
 pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let program = program_name(arguments.first());
     let arguments = match Arguments::read(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -93,7 +96,26 @@ pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsS
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let console = Console::new(arguments.quiet(), Arc::new(registry));
+    let mut console = Console::new(arguments.quiet(), Arc::new(registry));
+    console.program = program;
     let done = arguments.command.execute(&console);
     done.map_or_else(|error| console.report(&error), |()| 0)
+}
+
+/// Returns the name by which the program was called, without its folder, as usage messages have it.
+fn program_name(first: Option<&OsString>) -> Arc<str> {
+    let name = first.and_then(|path| Path::new(path).file_name()).map(|name| name.to_string_lossy());
+    name.as_deref().unwrap_or("thalweg").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_as_it_was_called() {
+        assert_eq!(&*program_name(Some(&OsString::from("/usr/bin/writer"))), "writer");
+        assert_eq!(&*program_name(Some(&OsString::from("thalweg"))), "thalweg");
+        assert_eq!(&*program_name(None), "thalweg");
+    }
 }

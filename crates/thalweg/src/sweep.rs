@@ -88,7 +88,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
                 .map_err(|why| Error::Scenario(vec![file.error(until.place.clone(), why, None)]))?;
         }
     }
-    let rerun = |point: usize, seed: u64| rerun(&sweep, &source, point, seed);
+    let rerun = |point: usize, seed: u64| rerun(&console.program, &sweep, &source, point, seed);
     if arguments.list {
         return list(&sweep, rerun, console);
     }
@@ -175,7 +175,7 @@ fn run(
 }
 
 /// Returns the command that repeats one run of a point.
-fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
+fn rerun(program: &str, sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String {
     let quoted = |text: &str| {
         let is_plain =
             !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:,=".contains(c));
@@ -185,9 +185,9 @@ fn rerun(sweep: &Sweep<'_>, source: &Source, point: usize, seed: u64) -> String 
     let swept_flows = &sweep.file.flows;
     let mut command = match sweep.scheme(point) {
         Some(scheme) if swept_flows.is_empty() => {
-            format!("thalweg compare {file} --schemes {}", quoted(scheme))
+            format!("{program} compare {file} --schemes {}", quoted(scheme))
         }
-        _ => format!("thalweg run {file}"),
+        _ => format!("{program} run {file}"),
     };
     command.push_str(&format!(" --seed {seed}"));
     for flows in swept_flows {

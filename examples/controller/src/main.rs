@@ -6,7 +6,7 @@ mod tests;
 use std::process::ExitCode;
 use thalweg::Registry;
 use thalweg_catalog::{Key, Kind, Range, SchemeDescription, bind, describe::key, schemes::window};
-use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossSample};
+use thalweg_proto::congestion::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample};
 
 /// Additive increase, multiplicative decrease (Chiu and Jain 1989).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +22,8 @@ struct Aimd {
     config: AimdConfig,
     /// Congestion window, in segments.
     window: f64,
+    /// Slow-start threshold, in segments.
+    ssthresh: f64,
 }
 
 impl Controller for Aimd {
@@ -29,16 +31,28 @@ impl Controller for Aimd {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         if !sample.recovering && !sample.app_limited {
-            self.window += self.config.increase * f64::from(sample.counted) / self.window;
+            let is_slow_start = self.window < self.ssthresh;
+            let growth = if is_slow_start { 1.0 } else { self.config.increase / self.window };
+            self.window += growth * f64::from(sample.counted);
         }
     }
 
-    fn on_loss(&mut self, _sample: &LossSample) {
-        self.window = (self.window * self.config.decrease).max(1.0);
+    fn on_loss(&mut self, sample: &LossSample) {
+        if !sample.repeated {
+            self.ssthresh = (self.window * self.config.decrease).max(2.0);
+        }
+        self.window = match sample.kind {
+            LossKind::Duplicates | LossKind::Mark => self.ssthresh,
+            LossKind::Timeout => 1.0,
+        };
     }
 
     fn decision(&self) -> Decision {
         Decision::window(self.window)
+    }
+
+    fn ssthresh(&self) -> Option<f64> {
+        Some(self.ssthresh)
     }
 }
 
@@ -47,7 +61,7 @@ impl ConfigureController for AimdConfig {
     const NAME: &'static str = "aimd";
 
     fn make(&self) -> Aimd {
-        Aimd { config: *self, window: 10.0 }
+        Aimd { config: *self, window: 10.0, ssthresh: 10.0 }
     }
 }
 

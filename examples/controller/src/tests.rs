@@ -2,7 +2,7 @@
 
 use super::*;
 use thalweg_catalog::{Bound as _, Environment};
-use thalweg_proto::congestion::{LossKind, Path};
+use thalweg_proto::congestion::Path;
 use thalweg_proto::units::{Duration, Time};
 
 const RTT: Duration = Duration::from_millis(100);
@@ -58,12 +58,35 @@ fn a_window_of_acknowledgements_adds_the_increase() {
 }
 
 #[test]
-fn a_loss_multiplies_the_window_and_leaves_a_segment() {
+fn a_loss_multiplies_the_window_and_leaves_two_segments() {
     let mut aimd = AimdConfig { increase: 1.0, decrease: 0.7 }.make();
     aimd.on_loss(&loss());
-    assert_eq!(aimd.decision().window, 7.0);
+    assert_eq!((aimd.decision().window, aimd.ssthresh()), (7.0, Some(7.0)));
     (0..100).for_each(|_| aimd.on_loss(&loss()));
-    assert_eq!(aimd.decision().window, 1.0);
+    assert_eq!(aimd.decision().window, 2.0);
+}
+
+/// RFC 5681, section 3.1: a time-out leaves one segment, a repeated one keeps the threshold, and slow start leads back to
+/// it.
+#[test]
+fn a_time_out_leaves_one_segment_and_slow_start_leads_back() {
+    let mut aimd = AimdConfig { increase: 1.0, decrease: 0.5 }.make();
+    for repeated in [false, true] {
+        aimd.on_loss(&LossSample { kind: LossKind::Timeout, repeated, ..loss() });
+        assert_eq!((aimd.decision().window, aimd.ssthresh()), (1.0, Some(5.0)));
+    }
+    (0..4).for_each(|_| aimd.on_ack(&ack(), ()));
+    assert_eq!(aimd.decision().window, 5.0);
+    aimd.on_ack(&ack(), ());
+    assert_eq!(aimd.decision().window, 5.2);
+}
+
+/// Options that need something of the controller have it.
+#[test]
+fn proportional_rate_reduction_is_accepted() {
+    let mut registry = Registry::default();
+    registry.add_scheme(&AIMD);
+    assert!(registry.read_scheme("aimd:prr=true,rack=true", Environment::Simulated).is_ok());
 }
 
 /// A key whose kind or name does not fit its field panics here.

@@ -1,5 +1,7 @@
-//! The command `thalweg` with a custom queue discipline, `newest-first`: `queue = { discipline = "newest-first" }`.
+//! The command `thalweg` with two custom queue disciplines, `newest-first` and `mark-above`:
+//! `queue = { discipline = "newest-first" }`.
 
+mod mark_above;
 #[cfg(test)]
 mod tests;
 
@@ -134,5 +136,6 @@ static NEWEST_FIRST: DisciplineDescription = DisciplineDescription::new::<Newest
 fn main() -> ExitCode {
     let mut registry = Registry::default();
     registry.add_discipline(&NEWEST_FIRST);
+    registry.add_discipline(&mark_above::MARK_ABOVE);
     thalweg::run_with(registry)
 }

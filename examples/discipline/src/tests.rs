@@ -1,6 +1,7 @@
 //! Tests of the discipline's rules, and of its description.
 
 use super::*;
+use crate::mark_above::{MARK_ABOVE, MarkAboveConfig};
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 
@@ -68,4 +69,26 @@ fn each_field_has_its_key() {
     let spec = NEWEST_FIRST.default_spec(Limit::Packets(1));
     let config = spec.config::<NewestFirstConfig>();
     assert_eq!(config, Some(&NewestFirstConfig { max_delay: Duration::from_millis(100) }));
+}
+
+/// Of packets that arrive at a queue of two, one is marked if it is ECN-capable and dropped otherwise; an urgent one is
+/// neither.
+#[test]
+fn arrivals_at_the_threshold_are_marked_or_dropped() {
+    let config = MarkAboveConfig { threshold: 2 };
+    let mut queue = config.make(Limit::Packets(4), &mut |purpose| Stream::new(1, purpose, 0));
+    let mut dropped = Vec::new();
+    let arrivals = [entry(1), entry(2), entry(3), Entry { ecn: Ecn::Ect0, ..entry(4) }];
+    let urgent = Entry { urgent: true, ..entry(5) };
+    for arrival in arrivals.into_iter().chain([urgent, Entry { ecn: Ecn::Ect0, ..entry(6) }]) {
+        queue.enqueue(Time::ZERO, arrival, &mut dropped);
+    }
+    let drops: Vec<_> = dropped.iter().map(|drop| (drop.entry.packet, drop.reason)).collect();
+    assert_eq!(drops, [(3, DropReason::Early), (6, DropReason::Full)]);
+    assert_eq!((queue.packets(), queue.bytes()), (4, 4000));
+    let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut dropped));
+    let left: Vec<_> = left.map(|entry| (entry.packet, entry.marked)).collect();
+    assert_eq!(left, [(5, false), (1, false), (2, false), (4, true)]);
+    let spec = MARK_ABOVE.default_spec(Limit::Packets(1));
+    assert_eq!(spec.config::<MarkAboveConfig>(), Some(&MarkAboveConfig { threshold: 20 }));
 }

@@ -1,7 +1,7 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr).
 
-use super::window;
 use super::{INITIAL_WINDOW, presets};
+use super::{window, window_checks};
 use crate::describe::key;
 use crate::scheme::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Value, Values, bind, words};
@@ -133,7 +133,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
             faults.push(ConfigError::new(key, what).help("leave it out"));
         }
     }
-    if window::is_validated(values) {
+    if window_checks::is_validated(values) {
         let what = "BBR continues at its estimated rate, and ignores rules about windows";
         faults.push(ConfigError::new("window-validation", what).help("leave it out"));
     }

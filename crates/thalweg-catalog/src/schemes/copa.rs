@@ -1,7 +1,7 @@
 //! Copa (Arun and Balakrishnan 2018).
 
 use super::INITIAL_WINDOW;
-use super::window;
+use super::{window, window_checks};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
 use crate::{ConfigError, Key, Kind, Range, Values, bind};
@@ -54,5 +54,5 @@ bind!(CopaConfig {
 });
 
 fn check(values: &Values) -> Vec<ConfigError> {
-    window::reject_prr(values, "Copa")
+    window_checks::reject_prr(values, "Copa")
 }

@@ -43,6 +43,7 @@ pub mod thalweg;
 pub mod tri_s;
 pub mod vegas;
 pub mod window;
+mod window_checks;
 mod window_ends;
 
 use crate::describe::key;
@@ -86,21 +87,21 @@ pub(crate) const fn ack(default: &'static str, about: &'static str) -> Key {
 }
 
 /// The range of a window in packets.
-pub(crate) const WINDOW_RANGE: Range = Range::at_least(1.0);
+pub const WINDOW_RANGE: Range = Range::at_least(1.0);
 /// The help for a window that is too small.
-pub(crate) const NO_WINDOW: &str = "a window below one packet never sends";
+pub const NO_WINDOW: &str = "a window below one packet never sends";
 /// The range of a live window, in packets.
-pub(crate) const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
+pub const PEER_WINDOW: Range = Range::between(1.0, 1_048_576.0);
 /// The range of a live initial window, in packets: they leave before anything is known of the path.
-pub(crate) const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
+pub const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
 
 /// Creates the key of the initial window for a controller with its own default.
-pub(crate) const fn initial_window(default: &'static str) -> Key {
+pub const fn initial_window(default: &'static str) -> Key {
     window_at_start(default, "The window at the start.")
 }
 
 /// The key of the initial window, by default that of RFC 6928.
-pub(crate) const INITIAL_WINDOW: Key = window_at_start("10 pkt", "The window at the start (RFC 6928).");
+pub const INITIAL_WINDOW: Key = window_at_start("10 pkt", "The window at the start (RFC 6928).");
 
 const fn window_at_start(default: &'static str, about: &'static str) -> Key {
     key("initial-window", Kind::Packets, default, about)
@@ -109,7 +110,7 @@ const fn window_at_start(default: &'static str, about: &'static str) -> Key {
 }
 
 /// The key of the initial slow-start threshold.
-pub(crate) const INITIAL_THRESHOLD: Key =
+pub const INITIAL_THRESHOLD: Key =
     key("initial-ssthresh", Kind::Packets, "unlimited", "The first slow-start threshold.")
         .within(WINDOW_RANGE, NO_WINDOW);
 

@@ -1,7 +1,7 @@
 //! Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 
 use super::initial_window;
-use super::window;
+use super::{window, window_checks};
 use crate::describe::key;
 use crate::scheme::{Collapse, SchemeDescription};
 use crate::{ConfigError, Key, Kind, Range, Values, bind};
@@ -81,5 +81,5 @@ bind!(ThalwegConfig {
 });
 
 fn check(values: &Values) -> Vec<ConfigError> {
-    window::reject_prr(values, "Thalweg")
+    window_checks::reject_prr(values, "Thalweg")
 }

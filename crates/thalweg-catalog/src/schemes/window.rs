@@ -1,11 +1,12 @@
 //! The keys and rules shared by all window schemes.
 
+use super::window_checks::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
 use super::window_ends::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
-use crate::describe::{PRESET, key};
+use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::path_hints::PathHints;
-use crate::scheme::{Collapse, MakeEnds, SchemeDescription, SchemeTraits};
+use crate::scheme::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};
 use std::sync::Arc;
 use thalweg_proto::congestion::{CeResponse, ConfigureController, LedbatPlusPlusConfig, SlowStartExit};
@@ -13,8 +14,8 @@ use thalweg_proto::handshake;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_proto::window::wire::{SEGMENT_HEADER, TIMESTAMP_LENGTH};
 use thalweg_proto::window::{
-    ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, RackConfig,
-    ReceiverConfig, Recovery, RttConfig, SenderConfig, Validation, VerifyAcks,
+    ControllerConfig, Counting, DelayedAck, EndsConfig, ExternalController, PauseConfig, ReceiverConfig,
+    Recovery, RttConfig, SenderConfig, Validation, VerifyAcks,
 };
 
 /// The keys of every window scheme.
@@ -156,7 +157,7 @@ pub const WINDOW_KEYS: &[Key] = &[
 ];
 
 /// The key of controllers with an early exit from the initial slow start.
-pub(crate) const SLOW_START_EXIT: Key = key(
+pub const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
     "loss",
@@ -165,7 +166,7 @@ pub(crate) const SLOW_START_EXIT: Key = key(
 .live_default("hystart++", "the end of slow start would lose up to a window");
 
 /// The key of the multiplicative decrease on ECN marks.
-pub(crate) const ECN_BETA: Key = key(
+pub const ECN_BETA: Key = key(
     "ecn-beta",
     Kind::Number,
     "",
@@ -176,7 +177,7 @@ pub(crate) const ECN_BETA: Key = key(
 .peer(Range::between(0.01, 0.99));
 
 /// The key of the multiplicative decrease at the end of slow start.
-pub(crate) const SLOW_START_BETA: Key = key(
+pub const SLOW_START_BETA: Key = key(
     "slow-start-beta",
     Kind::Number,
     "",
@@ -325,7 +326,7 @@ pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
-    described::<C>(about, keys, &|values, path| ends(values, path, C::from_values(values).into()))
+    described::<C>(about, keys, &check::<C>, &|values, path| ends(values, path, C::from_values(values).into()))
 }
 
 /// Describes a window scheme with a controller of another crate, under its name.
@@ -333,8 +334,18 @@ pub const fn external_scheme<C>(about: &'static str, keys: Keys) -> SchemeDescri
 where
     C: ConfigureController + Bound,
 {
-    described::<C>(about, keys, &|values, path| {
-        ends(values, path, ControllerConfig::Dedicated(ExternalController::new(C::from_values(values))))
+    described::<C>(about, keys, &check_external::<C>, &|values, path| {
+        let controller = C::from_values(values);
+        let has_ssthresh = has_ssthresh(&controller);
+        let mut made = ends(values, path, ControllerConfig::Dedicated(ExternalController::new(controller)))?;
+        if let EndpointConfigs::Window(config) = &mut made
+            && config.sender.prr
+            && !has_ssthresh
+        {
+            // A default shared by all schemes applies only where supported.
+            Arc::make_mut(&mut config.sender).prr = false;
+        }
+        Ok(made)
     })
 }
 
@@ -394,7 +405,12 @@ const TRAITS: SchemeTraits = SchemeTraits {
     collapse: Collapse::Never,
 };
 
-const fn described<C>(about: &'static str, keys: Keys, ends: MakeEnds) -> SchemeDescription
+const fn described<C>(
+    about: &'static str,
+    keys: Keys,
+    check: CheckValues,
+    ends: MakeEnds,
+) -> SchemeDescription
 where
     C: ConfigureController + Bound,
 {
@@ -404,130 +420,13 @@ where
         about,
         keys,
         traits: TRAITS,
-        check: &check::<C>,
+        check,
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
         settle,
         ends,
         write: &write::<C>,
     }
-}
-
-fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
-    check_shared(values, C::from_values(values).ce_response())
-}
-
-/// Rejects PRR for a controller, named by `who`, that has its own pacing rate during loss recovery.
-pub(super) fn reject_prr(values: &Values, who: &str) -> Vec<ConfigError> {
-    if values.explicit_value("prr") != Some(Value::Switch(true)) {
-        return Vec::new();
-    }
-    let what = format!("{who} paces during recovery, and does not use PRR");
-    vec![ConfigError::new("prr", what).help("leave it out")]
-}
-
-fn check_shared(values: &Values, response: CeResponse) -> Vec<ConfigError> {
-    let mut faults = Vec::new();
-    let rtt = RttConfig::from_values(values);
-    if rtt.ceiling < rtt.floor {
-        faults.push(ConfigError::new("rto.ceiling", "the ceiling of the time-out is below its floor"));
-    }
-    let is_explicit = |key: &str| values.explicit_value(key).is_some();
-    if is_explicit("rto.floor") && is_explicit("rto.margin") && !rtt.floor.is_zero() && rtt.floor < rtt.margin
-    {
-        let what = format!("a floor of {} below the margin of {} does nothing", rtt.floor, rtt.margin);
-        let help = "a time-out is the smoothed round-trip time and at least `margin`: leave that out, and it follows `floor`";
-        faults.push(ConfigError { is_warning: true, ..ConfigError::new("rto.floor", what).help(help) });
-    }
-    check_preset(values, &mut faults);
-    check_rack(values, &mut faults);
-    check_effects(values, &mut faults);
-    if is_validated(values) && values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
-        let what = "`window-validation` replaces a restart after idle times";
-        let fault = ConfigError::new("idle-restart", what).help("leave one of the two out");
-        faults.push(ConfigError { is_warning: true, ..fault });
-    }
-    // A scheme with its own response always uses ECN: an explicit `true` is correct.
-    if values.explicit_value("ecn") == Some(Value::Switch(true)) && response == CeResponse::None {
-        let help = "cubic and newreno do, for example; packets of others are never marked by a queue";
-        let fault = ConfigError::new("ecn", "the scheme does not treat marks as losses").help(help);
-        faults.push(ConfigError { is_scheme_rule: true, ..fault });
-    }
-    if values.explicit_value("ecn") == Some(Value::Switch(false))
-        && matches!(response, CeResponse::ControllerSpecific(_))
-    {
-        let fault = ConfigError::new(
-            "ecn",
-            "the scheme has no other sense of congestion than marks and losses, and always uses ECN",
-        )
-        .help("remove `ecn`; newreno and cubic then react to losses only");
-        faults.push(ConfigError { is_warning: true, is_scheme_rule: true, ..fault });
-    }
-    let (window, segment): (Option<Bytes>, Option<Bytes>) =
-        (values.optional("receive-window"), values.optional("segment"));
-    if let (Some(window), Some(segment)) = (window, segment)
-        && window < segment
-    {
-        let message = format!("a receive window of {window} holds no segment of {segment}");
-        faults.push(ConfigError::new("receive-window", message));
-    }
-    faults
-}
-
-/// Returns true if window validation is explicitly enabled.
-pub(crate) fn is_validated(values: &Values) -> bool {
-    !matches!(values.explicit_value("window-validation"), None | Some(Value::Word("none")))
-}
-
-/// Rejects an unknown preset.
-/// Finds options without effect beside the others.
-fn check_effects(values: &Values, faults: &mut Vec<ConfigError>) {
-    let explicit = |key: &str| values.explicit_value(key);
-    let is_off = |key: &str| matches!(values.get(key), None | Some(Value::Switch(false)));
-    if explicit("ecn-beta").is_some() && is_off("ecn") {
-        let what = "`ecn-beta` is the decrease at marks, and without `ecn` nothing is marked";
-        faults.push(ConfigError::new("ecn-beta", what).help("set ecn = true"));
-    }
-    if explicit("rledbat") == Some(Value::Switch(true))
-        && explicit("timestamps") == Some(Value::Switch(false))
-    {
-        let what = "`rledbat` measures delays by timestamps, which are off";
-        let fault = ConfigError::new("timestamps", what).help("leave it out");
-        faults.push(ConfigError { is_scheme_rule: true, ..fault });
-    }
-    let warn =
-        |key, what: String, help| ConfigError { is_warning: true, ..ConfigError::new(key, what).help(help) };
-    let segments = |key: &str| explicit(key).and_then(|value| value.measure());
-    if let (Some(first), Some(max)) = (segments("initial-window"), segments("max-window"))
-        && first > max
-    {
-        let what = "`initial-window` is above `max-window`, which bounds it".to_owned();
-        faults.push(warn("initial-window", what, "lower it, or raise `max-window`"));
-    }
-    if explicit("delayed-ack.delay").is_some()
-        && values.optional::<u32>("delayed-ack.every") == Some(1)
-        && is_off("delayed-ack.adaptive")
-    {
-        let what = "with `delayed-ack.every` 1 no acknowledgement waits for `delayed-ack.delay`".to_owned();
-        faults.push(warn("delayed-ack.delay", what, "raise `delayed-ack.every`"));
-    }
-}
-
-fn check_preset(values: &Values, faults: &mut Vec<ConfigError>) {
-    let presets = values.keys().presets;
-    let Some(Value::Word(chosen)) = values.explicit_value(PRESET) else { return };
-    if presets.iter().any(|preset| preset.name == chosen) {
-        return;
-    }
-    let (what, help) = if presets.is_empty() {
-        ("the scheme has no presets", "newreno, vegas, cubic, dctcp, prague and bbr have")
-    } else {
-        (
-            "the scheme has no preset of that name",
-            "bbr and prague have a \"draft\", others the \"rfc\"s; all have \"linux\"",
-        )
-    };
-    faults.push(ConfigError { is_scheme_rule: true, ..ConfigError::new(PRESET, what).help(help) });
 }
 
 /// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before
@@ -547,69 +446,6 @@ fn settle(values: &mut Values, path: &PathHints) {
 
 /// Minimum receive window, in bytes: reducing it further gains nothing.
 const MIN_WINDOW: u64 = 1 << 20;
-
-/// Returns the time-based loss detection, if selective acknowledgement allows it. By default it is on for real paths,
-/// which reorder.
-fn rack(values: &Values) -> Option<RackConfig> {
-    let is_on = values.optional("rack").unwrap_or(values.environment() == Environment::Live);
-    let config = RackConfig {
-        undo: values.optional("undo").unwrap_or(true),
-        tail_probe: values.optional("tail-probe").unwrap_or(true),
-        max_ack_delay: delayed_ack(values).map_or(Duration::ZERO, |delayed| delayed.delay),
-    };
-    (is_on && values.optional("recovery") == Some(Recovery::Sack)).then_some(config)
-}
-
-/// Returns the rule for delayed acknowledgements, if any.
-fn delayed_ack(values: &Values) -> Option<DelayedAck> {
-    values.required::<bool>("delayed-ack").then(|| DelayedAck::from_values(values))
-}
-
-/// Finds keys of time-based loss detection that are set although it is off or unavailable.
-fn check_rack(values: &Values, faults: &mut Vec<ConfigError>) {
-    let of_sack = [
-        (
-            "prr",
-            "deliveries during recovery are known from selective acknowledgements only, which this recovery lacks",
-        ),
-        (
-            "f-rto",
-            "arrivals before a time-out are known from selective acknowledgements only, which this recovery lacks",
-        ),
-    ];
-    for (key, what) in of_sack {
-        if values.explicit_value(key) == Some(Value::Switch(true))
-            && values.optional("recovery") != Some(Recovery::Sack)
-        {
-            faults.push(ConfigError {
-                is_scheme_rule: true,
-                ..ConfigError::new(key, what).help("set recovery = \"sack\"")
-            });
-        }
-    }
-    if rack(values).is_some() {
-        return;
-    }
-    if values.explicit_value("rack") == Some(Value::Switch(true)) {
-        let what = "time-based loss detection needs selective acknowledgements, which this recovery lacks";
-        faults.push(ConfigError {
-            is_scheme_rule: true,
-            ..ConfigError::new("rack", what).help("set recovery = \"sack\"")
-        });
-        return;
-    }
-    for key in ["undo", "tail-probe", "verify-acks"] {
-        // Without `rack` acknowledgements are still verified if they are few.
-        let is_allowed = key == "verify-acks" && values.explicit_value(key) == Some(Value::Switch(false));
-        if values.explicit_value(key).is_some() && !is_allowed {
-            let what = format!("`{key}` is a part of `rack`, which is off");
-            faults.push(ConfigError {
-                is_scheme_rule: true,
-                ..ConfigError::new(key, what).help("set rack = true")
-            });
-        }
-    }
-}
 
 /// Minimum window for the verification of acknowledgements, in packets: below it a false one gains little.
 const MIN_VERIFIED: u32 = 32;

@@ -1,4 +1,5 @@
 //! Integration tests of `thalweg-catalog`, in one program: it is linked once.
 
+mod external;
 mod named;
 mod reference;

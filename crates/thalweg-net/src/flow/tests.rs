@@ -44,7 +44,10 @@ fn scheme_errors_list_the_valid_choices() {
     );
     assert!(refused("cubic:").starts_with("`` is no option"));
     assert_eq!(refused("cubic:beta=0.5,beta=0.5"), "beta is given twice");
-    assert_eq!(refused("cubic:beta=1"), "beta cannot be `1`: it must lie above 0 and below 1");
+    assert_eq!(
+        refused("cubic:beta=1"),
+        "beta cannot be `1`: it must be above 0 and below 1; RFC 9438 multiplies the window by 0.7 at a loss"
+    );
     assert_eq!(
         refused("fixed:window=10"),
         "window cannot be `10`: `10` has no unit; did you mean \"10 pkt\"?"

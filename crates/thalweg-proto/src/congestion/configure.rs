@@ -20,8 +20,10 @@ pub enum CeResponse {
 
 /// Configuration of a controller, of this crate or another, with its static properties.
 ///
-/// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. They need nothing from the
-/// configuration, except that ECN needs a [response to CE](Self::ce_response).
+/// Options of the sender, such as ECN, RACK or timestamps, are keys of all window schemes. ECN needs a
+/// [response to CE](Self::ce_response), PRR a [threshold](Controller::ssthresh), window validation
+/// [`on_unused`](Controller::on_unused), and byte counting a controller that uses
+/// [`counted`](super::AckSample::counted); the others need nothing.
 pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static {
     /// The controller.
     type Controller: Controller<PacketInfo: Send> + Debug + Send + 'static;

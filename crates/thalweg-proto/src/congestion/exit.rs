@@ -21,11 +21,17 @@ pub enum SlowStartExit {
     Search,
 }
 
-/// Slow-start exit detector.
+/// Detector of the end of the first slow start, for controllers with the key `slow-start-exit`.
+///
+/// A controller calls [`on_ack`](Self::on_ack) for every acknowledgement in slow start, and [`end`](Self::end) once slow
+/// start is over. Later slow starts end at ssthresh, known by then (RFC 9406, section 4.3).
 #[derive(Clone, Debug)]
-pub(super) enum ExitWatch {
-    /// Inactive: none configured, or the first slow start has ended. Later ones end at ssthresh, known by then (RFC
-    /// 9406, section 4.3).
+pub struct ExitWatch(Detector);
+
+/// State of a detector.
+#[derive(Clone, Debug)]
+enum Detector {
+    /// Inactive: none configured, or the first slow start has ended.
     Off,
     Hystart(Box<Hystart>),
     AckTrain(Box<AckTrain>),
@@ -35,28 +41,28 @@ pub(super) enum ExitWatch {
 impl ExitWatch {
     /// Creates the detector for `exit`.
     pub fn new(exit: SlowStartExit) -> Self {
-        match exit {
-            SlowStartExit::Loss => Self::Off,
-            SlowStartExit::HystartPlusPlus => Self::Hystart(Box::default()),
-            SlowStartExit::Hystart => Self::AckTrain(Box::default()),
-            SlowStartExit::Search => Self::Search(Box::new(Search::new())),
-        }
+        Self(match exit {
+            SlowStartExit::Loss => Detector::Off,
+            SlowStartExit::HystartPlusPlus => Detector::Hystart(Box::default()),
+            SlowStartExit::Hystart => Detector::AckTrain(Box::default()),
+            SlowStartExit::Search => Detector::Search(Box::new(Search::new())),
+        })
     }
 
     /// Handles an acknowledgement in slow start with this window, whether or not it permits growth: every
-    /// acknowledgement updates the detector.
+    /// acknowledgement updates the detector. Returns the growth of the window, or the end of slow start.
     #[inline]
     pub fn on_ack(&mut self, sample: &AckSample, window: f64) -> Step {
-        match self {
-            Self::Off => Step::Grow(f64::from(sample.counted)),
-            Self::Hystart(hystart) => hystart.on_ack(sample),
-            Self::AckTrain(train) => train.on_ack(sample, window),
-            Self::Search(search) => search.on_ack(sample),
+        match &mut self.0 {
+            Detector::Off => Step::Grow(f64::from(sample.counted)),
+            Detector::Hystart(hystart) => hystart.on_ack(sample),
+            Detector::AckTrain(train) => train.on_ack(sample, window),
+            Detector::Search(search) => search.on_ack(sample),
         }
     }
 
     /// Ends detection: slow start is over, for any reason.
     pub fn end(&mut self) {
-        *self = Self::Off;
+        self.0 = Detector::Off;
     }
 }

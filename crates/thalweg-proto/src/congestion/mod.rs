@@ -60,8 +60,9 @@ pub use vegas::*;
 pub use crate::transport::CongestionState;
 pub use any::Any;
 pub use configure::{CeResponse, ConfigureController};
-pub use exit::SlowStartExit;
+pub use exit::{ExitWatch, SlowStartExit};
 pub use feedback::FeedbackKind;
+pub use step::Step as SlowStartStep;
 
 use crate::timestamp::RelativeDelay;
 use crate::transport::{Feedback, ViolationKind};
@@ -157,9 +158,10 @@ pub struct AckSample {
 /// Loss-detection signal, or the mark that counts as a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
-    /// The third duplicate acknowledgement, or three segments selectively acknowledged above it.
+    /// A loss detected while acknowledgements arrive: by duplicate acknowledgements (RFC 5681), by as many segments
+    /// selectively acknowledged above it (RFC 6675), by time (RACK) or after a tail probe (RFC 8985).
     Duplicates,
-    /// The retransmission timer.
+    /// The retransmission timer. RFC 5681, section 3.1, continues with a window of one segment in slow start.
     Timeout,
     /// A CE mark in place of a drop (RFC 3168), echoed by the receiver; no data is missing. Only for controllers that
     /// [treat CE as loss](CeResponse::AsToLoss), if the sender uses ECN.
@@ -248,7 +250,12 @@ pub trait Controller: Clone {
     /// Handles an acknowledgement of new data; `info` belongs to the newest packet acknowledged.
     fn on_ack(&mut self, sample: &AckSample, info: Self::PacketInfo);
 
-    /// Handles the first loss signal in a window of data.
+    /// Handles the first loss signal in a window of data. The sender neither reduces nor inflates the window, also at a
+    /// time-out: the controller sets it for each [kind](LossSample::kind).
+    ///
+    /// RFC 5681 and RFC 3168: [`Duplicates`](LossKind::Duplicates) and [`Mark`](LossKind::Mark) reduce ssthresh, and the
+    /// window to it. [`Timeout`](LossKind::Timeout) reduces ssthresh, unless the time-out is
+    /// [repeated](LossSample::repeated), and sets the window to one segment.
     fn on_loss(&mut self, sample: &LossSample);
 
     /// Handles the loss of a segment; called for every segment, each time it is lost. The first loss of an episode is
@@ -312,7 +319,8 @@ pub trait Controller: Clone {
 
     /// Reduces a window that the application has not used to `window` segments, at least 1, unless it is already no
     /// larger; slow start leads back to three quarters of its former size (RFC 2861, section 3; RFC 7661, section
-    /// 4.4.3). Default: keeps the window.
+    /// 4.4.3). Called only with the key `window-validation`, which has no effect on a controller without this method.
+    /// Default: keeps the window.
     fn on_unused(&mut self, window: f64, path: &Path) {
         let _ = (window, path);
     }
@@ -326,7 +334,9 @@ pub trait Controller: Clone {
         None
     }
 
-    /// Returns the slow-start threshold in segments, if there is one.
+    /// Returns the slow-start threshold in segments, if there is one; infinite before the first loss. Reported in results
+    /// and traces. Proportional rate reduction (the key `prr`) runs only for controllers with a threshold: it spreads the
+    /// reduction of the window over a round trip, which would contradict a pacing rate. Default: none.
     fn ssthresh(&self) -> Option<f64> {
         None
     }

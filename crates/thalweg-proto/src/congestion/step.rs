@@ -2,9 +2,12 @@
 
 /// Response to an acknowledgement in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step {
+pub enum Step {
     /// Window growth, in segments.
     Grow(f64),
     /// Slow start ends; the window is reduced by the overshoot, in segments.
-    Leave { overshoot: f64 },
+    Leave {
+        /// Segments of the window beyond what the path holds; may be zero.
+        overshoot: f64,
+    },
 }

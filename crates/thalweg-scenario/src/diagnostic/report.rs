@@ -46,7 +46,7 @@ impl Draft<'_> {
         let (labelled, shows_all) = match nearest(name, valid.iter().copied()) {
             Some(meant) => (self.label(format!("did you mean `{meant}`?")), is_name),
             None if is_name && is_known_elsewhere(name) => {
-                (self.label(format!("`{name}` is not here yet")), true)
+                (self.label(format!("Thalweg has no `{name}`")), true)
             }
             None => (self, true),
         };

@@ -369,7 +369,9 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         let _ = write!(text, ", in frames \"{}\"", FramingName(line.framing).word());
     }
     let packet = paths.largest_packet(number, back);
+    // Parameters end with commas of their own: "Blue queue, freeze time 50 ms of 102 kB" would misread.
     let kind = line.queue.description();
+    let of = if kind.contains(',') { ", capacity" } else { " of" };
     let bdp = paths.link_bdp(spec, number, back);
     match bytes(&line.queue, packet.max(1)) {
         None => {
@@ -381,15 +383,15 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
                 Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
-            let _ = write!(text, "; {kind} of {size}, used by acknowledgements only");
+            let _ = write!(text, "; {kind}{of} {size}, used by acknowledgements only");
         }
         Some(size) if packet == 0 => {
-            let _ = write!(text, "; {kind} of {size}, used by no flow");
+            let _ = write!(text, "; {kind}{of} {size}, used by no flow");
         }
         Some(size) => {
             let _ = write!(
                 text,
-                "; {kind} of {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
+                "; {kind}{of} {} = {} = {:.2} bandwidth-delay products ({}), {} when full",
                 about(size),
                 packets(size, packet),
                 size.get() as f64 / bdp.get().max(1) as f64,
@@ -520,4 +522,30 @@ fn packets(size: Bytes, packet: u32) -> String {
     let packets = size.get() as f64 / f64::from(packet);
     let digits = usize::from(packets < 100.0);
     format!("{packets:.digits$} packets of {packet} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load_text;
+    use std::path::Path;
+
+    /// The capacity is not read as a part of the last parameter.
+    #[test]
+    fn a_capacity_is_apart_from_the_parameters_of_a_queue() {
+        for (queue, expected) in [
+            ("\"50 pkt\"", "10 ms; queue of 75 kB = 50.0 packets"),
+            (
+                "{ discipline = \"codel\", capacity = \"50 pkt\", target = \"7 ms\" }",
+                "10 ms; CoDel queue, target 7 ms, capacity 75 kB = 50.0 packets",
+            ),
+        ] {
+            let text = format!(
+                "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {queue}\n\
+                 [[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n"
+            );
+            let explanation = load_text("queue.toml", &text, Path::new(""), &[]).unwrap().explain();
+            let unwrapped = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(unwrapped.contains(expected), "{explanation}");
+        }
+    }
 }

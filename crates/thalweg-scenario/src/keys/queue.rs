@@ -3,7 +3,7 @@
 use super::super::diagnostic::Report;
 use super::super::diagnostic::nearest;
 use super::super::explicit::Given;
-use super::super::quantity::Packets;
+use super::super::quantity::{Packets, QUOTED_TABLE};
 use super::super::schema::{Definitions, Field, TableDoc};
 use super::super::table::{At, Decode, as_table, decode_entry, decode_tag, missing, wrong_type};
 use super::super::tree::{Value, ValueKind};
@@ -49,7 +49,10 @@ impl Decode for Capacity {
         let (number, unit) = split_number(text);
         if number.is_empty() {
             let message = format!("expected {}, found \"{text}\"", Self::expected());
-            report.error("scenario.type", value.span, message);
+            let draft = report.error("scenario.type", value.span, message);
+            if text.starts_with('{') {
+                draft.help(QUOTED_TABLE);
+            }
             return None;
         }
         if bare || unit.is_empty() {

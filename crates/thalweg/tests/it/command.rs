@@ -389,7 +389,7 @@ fn wrong_calls_are_rejected_with_suggestions() {
         (&["compare", "dumbbell", "--schemes", "vegas,vegas"], "given twice"),
         (
             &["compare", "dumbbell", "--schemes", "vegas,cubic:beta=2"],
-            "cubic:beta=2: beta cannot be `2`: it must lie above 0",
+            "cubic:beta=2: beta cannot be `2`: it must be above 0",
         ),
         (&["compare", "dumbbell", "--schemes", "cubic:beta=0.5,betta=1"], "did you mean `beta`?"),
         (&["impair", "--listen", "[::1]:0", "--to", "[::1]:1", "--queue", "fifo"], "did you mean `fcfs`?"),

@@ -1,0 +1,80 @@
+//! Options of window schemes that need something of a controller of another crate.
+
+use thalweg_catalog::schemes::window::{self, external_scheme};
+use thalweg_catalog::{EndpointConfigs, Environment, PathHints, Registry, SchemeDescription, bind};
+use thalweg_proto::congestion::{
+    ConfigureController, Fixed, FixedConfig, NewReno, NewRenoConfig, SlowStartExit,
+};
+
+/// A fixed window, without a slow-start threshold.
+#[derive(Clone, Debug, PartialEq)]
+struct Flat;
+
+impl ConfigureController for Flat {
+    type Controller = Fixed;
+    const NAME: &'static str = "flat";
+    fn make(&self) -> Fixed {
+        Fixed::new(&FixedConfig { window: 7.0 })
+    }
+}
+
+bind!(Flat {});
+
+static FLAT: SchemeDescription = external_scheme::<Flat>("Flat.", window::keys(&[], window::SACK));
+
+/// NewReno under another name, with its threshold.
+#[derive(Clone, Debug, PartialEq)]
+struct Sawtooth;
+
+impl ConfigureController for Sawtooth {
+    type Controller = NewReno;
+    const NAME: &'static str = "sawtooth";
+    fn make(&self) -> NewReno {
+        let config = NewRenoConfig {
+            initial_window: 10.0,
+            initial_ssthresh: f64::INFINITY,
+            slow_start_exit: SlowStartExit::Loss,
+            ecn_beta: None,
+            slow_start_beta: None,
+        };
+        config.make()
+    }
+}
+
+bind!(Sawtooth {});
+
+static SAWTOOTH: SchemeDescription = external_scheme::<Sawtooth>("Saws.", window::keys(&[], window::SACK));
+
+/// PRR never starts without a slow-start threshold: an explicit `prr` is an error, and the default for real paths does not
+/// apply.
+#[test]
+fn proportional_rate_reduction_needs_a_threshold() {
+    let mut registry = Registry::default();
+    registry.add_scheme(&FLAT);
+    registry.add_scheme(&SAWTOOTH);
+    let error = registry.read_scheme("flat:prr=true", Environment::Simulated).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`flat` reports no slow-start threshold, without which PRR never starts: return the threshold from its `ssthresh`, or \
+         leave `prr` out"
+    );
+    assert!(registry.read_scheme("flat:prr=false", Environment::Simulated).is_ok());
+    assert!(registry.read_scheme("sawtooth:prr=true", Environment::Simulated).is_ok());
+    for (name, expected) in [("flat", false), ("sawtooth", true)] {
+        let (description, values) = registry.read_scheme(name, Environment::Live).unwrap();
+        let path = PathHints { max_datagram: 1500, memory: 1 << 24, ..PathHints::default() };
+        let EndpointConfigs::Window(config) = (description.ends)(&values, &path).unwrap() else {
+            panic!("it has a window")
+        };
+        assert_eq!(config.sender.prr, expected, "{name}");
+    }
+}
+
+/// The remedy is in the controller's source.
+#[test]
+fn ecn_needs_a_response_to_marks() {
+    let mut registry = Registry::default();
+    registry.add_scheme(&FLAT);
+    let error = registry.read_scheme("flat:ecn=true", Environment::Simulated).unwrap_err().to_string();
+    assert!(error.contains("return `CeResponse::AsToLoss` from its `ce_response`"), "{error}");
+}
