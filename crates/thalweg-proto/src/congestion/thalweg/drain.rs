@@ -37,9 +37,9 @@ const SHRINKS: f64 = 0.9;
 /// Share of the common reduction's effect below which the queue is that of competing traffic.
 const ELASTIC: f64 = 0.85;
 /// Consecutive drains that show competing traffic before a flow competes, as drains of many flows of the scheme coincide
-/// after two, and that show none before it stops, as CUBIC's window also changes in a drain. One suffices if the queue is
-/// longer than a flow of the scheme tolerates at any rate.
-const COMPETES: u32 = 3;
+/// after a few, and that show none before it stops, as CUBIC's window also changes in a drain. One suffices beside a queue
+/// above twice the target that did not fall before.
+const COMPETES: u32 = 4;
 const STOPS: u32 = 2;
 /// Share of the common reduction's effect below which the delay did not fall.
 const UNCHANGED: f64 = 0.1;
@@ -188,8 +188,9 @@ impl Thalweg {
         }
         self.evidence.evaluate_drains();
         let is_common = fell >= ELASTIC;
+        let is_certain = self.drain.is_excessive && self.suspects_competition();
         if self.is_competing == is_common {
-            self.drain.contrary += u32::from(is_common || !is_longer_path && self.suspects_competition());
+            self.drain.contrary += u32::from(is_common || !is_longer_path && self.drain.long > 0);
         } else {
             self.drain.contrary = 0;
         }
@@ -199,7 +200,7 @@ impl Thalweg {
             }
         } else if self.drain.long == 0 {
             self.drain.peak = self.full_window();
-        } else if self.drain.contrary >= if self.drain.is_excessive { 1 } else { COMPETES } {
+        } else if self.drain.contrary >= if is_certain { 1 } else { COMPETES } {
             self.compete(now);
         }
         (self.drain.longest, self.drain.long) = (0.0, 0);
