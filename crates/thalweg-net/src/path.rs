@@ -444,9 +444,11 @@ mod tests {
         assert_eq!(moved(&play("")), (EcnState::Untested, false));
     }
 
-    /// Holds RFC 9000, appendix A.4. The same silence before the first answer is evidence or not by the number of packets in
-    /// it and by the loss of packets without ECT: a packet of 1 is lost in every fourth round trip at 13 % loss, all of 10
-    /// in every millionth.
+    /// Holds RFC 9000, section 13.4.2.
+    ///
+    /// The same silence before the first answer is evidence or not by the number of packets in it and by the loss of packets
+    /// without ECT (appendix A.4): a packet of 1 is lost in every fourth round trip at 13 % loss, all of 10 in every
+    /// millionth.
     #[test]
     fn ect_is_blamed_only_if_equal_loss_is_improbable() {
         let flight = |packets: usize| format!("{}t{}", "s".repeat(packets), "r".repeat(packets));

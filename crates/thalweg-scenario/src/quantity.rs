@@ -1,7 +1,7 @@
 //! Types of values: quantities with units, counts, names, and lists of them.
 
-pub use super::columns::MAX_LIST_LENGTH;
 use super::bound::{FieldOf, plain};
+pub use super::columns::MAX_LIST_LENGTH;
 use super::diagnostic::Report;
 use super::schema::Definitions;
 use super::table::{At, Decode, PlainUnit, decode_entry, wrong_type};

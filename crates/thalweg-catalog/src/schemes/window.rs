@@ -326,7 +326,9 @@ pub const fn scheme<C>(about: &'static str, keys: Keys) -> SchemeDescription
 where
     C: ConfigureController + Bound + Into<ControllerConfig>,
 {
-    described::<C>(about, keys, &check::<C>, &|values, path| ends(values, path, C::from_values(values).into()))
+    described::<C>(about, keys, &check::<C>, &|values, path| {
+        ends(values, path, C::from_values(values).into())
+    })
 }
 
 /// Describes a window scheme with a controller of another crate, under its name.

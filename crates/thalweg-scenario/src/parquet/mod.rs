@@ -98,7 +98,9 @@ fn add<'a>(text: &mut String, cell: &'a Cell) -> Result<(), &'a str> {
         Cell::Unsigned(value) => write!(text, "{value}"),
         Cell::Float(value) => write!(text, "{value}"),
         Cell::Double(value) => write!(text, "{value}"),
-        Cell::Text(content) if content.contains([',', ';', '\t', '"', '\n', '\r', '#']) => return Err(content),
+        Cell::Text(content) if content.contains([',', ';', '\t', '"', '\n', '\r', '#']) => {
+            return Err(content);
+        }
         Cell::Text(content) => write!(text, "{content}"),
     };
     // Writing to a string cannot fail.

@@ -341,23 +341,6 @@ fn a_schedule_that_overrides_the_reverse_rate_causes_a_warning() {
     assert_eq!(doubted.count(), 1);
 }
 
-/// `ecn` is a switch of the window schemes, and a word of SCReAM's.
-#[test]
-fn schemes_do_not_inherit_values_that_their_keys_cannot_have() {
-    let ecn = |scheme: &str| {
-        let text = format!(
-            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
-             [defaults.scheme]\necn = true\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\""
-        );
-        match &read(&text).spec().groups[0].transport.ends {
-            EndpointConfigs::Window(ends) => format!("{}", ends.sender.ecn),
-            EndpointConfigs::Media(config) => format!("{:?}", config.ecn),
-            ends => panic!("{ends:?}"),
-        }
-    };
-    assert_eq!([ecn("cubic"), ecn("scream"), ecn("scream:ecn=none")], ["true", "L4s", "None"]);
-}
-
 #[test]
 fn schemes_inherit_unset_keys_from_the_defaults() {
     let loaded = read(

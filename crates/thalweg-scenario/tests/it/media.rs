@@ -3,6 +3,7 @@
 //! and with published results.
 
 use std::path::Path;
+use thalweg_catalog::EndpointConfigs;
 use thalweg_scenario::{Diagnostic, load_text};
 use thalweg_sim::trace::NoTrace;
 use thalweg_sim::{RunResult, Simulation, Status};
@@ -248,4 +249,22 @@ fn filters_keep_what_is_acknowledged_selectively() {
         assert!(result.links[1].filtered > 1000, "{}", result.links[1].filtered);
         assert!(flow.timeouts <= 3, "{filter}: {} time-outs", flow.timeouts);
     }
+}
+
+/// `ecn` is a switch of the window schemes, and a word of SCReAM's.
+#[test]
+fn schemes_do_not_inherit_values_that_their_keys_cannot_have() {
+    let ecn = |scheme: &str| {
+        let text = format!(
+            "[[link]]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"5 ms\"\n\
+             [defaults.scheme]\necn = true\n[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"{scheme}\""
+        );
+        let loaded = load_text("test.toml", &text, Path::new(""), &[]).expect("valid");
+        match &loaded.spec().groups[0].transport.ends {
+            EndpointConfigs::Window(ends) => format!("{}", ends.sender.ecn),
+            EndpointConfigs::Media(config) => format!("{:?}", config.ecn),
+            ends => panic!("{ends:?}"),
+        }
+    };
+    assert_eq!([ecn("cubic"), ecn("scream"), ecn("scream:ecn=none")], ["true", "L4s", "None"]);
 }
