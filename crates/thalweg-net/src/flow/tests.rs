@@ -53,7 +53,10 @@ fn scheme_errors_list_the_valid_choices() {
         "window cannot be `10`: `10` has no unit; did you mean \"10 pkt\"?"
     );
     assert_eq!(refused("sstp:rate=10"), "rate cannot be `10`: `10` has no unit; did you mean \"10 Mbit/s\"?");
-    assert_eq!(refused("sstp:rate=0bit/s"), "rate cannot be `0bit/s`: it must be above 0 bit/s");
+    assert_eq!(
+        refused("sstp:rate=0bit/s"),
+        "rate cannot be `0bit/s`: it must be above 0 bit/s; nothing is sent at this rate"
+    );
     assert_eq!(
         refused("cubic:recovery=tack"),
         "recovery cannot be `tack`: expected one of sack, newreno, go-back-n, fast-retransmit"

@@ -91,12 +91,12 @@ fn a_third_party_discipline_is_used_by_name() {
     assert!((6055..=6080).contains(&delivered), "{delivered} of 6080 in 5 s");
     let longest = totals["delay_p99_worst_s"].as_f64().unwrap();
     assert!((0.0108..0.0118).contains(&longest), "{longest} s: 10 ms, and two packets of 0.82 ms");
-    // A FIFO of Thalweg with a rule of its own marks, and drops nothing before the queue is full.
+    // A FIFO of Thalweg with a rule of its own marks, and drops retransmissions, which are Not-ECT (RFC 3168, section 6.1.5).
     let document = printed(&run("discipline", &["run", "marks.toml", "--json", "--verify"]));
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     let link = &document["runs"][0]["links"][0];
     let of = |name: &str| link[name].as_u64().unwrap_or_else(|| panic!("{name} in {link}"));
-    assert!(of("marks") > 0 && of("drops_early") == 0, "{link}");
+    assert!(of("marks") > 100 && of("drops_early") < 20, "{link}");
     let wrong = run("discipline", &["validate", "stack.toml", "--set", "link.bottleneck.queue.max-delay=0s"]);
     let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(wrong.contains("max-delay"), "{wrong}");

@@ -26,10 +26,9 @@ const UNUSED: f64 = 4.0;
 /// Minimum growth of the delivery rate, as a share of the growth of the sending rate, for losses to be attributed to
 /// the path.
 const FOLLOWS: f64 = 0.9;
-/// Share of packets lost in a round trip above which slow start ends, whatever path loses them, and minimum number of lost
-/// packets for that: a queue of few packets overflows in one burst, which is one loss event.
-const TOO_MANY: (f64, f64) = (0.5, 4.0);
-/// Minimum number of packets for an estimate of the path's loss rate.
+/// Maximum share of packets lost in the first round trips while the path's loss rate is unknown, and minimum number of
+/// packets for an estimate of it.
+const UNKNOWN: f64 = 0.5;
 const KNOWN: f64 = 60.0;
 /// Loss events in a round trip that may be chance.
 const CHANCE_EVENTS: f64 = 2.0;
@@ -85,10 +84,9 @@ impl Thalweg {
             return;
         }
         let sent = last.tally.sent / last.before.sent.max(1.0);
-        let is_lost = last.tally.share() > TOO_MANY.0 && last.tally.lost >= TOO_MANY.1;
-        let is_unknown = self.started.sent < KNOWN && last.tally.share() < TOO_MANY.0;
+        let is_unknown = self.started.sent < KNOWN && last.tally.share() < UNKNOWN;
         let grows = rate > FOLLOWS * sent * last.before.rate;
-        if !is_lost && (is_unknown || grows || !self.exceeds_start(last.tally)) {
+        if is_unknown || grows || !self.exceeds_start(last.tally) {
             self.started.add(last.tally);
         } else {
             self.leave_start(now, rate * rtt);

@@ -575,19 +575,6 @@ fn path_losses_do_not_end_slow_start() {
     assert!(network.window() > 0.9 * product, "{} of {product}", network.window());
 }
 
-/// "Start": a queue of few packets overflows in one burst. That is one loss event, which may be chance, but a round trip that
-/// loses most of its packets ends slow start all the same.
-#[test]
-fn a_burst_of_most_packets_ends_slow_start() {
-    for (lost, expected) in [(15, true), (1, false)] {
-        let mut network = Network::new();
-        network.link.loses =
-            if lost > 1 { |number| (10..25).contains(&number) } else { |number| number == 10 };
-        network.run_until(1, |network| network.flows[0].packets.len() > 40);
-        assert_eq!(!network.thalweg().is_starting, expected, "{lost} lost");
-    }
-}
-
 /// "Time-outs": the window falls to one segment if acknowledgements have ceased, and CUBIC's slow start follows. While
 /// acknowledgements arrive a large window stays, as a late repair does not reflect the path; slow start ends.
 #[test]
