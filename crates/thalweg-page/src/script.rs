@@ -8,7 +8,8 @@ use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::scripted::{self, ScriptedConfig};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
+    AckSample, CeResponse, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
+    SentSample,
 };
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Rate, Time};
@@ -213,7 +214,7 @@ impl Controller for Scripted {
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         let round_ends = self.observer.on_ack(sample, stamp);
         if round_ends || self.per_packet {
-            let now = sample.path.now;
+            let now = sample.connection.now;
             let numbers = self.observed(0, false, now);
             self.observer.begin(now);
             self.call(Event::Ack, &numbers);
@@ -230,16 +231,16 @@ impl Controller for Scripted {
             LossKind::Timeout => 2,
             LossKind::Mark => 3,
         };
-        self.observer.follow(&sample.path);
-        let numbers = self.observed(kind, sample.repeated, sample.path.now);
+        self.observer.follow(&sample.connection);
+        let numbers = self.observed(kind, sample.repeated, sample.connection.now);
         self.call(Event::Loss, &numbers);
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        self.observer.on_app_limited(path, self.decision.window);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.observer.on_app_limited(connection, self.decision.window);
     }
 
-    fn on_undo(&mut self, before: Self, _path: &Path) {
+    fn on_undo(&mut self, before: Self, _connection: &ConnectionState) {
         let mut numbers = [0.0; SAMPLE_NUMBERS];
         numbers[0] = before.decision.window;
         self.call(Event::Undo, &numbers);

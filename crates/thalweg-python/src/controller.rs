@@ -16,8 +16,8 @@ use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::scripted::Script;
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, Controller as Contract, Decision, LossKind, LossSample, LostSample, Path,
-    SentSample,
+    AckSample, CeResponse, ConnectionState, Controller as Contract, Decision, LossKind, LossSample,
+    LostSample, SentSample,
 };
 use thalweg_proto::transport::ViolationKind;
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -517,7 +517,7 @@ impl Contract for Scripted {
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
         let round_ends = self.observer.on_ack(sample, stamp);
         if round_ends || self.per_packet {
-            let now = sample.path.now;
+            let now = sample.connection.now;
             let python_sample = Sample::new("ack", false, &self.observer.observe(now));
             self.observer.begin(now);
             self.call(now, |instance| {
@@ -531,26 +531,26 @@ impl Contract for Scripted {
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
-        let now = sample.path.now;
+        let now = sample.connection.now;
         let kind = match sample.kind {
             LossKind::Duplicates => "duplicates",
             LossKind::Timeout => "timeout",
             LossKind::Mark => "mark",
         };
-        self.observer.follow(&sample.path);
+        self.observer.follow(&sample.connection);
         let python_sample = Sample::new(kind, sample.repeated, &self.observer.observe(now));
         self.call(now, |instance| {
             instance.call_method1(intern!(instance.py(), "on_loss"), (python_sample,)).map(drop)
         });
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        self.observer.on_app_limited(path, self.decision.window);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.observer.on_app_limited(connection, self.decision.window);
     }
 
-    fn on_undo(&mut self, before: Self, path: &Path) {
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         let window = before.decision.window;
-        self.call(path.now, |instance| instance.call_method1("on_undo", (window,)).map(drop));
+        self.call(connection.now, |instance| instance.call_method1("on_undo", (window,)).map(drop));
     }
 
     fn decision(&self) -> Decision {

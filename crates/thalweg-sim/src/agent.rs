@@ -19,8 +19,8 @@ use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::observe::{Observation, Observer};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample, LostSample, Path,
-    SentSample,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossSample,
+    LostSample, SentSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::{ControllerConfig, ExternalController};
@@ -149,9 +149,9 @@ impl Controller for Agent {
         self.0.observer().on_packet_lost(sample);
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
         let window = self.0.decision().window;
-        self.0.observer().on_app_limited(path, window);
+        self.0.observer().on_app_limited(connection, window);
     }
 
     /// Undoes nothing: the agent's decision stands.

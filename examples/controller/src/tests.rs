@@ -2,14 +2,14 @@
 
 use super::*;
 use thalweg_catalog::{Bound as _, Environment};
-use thalweg_proto::congestion::Path;
+use thalweg_proto::congestion::ConnectionState;
 use thalweg_proto::units::{Duration, Time};
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// Returns a connection with ten segments of 1000 bytes in flight.
-fn path() -> Path {
-    Path {
+fn connection() -> ConnectionState {
+    ConnectionState {
         now: Time::ZERO + RTT,
         outstanding: 10,
         in_flight: 10,
@@ -24,7 +24,7 @@ fn path() -> Path {
 /// Returns the acknowledgement of one segment.
 fn ack() -> AckSample {
     AckSample {
-        path: path(),
+        connection: connection(),
         acked: 1,
         acked_bytes: 1000,
         counted: 1,
@@ -40,7 +40,7 @@ fn ack() -> AckSample {
 }
 
 fn loss() -> LossSample {
-    LossSample { path: path(), kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false }
+    LossSample { connection: connection(), kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false }
 }
 
 /// With w' = 2 / w the square of the window grows by 4 per acknowledgement: from 100 to 140 and, as the window changes in

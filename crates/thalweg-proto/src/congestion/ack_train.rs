@@ -56,12 +56,16 @@ impl AckTrain {
         if window < LOW_WINDOW {
             return grow;
         }
-        let now = sample.path.now;
+        let now = sample.connection.now;
         if sample.cumulative > self.end {
-            *self =
-                Self { end: sample.path.next_sequence, round_start: now, last_ack: now, ..Self::default() };
+            *self = Self {
+                end: sample.connection.next_sequence,
+                round_start: now,
+                last_ack: now,
+                ..Self::default()
+            };
         }
-        let min_rtt = sample.path.min_rtt;
+        let min_rtt = sample.connection.min_rtt;
         if min_rtt == INFINITY {
             return grow;
         }

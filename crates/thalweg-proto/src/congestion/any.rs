@@ -56,12 +56,12 @@ impl Controller for Any {
     }
 
     #[inline]
-    fn on_app_limited(&mut self, path: &Path) {
-        each!(self, controller => controller.on_app_limited(path));
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        each!(self, controller => controller.on_app_limited(connection));
     }
 
-    fn on_recovered(&mut self, path: &Path) {
-        each!(self, controller => controller.on_recovered(path));
+    fn on_recovered(&mut self, connection: &ConnectionState) {
+        each!(self, controller => controller.on_recovered(connection));
     }
 
     fn undoes(&self, before: &Self) -> bool {
@@ -69,8 +69,8 @@ impl Controller for Any {
     }
 
     #[expect(clippy::useless_conversion, reason = "some are in a box already, others are not")]
-    fn on_undo(&mut self, before: Self, path: &Path) {
-        each_before!(self, before, (now, was) => now.on_undo(*Box::from(was), path), ());
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
+        each_before!(self, before, (now, was) => now.on_undo(*Box::from(was), connection), ());
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
@@ -85,12 +85,12 @@ impl Controller for Any {
         each!(self, controller => controller.needs_each_ack_in_repair())
     }
 
-    fn on_idle(&mut self, path: &Path) {
-        each!(self, controller => controller.on_idle(path));
+    fn on_idle(&mut self, connection: &ConnectionState) {
+        each!(self, controller => controller.on_idle(connection));
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
-        each!(self, controller => controller.on_unused(window, path));
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+        each!(self, controller => controller.on_unused(window, connection));
     }
 
     #[inline(always)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_spurious_reduction_is_undone_by_the_controller() {
-        let path = Path {
+        let connection = ConnectionState {
             now: Time::ZERO,
             outstanding: 40,
             in_flight: 40,
@@ -127,7 +127,8 @@ mod tests {
             segment: 1000,
             next_sequence: 40_000,
         };
-        let loss = LossSample { path, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
+        let loss =
+            LossSample { connection, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
         // Stored inline, and boxed.
         let new_reno = NewRenoConfig {
             initial_window: 40.0,
@@ -151,7 +152,7 @@ mod tests {
             let before = any.clone();
             any.on_loss(&loss);
             assert!(any.decision().window < 40.0 && any.undoes(&before));
-            any.on_undo(before, &path);
+            any.on_undo(before, &connection);
             assert!((any.decision().window - 40.0).abs() < 1e-9);
         }
         // The controller type never changes.
@@ -159,7 +160,7 @@ mod tests {
         one.on_loss(&loss);
         let after = one.decision().window;
         assert!(!one.undoes(&before));
-        one.on_undo(before, &path);
+        one.on_undo(before, &connection);
         assert!((one.decision().window - after).abs() < 1e-9);
     }
 }

@@ -12,8 +12,8 @@
 //! | before the first renewal a ration is that of an idle network, `R(0) = T` | before the first message the source is not paced | only routers know `T`, and a source does not know its route | in the first interval a source sends at the rate of its window: with the default of 1 s and a large window, a burst that overflows small buffers. A smaller `interval` or `window` shortens it |
 
 use super::{
-    AckSample, ConfigureController, Controller, Decision, FeedbackKind, FeedbackSample, LossSample, Path,
-    SentSample,
+    AckSample, ConfigureController, ConnectionState, Controller, Decision, FeedbackKind, FeedbackSample,
+    LossSample, SentSample,
 };
 use crate::units::{Bytes, Duration, Rate, Time};
 
@@ -73,15 +73,15 @@ impl Bbn {
     }
 
     /// Removes expired rations, and applies the smallest of the rest as a payload rate.
-    fn refresh(&mut self, path: &Path) {
+    fn refresh(&mut self, connection: &ConnectionState) {
         let lifetime = self.lifetime;
-        self.rations.retain(|ration| path.now.since(ration.renewed) <= lifetime);
+        self.rations.retain(|ration| connection.now.since(ration.renewed) <= lifetime);
         let smallest = self.rations.iter().map(|ration| ration.rate).min();
         self.pace = smallest.map(|rate| {
-            let segment = f64::from(path.segment);
+            let segment = f64::from(connection.segment);
             let payload = rate.mul_f64(segment / (segment + f64::from(self.header)));
             // A zero ration still permits one packet per lifetime, which detects its expiry.
-            payload.max(Rate::from_transfer(Bytes::new(u64::from(path.segment)), lifetime))
+            payload.max(Rate::from_transfer(Bytes::new(u64::from(connection.segment)), lifetime))
         });
     }
 }
@@ -90,20 +90,20 @@ impl Controller for Bbn {
     type PacketInfo = ();
 
     fn on_sent(&mut self, sample: &SentSample) {
-        self.refresh(&sample.path);
+        self.refresh(&sample.connection);
     }
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        self.refresh(&sample.path);
+        self.refresh(&sample.connection);
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {}
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
         if let Some(rate) = sample.feedback.rate {
-            self.grant(sample.feedback.queue, rate, sample.path.now);
+            self.grant(sample.feedback.queue, rate, sample.connection.now);
         }
-        self.refresh(&sample.path);
+        self.refresh(&sample.connection);
     }
 
     fn decision(&self) -> Decision {

@@ -16,7 +16,7 @@ use super::betas::Betas;
 use super::exit::ExitWatch;
 use super::step::Step;
 use super::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SlowStartExit,
 };
 use crate::units::Time;
@@ -132,7 +132,7 @@ impl Cubic {
     }
 
     fn avoid_congestion(&mut self, sample: &AckSample) {
-        let now = sample.path.now;
+        let now = sample.connection.now;
         let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
         let t = now.since(epoch).as_secs_f64();
         let (acked, before) = (f64::from(sample.acked), self.window);
@@ -148,7 +148,7 @@ impl Cubic {
         } else {
             // RFC 9438, sections 4.2 and 4.4: the value of the curve one round trip from now, at most 1.5
             // times the window, so growth stays below that of slow start.
-            let target = self.curve(t + sample.path.smoothed_rtt.as_secs_f64());
+            let target = self.curve(t + sample.connection.smoothed_rtt.as_secs_f64());
             let target = target.clamp(self.window, 1.5 * self.window);
             self.window += (target - self.window) / self.window * acked;
         }
@@ -192,7 +192,7 @@ impl Controller for Cubic {
         self.epoch = None;
         // RFC 9438, sections 4.6 and 4.8: decrease from the outstanding data, for a mark as for a loss unless
         // RFC 8511, section 3, applies.
-        let outstanding = f64::from(sample.path.outstanding).min(self.window);
+        let outstanding = f64::from(sample.connection.outstanding).min(self.window);
         let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);
         self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         match sample.kind {
@@ -206,13 +206,13 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_idle(&mut self, _path: &Path) {
+    fn on_idle(&mut self, _connection: &ConnectionState) {
         // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.initial_window);
         self.epoch = None;
     }
 
-    fn on_unused(&mut self, window: f64, _path: &Path) {
+    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));

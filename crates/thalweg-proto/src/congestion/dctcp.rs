@@ -19,8 +19,8 @@
 //! | retransmissions may be ECN-capable (section 3.1 leaves that to RFC 3168) | retransmissions are Not-ECT | as for other controllers | a queue above its threshold may drop them, as it drops other Not-ECT packets |
 
 use super::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, LossSample, NewReno, NewRenoConfig,
-    Path, SlowStartExit,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossSample, NewReno,
+    NewRenoConfig, SlowStartExit,
 };
 use crate::Ecn;
 
@@ -90,7 +90,7 @@ impl Dctcp {
         let share = (self.marked as f64 / self.acked.max(1) as f64).min(1.0);
         self.alpha += self.gain * (share - self.alpha);
         // Steps 7 and 8.
-        (self.acked, self.marked, self.window_end) = (0, 0, sample.path.next_sequence);
+        (self.acked, self.marked, self.window_end) = (0, 0, sample.connection.next_sequence);
     }
 }
 
@@ -106,22 +106,22 @@ impl Controller for Dctcp {
             // RFC 8257, section 3.3, step 9, at most once per window of data: later marks of the window
             // reflect the queue before the reduction.
             self.reno.reduce_to(self.reno.decision().window * (1.0 - self.alpha / 2.0));
-            self.reduced_until = sample.path.next_sequence;
+            self.reduced_until = sample.connection.next_sequence;
         }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
         // RFC 8257, section 3.5: as conventional TCP. Marks of the same window must not reduce it again.
         self.reno.on_loss(sample);
-        self.reduced_until = sample.path.next_sequence;
+        self.reduced_until = sample.connection.next_sequence;
     }
 
-    fn on_idle(&mut self, path: &Path) {
-        self.reno.on_idle(path);
+    fn on_idle(&mut self, connection: &ConnectionState) {
+        self.reno.on_idle(connection);
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
-        self.reno.on_unused(window, path);
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+        self.reno.on_unused(window, connection);
     }
 
     fn decision(&self) -> Decision {

@@ -4,7 +4,9 @@
 //! ([`Controller::PacketInfo`](super::Controller::PacketInfo)). Other controllers have no cost in time or memory.
 //!
 //! ```
-//! use thalweg_proto::congestion::{AckSample, Controller, Decision, LossSample, LostSample, Path, SentSample};
+//! use thalweg_proto::congestion::{
+//!     AckSample, ConnectionState, Controller, Decision, LossSample, LostSample, SentSample,
+//! };
 //! use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 //!
 //! #[derive(Clone, Debug, Default)]
@@ -29,8 +31,8 @@
 //!     fn on_packet_lost(&mut self, sample: &LostSample, _stamp: Stamp) {
 //!         self.sampler.on_packet_lost(sample);
 //!     }
-//!     fn on_app_limited(&mut self, path: &Path) {
-//!         self.sampler.on_app_limited(path, self.decision().window);
+//!     fn on_app_limited(&mut self, connection: &ConnectionState) {
+//!         self.sampler.on_app_limited(connection, self.decision().window);
 //!     }
 //!     fn on_loss(&mut self, _sample: &LossSample) {}
 //!     fn decision(&self) -> Decision {
@@ -50,7 +52,7 @@
 //! | a rate needs an interval of at least the minimum round-trip time | the same; no rate before the first round-trip time | Karn's rule may leave the first acknowledgements without one | the first sample comes with the first round-trip time |
 //! | packets below the transport are counted (`C.pending_transmissions`) | not counted | a driver takes a packet only when it can be sent | none |
 
-use super::{AckSample, LostSample, Path, SentSample};
+use super::{AckSample, ConnectionState, LostSample, SentSample};
 use crate::units::{Duration, Time};
 
 /// State of the connection at the departure of a packet, stored with the packet.
@@ -154,15 +156,15 @@ impl Sampler {
 
     /// Handles the transmission of a packet and returns the stamp to keep with it.
     pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
-        let now = sample.path.now;
-        if sample.path.in_flight_bytes == 0 {
+        let now = sample.connection.now;
+        if sample.connection.in_flight_bytes == 0 {
             // Both intervals restart: idle time would count as slow sending and slow delivery.
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
         Stamp {
             delivered: self.delivered,
             lost: self.lost,
-            in_flight: sample.path.in_flight_bytes + u64::from(sample.bytes),
+            in_flight: sample.connection.in_flight_bytes + u64::from(sample.bytes),
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             sent_at: now,
@@ -172,7 +174,7 @@ impl Sampler {
 
     /// Handles an acknowledgement with the stamp of the newest packet acknowledged, and returns the rate sample.
     pub fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) -> RateSample {
-        let now = sample.path.now;
+        let now = sample.connection.now;
         self.delivered += sample.acked_bytes;
         self.delivered_at = now;
         self.first_sent_at = stamp.sent_at;
@@ -196,7 +198,7 @@ impl Sampler {
             delivered: self.delivered.saturating_sub(stamp.delivered),
             prior_delivered: stamp.delivered,
             interval,
-            unreliable: interval < sample.path.min_rtt,
+            unreliable: interval < sample.connection.min_rtt,
             app_limited: stamp.app_limited,
             tx_in_flight: stamp.in_flight,
             lost: self.lost.saturating_sub(stamp.lost),
@@ -218,12 +220,12 @@ impl Sampler {
 
     /// Handles an application without data to send; `window` is the controller's, in segments. Samples of the data in
     /// flight are application-limited, unless the window is full.
-    pub fn on_app_limited(&mut self, path: &Path, window: f64) {
+    pub fn on_app_limited(&mut self, connection: &ConnectionState, window: f64) {
         // A window that counts bytes holds more small packets.
-        let segment = u64::from(path.segment);
-        let fits_window = path.in_flight_bytes + segment <= (window as u64).saturating_mul(segment);
-        if f64::from(path.in_flight) < window || fits_window {
-            self.mark_app_limited(path.in_flight_bytes);
+        let segment = u64::from(connection.segment);
+        let fits_window = connection.in_flight_bytes + segment <= (window as u64).saturating_mul(segment);
+        if f64::from(connection.in_flight) < window || fits_window {
+            self.mark_app_limited(connection.in_flight_bytes);
         }
     }
 

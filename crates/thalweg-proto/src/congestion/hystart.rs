@@ -88,7 +88,7 @@ impl Hystart {
     /// Handles an acknowledgement in slow start (section 4.2).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
         // RFC 9406, section 4.2: rounds end by sequence number, not by time, which a queue would lengthen.
-        if sample.cumulative > self.window_end && self.begin_round(sample.path.next_sequence) {
+        if sample.cumulative > self.window_end && self.begin_round(sample.connection.next_sequence) {
             return Step::Leave { overshoot: 0.0 };
         }
         // RFC 9406, section 4.2: at most L segments count, which bounds the burst after one acknowledgement.

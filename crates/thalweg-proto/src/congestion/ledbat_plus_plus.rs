@@ -30,7 +30,9 @@
 //! | marks: unspecified | a mark counts as a loss without retransmission | RFC 6817, section 2.4.2 | as the other schemes of this crate |
 
 use super::recent::Recent;
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+};
 use crate::units::{Duration, Time};
 
 /// Minimum window, in segments, also used in a slowdown (section 4.4).
@@ -146,14 +148,15 @@ impl LedbatPlusPlus {
     }
 
     /// Section 4.4: starts and ends slowdowns by time; returns true while the window is at its minimum.
-    fn holds_minimum_window(&mut self, path: &Path) -> bool {
-        let now = path.now;
+    fn holds_minimum_window(&mut self, connection: &ConnectionState) -> bool {
+        let now = connection.now;
         match self.slowdown {
             Slowdown::Due(at) if now >= at => {
                 // The ramp ends at the former window.
                 self.ssthresh = self.window.max(MIN_WINDOW);
                 self.window = self.window.min(MIN_WINDOW);
-                self.slowdown = Slowdown::Still { since: now, until: now + path.smoothed_rtt * ROUND_TRIPS };
+                self.slowdown =
+                    Slowdown::Still { since: now, until: now + connection.smoothed_rtt * ROUND_TRIPS };
                 true
             }
             Slowdown::Still { since, until } if now >= until => {
@@ -166,17 +169,17 @@ impl LedbatPlusPlus {
     }
 
     /// Ends slow start for any reason: the first one, or that of a slowdown.
-    fn leave_slow_start(&mut self, path: &Path) {
+    fn leave_slow_start(&mut self, connection: &ConnectionState) {
         if core::mem::take(&mut self.starting) && self.config.slowdowns {
-            self.slowdown = Slowdown::Due(path.now + path.smoothed_rtt * ROUND_TRIPS);
+            self.slowdown = Slowdown::Due(connection.now + connection.smoothed_rtt * ROUND_TRIPS);
         }
         if let Slowdown::Ramp { since, .. } = self.slowdown {
-            self.slowdown = Slowdown::Due(path.now + path.now.since(since) * SLOWDOWN_INTERVAL);
+            self.slowdown = Slowdown::Due(connection.now + connection.now.since(since) * SLOWDOWN_INTERVAL);
         }
     }
 
     /// Section 4.1: exponential growth, scaled by the gain.
-    fn slow_start(&mut self, path: &Path, acked: f64, queueing: Duration) {
+    fn slow_start(&mut self, connection: &ConnectionState, acked: f64, queueing: Duration) {
         let limit = if self.starting { self.config.target * 3 / 4 } else { self.config.target };
         if queueing > limit {
             self.ssthresh = self.window.max(MIN_WINDOW);
@@ -186,7 +189,7 @@ impl LedbatPlusPlus {
             self.window = (self.window + gain * acked).min(self.ssthresh);
         }
         if self.window >= self.ssthresh {
-            self.leave_slow_start(path);
+            self.leave_slow_start(connection);
         }
     }
 }
@@ -195,26 +198,26 @@ impl Controller for LedbatPlusPlus {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        let path = &sample.path;
+        let connection = &sample.connection;
         if let Some(rtt) = sample.rtt {
-            self.shortest.sample(path.now, rtt, HISTORY);
+            self.shortest.sample(connection.now, rtt, HISTORY);
             self.samples[self.oldest] = rtt;
             self.oldest = (self.oldest + 1) % FILTER;
         }
-        if self.holds_minimum_window(path) || sample.recovering {
+        if self.holds_minimum_window(connection) || sample.recovering {
             return;
         }
         let (queueing, acked) = (self.queueing(), f64::from(sample.acked));
         let in_slow_start = self.starting || matches!(self.slowdown, Slowdown::Ramp { .. });
         if in_slow_start && self.window >= self.ssthresh {
             // Slow start begins at its threshold, as in a slowdown whose former window was already the minimum.
-            self.leave_slow_start(path);
+            self.leave_slow_start(connection);
         }
         if queueing > self.config.target && self.window >= self.ssthresh {
             // Section 4.3: at most half per round trip, since a wrong base delay could otherwise empty the
             // window.
             if sample.sent_at >= self.decreased {
-                self.decreased = path.now;
+                self.decreased = connection.now;
                 let beyond = queueing.as_secs_f64() / self.config.target.as_secs_f64() - 1.0;
                 let change = self.gain() - self.config.constant * self.window * beyond;
                 self.window = (self.window + change.max(-self.window / 2.0)).max(MIN_WINDOW);
@@ -223,7 +226,7 @@ impl Controller for LedbatPlusPlus {
         } else if sample.app_limited {
             // An unused window does not indicate the queue that it would cause.
         } else if self.window < self.ssthresh {
-            self.slow_start(path, acked, queueing);
+            self.slow_start(connection, acked, queueing);
         } else {
             // Section 4.2: NewReno's growth, scaled by the gain.
             self.window += self.gain() * acked / self.window;
@@ -253,16 +256,16 @@ impl Controller for LedbatPlusPlus {
             LossKind::Duplicates | LossKind::Mark => self.window.min(self.ssthresh),
         };
         if !is_still {
-            self.leave_slow_start(&sample.path);
+            self.leave_slow_start(&sample.connection);
         }
     }
 
-    fn on_idle(&mut self, _path: &Path) {
+    fn on_idle(&mut self, _connection: &ConnectionState) {
         // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.config.initial_window);
     }
 
-    fn on_unused(&mut self, window: f64, _path: &Path) {
+    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));

@@ -90,9 +90,9 @@ impl Decision {
     }
 }
 
-/// State of the path and the connection at an event.
+/// State of the connection at an event.
 #[derive(Clone, Copy, Debug)]
-pub struct Path {
+pub struct ConnectionState {
     /// Time of the event.
     pub now: Time,
     /// Segments sent and not yet cumulatively acknowledged: RFC 5681's FlightSize.
@@ -116,7 +116,7 @@ pub struct Path {
 #[derive(Clone, Copy, Debug)]
 pub struct SentSample {
     /// State just before the transmission.
-    pub path: Path,
+    pub connection: ConnectionState,
     /// Payload in bytes.
     pub bytes: u32,
     /// The packet is a retransmission.
@@ -127,7 +127,7 @@ pub struct SentSample {
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// State just before the acknowledgement.
-    pub path: Path,
+    pub connection: ConnectionState,
     /// Segments newly acknowledged, cumulatively or selectively.
     pub acked: u32,
     /// Bytes newly acknowledged.
@@ -173,7 +173,7 @@ pub enum LossKind {
 #[derive(Clone, Copy, Debug)]
 pub struct LossSample {
     /// State at the detection of the loss.
-    pub path: Path,
+    pub connection: ConnectionState,
     /// Signal that detected the loss.
     pub kind: LossKind,
     /// Time of the last transmission of the lost segment; for a mark, of the newest acknowledged segment.
@@ -186,7 +186,7 @@ pub struct LossSample {
 #[derive(Clone, Copy, Debug)]
 pub struct LostSample {
     /// State just before the detection of the loss.
-    pub path: Path,
+    pub connection: ConnectionState,
     /// Sequence number of the segment's first byte in the stream.
     pub sequence: u64,
     /// Payload of the segment in bytes.
@@ -202,7 +202,7 @@ pub struct LostSample {
 #[derive(Clone, Copy, Debug)]
 pub struct FeedbackSample {
     /// State at the receipt.
-    pub path: Path,
+    pub connection: ConnectionState,
     /// The message.
     pub feedback: Feedback,
     /// The message names a packet whose loss was already handled: retransmitted after a time-out or duplicate
@@ -267,13 +267,13 @@ pub trait Controller: Clone {
 
     /// Handles an idle sender: the application has no data, or a gate holds it back, and no retransmission is pending.
     /// Called each time the sender has nothing left to send.
-    fn on_app_limited(&mut self, path: &Path) {
-        let _ = path;
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        let _ = connection;
     }
 
     /// Handles the end of recovery: all data outstanding at the detection of the loss has been acknowledged.
-    fn on_recovered(&mut self, path: &Path) {
-        let _ = path;
+    fn on_recovered(&mut self, connection: &ConnectionState) {
+        let _ = connection;
     }
 
     /// Returns true if [`on_undo`](Self::on_undo) should be called after a spurious loss detection. `before` is the
@@ -286,8 +286,8 @@ pub trait Controller: Clone {
     /// controller's state just before the losses were reported. Default: restores that state (RFC 4015, section 3.2;
     /// RFC 9438, section 4.9). A controller with counters of events, such as a [`Sampler`](delivery::Sampler), must
     /// keep them as they are, and restore only what the losses changed.
-    fn on_undo(&mut self, before: Self, path: &Path) {
-        let _ = path;
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
+        let _ = connection;
         *self = before;
     }
 
@@ -313,16 +313,16 @@ pub trait Controller: Clone {
 
     /// Handles the restart after idle: the sender was idle for longer than its retransmission time-out and is about to
     /// send again.
-    fn on_idle(&mut self, path: &Path) {
-        let _ = path;
+    fn on_idle(&mut self, connection: &ConnectionState) {
+        let _ = connection;
     }
 
     /// Reduces a window that the application has not used to `window` segments, at least 1, unless it is already no
     /// larger; slow start leads back to three quarters of its former size (RFC 2861, section 3; RFC 7661, section
     /// 4.4.3). Called only with the key `window-validation`, which has no effect on a controller without this method.
     /// Default: keeps the window.
-    fn on_unused(&mut self, window: f64, path: &Path) {
-        let _ = (window, path);
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+        let _ = (window, connection);
     }
 
     /// Returns the current sending limits. The result changes only in calls of other methods, unless

@@ -21,7 +21,7 @@ use super::betas::Betas;
 use super::exit::ExitWatch;
 use super::step::Step;
 use super::{
-    AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
     SlowStartExit,
 };
 
@@ -105,7 +105,7 @@ impl Controller for NewReno {
         // RFC 5681, section 3.1: ssthresh is constant while the same segment times out again; halving it for
         // each time-out would forget the path.
         if !sample.repeated {
-            let outstanding = f64::from(sample.path.outstanding).min(self.window);
+            let outstanding = f64::from(sample.connection.outstanding).min(self.window);
             let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);
             self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         }
@@ -119,12 +119,12 @@ impl Controller for NewReno {
         self.exit.end();
     }
 
-    fn on_idle(&mut self, _path: &Path) {
+    fn on_idle(&mut self, _connection: &ConnectionState) {
         // RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.initial_window);
     }
 
-    fn on_unused(&mut self, window: f64, _path: &Path) {
+    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));

@@ -4,7 +4,7 @@
 //! An [`Observer`] receives the same events as a controller, and keeps a [`Stamp`] with every packet.
 
 use super::delivery::{Sampler, Stamp};
-use super::{AckSample, LostSample, Path, SentSample};
+use super::{AckSample, ConnectionState, LostSample, SentSample};
 use crate::units::{Duration, Time};
 
 /// Events in an interval.
@@ -115,8 +115,8 @@ impl Observer {
     /// Handles the transmission of a packet and returns the stamp to keep with it.
     pub fn on_sent(&mut self, sample: &SentSample) -> Stamp {
         self.sent += 1;
-        self.in_flight_bytes = sample.path.in_flight_bytes + u64::from(sample.bytes);
-        self.segment = sample.path.segment;
+        self.in_flight_bytes = sample.connection.in_flight_bytes + u64::from(sample.bytes);
+        self.segment = sample.connection.segment;
         self.sampler.on_sent(sample)
     }
 
@@ -134,7 +134,7 @@ impl Observer {
         self.acks += 1;
         self.full += u64::from(!sample.app_limited);
         self.delivery_rate = delivery.bytes_per_second().or(self.delivery_rate);
-        self.follow(&sample.path);
+        self.follow(&sample.connection);
         self.in_flight_bytes = sample.in_flight_bytes;
         self.recovering = sample.recovering;
         delivery.round_start
@@ -145,20 +145,20 @@ impl Observer {
         self.sampler.on_packet_lost(sample);
         self.lost += 1;
         self.lost_bytes += sample.bytes as u64;
-        self.in_flight_bytes = sample.path.in_flight_bytes.saturating_sub(sample.bytes as u64);
+        self.in_flight_bytes = sample.connection.in_flight_bytes.saturating_sub(sample.bytes as u64);
     }
 
     /// Handles an idle application, under a window of `window` segments.
-    pub fn on_app_limited(&mut self, path: &Path, window: f64) {
-        self.sampler.on_app_limited(path, window);
+    pub fn on_app_limited(&mut self, connection: &ConnectionState, window: f64) {
+        self.sampler.on_app_limited(connection, window);
     }
 
-    /// Stores the state of the path, which loss samples carry too.
-    pub fn follow(&mut self, path: &Path) {
-        self.smoothed_rtt = Some(path.smoothed_rtt).filter(|rtt| !rtt.is_zero());
-        self.min_rtt = Some(path.min_rtt).filter(|rtt| *rtt < Duration::MAX);
-        self.in_flight_bytes = path.in_flight_bytes;
-        self.segment = path.segment;
+    /// Stores the state of the connection, which loss samples carry too.
+    pub fn follow(&mut self, connection: &ConnectionState) {
+        self.smoothed_rtt = Some(connection.smoothed_rtt).filter(|rtt| !rtt.is_zero());
+        self.min_rtt = Some(connection.min_rtt).filter(|rtt| *rtt < Duration::MAX);
+        self.in_flight_bytes = connection.in_flight_bytes;
+        self.segment = connection.segment;
     }
 
     /// Returns the events from the start of the interval to `now`.
@@ -183,7 +183,7 @@ impl Observer {
         }
     }
 
-    /// Starts a new interval without events; the state of the path is kept.
+    /// Starts a new interval without events; the state of the connection is kept.
     pub fn begin(&mut self, now: Time) {
         *self = Self {
             begun: now,
@@ -206,8 +206,8 @@ impl Observer {
 mod tests {
     use super::*;
 
-    fn path(now: u64, in_flight: u32) -> Path {
-        Path {
+    fn connection(now: u64, in_flight: u32) -> ConnectionState {
+        ConnectionState {
             now: Time::ZERO + Duration::from_millis(now),
             outstanding: in_flight,
             in_flight,
@@ -221,7 +221,7 @@ mod tests {
 
     fn ack(now: u64, rtt: Option<u64>) -> AckSample {
         AckSample {
-            path: path(now, 4),
+            connection: connection(now, 4),
             acked: 1,
             acked_bytes: 1000,
             counted: 1,
@@ -243,15 +243,21 @@ mod tests {
         let mut observer = Observer::default();
         let stamps: Vec<Stamp> = (0..4)
             .map(|sent| {
-                let sample = SentSample { path: path(0, sent), bytes: 1000, retransmission: false };
+                let sample =
+                    SentSample { connection: connection(0, sent), bytes: 1000, retransmission: false };
                 observer.on_sent(&sample)
             })
             .collect();
         assert!(observer.on_ack(&ack(40, Some(40)), stamps[0]), "the first ends the round before it");
         assert!(!observer.on_ack(&ack(50, None), stamps[1]), "it left before anything was delivered");
         assert!(!observer.on_ack(&ack(60, Some(60)), stamps[2]));
-        let lost =
-            LostSample { path: path(60, 1), sequence: 3000, bytes: 1000, sent_at: Time::ZERO, named: false };
+        let lost = LostSample {
+            connection: connection(60, 1),
+            sequence: 3000,
+            bytes: 1000,
+            sent_at: Time::ZERO,
+            named: false,
+        };
         observer.on_packet_lost(&lost);
         let now = Time::ZERO + Duration::from_millis(60);
         let seen = observer.observe(now);
@@ -265,7 +271,7 @@ mod tests {
         assert_eq!((empty.sent, empty.acked, empty.lost, empty.rtt), (0, 0, 0, None));
         assert_eq!((empty.min_rtt, empty.delivery_rate), (Some(Duration::from_millis(30)), Some(50_000.0)));
         assert!(!observer.on_ack(&ack(70, None), stamps[3]));
-        let later = SentSample { path: path(70, 0), bytes: 1000, retransmission: false };
+        let later = SentSample { connection: connection(70, 0), bytes: 1000, retransmission: false };
         let stamp = observer.on_sent(&later);
         assert!(observer.on_ack(&ack(110, None), stamp), "it left after the round began");
         let last = observer.observe(Time::ZERO + Duration::from_millis(110));

@@ -26,7 +26,9 @@
 //! | windows below a segment (3.5) | a window is at least one segment, as for any controller; two in the reference | RFC 9331 recommends smaller windows, but no longer requires them | many flows on a slow link keep a queue of one segment each |
 //! | paced first window (3.1.1, an option) | sent at once | off in the Linux reference | a burst of ten packets at the start |
 
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+};
 use crate::Ecn;
 use crate::units::{Duration, Rate, Time};
 
@@ -144,7 +146,7 @@ impl Prague {
     }
 
     /// Section 2.3.2: updates alpha once a round.
-    fn end_round(&mut self, path: &Path) {
+    fn end_round(&mut self, connection: &ConnectionState) {
         // Unmarked rounds before the first CE would decay alpha, and the first mark would hardly reduce the
         // window.
         if self.saw_ce {
@@ -153,20 +155,20 @@ impl Prague {
             self.alpha += self.config.gain * (share - self.alpha);
         }
         (self.acked, self.marked) = (0, 0);
-        (self.round_end, self.round_start) = (path.next_sequence, path.now);
+        (self.round_end, self.round_start) = (connection.next_sequence, connection.now);
         if !self.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
         // Section 2.4.4: one segment per virtual round, for a window that is sent more than once per virtual round.
-        let ratio = path.smoothed_rtt.as_secs_f64() / self.config.virtual_rtt.as_secs_f64();
+        let ratio = connection.smoothed_rtt.as_secs_f64() / self.config.virtual_rtt.as_secs_f64();
         self.increase = if self.is_rtt_independent() && ratio < 1.0 { ratio * ratio } else { 1.0 };
     }
 
     /// Section 2.4.2: handles CE, which ends slow start (section 2.4.5) and reduces the window once a round.
-    fn on_ce(&mut self, path: &Path) {
-        if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, path.now) {
+    fn on_ce(&mut self, connection: &ConnectionState) {
+        if self.cumulative > self.cut.until && self.is_virtual_round(self.cut.at, connection.now) {
             self.window = (self.window * (1.0 - self.alpha / 2.0)).max(MIN_WINDOW);
-            self.cut = Cut { until: path.next_sequence, at: path.now, alpha: Some(self.alpha) };
+            self.cut = Cut { until: connection.next_sequence, at: connection.now, alpha: Some(self.alpha) };
             self.ssthresh = self.window;
         }
         self.ssthresh = self.ssthresh.min(self.window);
@@ -186,12 +188,12 @@ impl Prague {
     }
 
     /// Section 2.5: sets the pacing rate and the burst size.
-    fn pace(&mut self, path: &Path, in_flight_bytes: u64) {
-        let rtt = path.smoothed_rtt.as_picos() as f64;
+    fn pace(&mut self, connection: &ConnectionState, in_flight_bytes: u64) {
+        let rtt = connection.smoothed_rtt.as_picos() as f64;
         if rtt == 0.0 {
             return;
         }
-        let segment = f64::from(path.segment);
+        let segment = f64::from(connection.segment);
         // Section 2.5: at one window per round trip the pacing itself would prevent doubling.
         let factor = if self.in_slow_start() { 2.0 } else { 1.0 };
         let bytes = (self.window * segment).max(in_flight_bytes as f64) * factor;
@@ -205,19 +207,19 @@ impl Controller for Prague {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        let path = &sample.path;
+        let connection = &sample.connection;
         self.cumulative = sample.cumulative;
         self.acked += u64::from(sample.acked);
         self.marked += u64::from(sample.ce);
-        if sample.cumulative > self.round_end && self.is_virtual_round(self.round_start, path.now) {
-            self.end_round(path);
+        if sample.cumulative > self.round_end && self.is_virtual_round(self.round_start, connection.now) {
+            self.end_round(connection);
         }
         if sample.ce > 0 {
             self.saw_ce = true;
-            self.on_ce(path);
+            self.on_ce(connection);
         }
         self.grow(sample);
-        self.pace(path, sample.in_flight_bytes);
+        self.pace(connection, sample.in_flight_bytes);
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
@@ -226,28 +228,28 @@ impl Controller for Prague {
             let by_ce = self.cut.alpha.filter(|_| self.cumulative <= self.cut.until);
             let factor = by_ce.map_or(0.5, |alpha| 1.0 / (2.0 - alpha));
             // Section 2.4.1 and RFC 5681, equation 4: half of the outstanding data.
-            let outstanding = f64::from(sample.path.outstanding).min(self.window);
+            let outstanding = f64::from(sample.connection.outstanding).min(self.window);
             self.ssthresh = (outstanding * factor).max(MIN_SSTHRESH);
         }
         self.window = match sample.kind {
             LossKind::Duplicates | LossKind::Mark => self.ssthresh.min(self.window),
             LossKind::Timeout => MIN_WINDOW,
         };
-        self.cut = Cut { until: sample.path.next_sequence, at: sample.path.now, alpha: None };
-        self.pace(&sample.path, 0);
+        self.cut = Cut { until: sample.connection.next_sequence, at: sample.connection.now, alpha: None };
+        self.pace(&sample.connection, 0);
     }
 
-    fn on_idle(&mut self, path: &Path) {
+    fn on_idle(&mut self, connection: &ConnectionState) {
         // Section 2.4.5, RFC 5681, section 4.1: the restart window.
         self.window = self.window.min(self.config.initial_window);
-        self.pace(path, 0);
+        self.pace(connection, 0);
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));
-        self.pace(path, 0);
+        self.pace(connection, 0);
     }
 
     fn decision(&self) -> Decision {

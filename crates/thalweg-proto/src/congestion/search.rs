@@ -84,7 +84,7 @@ impl Search {
     /// Handles an acknowledgement in slow start (lines 10 to 23).
     pub fn on_ack(&mut self, sample: &AckSample) -> Step {
         let grow = Step::Grow(f64::from(sample.counted));
-        let now = sample.path.now;
+        let now = sample.connection.now;
         if sample.app_limited {
             *self = Self::new();
             return grow;
@@ -99,7 +99,7 @@ impl Search {
             return grow;
         }
         self.update_bins(now, &clock);
-        let (bins, fraction) = clock.bins(sample.rtt.unwrap_or(sample.path.smoothed_rtt));
+        let (bins, fraction) = clock.bins(sample.rtt.unwrap_or(sample.connection.smoothed_rtt));
         // Lines 12 to 14.
         let current = self.complete - 1;
         let Some(previous) =
@@ -112,7 +112,7 @@ impl Search {
         // After a pause without deliveries there is no previous window to compare with.
         if expected > 0.0 && (expected - self.sum_bins(current - W, current, 0.0)) / expected >= THRESH {
             return Step::Leave {
-                overshoot: self.overshoot(current, &clock) / f64::from(sample.path.segment),
+                overshoot: self.overshoot(current, &clock) / f64::from(sample.connection.segment),
             };
         }
         grow
@@ -151,12 +151,12 @@ impl Search {
 mod tests {
     //! Checks the worked examples of the draft ("Threshold"), with round trips of 100 ms and bins of 35 ms.
     use super::*;
-    use crate::congestion::Path;
+    use crate::congestion::ConnectionState;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     fn sample(millis: u64, bytes: u64) -> AckSample {
-        let path = Path {
+        let connection = ConnectionState {
             now: Time::ZERO + MS(millis),
             outstanding: 10,
             in_flight: 10,
@@ -167,7 +167,7 @@ mod tests {
             next_sequence: 0,
         };
         AckSample {
-            path,
+            connection,
             acked: 1,
             acked_bytes: bytes,
             counted: 1,

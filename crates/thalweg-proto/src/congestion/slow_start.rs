@@ -7,7 +7,9 @@
 //!               +----- any loss: ssthresh = half, window = 1 (a mark: window = half)
 //! ```
 
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+};
 
 /// Window growth in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -88,12 +90,12 @@ impl Controller for SlowStart {
         self.acks = 0;
     }
 
-    fn on_idle(&mut self, _path: &Path) {
+    fn on_idle(&mut self, _connection: &ConnectionState) {
         // As after a loss: an idle connection has no acknowledgement clock.
         self.window = 1.0;
     }
 
-    fn on_unused(&mut self, window: f64, _path: &Path) {
+    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(1.0));

@@ -38,14 +38,14 @@ impl Controller for SourceQuench {
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
         // With nothing outstanding, no further acknowledgement would reopen the window.
-        let nothing_outstanding = sample.path.outstanding <= sample.acked;
+        let nothing_outstanding = sample.connection.outstanding <= sample.acked;
         self.acks_until_open = if nothing_outstanding { 0 } else { self.acks_until_open.saturating_sub(1) };
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {}
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
-        if sample.path.outstanding > 0 {
+        if sample.connection.outstanding > 0 {
             self.acks_until_open = self.acks_per_quench;
         }
     }

@@ -165,8 +165,8 @@ impl Controller for TriS {
     fn on_sent(&mut self, sample: &SentSample) {
         // The round-trip time of a retransmission is ambiguous.
         if self.marker.is_none() && !sample.retransmission {
-            let window = f64::from(sample.path.outstanding) + 1.0;
-            self.marker = Some(Marker { sequence: sample.path.next_sequence, window });
+            let window = f64::from(sample.connection.outstanding) + 1.0;
+            self.marker = Some(Marker { sequence: sample.connection.next_sequence, window });
         }
     }
 
@@ -183,7 +183,7 @@ impl Controller for TriS {
             self.marker = None;
             // A zero round-trip time yields no throughput.
             if let Some(rtt) = sample.rtt.filter(|rtt| !rtt.is_zero()) {
-                self.end_round(marker.window, rtt, sample.path.min_rtt);
+                self.end_round(marker.window, rtt, sample.connection.min_rtt);
             }
         }
     }

@@ -16,7 +16,9 @@
 //! | the round-trip time of one distinguished segment | the mean over the round, or the minimum as in Linux | a single sample is noisy on shared queues; ns-2 has the mean | smoother |
 //! | slow start ends whatever the application has to send | not in a round that does not use the window | the estimate is that of a full window | none for bulk transfers |
 
-use super::{AckSample, CeResponse, ConfigureController, Controller, Decision, LossKind, LossSample, Path};
+use super::{
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+};
 use crate::units::{Duration, Time};
 
 /// Minimum window, in segments, also after a time-out.
@@ -125,12 +127,12 @@ impl Vegas {
     }
 
     fn end_round(&mut self, sample: &AckSample) {
-        self.round_end = sample.path.next_sequence;
+        self.round_end = sample.connection.next_sequence;
         let count = self.rtt_count;
         if count == 0 {
             return;
         }
-        let share_without_queue = sample.path.min_rtt.as_secs_f64() / self.round_rtt();
+        let share_without_queue = sample.connection.min_rtt.as_secs_f64() / self.round_rtt();
         self.forget_samples();
         let queued = self.window * (1.0 - share_without_queue);
         let is_slow_start = self.window < self.ssthresh;
@@ -189,17 +191,17 @@ impl Controller for Vegas {
                 self.window = MIN_WINDOW;
             }
         }
-        self.cut_at = sample.path.now;
-        self.round_end = sample.path.next_sequence;
+        self.cut_at = sample.connection.now;
+        self.round_end = sample.connection.next_sequence;
         self.forget_samples();
         self.growing = true;
     }
 
-    fn on_idle(&mut self, _path: &Path) {
+    fn on_idle(&mut self, _connection: &ConnectionState) {
         self.window = self.window.min(MIN_WINDOW);
     }
 
-    fn on_unused(&mut self, window: f64, _path: &Path) {
+    fn on_unused(&mut self, window: f64, _connection: &ConnectionState) {
         // RFC 7661, section 4.4.3: slow start leads back to three quarters of the unused window.
         self.ssthresh = self.ssthresh.max(0.75 * self.window);
         self.window = self.window.min(window.max(MIN_WINDOW));

@@ -11,7 +11,7 @@
 //! | growth requires that the sender uses the window | it does not | an unused window does no harm | an unused window takes several round trips to shrink |
 
 use crate::congestion::{
-    AckSample, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind, LossSample, Path,
+    AckSample, ConnectionState, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind, LossSample,
 };
 use crate::timestamp::RelativeDelay;
 use crate::units::{Duration, Time};
@@ -73,7 +73,7 @@ impl Background {
         let reference = *self.reference.get_or_insert(delay);
         let Some(round_trip) = self.round_trip else { return };
         let rtt = (round_trip + delay.above(reference)).saturating_sub(reference.above(delay));
-        let path = Path {
+        let connection = ConnectionState {
             now,
             outstanding: 0,
             in_flight: 0,
@@ -89,7 +89,7 @@ impl Background {
                 self.lost = now;
                 let sent_at = Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt);
                 self.control.on_loss(&LossSample {
-                    path,
+                    connection,
                     kind: LossKind::Duplicates,
                     sent_at,
                     repeated: false,
@@ -98,7 +98,7 @@ impl Background {
             return;
         }
         let sample = AckSample {
-            path,
+            connection,
             acked: 1,
             acked_bytes: u64::from(bytes),
             counted: 1,

@@ -10,8 +10,8 @@
 
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
-    AckSample, CeResponse, ConfigureController, CongestionState, Controller, Decision, FeedbackKind,
-    FeedbackSample, LossSample, LostSample, MAX_WINDOW, Path, SentSample,
+    AckSample, CeResponse, ConfigureController, CongestionState, ConnectionState, Controller, Decision,
+    FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample,
 };
 use crate::end::{End, Notice};
 use crate::engine::{Engine, Output};
@@ -241,13 +241,13 @@ impl<C: Controller> Controller for Checked<C> {
         self.refresh();
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        self.inner.on_app_limited(path);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.inner.on_app_limited(connection);
         self.refresh();
     }
 
-    fn on_recovered(&mut self, path: &Path) {
-        self.inner.on_recovered(path);
+    fn on_recovered(&mut self, connection: &ConnectionState) {
+        self.inner.on_recovered(connection);
         self.refresh();
     }
 
@@ -255,8 +255,8 @@ impl<C: Controller> Controller for Checked<C> {
         self.inner.undoes(&before.inner)
     }
 
-    fn on_undo(&mut self, before: Self, path: &Path) {
-        self.inner.on_undo(before.inner, path);
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
+        self.inner.on_undo(before.inner, connection);
         self.refresh();
     }
 
@@ -273,13 +273,13 @@ impl<C: Controller> Controller for Checked<C> {
         self.inner.needs_each_ack_in_repair()
     }
 
-    fn on_idle(&mut self, path: &Path) {
-        self.inner.on_idle(path);
+    fn on_idle(&mut self, connection: &ConnectionState) {
+        self.inner.on_idle(connection);
         self.refresh();
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
-        self.inner.on_unused(window, path);
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
+        self.inner.on_unused(window, connection);
         self.refresh();
     }
 

@@ -1,8 +1,10 @@
 //! HyStart as in Linux (Ha and Rhee 2011, section 4), rule by rule: constructed acknowledgements, at times in
 //! milliseconds.
 
-use crate::samples::{acks, loss, path};
-use thalweg_proto::congestion::{AckSample, Controller, Cubic, CubicConfig, LossKind, Path, SlowStartExit};
+use crate::samples::{acks, connection, loss};
+use thalweg_proto::congestion::{
+    AckSample, ConnectionState, Controller, Cubic, CubicConfig, LossKind, SlowStartExit,
+};
 use thalweg_proto::units::{Duration, Time};
 
 fn micros(millis: f64) -> Duration {
@@ -26,7 +28,7 @@ fn cubic(initial_window: f64) -> Cubic {
 fn ack(at: f64, cumulative: u64, end: u64, rtt: Option<f64>) -> AckSample {
     let now = Time::ZERO + micros(at);
     AckSample {
-        path: Path { now, next_sequence: end, ..path(0, 100) },
+        connection: ConnectionState { now, next_sequence: end, ..connection(0, 100) },
         cumulative,
         rtt: rtt.map(micros),
         ..crate::samples::ack(0)

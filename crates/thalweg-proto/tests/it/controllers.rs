@@ -1,9 +1,9 @@
 //! Controllers against values computed by hand from the papers and RFCs that define them.
 
-use crate::samples::{ack, acks, loss, path};
+use crate::samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno, NewRenoConfig, Path,
-    SlowStart, SlowStartConfig, Vegas, VegasConfig, VegasSlowStart,
+    AckSample, ConnectionState, Controller, Cubic, CubicConfig, Growth, LossKind, LossSample, NewReno,
+    NewRenoConfig, SlowStart, SlowStartConfig, Vegas, VegasConfig, VegasSlowStart,
 };
 use thalweg_proto::units::Duration;
 use thalweg_proto::window::ControllerConfig;
@@ -62,10 +62,10 @@ fn new_reno_follows_its_equations() {
     full.on_loss(&loss(LossKind::Duplicates, 50));
     assert_eq!(full.ssthresh(), Some(5.0));
     // Idle: at most the initial window, and at most the current one.
-    reno.on_idle(&path(0, 0));
+    reno.on_idle(&connection(0, 0));
     assert_eq!(reno.decision().window, 1.0);
     acks(&mut reno, 4, &ack(0));
-    reno.on_idle(&path(0, 0));
+    reno.on_idle(&connection(0, 0));
     assert_eq!(reno.decision().window, 2.0);
 }
 
@@ -131,7 +131,7 @@ fn slow_start_starts_over_after_any_loss() {
 fn vegas_round(vegas: &mut Vegas, number: u64, rtt: u64) -> f64 {
     let window = vegas.decision().window as u32;
     let sample = AckSample {
-        path: Path { next_sequence: (number + 1) * 1_000_000, ..path(0, window) },
+        connection: ConnectionState { next_sequence: (number + 1) * 1_000_000, ..connection(0, window) },
         cumulative: (number * 1_000_000).saturating_sub(1),
         rtt: Some(Duration::from_millis(rtt)),
         ..ack(0)
@@ -155,7 +155,11 @@ fn vegas_keeps_its_queue_between_alpha_and_beta() {
         gamma: 1.0,
         slow_start: Default::default(),
     });
-    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 9) }, ..ack(0) });
+    acks(
+        &mut vegas,
+        1,
+        &AckSample { connection: ConnectionState { next_sequence: 1_000_000, ..connection(0, 9) }, ..ack(0) },
+    );
     assert_eq!(vegas.decision().window, 10.0);
     // 10 (1 - 100/120) = 1.67: grow. 11 (1 - 100/125) = 2.2: stay. 11 (1 - 100/150) = 3.67: stay.
     assert_eq!(vegas_round(&mut vegas, 1, 120), 11.0);
@@ -178,7 +182,11 @@ fn vegas_grows_every_other_round_in_slow_start() {
         gamma: 1.0,
         slow_start: Default::default(),
     });
-    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 4) }, ..ack(0) });
+    acks(
+        &mut vegas,
+        1,
+        &AckSample { connection: ConnectionState { next_sequence: 1_000_000, ..connection(0, 4) }, ..ack(0) },
+    );
     let windows: Vec<f64> = (1..=5).map(|number| vegas_round(&mut vegas, number, 100)).collect();
     assert!(windows.windows(3).all(|w| (w[2] - 2.0 * w[0]).abs() <= 1.0 && w[1] < w[2]), "{windows:?}");
     // A growing round from 20 to 39, with 39 (1 - 100/130) = 9 queued.
@@ -199,7 +207,14 @@ fn vegas_may_grow_each_round_in_slow_start() {
         gamma: 1.0,
         slow_start: VegasSlowStart::EachRound,
     });
-    acks(&mut vegas, 1, &AckSample { path: Path { next_sequence: 1_000_000, ..path(0, 10) }, ..ack(0) });
+    acks(
+        &mut vegas,
+        1,
+        &AckSample {
+            connection: ConnectionState { next_sequence: 1_000_000, ..connection(0, 10) },
+            ..ack(0)
+        },
+    );
     let mut windows = vec![vegas.decision().window];
     windows.extend((1..=3).map(|number| vegas_round(&mut vegas, number, 100)));
     assert!(windows.windows(2).all(|pair| (pair[1] - 2.0 * pair[0]).abs() <= 1.0), "{windows:?}");
@@ -212,13 +227,13 @@ fn vegas_may_grow_each_round_in_slow_start() {
     // A round that does not use its window says nothing about the queue of a full one.
     let idle = AckSample { app_limited: true, ..sample(160) };
     acks(&mut vegas, 3, &idle);
-    let next = Path { next_sequence: 6_000_000, ..path(0, 10) };
-    acks(&mut vegas, 1, &AckSample { cumulative: 5_000_000, path: next, ..idle });
+    let next = ConnectionState { next_sequence: 6_000_000, ..connection(0, 10) };
+    acks(&mut vegas, 1, &AckSample { cumulative: 5_000_000, connection: next, ..idle });
     assert_eq!(vegas.ssthresh(), Some(1e9));
     // All samples of a round are slow: with W segments, W 100/160 need no queue.
     acks(&mut vegas, 3, &sample(160));
     let window = vegas.decision().window;
-    acks(&mut vegas, 1, &AckSample { cumulative: 6_000_000, path: next, ..sample(160) });
+    acks(&mut vegas, 1, &AckSample { cumulative: 6_000_000, connection: next, ..sample(160) });
     near(vegas.decision().window, window * 0.625 + 1.0, 1e-9);
     assert_eq!(vegas.ssthresh(), Some(2.0));
 }
@@ -247,10 +262,10 @@ fn vegas_reacts_to_losses() {
         gamma: 1.0,
         slow_start: Default::default(),
     });
-    vegas.on_loss(&LossSample { path: path(300, 20), ..loss(LossKind::Duplicates, 20) });
+    vegas.on_loss(&LossSample { connection: connection(300, 20), ..loss(LossKind::Duplicates, 20) });
     let later = |sent: u64| LossSample {
-        path: path(400, 15),
-        sent_at: path(sent, 0).now,
+        connection: connection(400, 15),
+        sent_at: connection(sent, 0).now,
         ..loss(LossKind::Duplicates, 15)
     };
     vegas.on_loss(&later(299));
@@ -325,7 +340,7 @@ fn cubic_is_never_below_new_reno() {
     assert_eq!(cubic.decision().window, 7.0);
     // Round trips of 1 ms: the curve takes K = cbrt(3 / 0.4) = 1.96 s, W_est 3 / 0.529 = 5.7 round trips.
     let quick = |millis| AckSample {
-        path: Path { smoothed_rtt: Duration::from_millis(1), ..path(millis, 10) },
+        connection: ConnectionState { smoothed_rtt: Duration::from_millis(1), ..connection(millis, 10) },
         ..ack(millis)
     };
     for round in 0..4 {

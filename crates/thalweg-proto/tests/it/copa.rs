@@ -3,7 +3,8 @@
 #[allow(dead_code, reason = "not every test uses all of it")]
 use crate::samples::{ack, loss};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, Copa, CopaConfig, LossKind, LostSample, Path,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Copa, CopaConfig, LossKind,
+    LostSample,
 };
 use thalweg_proto::units::{Duration, Rate, Time};
 
@@ -28,8 +29,8 @@ impl Flow {
     }
 
     fn sample(&self, rtt: Duration, acked: u32) -> AckSample {
-        let path = Path { now: self.now, smoothed_rtt: rtt, ..ack(0).path };
-        AckSample { path, acked, sent_at: self.now - rtt, rtt: Some(rtt), ..ack(0) }
+        let connection = ConnectionState { now: self.now, smoothed_rtt: rtt, ..ack(0).connection };
+        AckSample { connection, acked, sent_at: self.now - rtt, rtt: Some(rtt), ..ack(0) }
     }
 
     /// Simulates a round trip of `rtt`, with a window acknowledged segment by segment.
@@ -158,7 +159,7 @@ fn a_loss_changes_nothing_in_default_mode() {
     flow.controller.on_loss(&loss(LossKind::Timeout, 100));
     assert_eq!(flow.window(), 2.0);
     assert!(flow.controller.undoes(&before));
-    flow.controller.on_undo(before, &ack(0).path);
+    flow.controller.on_undo(before, &ack(0).connection);
     assert_eq!(flow.window(), window);
     assert!(!flow.controller.undoes(&flow.controller.clone()));
 }
@@ -208,10 +209,10 @@ fn a_longer_path_is_learnt_in_ten_seconds() {
 fn an_unused_window_grows_back_by_slow_start() {
     let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 400.0);
     flow.round(MS(100));
-    let path = flow.sample(MS(100), 1).path;
+    let connection = flow.sample(MS(100), 1).connection;
     let rate = flow.controller.decision().pacing_rate.expect("a round trip is known");
     let before = flow.window();
-    flow.controller.on_unused(100.0, &path);
+    flow.controller.on_unused(100.0, &connection);
     assert_eq!(flow.window(), 100.0);
     let after = flow.controller.decision().pacing_rate.expect("a round trip is known");
     let share = after.as_bits_per_sec() as f64 / rate.as_bits_per_sec() as f64;
@@ -230,8 +231,8 @@ fn an_unused_window_grows_back_by_slow_start() {
 #[test]
 fn heavy_losses_reduce_the_window_to_the_delivered_share() {
     let lost = |flow: &Flow| {
-        let path = flow.sample(MS(100), 1).path;
-        LostSample { path, sequence: 0, bytes: 1000, sent_at: flow.now, named: false }
+        let connection = flow.sample(MS(100), 1).connection;
+        LostSample { connection, sequence: 0, bytes: 1000, sent_at: flow.now, named: false }
     };
     for (of_ten, left) in [(2, None), (5, Some(0.5)), (9, Some(0.1))] {
         let mut flow = Flow::steady(&CopaConfig { compete: false, ..CONFIG }, 1000.0);

@@ -2,7 +2,7 @@
 
 #[allow(dead_code, reason = "not every test uses all of it")]
 use crate::samples::{ack, loss};
-use thalweg_proto::congestion::{AckSample, Controller, Dctcp, DctcpConfig, LossKind, Path};
+use thalweg_proto::congestion::{AckSample, ConnectionState, Controller, Dctcp, DctcpConfig, LossKind};
 
 fn dctcp(window: f64) -> Dctcp {
     Dctcp::new(&DctcpConfig { initial_window: window, initial_ssthresh: 2.0, gain: 1.0 / 16.0 })
@@ -11,9 +11,10 @@ fn dctcp(window: f64) -> Dctcp {
 /// Acknowledges a window of `segments`, the last `marked` of them with CE; each acknowledgement releases a segment.
 fn round(controller: &mut Dctcp, start: &mut u64, segments: u64, marked: u64) {
     for segment in 1..=segments {
-        let path = Path { next_sequence: *start + segments + segment - 1, ..ack(0).path };
+        let connection =
+            ConnectionState { next_sequence: *start + segments + segment - 1, ..ack(0).connection };
         let ce = u32::from(segment > segments - marked);
-        controller.on_ack(&AckSample { cumulative: *start + segment, path, ce, ..ack(0) }, ());
+        controller.on_ack(&AckSample { cumulative: *start + segment, connection, ce, ..ack(0) }, ());
     }
     *start += segments;
 }
@@ -37,8 +38,8 @@ fn the_window_shrinks_by_the_share_of_marks() {
         assert!((controller.alpha() - expected).abs() < 0.02, "{} for {expected}", controller.alpha());
     }
     let window = controller.decision().window;
-    let path = Path { next_sequence: start + 128, ..ack(0).path };
-    controller.on_ack(&AckSample { cumulative: start + 64, path, ce: 1, ..ack(0) }, ());
+    let connection = ConnectionState { next_sequence: start + 128, ..ack(0).connection };
+    controller.on_ack(&AckSample { cumulative: start + 64, connection, ce: 1, ..ack(0) }, ());
     assert_eq!(controller.decision().window, window * (1.0 - controller.alpha() / 2.0));
 }
 
@@ -48,10 +49,10 @@ fn growth_matches_newreno() {
     let mut controller = dctcp(10.0);
     controller.on_ack(&ack(0), ());
     assert_eq!(controller.decision().window, 10.1);
-    let path = Path { next_sequence: 100, ..ack(0).path };
-    controller.on_ack(&AckSample { cumulative: 1, path, ce: 1, ..ack(0) }, ());
+    let connection = ConnectionState { next_sequence: 100, ..ack(0).connection };
+    controller.on_ack(&AckSample { cumulative: 1, connection, ce: 1, ..ack(0) }, ());
     let reduced = controller.decision().window;
-    controller.on_ack(&AckSample { cumulative: 2, path, ce: 1, ..ack(0) }, ());
+    controller.on_ack(&AckSample { cumulative: 2, connection, ce: 1, ..ack(0) }, ());
     assert_eq!(controller.decision().window, reduced);
 }
 
@@ -66,12 +67,12 @@ fn a_loss_halves_the_window() {
     assert!(controller.alpha() < 0.01);
     let window = controller.decision().window;
     let mut sample = loss(LossKind::Duplicates, window as u32);
-    sample.path.next_sequence = start + 16;
+    sample.connection.next_sequence = start + 16;
     controller.on_loss(&sample);
     let halved = controller.decision().window;
     assert!((halved - window / 2.0).abs() <= 0.5, "{halved} of {window}");
-    let path = Path { next_sequence: start + 16, ..ack(0).path };
-    controller.on_ack(&AckSample { cumulative: start + 1, path, ce: 1, ..ack(0) }, ());
+    let connection = ConnectionState { next_sequence: start + 16, ..ack(0).connection };
+    controller.on_ack(&AckSample { cumulative: start + 1, connection, ce: 1, ..ack(0) }, ());
     assert_eq!(controller.decision().window, halved);
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::delivery::{RateSample, Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Decision, LossKind, LossSample, LostSample, Path, SentSample,
+    AckSample, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample, SentSample,
 };
 use thalweg_proto::payload::Length;
 use thalweg_proto::transport::Input;
@@ -50,8 +50,8 @@ impl Controller for Probe {
         log.lost.push(*sample);
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        self.log.lock().unwrap().sampler.on_app_limited(path, self.window);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.log.lock().unwrap().sampler.on_app_limited(connection, self.window);
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
@@ -134,7 +134,11 @@ fn a_full_window_is_delivered_once_a_round_trip() {
     for k in 1..=10 {
         assert_eq!(driven.ack(99 + k, k), 1);
         let (ack, rate) = driven.last();
-        assert_eq!((ack.path.in_flight, ack.path.in_flight_bytes), (10, 10 * SEGMENT), "before it");
+        assert_eq!(
+            (ack.connection.in_flight, ack.connection.in_flight_bytes),
+            (10, 10 * SEGMENT),
+            "before it"
+        );
         assert_eq!(ack.in_flight_bytes, 9 * SEGMENT, "after it");
         assert_eq!((rate.delivered, rate.prior_delivered), (k * SEGMENT, 0));
         assert_eq!(rate.interval, Duration::from_millis(99 + k));

@@ -1,10 +1,11 @@
 //! Controllers of 1984 to 1991 against values computed by hand from the papers that define them.
 
-use crate::samples::{ack, acks, loss, path};
+use crate::samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
-    AckSample, Bbn, BbnConfig, Controller, DecBit, DecBitConfig, Decision, FeedbackKind, FeedbackSample,
-    FixedConfig, Growth, LossKind, Path, RouterSelection, Seif, SeifConfig, SeifState, SentSample, Signals,
-    SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease, TriSMode,
+    AckSample, Bbn, BbnConfig, ConnectionState, Controller, DecBit, DecBitConfig, Decision, FeedbackKind,
+    FeedbackSample, FixedConfig, Growth, LossKind, RouterSelection, Seif, SeifConfig, SeifState, SentSample,
+    Signals, SlowStart, SlowStartConfig, SourceQuench, SourceQuenchConfig, TriS, TriSConfig, TriSIncrease,
+    TriSMode,
 };
 use thalweg_proto::transport::Feedback;
 use thalweg_proto::units::{Duration, Rate};
@@ -12,7 +13,7 @@ use thalweg_proto::window::ControllerConfig;
 
 fn message(queue: u32) -> FeedbackSample {
     let feedback = Feedback { dropped: None, rate: None, growth: None, queue };
-    FeedbackSample { path: path(0, 10), feedback, known: false }
+    FeedbackSample { connection: connection(0, 10), feedback, known: false }
 }
 
 /// The source of the thesis with a maximum window of 30.
@@ -239,15 +240,18 @@ fn dec_bit_starts_over_after_a_loss() {
 /// queue. Returns the window after it.
 fn tri_s_round(tri_s: &mut TriS, number: u64, capacity: u32) -> f64 {
     let window = tri_s.decision().window as u32;
-    let path = Path { next_sequence: number * 1_000_000, ..path(0, window - 1) };
-    let sent = SentSample { path, bytes: 1000, retransmission: false };
+    let connection = ConnectionState { next_sequence: number * 1_000_000, ..connection(0, window - 1) };
+    let sent = SentSample { connection, bytes: 1000, retransmission: false };
     tri_s.on_sent(&sent);
     // Another packet in between is not measured.
-    tri_s.on_sent(&SentSample { path: Path { next_sequence: path.next_sequence + 1000, ..path }, ..sent });
-    let before = AckSample { cumulative: path.next_sequence, rtt: None, ..ack(0) };
+    tri_s.on_sent(&SentSample {
+        connection: ConnectionState { next_sequence: connection.next_sequence + 1000, ..connection },
+        ..sent
+    });
+    let before = AckSample { cumulative: connection.next_sequence, rtt: None, ..ack(0) };
     acks(tri_s, window - 1, &before);
     let rtt = Duration::from_millis(100).mul_f64(f64::from(window.max(capacity)) / f64::from(capacity));
-    acks(tri_s, 1, &AckSample { cumulative: path.next_sequence + 1000, rtt: Some(rtt), ..before });
+    acks(tri_s, 1, &AckSample { cumulative: connection.next_sequence + 1000, rtt: Some(rtt), ..before });
     tri_s.decision().window
 }
 
@@ -357,12 +361,12 @@ fn a_quench_closes_the_window_for_ten_acknowledgements() {
     assert_eq!(source.decision().window, 20.0);
     // Three are outstanding, and one acknowledgement covers them all.
     source.on_feedback(&message(0));
-    acks(&mut source, 1, &AckSample { path: path(0, 3), acked: 2, ..ack(0) });
+    acks(&mut source, 1, &AckSample { connection: connection(0, 3), acked: 2, ..ack(0) });
     assert_eq!(source.decision().window, 1.0);
-    acks(&mut source, 1, &AckSample { path: path(0, 1), ..ack(0) });
+    acks(&mut source, 1, &AckSample { connection: connection(0, 1), ..ack(0) });
     assert_eq!(source.decision().window, 20.0);
     // With nothing outstanding the window stays open. Losses are left to the timer.
-    source.on_feedback(&FeedbackSample { path: path(0, 0), ..message(0) });
+    source.on_feedback(&FeedbackSample { connection: connection(0, 0), ..message(0) });
     source.on_loss(&loss(LossKind::Timeout, 5));
     assert_eq!(source.decision().window, 20.0);
 }
@@ -377,7 +381,7 @@ fn bbn_sends_at_the_smallest_ration() {
     let grant = |source: &mut Bbn, millis, queue, kbits: u64| {
         let rate = Some(Rate::from_bits_per_sec(kbits * 1000));
         let feedback = Feedback { dropped: None, rate, growth: None, queue };
-        source.on_feedback(&FeedbackSample { path: path(millis, 10), feedback, known: false });
+        source.on_feedback(&FeedbackSample { connection: connection(millis, 10), feedback, known: false });
         source.decision().pacing_rate.unwrap().as_bits_per_sec()
     };
     // 1000 of 1250 bytes are payload.
@@ -397,7 +401,7 @@ fn bbn_sends_at_the_smallest_ration() {
     // A zero rate would stop the source forever: it sends one packet per ten seconds.
     assert_eq!(grant(&mut source, 20_000, 1, 0), 800);
     // A message without a rate changes nothing.
-    source.on_feedback(&FeedbackSample { path: path(20_001, 10), ..message(5) });
+    source.on_feedback(&FeedbackSample { connection: connection(20_001, 10), ..message(5) });
     assert_eq!(source.decision().pacing_rate, Some(Rate::from_bits_per_sec(800)));
     // More queues than a path has: the least recently renewed entry is evicted.
     for queue in 100..10_000 {

@@ -1,8 +1,9 @@
 //! HyStart++ rule by rule (RFC 9406, sections 4.2 and 4.3): constructed acknowledgements, round by round.
 
-use crate::samples::{ack, acks, loss, path};
+use crate::samples::{ack, acks, connection, loss};
 use thalweg_proto::congestion::{
-    AckSample, Controller, Cubic, CubicConfig, LossKind, NewReno, NewRenoConfig, Path, SlowStartExit,
+    AckSample, ConnectionState, Controller, Cubic, CubicConfig, LossKind, NewReno, NewRenoConfig,
+    SlowStartExit,
 };
 use thalweg_proto::units::Duration;
 
@@ -43,10 +44,10 @@ impl<C: Controller<PacketInfo = ()>> Start<C> {
     /// Simulates a round with one acknowledged segment per round-trip time; returns the window growth by each.
     fn round(&mut self, rtts: &[Option<Duration>]) -> Vec<f64> {
         let next_sequence = self.acknowledged + rtts.len() as u64 * SEGMENT;
-        let path = Path { next_sequence, ..path(0, 10) };
+        let connection = ConnectionState { next_sequence, ..connection(0, 10) };
         let grow = |rtt: &Option<Duration>| {
             let before = self.window();
-            self.acked(1, &AckSample { path, rtt: *rtt, ..ack(0) });
+            self.acked(1, &AckSample { connection, rtt: *rtt, ..ack(0) });
             self.window() - before
         };
         rtts.iter().map(grow).collect()
@@ -182,8 +183,8 @@ fn later_slow_starts_are_not_left_early() {
 fn an_acknowledgement_counts_for_eight_segments() {
     let grow = |start: &mut Start<NewReno>, acked, counted| {
         let before = start.window();
-        let path = Path { next_sequence: u64::MAX, ..path(0, 10) };
-        start.acked(acked, &AckSample { path, counted, rtt: None, ..ack(0) });
+        let connection = ConnectionState { next_sequence: u64::MAX, ..connection(0, 10) };
+        start.acked(acked, &AckSample { connection, counted, rtt: None, ..ack(0) });
         start.window() - before
     };
     let mut start = new_reno();
@@ -207,7 +208,7 @@ fn round_trips_of_idle_applications_count() {
     let window = start.window();
     let next_sequence = start.acknowledged + 8 * SEGMENT;
     let limited = AckSample {
-        path: Path { next_sequence, ..path(0, 10) },
+        connection: ConnectionState { next_sequence, ..connection(0, 10) },
         rtt: Some(micros(90.0)),
         app_limited: true,
         ..ack(0)

@@ -3,8 +3,8 @@
 #[allow(dead_code, reason = "not every test uses all of it")]
 use crate::samples::{ack, loss};
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind,
-    LossSample, Path,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, LedbatPlusPlus,
+    LedbatPlusPlusConfig, LossKind, LossSample,
 };
 use thalweg_proto::units::{Duration, Time};
 
@@ -37,8 +37,8 @@ impl Flow {
         self.controller.ssthresh().expect("it has one")
     }
 
-    fn path(&self, rtt: Duration) -> Path {
-        Path { now: self.now, smoothed_rtt: rtt, ..ack(0).path }
+    fn connection(&self, rtt: Duration) -> ConnectionState {
+        ConnectionState { now: self.now, smoothed_rtt: rtt, ..ack(0).connection }
     }
 
     /// Simulates a round trip of `rtt`, with a window acknowledged segment by segment.
@@ -46,15 +46,19 @@ impl Flow {
         let segments = self.window() as u64;
         for _ in 0..segments {
             self.now += rtt / segments;
-            let sample =
-                AckSample { path: self.path(rtt), sent_at: self.now - rtt, rtt: Some(rtt), ..ack(0) };
+            let sample = AckSample {
+                connection: self.connection(rtt),
+                sent_at: self.now - rtt,
+                rtt: Some(rtt),
+                ..ack(0)
+            };
             self.controller.on_ack(&sample, ());
         }
     }
 
     fn lose(&mut self, kind: LossKind) {
-        let path = self.path(MS(100));
-        self.controller.on_loss(&LossSample { path, ..loss(kind, 10) });
+        let connection = self.connection(MS(100));
+        self.controller.on_loss(&LossSample { connection, ..loss(kind, 10) });
     }
 
     /// Returns a flow after slow start, without slowdowns, with this window and minimum round trip.
@@ -212,8 +216,8 @@ fn slowdowns_can_be_left_out() {
 #[test]
 fn an_unused_window_forgets_no_slowdown() {
     let mut flow = Flow::steady(64.0, MS(120));
-    let path = flow.path(MS(120));
-    flow.controller.on_unused(16.0, &path);
+    let connection = flow.connection(MS(120));
+    flow.controller.on_unused(16.0, &connection);
     assert_eq!((flow.window(), flow.ssthresh()), (16.0, 64.0));
     let mut flow =
         Flow::new(&LedbatPlusPlusConfig { initial_window: 64.0, initial_ssthresh: 64.0, ..CONFIG });
@@ -221,7 +225,7 @@ fn an_unused_window_forgets_no_slowdown() {
         flow.round(MS(120));
     }
     let (window, threshold) = (flow.window(), flow.ssthresh());
-    flow.controller.on_unused(1.0, &flow.path(MS(120)));
+    flow.controller.on_unused(1.0, &flow.connection(MS(120)));
     assert_eq!((flow.window(), flow.ssthresh()), (window, threshold));
 }
 
@@ -249,7 +253,8 @@ fn four_long_round_trips_indicate_a_queue() {
     for long in 1..=4 {
         flow.now += MS(120);
         let rtt = Some(MS(300));
-        let sample = AckSample { path: flow.path(MS(120)), sent_at: flow.now - MS(110), rtt, ..ack(0) };
+        let sample =
+            AckSample { connection: flow.connection(MS(120)), sent_at: flow.now - MS(110), rtt, ..ack(0) };
         flow.controller.on_ack(&sample, ());
         assert_eq!(flow.window() < before, long == 4, "after {long}: {} of {before}", flow.window());
     }
@@ -269,15 +274,15 @@ fn a_timeout_in_a_slowdown_keeps_the_saved_window() {
     };
     let mut flow = slowed();
     let aside = flow.ssthresh();
-    let path = flow.path(MS(120));
+    let connection = flow.connection(MS(120));
     let kind = LossKind::Timeout;
-    flow.controller.on_loss(&LossSample { path, kind, sent_at: Time::ZERO, repeated: false });
+    flow.controller.on_loss(&LossSample { connection, kind, sent_at: Time::ZERO, repeated: false });
     assert!((flow.ssthresh() - aside / 2.0).abs() < 1e-9);
     let mut flow = slowed();
     flow.round(MS(120));
     for repeated in [false, true] {
-        let path = flow.path(MS(120));
-        flow.controller.on_loss(&LossSample { path, kind, sent_at: flow.now, repeated });
+        let connection = flow.connection(MS(120));
+        flow.controller.on_loss(&LossSample { connection, kind, sent_at: flow.now, repeated });
         assert_eq!((flow.window(), flow.ssthresh()), (1.0, aside));
         flow.now += MS(400);
     }

@@ -4,7 +4,8 @@
 use crate::samples::{ack, loss};
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
-    AckSample, CeResponse, ConfigureController, Controller, LossKind, LossSample, Path, Prague, PragueConfig,
+    AckSample, CeResponse, ConfigureController, ConnectionState, Controller, LossKind, LossSample, Prague,
+    PragueConfig,
 };
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
@@ -35,15 +36,15 @@ impl Flow {
     fn sample(&mut self, segments: u64, segment: u64, ce: u32) -> AckSample {
         let now = self.now + self.rtt * segment / segments;
         let next_sequence = self.start + segments + segment - 1;
-        let path = Path {
+        let connection = ConnectionState {
             now,
             next_sequence,
             smoothed_rtt: self.rtt,
             min_rtt: self.rtt,
             in_flight: segments as u32,
-            ..ack(0).path
+            ..ack(0).connection
         };
-        AckSample { cumulative: self.start + segment, path, ce, in_flight_bytes: 0, ..ack(0) }
+        AckSample { cumulative: self.start + segment, connection, ce, in_flight_bytes: 0, ..ack(0) }
     }
 
     /// Simulates a round trip of `segments` segments, with CE on those selected by `is_marked`.
@@ -145,7 +146,7 @@ fn slow_start_after_a_timeout_ends_with_a_mark() {
     let mut flow = Flow::new(&CONFIG, SHORT);
     flow.round(|_| false);
     let sample = flow.sample(20, 20, 0);
-    flow.controller.on_loss(&LossSample { path: sample.path, ..loss(LossKind::Timeout, 20) });
+    flow.controller.on_loss(&LossSample { connection: sample.connection, ..loss(LossKind::Timeout, 20) });
     assert_eq!(flow.controller.window(), 1.0);
     assert!(flow.controller.ssthresh() > Some(1.0));
     let marked = flow.sample(20, 1, 1);
@@ -220,9 +221,12 @@ fn a_loss_halves_together_with_the_marks_of_its_round() {
     let round_trip = Duration::from_millis(100);
     let lost = |flow: &mut Flow, kind| {
         let outstanding = flow.controller.decision().window as u32;
-        let path =
-            Path { next_sequence: flow.start + 64, smoothed_rtt: round_trip, ..loss(kind, outstanding).path };
-        flow.controller.on_loss(&LossSample { path, ..loss(kind, outstanding) });
+        let connection = ConnectionState {
+            next_sequence: flow.start + 64,
+            smoothed_rtt: round_trip,
+            ..loss(kind, outstanding).connection
+        };
+        flow.controller.on_loss(&LossSample { connection, ..loss(kind, outstanding) });
     };
     let mut flow = Flow::new(&PragueConfig { initial_window: 64.0, ..CONFIG }, round_trip);
     lost(&mut flow, LossKind::Duplicates);

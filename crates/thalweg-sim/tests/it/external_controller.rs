@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::congestion::delivery::{Sampler, Stamp};
 use thalweg_proto::congestion::{
-    AckSample, ConfigureController, Controller, Cubic, CubicConfig, Decision, Fixed, FixedConfig, LossSample,
-    LostSample, NewReno, NewRenoConfig, Path, SentSample,
+    AckSample, ConfigureController, ConnectionState, Controller, Cubic, CubicConfig, Decision, Fixed,
+    FixedConfig, LossSample, LostSample, NewReno, NewRenoConfig, SentSample,
 };
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ViolationKind;
@@ -139,8 +139,8 @@ impl Controller for Fastest {
         self.sampler.on_packet_lost(sample);
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        self.sampler.on_app_limited(path, self.decision().window);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.sampler.on_app_limited(connection, self.decision().window);
     }
 
     fn on_loss(&mut self, _sample: &LossSample) {}

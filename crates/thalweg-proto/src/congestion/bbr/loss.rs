@@ -106,12 +106,12 @@ impl Bbr {
     /// Implements HandleLostPacket().
     pub(super) fn handle_lost(&mut self, sample: &LostSample, stamp: Stamp) {
         let bytes = u64::from(sample.bytes);
-        self.begin_episode(sample.path.next_sequence, None);
+        self.begin_episode(sample.connection.next_sequence, None);
         self.note_loss();
         self.loss.ranges += u32::from(sample.sequence != self.loss.range_end);
         self.loss.range_end = sample.sequence + bytes;
         if let Some(episode) = &self.loss.episode
-            && episode.timeout == Some(sample.path.now)
+            && episode.timeout == Some(sample.connection.now)
         {
             // The loss is reported after its time-out: the segment was counted as in flight.
             self.cwnd = (self.cwnd - bytes as f64).max(self.smss);
@@ -124,7 +124,7 @@ impl Bbr {
         let lost = self.sampler.lost().saturating_sub(stamp.lost);
         if self.is_inflight_too_high(stamp.in_flight, lost) {
             let in_flight = self.inflight_at_loss(stamp.in_flight as f64, lost as f64, bytes as f64);
-            self.handle_inflight_too_high(sample.path.now, in_flight, stamp.app_limited);
+            self.handle_inflight_too_high(sample.connection.now, in_flight, stamp.app_limited);
         }
     }
 

@@ -52,8 +52,8 @@ pub use state::BbrState;
 
 use super::delivery::{self, RateSample, Sampler, Stamp};
 use super::{
-    AckSample, CongestionState, Controller, Decision, LossKind, LossSample, LostSample, MAX_WINDOW, Path,
-    SentSample,
+    AckSample, CongestionState, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
+    MAX_WINDOW, SentSample,
 };
 use crate::units::{Duration, Rate, Time};
 
@@ -165,14 +165,14 @@ impl Bbr {
 
     /// Initialises path-dependent state when the first packet is sent.
     #[cold]
-    fn begin(&mut self, path: &Path) {
-        self.smss = f64::from(path.segment);
+    fn begin(&mut self, connection: &ConnectionState) {
+        self.smss = f64::from(connection.segment);
         self.cwnd = self.initial_cwnd();
-        self.init_pacing_rate(path.smoothed_rtt);
+        self.init_pacing_rate(connection.smoothed_rtt);
         self.set_send_quantum();
-        self.min_rtt.stamp = path.now;
-        self.min_rtt.probe_stamp = path.now;
-        self.aggregation.since = path.now;
+        self.min_rtt.stamp = connection.now;
+        self.min_rtt.probe_stamp = connection.now;
+        self.aggregation.since = connection.now;
     }
 
     /// Implements HandleRestartFromIdle(): restarts at the estimated rate of the path instead of in Startup
@@ -190,9 +190,9 @@ impl Bbr {
 
     /// Handles the first round-trip time, which corrects the initial pacing rate.
     #[cold]
-    fn first_rtt(&mut self, path: &Path) {
+    fn first_rtt(&mut self, connection: &ConnectionState) {
         self.has_rtt = true;
-        self.init_pacing_rate(path.smoothed_rtt);
+        self.init_pacing_rate(connection.smoothed_rtt);
     }
 
     /// Implements UpdateModelAndState().
@@ -231,13 +231,13 @@ impl Controller for Bbr {
     type PacketInfo = Stamp;
 
     fn on_sent(&mut self, sample: &SentSample) -> Stamp {
-        let path = &sample.path;
+        let connection = &sample.connection;
         if self.smss == 0.0 {
-            self.begin(path);
+            self.begin(connection);
         }
         // "Restarting From Idle": before the packet is counted as in flight.
-        if path.in_flight_bytes == 0 && self.sampler.is_app_limited() {
-            self.restart_from_idle(path.now);
+        if connection.in_flight_bytes == 0 && self.sampler.is_app_limited() {
+            self.restart_from_idle(connection.now);
         }
         let stamp = self.sampler.on_sent(sample);
         // The window is full if no further segment fits.
@@ -246,14 +246,14 @@ impl Controller for Bbr {
     }
 
     fn on_ack(&mut self, sample: &AckSample, stamp: Stamp) {
-        self.smss = f64::from(sample.path.segment);
+        self.smss = f64::from(sample.connection.segment);
         let marked = sample.ce > 0 && self.config.ecn;
         if marked {
             self.sampler.on_marked(sample.acked_bytes);
         }
         let rs = self.sampler.on_ack(sample, stamp);
         let ack = Acked {
-            now: sample.path.now,
+            now: sample.connection.now,
             rs,
             rate: rs.bytes_per_second().unwrap_or(0.0),
             rtt: sample.rtt,
@@ -264,7 +264,7 @@ impl Controller for Bbr {
             self.cwnd_limited.next_round();
         }
         if !self.has_rtt && ack.rtt.is_some() {
-            self.first_rtt(&sample.path);
+            self.first_rtt(&sample.connection);
         }
         if marked {
             self.handle_marked(&ack);
@@ -283,19 +283,19 @@ impl Controller for Bbr {
 
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
-            LossKind::Duplicates => self.begin_episode(sample.path.next_sequence, None),
+            LossKind::Duplicates => self.begin_episode(sample.connection.next_sequence, None),
             LossKind::Timeout => {
-                let in_flight = sample.path.in_flight_bytes as f64;
-                self.enter_timeout(sample.path.now, sample.path.next_sequence, in_flight);
+                let in_flight = sample.connection.in_flight_bytes as f64;
+                self.enter_timeout(sample.connection.now, sample.connection.next_sequence, in_flight);
             }
             // Marks are handled per acknowledgement.
             LossKind::Mark => {}
         }
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
         if self.smss > 0.0 {
-            self.sampler.on_app_limited(path, self.cwnd / self.smss);
+            self.sampler.on_app_limited(connection, self.cwnd / self.smss);
         }
     }
 
@@ -303,7 +303,7 @@ impl Controller for Bbr {
         true
     }
 
-    fn on_undo(&mut self, _before: Self, _path: &Path) {
+    fn on_undo(&mut self, _before: Self, _connection: &ConnectionState) {
         self.handle_spurious_loss();
     }
 

@@ -35,7 +35,9 @@ mod losses;
 mod mode;
 
 use super::recent::Recent;
-use super::{AckSample, ConfigureController, Controller, Decision, LossKind, LossSample, LostSample, Path};
+use super::{
+    AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
+};
 use crate::units::{Duration, Rate, Time};
 use losses::Losses;
 use mode::Mode;
@@ -193,7 +195,7 @@ impl Controller for Copa {
     type PacketInfo = ();
 
     fn on_ack(&mut self, sample: &AckSample, _info: ()) {
-        let Path { now, smoothed_rtt, segment, .. } = sample.path;
+        let ConnectionState { now, smoothed_rtt, segment, .. } = sample.connection;
         if let Some(rtt) = sample.rtt {
             self.shortest.sample(now, rtt, self.min_rtt_window);
             // Section 2.1: the minimum of half a round trip, since a burst of acknowledgements inflates
@@ -242,34 +244,34 @@ impl Controller for Copa {
         self.slow_start = false;
         if sample.kind == LossKind::Timeout {
             self.reductions = self.reductions.saturating_add(1);
-            self.losses.on_timeout(sample.path.now);
+            self.losses.on_timeout(sample.connection.now);
             self.begin_slow_start(MIN_WINDOW);
         }
-        self.pace(sample.path.segment);
+        self.pace(sample.connection.segment);
     }
 
     fn undoes(&self, before: &Self) -> bool {
         before.reductions < self.reductions || before.mode.inverse_delta() > self.mode.inverse_delta()
     }
 
-    fn on_undo(&mut self, before: Self, path: &Path) {
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         // Measurements since then are kept, as are window changes for other reasons.
         self.mode.undo(&before.mode);
         if before.reductions < self.reductions {
             self.window = self.window.max(before.window);
             self.slow_start = before.slow_start;
         }
-        self.pace(path.segment);
+        self.pace(connection.segment);
     }
 
-    fn on_idle(&mut self, path: &Path) {
+    fn on_idle(&mut self, connection: &ConnectionState) {
         self.begin_slow_start(self.initial_window);
-        self.pace(path.segment);
+        self.pace(connection.segment);
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
         self.begin_slow_start(window.max(MIN_WINDOW));
-        self.pace(path.segment);
+        self.pace(connection.segment);
     }
 
     fn decision(&self) -> Decision {

@@ -117,7 +117,7 @@ impl Delay {
     /// Takes the delay of an acknowledgement. A sample within `tolerance` of the shortest since the last drain confirms
     /// it.
     pub fn sample(&mut self, sample: &AckSample, tolerance: f64) {
-        let now = sample.path.now;
+        let now = sample.connection.now;
         let value = match (sample.one_way_delay, sample.rtt) {
             (Some(delay), _) => {
                 let first = *self.first.get_or_insert(delay);
@@ -138,7 +138,9 @@ impl Delay {
         self.base.add(value);
         self.round.add(value);
         self.piece.add(value);
-        if self.piece.count >= PIECE.0 && now.since(self.piece_began) * PIECE.1 >= sample.path.smoothed_rtt {
+        if self.piece.count >= PIECE.0
+            && now.since(self.piece_began) * PIECE.1 >= sample.connection.smoothed_rtt
+        {
             self.end_piece(now);
         }
     }

@@ -36,7 +36,8 @@ pub use config::ThalwegConfig;
 
 use super::delivery::{Sampler, Stamp};
 use super::{
-    AckSample, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample, Path, SentSample,
+    AckSample, ConnectionState, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample,
+    SentSample,
 };
 use crate::units::{Duration, Rate, Time};
 use crate::window::MAX_WINDOW;
@@ -204,11 +205,11 @@ impl Thalweg {
 
     /// Initialises the state at the transmission of the first packet.
     #[cold]
-    fn begin(&mut self, path: &Path) {
-        self.segment = f64::from(path.segment);
+    fn begin(&mut self, connection: &ConnectionState) {
+        self.segment = f64::from(connection.segment);
         self.window = self.first_window();
-        self.rtt = path.smoothed_rtt.as_secs_f64();
-        self.round.began = path.now;
+        self.rtt = connection.smoothed_rtt.as_secs_f64();
+        self.round.began = connection.now;
     }
 
     fn target_rule(&self) -> Target {
@@ -258,17 +259,18 @@ impl Thalweg {
     /// Returns true if the path still carries a large window: a retransmission was lost, or is late because the queue
     /// grows faster than the time-out, and losses are evaluated by themselves. The window falls to its minimum if
     /// acknowledgements cease, as in RFC 9002 (section 7.6).
-    fn is_served(&self, path: &Path) -> bool {
-        self.full_window() > self.first_window() && path.now.since(self.acked_at).as_secs_f64() < self.min_rtt
+    fn is_served(&self, connection: &ConnectionState) -> bool {
+        self.full_window() > self.first_window()
+            && connection.now.since(self.acked_at).as_secs_f64() < self.min_rtt
     }
 
     /// Takes the round-trip time of an acknowledgement. For a retransmitted packet it uses the last transmission,
     /// unless the result is too short (RFC 8985, section 6.2, step 2).
     fn take_rtt(&mut self, sample: &AckSample) {
         if sample.rtt.is_some() {
-            self.min_rtt = sample.path.min_rtt.as_secs_f64();
+            self.min_rtt = sample.connection.min_rtt.as_secs_f64();
         }
-        let rtt = sample.rtt.unwrap_or_else(|| sample.path.now.since(sample.sent_at)).as_secs_f64();
+        let rtt = sample.rtt.unwrap_or_else(|| sample.connection.now.since(sample.sent_at)).as_secs_f64();
         if rtt >= self.min_rtt {
             self.round.rtts.0 += rtt;
             self.round.rtts.1 += 1.0;
@@ -279,15 +281,15 @@ impl Thalweg {
     }
 
     /// Responds to congestion as CUBIC does, once in a window of data. The origin of losses may be proven later.
-    fn respond(&mut self, path: &Path, cause: Cause) {
-        let (now, before) = (path.now, self.full_window());
+    fn respond(&mut self, connection: &ConnectionState, cause: Cause) {
+        let (now, before) = (connection.now, self.full_window());
         let mut cubic = self.cubic.unwrap_or_else(|| self.cubic_at(now, before, 0.0));
         let is_timeout = matches!(cause, Cause::Timeout { .. });
         let event = Congestion {
             now,
             rtt: self.rtt,
             // After a time-out all segments count as lost; RFC 5681, section 3.1, uses FlightSize.
-            in_flight: f64::from(if is_timeout { path.outstanding } else { path.in_flight }),
+            in_flight: f64::from(if is_timeout { connection.outstanding } else { connection.in_flight }),
             timeout: is_timeout,
             repeated: cause == Cause::Timeout { repeated: true },
             competing: self.is_competing,
@@ -324,8 +326,8 @@ impl Thalweg {
         self.pace.slow_down();
     }
 
-    fn end_round(&mut self, path: &Path) {
-        let now = path.now;
+    fn end_round(&mut self, connection: &ConnectionState) {
+        let now = connection.now;
         let queueing = self.delay.end_round();
         let last = core::mem::take(&mut self.round);
         let took = now.since(last.began).as_secs_f64();
@@ -385,20 +387,20 @@ impl Controller for Thalweg {
 
     fn on_sent(&mut self, sample: &SentSample) -> ThalwegStamp {
         if self.segment == 0.0 {
-            self.begin(&sample.path);
+            self.begin(&sample.connection);
         }
         // The segment size grows once path-MTU discovery succeeds.
-        self.segment = f64::from(sample.path.segment);
+        self.segment = f64::from(sample.connection.segment);
         let delivery = self.sampler.on_sent(sample);
         self.round.in_flight = self.round.in_flight.max(delivery.in_flight as f64);
         ThalwegStamp { delivery, in_drain: self.drain.is_reducing() }
     }
 
     fn on_ack(&mut self, sample: &AckSample, info: ThalwegStamp) {
-        let path = &sample.path;
+        let connection = &sample.connection;
         let rs = self.sampler.on_ack(sample, info.delivery);
         let acked = f64::from(sample.acked);
-        self.acked_at = path.now;
+        self.acked_at = connection.now;
         let arrived = Tally { sent: acked, ..Tally::default() };
         if sample.sent_at >= self.epoch {
             self.round.tally.add(arrived);
@@ -417,11 +419,11 @@ impl Controller for Thalweg {
             && !sample.app_limited
             && !sample.recovering
         {
-            cubic.on_ack(path.now, path.smoothed_rtt, acked);
+            cubic.on_ack(connection.now, connection.smoothed_rtt, acked);
         }
-        let is_full_round = path.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
+        let is_full_round = connection.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
         if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
-            self.end_round(path);
+            self.end_round(connection);
         }
     }
 
@@ -445,7 +447,7 @@ impl Controller for Thalweg {
         self.evidence.count(one, info.in_drain && self.is_provable);
         let is_decided = !self.is_starting && !self.evidence.is_trial();
         if is_decided && self.evidence.exceeded_by(self.round.tally, self.window_in_use() / self.segment) {
-            self.respond(&sample.path, Cause::Loss);
+            self.respond(&sample.connection, Cause::Loss);
         }
     }
 
@@ -453,28 +455,28 @@ impl Controller for Thalweg {
         if self.segment == 0.0 {
             return;
         }
-        let path = &sample.path;
+        let connection = &sample.connection;
         match sample.kind {
             // Losses are evaluated packet by packet.
             LossKind::Duplicates => {}
-            LossKind::Mark if self.is_starting => self.leave_start(path.now, OF_START * self.window),
+            LossKind::Mark if self.is_starting => self.leave_start(connection.now, OF_START * self.window),
             LossKind::Mark => {
                 // The router decides the length of the queue and its division among flows that use ECN: the delay rule
                 // would find no usable queue, or one that stays.
-                self.respond(path, Cause::Report);
+                self.respond(connection, Cause::Report);
                 self.set_competing(self.is_competing || self.config.compete);
             }
-            LossKind::Timeout if !self.is_served(path) => {
+            LossKind::Timeout if !self.is_served(connection) => {
                 let is_small = self.full_window() < PROVES * self.segment;
                 if self.is_starting && is_small && !sample.repeated && !self.evidence.is_hopeless() {
                     self.restart();
                 } else {
                     self.is_starting = false;
-                    self.respond(path, Cause::Timeout { repeated: sample.repeated });
+                    self.respond(connection, Cause::Timeout { repeated: sample.repeated });
                 }
                 // Packets in flight may fill the queue for that time and be lost; their loss does not reflect smaller
                 // windows.
-                self.epoch = path.now + Duration::from_secs_f64(self.rtt);
+                self.epoch = connection.now + Duration::from_secs_f64(self.rtt);
             }
             LossKind::Timeout => {}
         }
@@ -488,9 +490,9 @@ impl Controller for Thalweg {
         true
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
         if self.segment > 0.0 {
-            self.sampler.on_app_limited(path, self.decision().window);
+            self.sampler.on_app_limited(connection, self.decision().window);
         }
     }
 
@@ -498,7 +500,7 @@ impl Controller for Thalweg {
         before.full_window() > self.full_window()
     }
 
-    fn on_undo(&mut self, before: Self, _path: &Path) {
+    fn on_undo(&mut self, before: Self, _connection: &ConnectionState) {
         // Measurements taken since are kept.
         self.window = self.window.max(before.window);
         (self.is_starting, self.cubic) = (before.is_starting, before.cubic);

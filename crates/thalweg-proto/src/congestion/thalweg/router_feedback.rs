@@ -49,19 +49,19 @@ impl RouterFeedback {
 impl Thalweg {
     /// Handles a router's message. Messages with a rate are not supported by this scheme.
     pub(super) fn on_router_feedback(&mut self, sample: &FeedbackSample) {
-        let (path, is_warning) = (&sample.path, sample.feedback.dropped.is_none());
-        let is_answered = sample.known || path.now < self.router_feedback.until.max(self.epoch);
+        let (connection, is_warning) = (&sample.connection, sample.feedback.dropped.is_none());
+        let is_answered = sample.known || connection.now < self.router_feedback.until.max(self.epoch);
         let is_ignored = is_warning && self.is_competing || sample.feedback.rate.is_some();
         if self.segment == 0.0 || is_answered || is_ignored {
             return;
         }
-        self.router_feedback.until = path.now + path.smoothed_rtt;
+        self.router_feedback.until = connection.now + connection.smoothed_rtt;
         if self.is_starting {
-            self.leave_start(path.now, super::OF_START * self.window);
+            self.leave_start(connection.now, super::OF_START * self.window);
         } else if self.is_competing {
-            self.respond(path, Cause::Report);
+            self.respond(connection, Cause::Report);
         } else {
-            self.shorten_queue(path.now);
+            self.shorten_queue(connection.now);
         }
     }
 

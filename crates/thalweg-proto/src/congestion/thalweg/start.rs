@@ -45,7 +45,7 @@ impl Thalweg {
         if !sample.app_limited && self.window < UNUSED * in_flight {
             self.window += growth * (rs.newly_acked + rs.newly_lost) as f64;
         }
-        let now = sample.path.now;
+        let now = sample.connection.now;
         let queueing = self.delay.newest();
         if queueing > self.target(self.rate()).max(QUEUE * self.min_rtt) {
             // The data in flight at the departure of this packet, minus its share of the queue.

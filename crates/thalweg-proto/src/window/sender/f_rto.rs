@@ -202,7 +202,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     fn undo_timeout(&mut self, now: Time) {
         self.abandon_undo();
         self.forget_cut();
-        let path = self.path(now);
+        let connection = self.connection(now);
         let Some(f_rto) = self.f_rto() else { return };
         let Some(PendingTimeout { before, .. }) = f_rto.pending.take() else { return };
         f_rto.count = f_rto.count.saturating_add(1);
@@ -212,7 +212,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             rack.on_spurious_timeout(scoreboard);
         }
         if controller.undoes(&before) {
-            controller.on_undo(before, &path);
+            controller.on_undo(before, &connection);
         }
         self.phase = Phase::Open;
         self.dupacks.forget_count();

@@ -1,41 +1,41 @@
 //! Loss marking at the sender, with notification of the controller for each lost segment.
 
 use super::{Record, Sender};
-use crate::congestion::{Controller, LostSample, Path};
+use crate::congestion::{ConnectionState, Controller, LostSample};
 use crate::payload::Payload;
 use crate::units::Time;
 
-/// Notifies a controller of a lost segment, if the segment took the path in use since `renewed`; `path` is the state
-/// before.
+/// Notifies a controller of a lost segment, if the segment took the path in use since `renewed`; `connection` is the
+/// state before.
 pub(super) fn notify_lost<C: Controller>(
     controller: &mut C,
-    path: &Path,
+    connection: &ConnectionState,
     renewed: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    notify(controller, path, renewed, record, false);
+    notify(controller, connection, renewed, record, false);
 }
 
 /// Notifies a controller of a segment that a router reported as dropped.
 pub(super) fn notify_dropped<C: Controller>(
     controller: &mut C,
-    path: &Path,
+    connection: &ConnectionState,
     renewed: Time,
     record: &Record<C::PacketInfo>,
 ) {
-    notify(controller, path, renewed, record, true);
+    notify(controller, connection, renewed, record, true);
 }
 
 fn notify<C: Controller>(
     controller: &mut C,
-    path: &Path,
+    connection: &ConnectionState,
     renewed: Time,
     record: &Record<C::PacketInfo>,
     named: bool,
 ) {
     if record.sent_at >= renewed {
         let sample = LostSample {
-            path: *path,
+            connection: *connection,
             sequence: record.start,
             bytes: record.length,
             sent_at: record.sent_at,
@@ -55,35 +55,35 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     #[inline(never)]
     fn examine_below(&mut self, now: Time, edge: u64) -> Option<Time> {
-        let path = self.path(now);
+        let connection = self.connection(now);
         let renewed = self.renewed();
-        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &connection, renewed, record);
         self.scoreboard.mark_lost_below(edge, lost)
     }
 
     /// Marks the first missing segment, indicated by acknowledgements, as lost; returns its send time.
     pub(super) fn mark_first_missing(&mut self, now: Time) -> Option<Time> {
-        let path = self.path(now);
+        let connection = self.connection(now);
         let renewed = self.renewed();
-        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &connection, renewed, record);
         self.scoreboard.mark_first_missing(lost)
     }
 
     /// Marks the first segment as lost, if it is in flight; returns its send time.
     pub(super) fn mark_first_lost(&mut self, now: Time) -> Option<Time> {
-        let (path, renewed) = (self.path(now), self.renewed());
+        let (connection, renewed) = (self.connection(now), self.renewed());
         let sent_at = self.scoreboard.mark_first_lost()?;
         if let Some(first) = self.scoreboard.first() {
-            notify_lost(&mut self.controller, &path, renewed, &first);
+            notify_lost(&mut self.controller, &connection, renewed, &first);
         }
         Some(sent_at)
     }
 
     /// Marks all segments as lost, including selectively acknowledged ones unless `keep_sacked`.
     pub(super) fn mark_all_lost(&mut self, now: Time, keep_sacked: bool) {
-        let path = self.path(now);
+        let connection = self.connection(now);
         let renewed = self.renewed();
-        let lost = |record: &_| notify_lost(&mut self.controller, &path, renewed, record);
+        let lost = |record: &_| notify_lost(&mut self.controller, &connection, renewed, record);
         self.scoreboard.mark_all_lost(keep_sacked, lost);
     }
 }

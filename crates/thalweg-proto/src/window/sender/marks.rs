@@ -9,7 +9,7 @@
 //! | with a window of one segment, a mark makes the sender wait for its retransmission timer (section 6.1.2) | the minimum ssthresh of a controller is two segments | as after a loss | many flows at a small queue keep two segments each in flight |
 
 use super::{AckOutcome, Phase, Sender};
-use crate::congestion::{Controller, LossKind, LossSample, Path};
+use crate::congestion::{ConnectionState, Controller, LossKind, LossSample};
 use crate::payload::Payload;
 use crate::units::Time;
 use crate::window::Ack;
@@ -83,12 +83,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         // An undo would restore a window from before the mark, although congestion is now confirmed.
         self.abandon_undo();
-        let path = self.path(now);
+        let connection = self.connection(now);
         // State before the acknowledgement: its segments were part of the window to be reduced.
-        let path = Path { outstanding: path.outstanding + outcome.segments, ..path };
-        let path = self.cut_to_use(path);
+        let connection =
+            ConnectionState { outstanding: connection.outstanding + outcome.segments, ..connection };
+        let connection = self.cut_to_use(connection);
         let sent_at = outcome.original().unwrap_or(now);
-        self.controller.on_loss(&LossSample { path, kind: LossKind::Mark, sent_at, repeated: false });
+        self.controller.on_loss(&LossSample { connection, kind: LossKind::Mark, sent_at, repeated: false });
     }
 
     /// Records a mark; returns true if it belongs to a new window of data.

@@ -42,7 +42,7 @@ use super::scoreboard::{AckOutcome, Scoreboard};
 use super::wire::TIMESTAMP_LENGTH;
 use super::{Ack, Counting, Pdu, Recovery, RttEstimator, Segment, SenderConfig, Timestamp, VerifyAcks};
 use crate::Ecn;
-use crate::congestion::{AckSample, CongestionState, Controller, Path, SentSample};
+use crate::congestion::{AckSample, CongestionState, ConnectionState, Controller, SentSample};
 use crate::engine::{Engine, Output};
 use crate::payload::Payload;
 use crate::transport::{Event, Input, Limit, LimitClock, SenderStats, Signal};
@@ -229,8 +229,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.scoreboard.ends()
     }
 
-    fn path(&self, now: Time) -> Path {
-        Path {
+    fn connection(&self, now: Time) -> ConnectionState {
+        ConnectionState {
             now,
             outstanding: self.scoreboard.len(),
             in_flight: self.scoreboard.in_flight(),
@@ -257,7 +257,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.timer.note_received(now);
         self.limits.on_answer(now);
         self.end_wait();
-        let path = self.path(now);
+        let connection = self.connection(now);
         let was_refused = self.is_refused();
         let WindowChange { advanced, opened: window_update } = self.peer.on_ack(ack.cumulative, ack.window);
         let mut outcome = AckOutcome::new();
@@ -297,7 +297,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if let Some((sent_at, info)) = outcome.newest.filter(|_| is_of_path) {
             let sample = AckSample {
-                path: Path { smoothed_rtt: self.rtt.smoothed(), min_rtt: self.rtt.min(), ..path },
+                connection: ConnectionState {
+                    smoothed_rtt: self.rtt.smoothed(),
+                    min_rtt: self.rtt.min(),
+                    ..connection
+                },
                 acked: outcome.segments,
                 acked_bytes: outcome.bytes,
                 counted: outcome.segments.min(self.config.byte_counting),
@@ -313,7 +317,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 app_limited: matches!(
                     self.limits.underlying(),
                     Some(Limit::Application | Limit::ReceiverWindow | Limit::Paused)
-                ) || self.is_unused(&path),
+                ) || self.is_unused(&connection),
             };
             self.controller.on_ack(&sample, info);
         }
@@ -356,10 +360,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
     }
 
-    /// Returns true if the host limits the rate and half of the window was free on `path`, the state before the
+    /// Returns true if the host limits the rate and half of the window was free in `connection`, the state before the
     /// acknowledgement. The window must not grow then, as it is not validated by the path (RFC 9002, section 7.8).
-    fn is_unused(&self, path: &Path) -> bool {
-        self.is_interrupted && 2.0 * f64::from(path.in_flight) < self.controller.decision().window
+    fn is_unused(&self, connection: &ConnectionState) -> bool {
+        self.is_interrupted && 2.0 * f64::from(connection.in_flight) < self.controller.decision().window
     }
 
     /// Returns true while the peer's window excludes all of the first segment. The segment is then a window probe, and
@@ -474,9 +478,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     fn resend(&mut self, now: Time) -> Option<Segment<P>> {
-        let path = self.path(now);
+        let connection = self.connection(now);
         let controller = &mut self.controller;
-        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let info = |bytes| controller.on_sent(&SentSample { connection, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend(now, self.config.segment, info)?;
         let named = record.repair == Repair::Explicit && record.start <= self.peer.unacknowledged();
         let is_first = record.start <= self.peer.unacknowledged() && self.config.rack.is_some();
@@ -495,9 +499,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
 
     /// Retransmits the last segment.
     fn resend_last(&mut self, now: Time) -> Option<Segment<P>> {
-        let path = self.path(now);
+        let connection = self.connection(now);
         let controller = &mut self.controller;
-        let info = |bytes| controller.on_sent(&SentSample { path, bytes, retransmission: true });
+        let info = |bytes| controller.on_sent(&SentSample { connection, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
         self.counters.add_retransmissions(1);
         Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
@@ -515,16 +519,16 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         {
             self.end_idleness(now);
         }
-        let path = self.path(now);
+        let connection = self.connection(now);
         let payload = self.application.fill(length)?;
         let bytes = payload.len();
-        let info = self.controller.on_sent(&SentSample { path, bytes, retransmission: false });
+        let info = self.controller.on_sent(&SentSample { connection, bytes, retransmission: false });
         let start = self.scoreboard.next();
         self.scoreboard.push(now, &payload, info);
         // Also here: the answer may arrive before the next poll.
         if self.application.backlog() < u64::from(self.config.segment) {
-            let path = self.path(now);
-            self.controller.on_app_limited(&path);
+            let connection = self.connection(now);
+            self.controller.on_app_limited(&connection);
         }
         self.exemption.end_probe();
         if self.phase == Phase::Open {
@@ -611,8 +615,8 @@ impl<P: Payload, C: Controller> Engine for Sender<P, C> {
         self.limits.change(now, Some(limit));
         self.is_interrupted = false;
         if matches!(limit, Limit::Application | Limit::Paused) {
-            let path = self.path(now);
-            self.controller.on_app_limited(&path);
+            let connection = self.connection(now);
+            self.controller.on_app_limited(&connection);
         }
         if limit == Limit::ReceiverWindow && self.scoreboard.is_empty() && !self.timer.is_set() {
             self.timer.set(now + self.rtt.timeout());

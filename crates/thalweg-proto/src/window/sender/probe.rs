@@ -152,9 +152,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.
         self.application.report(Signal::Duplicates);
         self.counters.add_recovery();
-        let mut path = self.path(now);
-        path.outstanding = path.outstanding.max(1);
+        let mut connection = self.connection(now);
+        connection.outstanding = connection.outstanding.max(1);
         let kind = LossKind::Duplicates;
-        self.controller.on_loss(&LossSample { path, kind, sent_at: now, repeated: false });
+        self.controller.on_loss(&LossSample { connection, kind, sent_at: now, repeated: false });
     }
 }

@@ -1,6 +1,6 @@
 //! Loss detection, and the phases of recovery.
 
-use super::{Path, Phase, Recovery, SegmentState, Sender};
+use super::{ConnectionState, Phase, Recovery, SegmentState, Sender};
 use crate::congestion::{Controller, LossKind, LossSample};
 use crate::payload::Payload;
 use crate::transport::{Failure, Signal};
@@ -80,8 +80,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Ends recovery: all data outstanding at its start is acknowledged.
     pub(super) fn end_repair(&mut self, now: Time) {
         if matches!(self.phase, Phase::Recovery { .. }) {
-            let path = self.path(now);
-            self.controller.on_recovered(&path);
+            let connection = self.connection(now);
+            self.controller.on_recovered(&connection);
         }
         self.phase = Phase::Open;
         if self.extensions.is_some() {
@@ -116,11 +116,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.dupacks.forget_limited();
         self.counters.add_recovery();
         self.application.report(Signal::Duplicates);
-        let path = self.path(now);
-        let path = Path { outstanding: path.outstanding.saturating_sub(extra), ..path };
+        let connection = self.connection(now);
+        let connection =
+            ConnectionState { outstanding: connection.outstanding.saturating_sub(extra), ..connection };
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            let (path, kind) = (self.cut_to_use(path), LossKind::Duplicates);
-            self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
+            let (connection, kind) = (self.cut_to_use(connection), LossKind::Duplicates);
+            self.controller.on_loss(&LossSample { connection, kind, sent_at, repeated: false });
         }
         self.exemption.exempt_repair();
         // RFC 6675, section 5, step 4.1; RFC 6582, section 3.2, step 2: `until` is the recovery point.
@@ -186,7 +187,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let by_time = !reneged && self.expire(now);
         // RFC 5681, section 3.1: ssthresh stays at a repeated time-out of the same segment.
         let repeated = again > 0 && matches!(self.phase, Phase::Loss { .. });
-        let sample = LossSample { path: self.path(now), kind: LossKind::Timeout, sent_at, repeated };
+        let sample =
+            LossSample { connection: self.connection(now), kind: LossKind::Timeout, sent_at, repeated };
         if self.is_of_path(sent_at) {
             self.controller.on_loss(&sample);
         }

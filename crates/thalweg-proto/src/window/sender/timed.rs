@@ -320,15 +320,15 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // Otherwise the end of this recovery would reduce the restored window (RFC 7661, section 4.4.1).
         self.forget_cut();
         if self.controller.undoes(&before) {
-            let path = self.path(now);
-            self.controller.on_undo(before, &path);
+            let connection = self.connection(now);
+            self.controller.on_undo(before, &connection);
         }
         self.phase = Phase::Open;
     }
 
     /// Detects losses (RFC 8985, section 6.2, step 5), at an acknowledgement or when a loss is due.
     pub(super) fn find_lost(&mut self, now: Time) {
-        let (situation, path) = (self.situation(), self.path(now));
+        let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
         let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
@@ -336,7 +336,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         };
         let found = rack.detect(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            notify_lost(controller, &path, *renewed, record);
+            notify_lost(controller, &connection, *renewed, record);
         });
         let Some(Found { sent_at, again }) = found else { return };
         match self.phase {
@@ -357,9 +357,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         self.counters.add_recovery();
         self.application.report(Signal::Duplicates);
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            let path = self.cut_to_use(self.path(now));
+            let connection = self.cut_to_use(self.connection(now));
             let kind = LossKind::Duplicates;
-            self.controller.on_loss(&LossSample { path, kind, sent_at, repeated: false });
+            self.controller.on_loss(&LossSample { connection, kind, sent_at, repeated: false });
         }
         if let Some(rack) = self.rack() {
             rack.note_cut(now);
@@ -378,7 +378,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Handles an expiry of the retransmission timer: marks lost segments (RFC 8985, section 6.3). Returns false for a
     /// sender without time-based loss detection.
     pub(super) fn expire(&mut self, now: Time) -> bool {
-        let (situation, path) = (self.situation(), self.path(now));
+        let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
         let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
@@ -389,7 +389,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            notify_lost(controller, &path, *renewed, record);
+            notify_lost(controller, &connection, *renewed, record);
         });
         true
     }

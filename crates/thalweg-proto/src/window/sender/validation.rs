@@ -16,7 +16,7 @@
 //! | RFC 7661, section 4.4.2: bursts are to be bounded in this phase | by the controller, where it paces | window-based schemes do not pace | bursts of up to a window after a silence, as without validation |
 
 use super::Sender;
-use crate::congestion::{Controller, Path};
+use crate::congestion::{ConnectionState, Controller};
 use crate::digest::feed;
 use crate::payload::Payload;
 use crate::units::{Duration, Time};
@@ -156,11 +156,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     }
 
     /// Reduces the window to `window` segments, but not below the initial one.
-    fn shrink_to(&mut self, window: f64, path: &Path) {
+    fn shrink_to(&mut self, window: f64, connection: &ConnectionState) {
         let initial = self.extensions.as_deref().and_then(|extensions| extensions.window_use.as_ref());
         let initial = initial.map_or(1.0, |window_use| window_use.initial);
         if window.max(initial) < self.controller.decision().window {
-            self.controller.on_unused(window.max(initial), path);
+            self.controller.on_unused(window.max(initial), connection);
         }
     }
 
@@ -168,7 +168,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn end_idleness(&mut self, now: Time) {
-        let (path, idle) = (self.path(now), now.since(self.pacer.last_sent()));
+        let (connection, idle) = (self.connection(now), now.since(self.pacer.last_sent()));
         let (window, timeout) = (self.controller.decision().window, self.rtt.timeout());
         let restarts = self.config.idle_restart;
         match self.rule() {
@@ -176,10 +176,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 // RFC 2861, section 3: half of the window per elapsed time-out.
                 *decay = Decay { since: now, used: 0 };
                 let halvings = (idle.as_picos() / timeout.as_picos().max(1)).min(64);
-                self.shrink_to(window / (1u128 << halvings) as f64, &path);
+                self.shrink_to(window / (1u128 << halvings) as f64, &connection);
             }
             Some(Rule::PipeAck(_)) => self.validate(now),
-            None if restarts => self.controller.on_idle(&path),
+            None if restarts => self.controller.on_idle(&connection),
             None => {}
         }
     }
@@ -198,9 +198,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             if now.since(decay.since) >= timeout {
                 let used = f64::from(decay.used);
                 *decay = Decay { since: now, used: 0 };
-                let path = self.path(now);
+                let connection = self.connection(now);
                 // RFC 2861, section 3: half-way to W_used, once per retransmission time-out.
-                self.shrink_to(f64::midpoint(window, used), &path);
+                self.shrink_to(f64::midpoint(window, used), &connection);
             }
         }
     }
@@ -232,30 +232,30 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if now.since(since) > NONVALIDATED_PERIOD {
             // Section 4.4.3: half of the window. Another period must pass before the next reduction.
             pipe.unused_since = Some(now);
-            let path = self.path(now);
-            self.shrink_to(window / 2.0, &path);
+            let connection = self.connection(now);
+            self.shrink_to(window / 2.0, &connection);
         }
     }
 
     /// Handles a sign of congestion before the controller: in the nonvalidated phase the window is first reduced to its
-    /// used part (RFC 7661, section 4.4.1). Returns the path state for the controller.
+    /// used part (RFC 7661, section 4.4.1). Returns the connection's state for the controller.
     #[inline(never)]
-    pub(super) fn cut_to_use(&mut self, path: Path) -> Path {
+    pub(super) fn cut_to_use(&mut self, connection: ConnectionState) -> ConnectionState {
         let (segment, retransmissions) = (u64::from(self.config.segment), self.counters.retransmissions());
-        let Some(Rule::PipeAck(pipe)) = self.rule() else { return path };
+        let Some(Rule::PipeAck(pipe)) = self.rule() else { return connection };
         if pipe.unused_since.is_none() {
             pipe.cut = None;
-            return path;
+            return connection;
         }
         // Section 4.4.1: the larger of pipeACK and LossFlightSize; the path never tested the rest.
         let used = u32::try_from(pipe.get().div_ceil(segment)).unwrap_or(u32::MAX);
-        let path = Path { outstanding: path.outstanding.max(used), ..path };
-        let volume = f64::from(path.outstanding);
+        let connection = ConnectionState { outstanding: connection.outstanding.max(used), ..connection };
+        let volume = f64::from(connection.outstanding);
         pipe.cut = Some(Cut { volume, retransmissions });
         if volume < self.controller.decision().window {
-            self.controller.on_unused(volume.max(1.0), &path);
+            self.controller.on_unused(volume.max(1.0), &connection);
         }
-        path
+        connection
     }
 
     /// Forgets the last reduction, which was undone.
@@ -276,8 +276,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         if let Some(cut) = cut {
             let again = (retransmissions - cut.retransmissions) as f64;
             let share = (1.0 - again / cut.volume.max(1.0)).max(0.0);
-            let path = self.path(now);
-            self.controller.on_unused((window * share).max(1.0), &path);
+            let connection = self.connection(now);
+            self.controller.on_unused((window * share).max(1.0), &connection);
         }
     }
 }

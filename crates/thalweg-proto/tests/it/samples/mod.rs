@@ -1,10 +1,10 @@
 //! Constructed samples for a controller: segments of 1000 bytes, round trips of 100 ms.
 
-use thalweg_proto::congestion::{AckSample, Controller, LossKind, LossSample, Path};
+use thalweg_proto::congestion::{AckSample, ConnectionState, Controller, LossKind, LossSample};
 use thalweg_proto::units::{Duration, Time};
 
-pub fn path(millis: u64, outstanding: u32) -> Path {
-    Path {
+pub fn connection(millis: u64, outstanding: u32) -> ConnectionState {
+    ConnectionState {
         now: Time::ZERO + Duration::from_millis(millis),
         outstanding,
         in_flight: outstanding,
@@ -18,7 +18,7 @@ pub fn path(millis: u64, outstanding: u32) -> Path {
 
 pub fn ack(millis: u64) -> AckSample {
     AckSample {
-        path: path(millis, 10),
+        connection: connection(millis, 10),
         acked: 1,
         acked_bytes: 1000,
         counted: 1,
@@ -34,7 +34,7 @@ pub fn ack(millis: u64) -> AckSample {
 }
 
 pub fn loss(kind: LossKind, outstanding: u32) -> LossSample {
-    LossSample { path: path(0, outstanding), kind, sent_at: Time::ZERO, repeated: false }
+    LossSample { connection: connection(0, outstanding), kind, sent_at: Time::ZERO, repeated: false }
 }
 
 pub fn acks(controller: &mut impl Controller<PacketInfo = ()>, count: u32, sample: &AckSample) {

@@ -2,8 +2,8 @@
 
 use thalweg_proto::congestion::delivery::Stamp;
 use thalweg_proto::congestion::{
-    AckSample, Any, Bbr, BbrConfig, ConfigureController, Controller, Decision, FeedbackSample, LossKind,
-    LossSample, LostSample, Path, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
+    AckSample, Any, Bbr, BbrConfig, ConfigureController, ConnectionState, Controller, Decision,
+    FeedbackSample, LossKind, LossSample, LostSample, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,
 };
 use thalweg_proto::units::Rate;
 use thalweg_proto::window::ControllerConfig;
@@ -90,8 +90,8 @@ impl Controller for Steered {
         }
     }
 
-    fn on_app_limited(&mut self, path: &Path) {
-        each!(&mut self.inner, controller => controller.on_app_limited(path));
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        each!(&mut self.inner, controller => controller.on_app_limited(connection));
     }
 
     fn undoes(&self, before: &Self) -> bool {
@@ -103,23 +103,23 @@ impl Controller for Steered {
         }
     }
 
-    fn on_undo(&mut self, before: Self, path: &Path) {
+    fn on_undo(&mut self, before: Self, connection: &ConnectionState) {
         match (&mut self.inner, before.inner) {
-            (Inner::Shared(now), Inner::Shared(before)) => now.on_undo(before, path),
-            (Inner::Bbr(now), Inner::Bbr(before)) => now.on_undo(*before, path),
-            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.on_undo(*before, path),
+            (Inner::Shared(now), Inner::Shared(before)) => now.on_undo(before, connection),
+            (Inner::Bbr(now), Inner::Bbr(before)) => now.on_undo(*before, connection),
+            (Inner::Thalweg(now), Inner::Thalweg(before)) => now.on_undo(*before, connection),
             _ => panic!("nobody becomes another"),
         }
     }
 
     fn on_loss(&mut self, sample: &LossSample) {
         // The very last packet may be the marked one.
-        assert!(sample.path.outstanding > 0 || sample.kind == LossKind::Mark, "a loss of nothing");
+        assert!(sample.connection.outstanding > 0 || sample.kind == LossKind::Mark, "a loss of nothing");
         each!(&mut self.inner, controller => controller.on_loss(sample));
     }
 
-    fn on_recovered(&mut self, path: &Path) {
-        each!(&mut self.inner, controller => controller.on_recovered(path));
+    fn on_recovered(&mut self, connection: &ConnectionState) {
+        each!(&mut self.inner, controller => controller.on_recovered(connection));
     }
 
     fn on_feedback(&mut self, sample: &FeedbackSample) {
@@ -138,14 +138,14 @@ impl Controller for Steered {
         each!(&self.inner, controller => controller.needs_each_ack_in_repair())
     }
 
-    fn on_idle(&mut self, path: &Path) {
-        assert!(path.outstanding == 0, "idle with something outstanding");
-        each!(&mut self.inner, controller => controller.on_idle(path));
+    fn on_idle(&mut self, connection: &ConnectionState) {
+        assert!(connection.outstanding == 0, "idle with something outstanding");
+        each!(&mut self.inner, controller => controller.on_idle(connection));
     }
 
-    fn on_unused(&mut self, window: f64, path: &Path) {
+    fn on_unused(&mut self, window: f64, connection: &ConnectionState) {
         assert!(window >= 1.0, "a window of {window}");
-        each!(&mut self.inner, controller => controller.on_unused(window, path));
+        each!(&mut self.inner, controller => controller.on_unused(window, connection));
     }
 
     fn decision(&self) -> Decision {

@@ -4,7 +4,7 @@ use crate::Ecn;
 use crate::congestion::bbr::{Bbr, BbrConfig, BbrState};
 use crate::congestion::delivery::Stamp;
 use crate::congestion::{
-    AckSample, Controller, Decision, LossSample, LostSample, Path as PathState, SentSample,
+    AckSample, ConnectionState, Controller, Decision, LossSample, LostSample, SentSample,
 };
 use crate::payload::Length;
 use crate::transport::Input;
@@ -41,15 +41,15 @@ impl Controller for Watched {
     fn on_packet_lost(&mut self, sample: &LostSample, stamp: Stamp) {
         self.bbr().on_packet_lost(sample, stamp);
     }
-    fn on_app_limited(&mut self, path: &PathState) {
-        self.bbr().on_app_limited(path);
+    fn on_app_limited(&mut self, connection: &ConnectionState) {
+        self.bbr().on_app_limited(connection);
     }
     fn undoes(&self, _before: &Self) -> bool {
         true
     }
-    fn on_undo(&mut self, _before: Self, path: &PathState) {
+    fn on_undo(&mut self, _before: Self, connection: &ConnectionState) {
         let before = self.bbr().clone();
-        self.bbr().on_undo(before, path);
+        self.bbr().on_undo(before, connection);
     }
     fn decision(&self) -> Decision {
         self.bbr().decision()

@@ -14,7 +14,7 @@ const SERVICE: Duration = Duration::from_micros(80);
 /// Returns an acknowledgement at `now` on a path of 100 ms; the segment was sent once if there is a round-trip time.
 pub(super) fn acked(now: Duration, rtt: Option<Duration>) -> AckSample {
     let shortest = Duration::from_millis(100);
-    let path = Path {
+    let connection = ConnectionState {
         now: Time::ZERO + now,
         outstanding: 10,
         in_flight: 10,
@@ -25,7 +25,7 @@ pub(super) fn acked(now: Duration, rtt: Option<Duration>) -> AckSample {
         next_sequence: 0,
     };
     AckSample {
-        path,
+        connection,
         acked: 1,
         acked_bytes: u64::from(SEGMENT),
         counted: 1,
@@ -100,9 +100,9 @@ impl Flow {
         }
     }
 
-    fn path(&self, now: Time) -> Path {
+    fn connection(&self, now: Time) -> ConnectionState {
         let outstanding = self.packets.len() as u32;
-        Path {
+        ConnectionState {
             now,
             outstanding,
             in_flight: outstanding,
@@ -125,8 +125,8 @@ impl Flow {
     }
 
     fn send(&mut self, link: &mut Link) {
-        let path = self.path(link.now);
-        let stamp = self.thalweg.on_sent(&SentSample { path, bytes: SEGMENT, retransmission: false });
+        let connection = self.connection(link.now);
+        let stamp = self.thalweg.on_sent(&SentSample { connection, bytes: SEGMENT, retransmission: false });
         let is_lost = (link.loses)(self.sent) || link.queueing() > link.max_queueing;
         let free_at = link.busy_until.max(link.now);
         if !is_lost {
@@ -143,10 +143,10 @@ impl Flow {
 
     fn deliver(&mut self, now: Time) {
         let Some(packet) = self.packets.pop_front() else { return };
-        let (path, sent_at) = (self.path(now), packet.sent_at);
+        let (connection, sent_at) = (self.connection(now), packet.sent_at);
         if packet.is_lost {
             let sequence = packet.number * u64::from(SEGMENT);
-            let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at, named: false };
+            let sample = LostSample { connection, sequence, bytes: SEGMENT, sent_at, named: false };
             self.thalweg.on_packet_lost(&sample, packet.stamp);
             return;
         }
@@ -155,13 +155,13 @@ impl Flow {
         self.smoothed =
             if self.smoothed.is_zero() { rtt } else { self.smoothed - self.smoothed / 8 + rtt / 8 };
         let sample = AckSample {
-            path: self.path(now),
+            connection: self.connection(now),
             acked: 1,
             acked_bytes: u64::from(SEGMENT),
             counted: 1,
             cumulative: (packet.number + 1) * u64::from(SEGMENT),
             sent_at,
-            in_flight_bytes: path.in_flight_bytes,
+            in_flight_bytes: connection.in_flight_bytes,
             rtt: Some(rtt),
             ce: 0,
             one_way_delay: None,
@@ -244,14 +244,14 @@ impl Network {
     /// Reports a time-out after `gap` without acknowledgements.
     fn time_out(&mut self, gap: Duration) {
         self.link.now += gap;
-        let (path, sent_at) = (self.flows[0].path(self.link.now), self.link.now - RTT);
-        let sample = LossSample { path, kind: LossKind::Timeout, sent_at, repeated: false };
+        let (connection, sent_at) = (self.flows[0].connection(self.link.now), self.link.now - RTT);
+        let sample = LossSample { connection, kind: LossKind::Timeout, sent_at, repeated: false };
         self.thalweg_mut().on_loss(&sample);
     }
 
     fn mark(&mut self) {
-        let (path, sent_at) = (self.flows[0].path(self.link.now), self.link.now - RTT);
-        let sample = LossSample { path, kind: LossKind::Mark, sent_at, repeated: false };
+        let (connection, sent_at) = (self.flows[0].connection(self.link.now), self.link.now - RTT);
+        let sample = LossSample { connection, kind: LossKind::Mark, sent_at, repeated: false };
         self.thalweg_mut().on_loss(&sample);
     }
 }
@@ -366,8 +366,8 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
         thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let before = thalweg.full_window();
         thalweg.is_provable = true;
-        let path = Path { in_flight: segments as u32, ..acked(RTT, None).path };
-        thalweg.respond(&path, Cause::Loss);
+        let connection = ConnectionState { in_flight: segments as u32, ..acked(RTT, None).connection };
+        thalweg.respond(&connection, Cause::Loss);
         thalweg.evidence.count(Tally { sent: 1000.0, lost: 10.0, events: 10.0 }, false);
         let target = thalweg.target(thalweg.rate());
         thalweg.evaluate_losses(queue * target, target);
@@ -388,11 +388,11 @@ fn nothing_is_proven_beside_a_queue_or_with_a_small_window() {
 fn a_spurious_loss_is_undone() {
     let mut network = Network::steady();
     let before = network.thalweg().clone();
-    let path = network.flows[0].path(network.link.now);
+    let connection = network.flows[0].connection(network.link.now);
     let thalweg = network.thalweg_mut();
-    thalweg.respond(&path, Cause::Loss);
+    thalweg.respond(&connection, Cause::Loss);
     assert!(thalweg.undoes(&before) && !before.undoes(thalweg));
-    thalweg.on_undo(before.clone(), &path);
+    thalweg.on_undo(before.clone(), &connection);
     assert_eq!(thalweg.full_window(), before.full_window());
     assert!(thalweg.cubic.is_none() && !thalweg.evidence.is_trial());
 }
@@ -607,8 +607,8 @@ fn a_window_below_one_segment_is_paced() {
     assert_eq!((decision.window, decision.burst), (1.0, 1));
     near(decision.pacing_rate.expect("paced").as_f64(), 8.0 * 5000.0);
     for _ in 0..20 {
-        let path = network.flows[0].path(network.link.now);
-        network.thalweg_mut().respond(&path, Cause::Loss);
+        let connection = network.flows[0].connection(network.link.now);
+        network.thalweg_mut().respond(&connection, Cause::Loss);
     }
     near(network.window(), 250.0);
     near(network.thalweg().decision().pacing_rate.expect("paced").as_f64(), 8.0 * 2500.0);

@@ -5,15 +5,15 @@ use super::*;
 /// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.
 fn send_message(network: &mut Network, names: bool) {
     let (flow, now) = (&mut network.flows[0], network.link.now);
-    let path = flow.path(now);
+    let connection = flow.connection(now);
     let sequence = (flow.sent - 1) * u64::from(SEGMENT);
     if names {
-        let sample = LostSample { path, sequence, bytes: SEGMENT, sent_at: now, named: true };
+        let sample = LostSample { connection, sequence, bytes: SEGMENT, sent_at: now, named: true };
         flow.thalweg.on_packet_lost(&sample, ThalwegStamp::default());
     }
     let feedback =
         crate::transport::Feedback { dropped: names.then_some(sequence), rate: None, growth: None, queue: 0 };
-    flow.thalweg.on_feedback(&FeedbackSample { path, feedback, known: false });
+    flow.thalweg.on_feedback(&FeedbackSample { connection, feedback, known: false });
 }
 
 /// "Messages of routers": a message ends slow start with half of its window.
@@ -47,13 +47,13 @@ fn a_message_halves_the_queue() {
     }
     // A message with a rate, or about congestion already answered, has no effect.
     let mut network = Network::steady();
-    let (before, path) = (network.window(), network.flows[0].path(network.link.now));
+    let (before, connection) = (network.window(), network.flows[0].connection(network.link.now));
     let rate = Some(Rate::from_mbits_per_sec(1));
     let rations = crate::transport::Feedback { dropped: None, rate, growth: None, queue: 0 };
     let named = crate::transport::Feedback { dropped: Some(0), rate: None, growth: None, queue: 0 };
     let thalweg = network.thalweg_mut();
-    thalweg.on_feedback(&FeedbackSample { path, feedback: rations, known: false });
-    thalweg.on_feedback(&FeedbackSample { path, feedback: named, known: true });
+    thalweg.on_feedback(&FeedbackSample { connection, feedback: rations, known: false });
+    thalweg.on_feedback(&FeedbackSample { connection, feedback: named, known: true });
     assert_eq!(network.window(), before);
 }
 
