@@ -1,7 +1,7 @@
 //! Idle times of the link behind a queue.
 
 use crate::Entry;
-use thalweg_proto::units::{Bytes, Duration, Rate, Time};
+use thalweg_proto::units::{Bytes, Rate, Time};
 
 /// Idle times of the link, for disciplines whose rules depend on them (RED, Blue).
 ///
@@ -40,14 +40,10 @@ impl LinkIdle {
         }
     }
 
-    /// Returns the end of the last transmission, at which the link becomes idle if the queue is empty.
+    /// Returns the end of the last transmission, at which the link becomes idle if the queue is empty: at an arrival at
+    /// the empty queue, `now.since(link.since())` is the idle time, and zero while the link transmits.
     pub const fn since(&self) -> Time {
         self.since
-    }
-
-    /// Returns the idle time of the link before an arrival at `now` at the empty queue; zero while it transmits.
-    pub const fn before(&self, now: Time) -> Duration {
-        now.since(self.since)
     }
 }
 
@@ -55,6 +51,7 @@ impl LinkIdle {
 mod tests {
     use super::*;
     use crate::testing::ordinary;
+    use thalweg_proto::units::Duration;
 
     /// At 8 Mbit/s a packet of 1000 bytes takes a millisecond.
     #[test]
@@ -62,12 +59,12 @@ mod tests {
         let ms = |millis| Time::ZERO + Duration::from_millis(millis);
         let entry = Entry { size: 1000, ..ordinary(0) };
         let mut link = LinkIdle::new();
-        assert_eq!(link.before(ms(7)), Duration::from_millis(7));
+        assert_eq!(ms(7).since(link.since()), Duration::from_millis(7));
         link.on_dequeue(ms(10), &entry);
         assert_eq!(link.since(), ms(10), "the rate is unknown");
         link.set_rate(Rate::from_mbits_per_sec(8));
         link.on_dequeue(ms(10), &entry);
-        assert_eq!((link.since(), link.before(ms(10))), (ms(11), Duration::ZERO));
-        assert_eq!(link.before(ms(15)), Duration::from_millis(4));
+        assert_eq!((link.since(), ms(10).since(link.since())), (ms(11), Duration::ZERO));
+        assert_eq!(ms(15).since(link.since()), Duration::from_millis(4));
     }
 }
