@@ -109,7 +109,8 @@ fn accepts(description: &SchemeDescription, values: &Values, key: &Key, value: V
     let mut with = values.clone();
     with.set_value(key.name, value);
     let before = description.faults(values);
-    key.check(&value, values.environment()).is_ok()
+    values.accepts(key.name, &value)
+        && key.check(&value, values.environment()).is_ok()
         && description.faults(&with).iter().all(|fault| before.contains(fault))
 }
 
@@ -128,11 +129,11 @@ fn of_live(key: &Key) -> Option<Value> {
 }
 
 impl Key {
-    /// Returns true if the keys of two schemes have the same meaning, regardless of defaults and sources.
+    /// Returns true if the keys of two schemes have the same meaning, regardless of kinds, defaults and sources.
+    /// [`Values::accepts`] compares kinds.
     pub fn has_same_meaning(&self, other: &Self) -> bool {
         let meaning = |key: &Self| key.about.split(['.', '(']).next().unwrap_or_default().trim();
-        core::mem::discriminant(&self.kind) == core::mem::discriminant(&other.kind)
-            && meaning(self) == meaning(other)
+        meaning(self) == meaning(other)
     }
 }
 

@@ -51,6 +51,11 @@ impl Values {
         self.explicit_values.iter().find(|(key, _)| key.name == name).map(|(_, value)| *value)
     }
 
+    /// Returns true if there is a key with this name, and its kind has this value. Ranges are not checked.
+    pub fn accepts(&self, name: &str, value: &Value) -> bool {
+        self.keys.find(name).is_some_and(|key| key.kind.takes(value))
+    }
+
     /// Sets a value. Ignores an unknown key.
     pub fn set_value(&mut self, name: &str, value: Value) {
         if let Some((position, key)) = self.keys.place(name) {

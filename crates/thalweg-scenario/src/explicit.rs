@@ -121,8 +121,7 @@ impl Given {
             let is_set =
                 own.contains(&key.name) || own.contains(&switch) && self.values.keys().find(switch).is_some();
             // A scheme of another family may have a key of this name with other values.
-            let fits = self.values.keys().find(key.name).is_some_and(|own| own.kind.takes(value));
-            if !is_set && fits {
+            if !is_set && self.values.accepts(key.name, value) {
                 self.values.set_value(key.name, *value);
                 self.shared.insert(key.name);
                 if let Some(span) = other.spans.get(key.name) {

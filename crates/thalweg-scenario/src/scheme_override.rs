@@ -92,7 +92,7 @@ impl Given {
         let mut outcomes = Vec::new();
         for (key, value) in former.values.explicit_values() {
             let is_offered = offered.values.explicit_value(key.name).is_some();
-            let fits = self.values.keys().find(key.name).is_some_and(|own| own.kind.takes(value));
+            let fits = self.values.accepts(key.name, value);
             let outcome = match () {
                 () if !is_offered || !fits => OptionOutcome::Left,
                 () if own.explicit_value(key.name).is_none()
