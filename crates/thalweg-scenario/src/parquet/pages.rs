@@ -3,6 +3,7 @@
 use super::metadata::{Chunk, Column, Type};
 use super::thrift::{Malformed, Read, Thrift, kind, varint};
 use ruzstd::decoding::StreamingDecoder;
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -97,9 +98,6 @@ pub fn read(
             if header.encoding != PLAIN && header.encoding != PLAIN_DICTIONARY {
                 return Err(wrong_encoding(header.encoding));
             }
-            if header.values > values.len() {
-                return Err(Malformed.into());
-            }
             dictionary = Some(plain(&column.of, values, header.values)?);
             continue;
         }
@@ -191,20 +189,20 @@ fn header(thrift: &mut Thrift<'_>) -> Read<Header> {
 }
 
 /// Decompresses to exactly `length` bytes.
-fn decompressed(codec: i64, bytes: &[u8], length: usize) -> Result<Vec<u8>, Fault> {
+fn decompressed(codec: i64, bytes: &[u8], length: usize) -> Result<Cow<'_, [u8]>, Fault> {
     let found = match codec {
         // Some writers compress no empty page.
-        _ if length == 0 => Vec::new(),
-        0 => bytes.to_vec(),
+        _ if length == 0 => Cow::default(),
+        0 => bytes.into(),
         1 if snap::raw::decompress_len(bytes).is_ok_and(|found| found == length) => {
-            snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| Malformed)?
+            snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| Malformed)?.into()
         }
         6 => {
             let mut found = Vec::new();
             let frame = StreamingDecoder::new(bytes).map_err(|_| Malformed)?;
             io::Read::read_to_end(&mut io::Read::take(frame, length as u64 + 1), &mut found)
                 .map_err(|_| Malformed)?;
-            found
+            found.into()
         }
         1 => return Err(Malformed.into()),
         _ => {
