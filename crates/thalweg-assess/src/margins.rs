@@ -67,7 +67,7 @@ impl Band {
 
 /// Table of the file.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 struct MarginFormat {
     about: String,
     better: Option<String>,
@@ -156,16 +156,19 @@ impl Margins {
     }
 }
 
-/// Keys of older files, with their names now.
-const RENAMED_KEYS: [(&str, &str); 2] = [("least", "min"), ("worst", "max")];
+/// Keys of a table.
+const KEYS: [&str; 8] = ["about", "better", "share", "floor", "at-least", "at-most", "max", "min"];
 
-/// Checks that no table has a key under its old name.
+/// Checks that tables have no other keys.
 fn check_keys(file: &serde_json::Value) -> Result<(), String> {
-    let tables = file.as_object().into_iter().flatten();
-    for (margin, table) in tables {
-        let old = RENAMED_KEYS.iter().find(|(old, _)| table.get(old).is_some());
-        if let Some((old, new)) = old {
-            return Err(format!("[{margin}]: unknown key `{old}`; did you mean `{new}`?"));
+    for (margin, table) in file.as_object().into_iter().flatten() {
+        let mut keys = table.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        if let Some(key) = keys.find(|key| !KEYS.contains(key)) {
+            let help = match nearest(key, KEYS) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => format!(": expected one of {}", KEYS.join(", ")),
+            };
+            return Err(format!("[{margin}]: unknown key `{key}`{help}"));
         }
     }
     Ok(())
@@ -216,11 +219,12 @@ mod tests {
         let fault = |text: &str| Margins::read("m.toml", text).unwrap_err();
         assert!(fault("[a]\nabout = \"x\"\nbetter = \"most\"").contains("[a]: expected either `better`"));
         assert!(fault("[a]\nabout = \"x\"\nat-least = \"much\"").contains("`much` is no amount"));
-        assert!(fault("[a]\nabout = \"x\"\natleast = \"1\"").contains("unknown field `atleast`"));
+        let key = |key: &str| fault(&format!("[a]\nabout = \"x\"\n{key} = \"1\""));
+        assert!(key("atleast").contains("[a]: unknown key `atleast`; did you mean `at-least`?"));
+        assert!(key("xyz").contains("unknown key `xyz`: expected one of about, better, share"));
         // Their names in development builds.
-        let old = |key: &str| fault(&format!("[a]\nabout = \"x\"\n{key} = \"1\""));
-        assert!(old("least").contains("[a]: unknown key `least`; did you mean `min`?"));
-        assert!(old("worst").contains("[a]: unknown key `worst`; did you mean `max`?"));
+        assert!(key("least").contains("[a]: unknown key `least`; did you mean `min`?"));
+        assert!(key("worst").contains("[a]: unknown key `worst`; did you mean `max`?"));
         assert!(fault("[a\n").contains("m.toml"));
         let margins = Margins::read("m.toml", "[even]\nabout = \"x\"\nat-least = \"0.9\"").unwrap();
         assert!(margins.find("evn").unwrap_err().contains("did you mean `even`?"));

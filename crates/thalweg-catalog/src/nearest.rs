@@ -62,6 +62,8 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("bbr", &["bbr3", "bbrv3", "tcp-bbr"]),
     ("initial-ssthresh", &["initial-threshold"]),
     ("max-reps", &["most-reps"]),
+    ("max", &["worst"]),
+    ("min", &["least"]),
     ("min_share", &["least-share"]),
     ("fixed", &["vanilla"]),
     ("mtu-change", &["narrow"]),
