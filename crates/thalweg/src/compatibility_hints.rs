@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use crate::commands::Arguments;
     use clap::CommandFactory as _;
+    use std::ffi::OsString;
 
     /// A hint for an existing option would never be shown, and a hint must not name a missing option.
     #[test]
@@ -248,12 +249,19 @@ mod tests {
         }
     }
 
+    /// Parses the arguments `words` and `more`.
+    fn parse(words: &[&str], more: &[String]) -> Result<Arguments, clap::Error> {
+        let words = ["thalweg"].iter().chain(words).map(OsString::from);
+        Arguments::read(words.chain(more.iter().map(OsString::from)))
+    }
+
+    /// Returns the message for arguments that are refused.
+    fn refusal(words: &[&str]) -> String {
+        parse(words, &[]).unwrap_err().to_string()
+    }
+
     #[test]
     fn a_hint_takes_the_place_of_what_is_spelt_alike() {
-        let read = |arguments: &[&str]| {
-            let arguments = ["thalweg"].iter().chain(arguments).map(std::ffi::OsString::from);
-            Arguments::read(arguments).unwrap_err().to_string()
-        };
         for (arguments, expected) in [
             (&["send", "--port", "4747", "a", "h"][..], "HOST:PORT"),
             (&["send", "-r", "a", "h"], "folders need no -r"),
@@ -286,7 +294,7 @@ mod tests {
             (&["bench", "192.0.2.1"], "thalweg bench client HOST"),
             (&["iperf3", "-c", "h"], "thalweg bench client HOST"),
         ] {
-            let text = read(arguments);
+            let text = refusal(arguments);
             assert!(text.contains(expected) && text.contains("tip:"), "{arguments:?}: {text}");
             for wrong in ["--priority", "'compare'", "as a value", "similar"] {
                 assert!(!text.contains(wrong), "{arguments:?}: {text}");
@@ -297,23 +305,21 @@ mod tests {
     /// An option of another program is no value, and resembles no option of another meaning.
     #[test]
     fn far_suggestions_are_left_out_and_near_ones_stay() {
-        let read = |words: &[&str]| {
-            let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
-            Arguments::read(words).unwrap_err().to_string()
-        };
         for words in [
             &["list", "--schemes"][..],
             &["serve", "--forever", "d"],
             &["send", "--chflags=755", "a", "h"],
             &["send", "-q9", "a", "h"],
         ] {
-            let text = read(words);
+            let text = refusal(words);
             assert!(text.contains("unexpected argument") && !text.contains("tip:"), "{words:?}: {text}");
         }
-        assert!(read(&["run", "--jsn", "x"]).contains("'--json'"));
-        assert!(read(&["send", "--exclude=*.o", "a", "h"]).contains("names are not filtered"));
-        assert!(read(&["send", "--chmod=D755", "a", "h"]).contains("permissions and links are always sent"));
-        assert!(read(&["serve", "--daemon", "d"]).contains("foreground"));
+        assert!(refusal(&["run", "--jsn", "x"]).contains("'--json'"));
+        assert!(refusal(&["send", "--exclude=*.o", "a", "h"]).contains("names are not filtered"));
+        assert!(
+            refusal(&["send", "--chmod=D755", "a", "h"]).contains("permissions and links are always sent")
+        );
+        assert!(refusal(&["serve", "--daemon", "d"]).contains("foreground"));
     }
 
     /// The scenario of the commands in hints.
@@ -349,15 +355,12 @@ mod tests {
 
     /// Returns true if all words are known; quoted commands may leave out files and hosts.
     fn parses(words: &[&str], more: &[String]) -> bool {
-        let words = ["thalweg"].iter().chain(words).map(std::ffi::OsString::from);
-        match Arguments::read(words.chain(more.iter().map(std::ffi::OsString::from))) {
-            Ok(_) => true,
-            Err(error) => error.kind() == clap::error::ErrorKind::MissingRequiredArgument,
-        }
+        parse(words, more)
+            .map_or_else(|error| error.kind() == clap::error::ErrorKind::MissingRequiredArgument, |_| true)
     }
 
     fn runs(words: &[String]) -> bool {
-        crate::run_arguments(crate::Registry::default(), words.iter().map(std::ffi::OsString::from)) == 0
+        crate::run_arguments(crate::Registry::default(), words.iter().map(OsString::from)) == 0
     }
 
     /// Every command and option that a hint quotes is accepted; those that need no peer are run, as are the sweep file's lines.

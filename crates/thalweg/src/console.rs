@@ -104,8 +104,8 @@ impl From<PngError> for Error {
 }
 
 impl Console {
-    /// Creates the console of this process; with `quiet` it shows only results and errors.
-    pub fn new(quiet: bool, registry: Arc<Registry>) -> Self {
+    /// Creates the console of this process, which was called as `program`; with `quiet` it shows only results and errors.
+    pub fn new(program: &str, quiet: bool, registry: Arc<Registry>) -> Self {
         let terminal = io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
@@ -117,13 +117,13 @@ impl Console {
             size.filter(|columns| *columns > 0).map_or(COLUMNS, |columns| columns.clamp(40, COLUMNS));
         let colour = terminal && !dumb && set("NO_COLOR").is_none();
         let style = Style { unicode, colour, columns };
-        Self { registry, style, program: "thalweg".into(), quiet, has_times: false, kept: None }
+        Self { registry, style, program: program.into(), quiet, has_times: false, kept: None }
     }
 
     /// Creates the console of a command that another program called: plain text, buffered in `kept`.
     pub fn keeping(quiet: bool, registry: Arc<Registry>, kept: Arc<OutputBuffer>) -> Self {
-        let program = "thalweg".into();
-        Self { registry, style: Style::PLAIN, program, quiet, has_times: false, kept: Some(kept) }
+        let (style, program) = (Style::PLAIN, "thalweg".into());
+        Self { registry, style, program, quiet, has_times: false, kept: Some(kept) }
     }
 
     /// Returns the calling program's cancellation flag.

@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn mistakes_end_before_anything_is_bound() {
-        let console = Console::new(true, std::sync::Arc::default());
+        let console = Console::new("thalweg", true, std::sync::Arc::default());
         for line in ["--loss 2", "--queue tail", "--down delay", "--loss 70% --burst 1pkt"] {
             assert!(matches!(impair(&parsed(line), &console), Err(Error::Usage(_))), "{line}");
         }

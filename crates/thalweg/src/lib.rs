@@ -96,8 +96,7 @@ pub fn run_arguments(registry: Registry, arguments: impl IntoIterator<Item = OsS
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    let mut console = Console::new(arguments.quiet(), Arc::new(registry));
-    console.program = program;
+    let console = Console::new(&program, arguments.quiet(), Arc::new(registry));
     let done = arguments.command.execute(&console);
     done.map_or_else(|error| console.report(&error), |()| 0)
 }

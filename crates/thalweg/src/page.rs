@@ -34,7 +34,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("thalweg-page-{}.html", std::process::id()));
         let written = page(
             &PageArguments { file: Some(path.clone()), quiet: true },
-            &Console::new(true, Arc::default()),
+            &Console::new("thalweg", true, Arc::default()),
         );
         match PAGE {
             Some(page) => {
@@ -55,7 +55,7 @@ mod tests {
         let refused = |name: &str| {
             page(
                 &PageArguments { file: Some(PathBuf::from(name)), quiet: true },
-                &Console::new(true, Arc::default()),
+                &Console::new("thalweg", true, Arc::default()),
             )
             .unwrap_err()
         };

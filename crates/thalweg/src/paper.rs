@@ -191,7 +191,7 @@ mod tests {
     fn a_claim_that_does_not_hold_fails_the_check() {
         let claim = |id: &str, verdict| Claim::new(id, "x", verdict, "1 < 2".to_owned());
         let results = |claims| Results { paper: "x", complete: true, experiments: Vec::new(), claims };
-        let console = Console::new(true, Arc::default());
+        let console = Console::new("thalweg", true, Arc::default());
         let nothing = check(&results(Vec::new()), &console);
         assert!(matches!(nothing, Err(Error::Failed(message)) if message.starts_with("nothing was checked")));
         let judged = |verdicts: &[Verdict]| {
