@@ -124,14 +124,9 @@ fn check(values: &Values) -> Vec<ConfigError> {
         let what = "BBR measures rates from each acknowledgement, and requires selective acknowledgements";
         faults.push(ConfigError::new("recovery", what).help("leave `recovery` out, or set it to \"sack\""));
     }
-    let unused = [
-        ("prr", "BBR paces during recovery, and does not use PRR"),
-        ("idle-restart", "BBR continues at its estimated rate after an idle time, and does not restart"),
-    ];
-    for (key, what) in unused {
-        if values.explicit_value(key) == Some(Value::Switch(true)) {
-            faults.push(ConfigError::new(key, what).help("leave it out"));
-        }
+    if values.explicit_value("idle-restart") == Some(Value::Switch(true)) {
+        let what = "BBR continues at its estimated rate after an idle time, and does not restart";
+        faults.push(ConfigError::new("idle-restart", what).help("leave it out"));
     }
     if window_checks::is_validated(values) {
         let what = "BBR continues at its estimated rate, and ignores rules about windows";

@@ -1,18 +1,16 @@
 //! Copa (Arun and Balakrishnan 2018).
 
-use super::INITIAL_WINDOW;
-use super::{window, window_checks};
+use super::{INITIAL_WINDOW, window};
 use crate::describe::key;
 use crate::scheme::SchemeDescription;
-use crate::{ConfigError, Key, Kind, Range, Values, bind};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::CopaConfig;
 
 /// Copa (Arun and Balakrishnan 2018).
 pub const SCHEME: SchemeDescription = window::scheme::<CopaConfig>(
     "Copa: sends at a rate that follows from its queueing delay, and competes with flows that fill the queue (Arun and Balakrishnan 2018).",
     window::keys(KEYS, SCHEME_DEFAULTS),
-)
-.checked(check);
+);
 
 /// Defaults of a controller that paces and reacts little to single losses.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
@@ -52,7 +50,3 @@ bind!(CopaConfig {
     compete: "compete",
     min_rtt_window: "min-rtt-window",
 });
-
-fn check(values: &Values) -> Vec<ConfigError> {
-    window_checks::reject_prr(values, "Copa")
-}

@@ -1,10 +1,9 @@
 //! Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
 
-use super::initial_window;
-use super::{window, window_checks};
+use super::{initial_window, window};
 use crate::describe::key;
 use crate::scheme::{Collapse, SchemeDescription};
-use crate::{ConfigError, Key, Kind, Range, Values, bind};
+use crate::{Key, Kind, Range, bind};
 use thalweg_proto::congestion::ThalwegConfig;
 
 /// Thalweg: a short queue where possible, and no more harm to others than CUBIC does.
@@ -12,8 +11,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<ThalwegConfig>(
     "Thalweg: keeps the queue short, responds to losses as CUBIC unless they are proven to be the path's, and shares with flows that fill the queue.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
-.collapses(Collapse::RateFall)
-.checked(check);
+.collapses(Collapse::RateFall);
 
 /// Defaults of a controller that paces and measures one-way delays.
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
@@ -79,7 +77,3 @@ bind!(ThalwegConfig {
     aggressive: "aggressive",
     base_window: "base-window",
 });
-
-fn check(values: &Values) -> Vec<ConfigError> {
-    window_checks::reject_prr(values, "Thalweg")
-}

@@ -9,34 +9,33 @@ use thalweg_proto::window::{DelayedAck, RackConfig, Recovery, RttConfig};
 
 /// Checks the values of a controller of this project.
 pub(super) fn check<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
-    check_shared(values, C::from_values(values).ce_response())
+    check_with::<C>(values, "leave `prr` out")
 }
 
 /// Checks the values of a controller of another crate; the remedies are in its source.
 pub(super) fn check_external<C: ConfigureController + Bound>(values: &Values) -> Vec<ConfigError> {
-    let controller = C::from_values(values);
-    let mut faults = check_shared(values, controller.ce_response());
+    let help = "return the threshold from its `ssthresh`, or leave `prr` out";
+    let mut faults = check_with::<C>(values, help);
     for fault in &mut faults {
         if fault.key == "ecn" && !fault.is_warning {
             fault.help = "return `CeResponse::AsToLoss` from its `ce_response`, or leave `ecn` out";
         }
     }
-    if values.explicit_value("prr") == Some(Value::Switch(true)) && !has_ssthresh(&controller) {
-        let what = format!("`{}` reports no slow-start threshold, without which PRR never starts", C::NAME);
-        let fault = ConfigError::new("prr", what)
-            .help("return the threshold from its `ssthresh`, or leave `prr` out");
-        faults.push(ConfigError { is_scheme_rule: true, ..fault });
-    }
     faults
 }
 
-/// Rejects PRR for a controller, named by `who`, that has its own pacing rate during loss recovery.
-pub(super) fn reject_prr(values: &Values, who: &str) -> Vec<ConfigError> {
-    if values.explicit_value("prr") != Some(Value::Switch(true)) {
-        return Vec::new();
+/// Checks the values of a controller. `prr_help` is the remedy if it has no slow-start threshold for PRR.
+fn check_with<C: ConfigureController + Bound>(values: &Values, prr_help: &'static str) -> Vec<ConfigError> {
+    let controller = C::from_values(values);
+    let mut faults = check_shared(values, controller.ce_response());
+    if values.explicit_value("prr") == Some(Value::Switch(true)) && !has_ssthresh(&controller) {
+        // Another recovery would not help.
+        faults.retain(|fault| fault.key != "prr");
+        let what = format!("`{}` reports no slow-start threshold, without which PRR never starts", C::NAME);
+        let fault = ConfigError::new("prr", what).help(prr_help);
+        faults.push(ConfigError { is_scheme_rule: true, ..fault });
     }
-    let what = format!("{who} paces during recovery, and does not use PRR");
-    vec![ConfigError::new("prr", what).help("leave it out")]
+    faults
 }
 
 /// Finds conflicts between keys of every window scheme, for a controller with this response to marks.
