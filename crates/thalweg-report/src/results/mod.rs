@@ -16,7 +16,6 @@ mod run;
 mod states;
 mod summary;
 mod until;
-mod write;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
@@ -33,7 +32,7 @@ pub use until::{Goal, MIN_RUNS, Until};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write as _};
 use thalweg_proto::units::Duration;
 
 /// Default margin of comparisons: smaller relative differences between schemes do not count.
@@ -49,6 +48,9 @@ pub const FORMAT: &str = "thalweg-results";
 /// Version of the document's layout. It increases when a name is removed or changes its meaning. New names do not
 /// increase it.
 pub const VERSION: u32 = 1;
+
+/// Bytes per write of a document. Smaller pieces cost more system calls, larger ones leave the processor's cache.
+const JSON_PIECE: usize = 1 << 16;
 
 /// Whole results document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -281,7 +283,12 @@ impl Document {
     ///
     /// The I/O errors of `out`.
     pub fn write_json(&self, mut out: impl io::Write) -> io::Result<()> {
-        write::write_indented(self, &mut out)
+        // Not generic from here on: the code is compiled once, in this crate.
+        let out: &mut dyn io::Write = &mut out;
+        let mut out = io::BufWriter::with_capacity(JSON_PIECE, out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        out.flush()
     }
 
     /// Reads a document.
