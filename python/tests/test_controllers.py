@@ -113,7 +113,7 @@ def test_samples_describe_the_path() -> None:
     samples.clear()
     thalweg.run(scenario, controllers={"aimd": lambda: Watching(100.0)})
     losses = [sample for sample in samples if sample.kind != "ack"]
-    assert losses and all(sample.lost > 0 for sample in losses if sample.kind == "duplicates")
+    assert losses and all(sample.lost > 0 for sample in losses if sample.kind == "detected")
     assert "ack at" in repr(last)
     with pytest.raises(AttributeError):
         last.now = 0.0  # type: ignore[misc]

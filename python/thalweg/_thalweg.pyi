@@ -63,7 +63,7 @@ class Sample:
 
     @property
     def kind(self) -> str:
-        """"ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark"."""
+        """"ack" in `on_ack`; in `on_loss` "detected", "timeout" or "mark"."""
     @property
     def repeated(self) -> bool:
         """True if the timer had already expired for the same segment."""

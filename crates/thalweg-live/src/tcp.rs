@@ -163,7 +163,7 @@ impl Sender {
             return None;
         }
         let signal = match (self.duplicates, is_first) {
-            (1.., _) => Signal::Duplicates,
+            (1.., _) => Signal::Loss,
             (0, true) => Signal::Timeout,
             (0, false) => return None,
         };
@@ -226,7 +226,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(sender.on_received(&ack(start, true, 0)), None);
         }
-        assert_eq!(sender.on_sent(&data(start, 100)), Some(Signal::Duplicates));
+        assert_eq!(sender.on_sent(&data(start, 100)), Some(Signal::Loss));
         // Further retransmissions of the same episode.
         assert_eq!(sender.on_sent(&data(start.wrapping_add(300), 100)), None);
         sender.on_received(&ack(start.wrapping_add(300), true, 0));

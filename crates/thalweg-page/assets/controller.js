@@ -47,7 +47,7 @@ class Random {
   }
 }
 
-const KINDS = ["ack", "duplicates", "timeout", "mark"];
+const KINDS = ["ack", "detected", "timeout", "mark"];
 const ECN = [null, "classic", "l4s"];
 const EVENTS = ["on_ack", "on_loss", "on_undo"];
 // Values of a sample in the engine's order.

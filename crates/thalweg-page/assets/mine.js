@@ -13,7 +13,7 @@ class Mine extends Controller {
     }
   }
 
-  on_loss(sample) {                     // "duplicates", "timeout" or "mark"
+  on_loss(sample) {                     // "detected", "timeout" or "mark"
     this.slow_start = false;
     this.window = sample.kind === "timeout" ? 2 : Math.max(2, this.window / 2);
   }

@@ -65,7 +65,7 @@ pub trait Script: fmt::Debug + Send + Sync {
     fn make(&self, seed: u32) -> Result<Made, String>;
 
     /// Passes an event to an instance, and returns its decision. The numbers are a sample: kind (0 for an acknowledgement,
-    /// 1 for duplicates, 2 for a time-out, 3 for a mark), whether it is repeated, and the other fields of the Python
+    /// 1 for a detected loss, 2 for a time-out, 3 for a mark), whether it is repeated, and the other fields of the Python
     /// package's `Sample` in order; NaN where there is no value.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Controller for Scripted {
 
     fn on_loss(&mut self, sample: &LossSample) {
         let kind = match sample.kind {
-            LossKind::Duplicates => 1,
+            LossKind::Detected => 1,
             LossKind::Timeout => 2,
             LossKind::Mark => 3,
         };

@@ -136,7 +136,7 @@ fn number(of: &Bound<'_, PyAny>, expected: &str) -> PyResult<f64> {
 /// Events at a sender since the last call of `on_ack`.
 #[pyclass(frozen, get_all, module = "thalweg")]
 pub struct Sample {
-    /// "ack" in `on_ack`; in `on_loss` "duplicates", "timeout" or "mark".
+    /// "ack" in `on_ack`; in `on_loss` "detected", "timeout" or "mark".
     kind: &'static str,
     /// True if the timer had already expired for the same segment.
     repeated: bool,
@@ -533,7 +533,7 @@ impl Contract for Scripted {
     fn on_loss(&mut self, sample: &LossSample) {
         let now = sample.connection.now;
         let kind = match sample.kind {
-            LossKind::Duplicates => "duplicates",
+            LossKind::Detected => "detected",
             LossKind::Timeout => "timeout",
             LossKind::Mark => "mark",
         };

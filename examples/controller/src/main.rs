@@ -42,7 +42,7 @@ impl Controller for Aimd {
             self.ssthresh = (self.window * self.config.decrease).max(2.0);
         }
         self.window = match sample.kind {
-            LossKind::Duplicates | LossKind::Mark => self.ssthresh,
+            LossKind::Detected | LossKind::Mark => self.ssthresh,
             LossKind::Timeout => 1.0,
         };
     }

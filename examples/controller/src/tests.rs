@@ -40,7 +40,7 @@ fn ack() -> AckSample {
 }
 
 fn loss() -> LossSample {
-    LossSample { connection: connection(), kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false }
+    LossSample { connection: connection(), kind: LossKind::Detected, sent_at: Time::ZERO, repeated: false }
 }
 
 /// With w' = 2 / w the square of the window grows by 4 per acknowledgement: from 100 to 140 and, as the window changes in

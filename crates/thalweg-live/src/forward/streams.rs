@@ -310,7 +310,7 @@ impl Forwarder {
                 self.signals
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner)
-                    .push((pair.ends, Signal::Duplicates));
+                    .push((pair.ends, Signal::Loss));
             }
             pair.again = count;
         }

@@ -160,7 +160,7 @@ impl<P: Payload> Transmitter<P> {
         }
         let has_requests = self.resend.len() > before;
         if has_requests {
-            self.signal = Some(Signal::Duplicates);
+            self.signal = Some(Signal::Loss);
         }
         if self.kept.is_empty() {
             self.timer = Time::MAX;

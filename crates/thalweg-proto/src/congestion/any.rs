@@ -127,8 +127,7 @@ mod tests {
             segment: 1000,
             next_sequence: 40_000,
         };
-        let loss =
-            LossSample { connection, kind: LossKind::Duplicates, sent_at: Time::ZERO, repeated: false };
+        let loss = LossSample { connection, kind: LossKind::Detected, sent_at: Time::ZERO, repeated: false };
         // Stored inline, and boxed.
         let new_reno = NewRenoConfig {
             initial_window: 40.0,

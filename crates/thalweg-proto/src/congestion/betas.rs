@@ -26,11 +26,11 @@ impl Betas {
         match (kind, self.slow_start) {
             // A time-out restarts from a window of one segment in any phase; RFC 8511 leaves it to RFC 5681.
             (LossKind::Timeout, _) => self.loss,
-            (LossKind::Duplicates | LossKind::Mark, Some(beta)) if in_slow_start => beta,
+            (LossKind::Detected | LossKind::Mark, Some(beta)) if in_slow_start => beta,
             // RFC 8511, section 3, applies to congestion avoidance. A mark in slow start reduces the window as in RFC
             // 3168.
             (LossKind::Mark, _) if !in_slow_start => self.mark,
-            (LossKind::Duplicates | LossKind::Mark, _) => self.loss,
+            (LossKind::Detected | LossKind::Mark, _) => self.loss,
         }
     }
 }
@@ -45,8 +45,8 @@ mod tests {
         let abe = Betas::new(0.5, Some(0.8), None);
         let both = Betas::new(0.7, Some(0.85), Some(0.5));
         for (kind, in_slow_start, expected) in [
-            (LossKind::Duplicates, false, [0.5, 0.5, 0.7]),
-            (LossKind::Duplicates, true, [0.5, 0.5, 0.5]),
+            (LossKind::Detected, false, [0.5, 0.5, 0.7]),
+            (LossKind::Detected, true, [0.5, 0.5, 0.5]),
             (LossKind::Mark, false, [0.5, 0.8, 0.85]),
             // RFC 8511 applies to congestion avoidance alone.
             (LossKind::Mark, true, [0.5, 0.5, 0.5]),

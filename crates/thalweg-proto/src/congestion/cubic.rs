@@ -196,7 +196,7 @@ impl Controller for Cubic {
         let beta = self.betas.factor(sample.kind, self.window < self.ssthresh);
         self.ssthresh = (outstanding * beta).max(MIN_SSTHRESH);
         match sample.kind {
-            LossKind::Duplicates | LossKind::Mark => self.window = self.ssthresh,
+            LossKind::Detected | LossKind::Mark => self.window = self.ssthresh,
             LossKind::Timeout => {
                 self.window = 1.0;
                 // RFC 9438, section 4.8: the next epoch starts at K = 0, with the window at the end of slow

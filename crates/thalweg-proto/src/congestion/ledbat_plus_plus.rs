@@ -253,7 +253,7 @@ impl Controller for LedbatPlusPlus {
         }
         self.window = match sample.kind {
             LossKind::Timeout => TIMEOUT_WINDOW,
-            LossKind::Duplicates | LossKind::Mark => self.window.min(self.ssthresh),
+            LossKind::Detected | LossKind::Mark => self.window.min(self.ssthresh),
         };
         if !is_still {
             self.leave_slow_start(&sample.connection);

@@ -160,7 +160,7 @@ pub struct AckSample {
 pub enum LossKind {
     /// A loss detected while acknowledgements arrive: by duplicate acknowledgements (RFC 5681), by as many segments
     /// selectively acknowledged above it (RFC 6675), by time (RACK) or after a tail probe (RFC 8985).
-    Duplicates,
+    Detected,
     /// The retransmission timer. RFC 5681, section 3.1, continues with a window of one segment in slow start.
     Timeout,
     /// A CE mark in place of a drop (RFC 3168), echoed by the receiver; no data is missing. Only for controllers that
@@ -253,7 +253,7 @@ pub trait Controller: Clone {
     /// Handles the first loss signal in a window of data. The sender neither reduces nor inflates the window, also at a
     /// time-out: the controller sets it for each [kind](LossSample::kind).
     ///
-    /// RFC 5681 and RFC 3168: [`Duplicates`](LossKind::Duplicates) and [`Mark`](LossKind::Mark) reduce ssthresh, and the
+    /// RFC 5681 and RFC 3168: [`Detected`](LossKind::Detected) and [`Mark`](LossKind::Mark) reduce ssthresh, and the
     /// window to it. [`Timeout`](LossKind::Timeout) reduces ssthresh, unless the time-out is
     /// [repeated](LossSample::repeated), and sets the window to one segment.
     fn on_loss(&mut self, sample: &LossSample);

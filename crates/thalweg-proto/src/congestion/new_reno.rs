@@ -111,7 +111,7 @@ impl Controller for NewReno {
         }
         self.window = match sample.kind {
             // RFC 3168, section 6.1.2: the window falls to ssthresh after a mark as after a loss.
-            LossKind::Duplicates | LossKind::Mark => self.ssthresh,
+            LossKind::Detected | LossKind::Mark => self.ssthresh,
             // RFC 5681, section 3.1: the loss window. No acknowledgement clock is left.
             LossKind::Timeout => 1.0,
         };

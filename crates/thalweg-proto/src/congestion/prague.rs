@@ -232,7 +232,7 @@ impl Controller for Prague {
             self.ssthresh = (outstanding * factor).max(MIN_SSTHRESH);
         }
         self.window = match sample.kind {
-            LossKind::Duplicates | LossKind::Mark => self.ssthresh.min(self.window),
+            LossKind::Detected | LossKind::Mark => self.ssthresh.min(self.window),
             LossKind::Timeout => MIN_WINDOW,
         };
         self.cut = Cut { until: sample.connection.next_sequence, at: sample.connection.now, alpha: None };

@@ -181,8 +181,8 @@ impl Controller for Vegas {
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
             // Section 3.1: a segment sent before the last reduction does not reflect the reduced window.
-            LossKind::Duplicates | LossKind::Mark if sample.sent_at < self.cut_at => return,
-            LossKind::Duplicates | LossKind::Mark => {
+            LossKind::Detected | LossKind::Mark if sample.sent_at < self.cut_at => return,
+            LossKind::Detected | LossKind::Mark => {
                 self.window = (self.window * LOSS_FACTOR).max(MIN_WINDOW);
                 self.ssthresh = MIN_WINDOW;
             }

@@ -22,7 +22,7 @@ impl Signals {
     const fn count(self, signal: Signal) -> bool {
         match self {
             Self::All => true,
-            Self::Losses => matches!(signal, Signal::Timeout | Signal::Duplicates),
+            Self::Losses => matches!(signal, Signal::Timeout | Signal::Loss),
             Self::Timeouts => matches!(signal, Signal::Timeout),
         }
     }

@@ -143,7 +143,7 @@ fn signals_of_paused_flows_are_ignored() {
 
 #[test]
 fn only_configured_signals_count() {
-    let signs = [Signal::Timeout, Signal::Duplicates, Signal::Mark, Signal::Feedback];
+    let signs = [Signal::Timeout, Signal::Loss, Signal::Mark, Signal::Feedback];
     for (signals, counted) in [(Signals::All, 4), (Signals::Losses, 2), (Signals::Timeouts, 1)] {
         let stops = |input: GateInput| {
             let mut gate = congestion(CongestionGateConfig { signals, ..every_100_ms() });
@@ -297,7 +297,7 @@ fn ageings() -> impl Strategy<Value = Ageing> {
 }
 
 fn inputs() -> impl Strategy<Value = Vec<(u64, GateInput)>> {
-    let signal = prop_oneof![Just(Signal::Timeout), Just(Signal::Duplicates), Just(Signal::Mark)];
+    let signal = prop_oneof![Just(Signal::Timeout), Just(Signal::Loss), Just(Signal::Mark)];
     let input = prop_oneof![
         3 => (0u32..8, any::<u8>()).prop_map(|(flow, priority)| GateInput::Join { flow, priority: priority % 8 }),
         1 => (0u32..8).prop_map(|flow| GateInput::Leave { flow }),

@@ -195,7 +195,7 @@ impl<P: Payload> Endpoint<P> {
                 return Some(Event::Congestion(transport::Signal::Timeout));
             }
             Signal::Error(ErrorCode::Retransmission(_)) => {
-                return Some(Event::Congestion(transport::Signal::Duplicates));
+                return Some(Event::Congestion(transport::Signal::Loss));
             }
             _ => return None,
         };

@@ -123,8 +123,8 @@ pub enum Event<Data> {
 pub enum Signal {
     /// The retransmission timer expired.
     Timeout,
-    /// The third duplicate acknowledgement, or the equivalent by selective acknowledgement.
-    Duplicates,
+    /// A loss detected while acknowledgements arrive: by duplicate or selective acknowledgements, or by time.
+    Loss,
     /// An acknowledgement reported a congestion mark.
     Mark,
     /// Feedback of a router.

@@ -90,7 +90,7 @@ impl Background {
                 let sent_at = Time::ZERO + now.since(Time::ZERO).saturating_sub(rtt);
                 self.control.on_loss(&LossSample {
                     connection,
-                    kind: LossKind::Duplicates,
+                    kind: LossKind::Detected,
                     sent_at,
                     repeated: false,
                 });

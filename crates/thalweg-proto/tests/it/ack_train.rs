@@ -125,7 +125,7 @@ fn the_first_growth_is_five_percent_of_a_round_trip() {
     acks(&mut cubic, 1000, &slow);
     let grown = cubic.decision().window - exit;
     assert!((49.9..51.0).contains(&grown), "{grown}");
-    cubic.on_loss(&loss(LossKind::Duplicates, 1100));
+    cubic.on_loss(&loss(LossKind::Detected, 1100));
     let cut = cubic.decision().window;
     acks(&mut cubic, 100, &slow);
     let grown = cubic.decision().window - cut;

@@ -34,9 +34,9 @@ fn new_reno_follows_its_equations() {
     acks(&mut reno, 5, &AckSample { app_limited: true, ..ack(0) });
     near(reno.decision().window, 8.248_076_923, 1e-9);
     // Equation 4: half of FlightSize, not of the window; at least two segments.
-    reno.on_loss(&loss(LossKind::Duplicates, 7));
+    reno.on_loss(&loss(LossKind::Detected, 7));
     assert_eq!((reno.decision().window, reno.ssthresh()), (3.5, Some(3.5)));
-    reno.on_loss(&loss(LossKind::Duplicates, 1));
+    reno.on_loss(&loss(LossKind::Detected, 1));
     assert_eq!((reno.decision().window, reno.ssthresh()), (2.0, Some(2.0)));
     // A time-out: the loss window of one segment; the second for the same segment keeps ssthresh.
     let mut reno = NewReno::new(&NewRenoConfig {
@@ -59,7 +59,7 @@ fn new_reno_follows_its_equations() {
         ecn_beta: None,
         slow_start_beta: None,
     });
-    full.on_loss(&loss(LossKind::Duplicates, 50));
+    full.on_loss(&loss(LossKind::Detected, 50));
     assert_eq!(full.ssthresh(), Some(5.0));
     // Idle: at most the initial window, and at most the current one.
     reno.on_idle(&connection(0, 0));
@@ -92,23 +92,23 @@ fn marks_and_the_end_of_slow_start_have_separate_decrease_factors() {
         cubic.on_loss(&loss(kind, 100));
         [reno.ssthresh(), cubic.ssthresh()].map(|ssthresh| ssthresh.unwrap().round())
     };
-    use LossKind::{Duplicates, Mark, Timeout};
+    use LossKind::{Detected, Mark, Timeout};
     // In congestion avoidance.
     assert_eq!(cut(50.0, None, None, Mark), [50.0, 70.0]);
     assert_eq!(cut(50.0, Some(0.8), None, Mark), [80.0, 85.0]);
     assert_eq!(cut(50.0, Some(0.8), Some(0.3), Mark), [80.0, 85.0]);
-    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Duplicates), [50.0, 70.0]);
+    assert_eq!(cut(50.0, Some(0.8), Some(0.3), Detected), [50.0, 70.0]);
     // In slow start.
     assert_eq!(cut(1e9, Some(0.8), None, Mark), [50.0, 70.0]);
     assert_eq!(cut(1e9, Some(0.8), Some(0.3), Mark), [30.0, 30.0]);
-    assert_eq!(cut(1e9, None, Some(0.6), Duplicates), [60.0, 60.0]);
+    assert_eq!(cut(1e9, None, Some(0.6), Detected), [60.0, 60.0]);
     assert_eq!(cut(1e9, None, Some(0.6), Timeout), [50.0, 70.0]);
 }
 
 /// Jacobson 1988, sections 1 and 3: slow start to half the window, then one segment per window; any loss restarts it.
 #[test]
 fn slow_start_starts_over_after_any_loss() {
-    for kind in [LossKind::Duplicates, LossKind::Timeout] {
+    for kind in [LossKind::Detected, LossKind::Timeout] {
         let mut tahoe = SlowStart::new(&SlowStartConfig {
             initial_window: 1.0,
             initial_ssthresh: 64.0,
@@ -249,7 +249,7 @@ fn vegas_reacts_to_losses() {
         gamma: 1.0,
         slow_start: Default::default(),
     });
-    vegas.on_loss(&loss(LossKind::Duplicates, 20));
+    vegas.on_loss(&loss(LossKind::Detected, 20));
     assert_eq!(vegas.decision().window, 15.0);
     vegas.on_loss(&loss(LossKind::Timeout, 15));
     assert_eq!((vegas.decision().window, vegas.ssthresh()), (2.0, Some(7.5)));
@@ -262,11 +262,11 @@ fn vegas_reacts_to_losses() {
         gamma: 1.0,
         slow_start: Default::default(),
     });
-    vegas.on_loss(&LossSample { connection: connection(300, 20), ..loss(LossKind::Duplicates, 20) });
+    vegas.on_loss(&LossSample { connection: connection(300, 20), ..loss(LossKind::Detected, 20) });
     let later = |sent: u64| LossSample {
         connection: connection(400, 15),
         sent_at: connection(sent, 0).now,
-        ..loss(LossKind::Duplicates, 15)
+        ..loss(LossKind::Detected, 15)
     };
     vegas.on_loss(&later(299));
     assert_eq!(vegas.decision().window, 15.0);
@@ -286,7 +286,7 @@ fn cubic_after_loss() -> Cubic {
         ecn_beta: None,
         slow_start_beta: None,
     });
-    cubic.on_loss(&loss(LossKind::Duplicates, 1000));
+    cubic.on_loss(&loss(LossKind::Detected, 1000));
     // Section 4.6: ssthresh = 1000 * 0.7.
     assert_eq!((cubic.decision().window, cubic.ssthresh()), (700.0, Some(700.0)));
     cubic
@@ -336,7 +336,7 @@ fn cubic_is_never_below_new_reno() {
         ecn_beta: None,
         slow_start_beta: None,
     });
-    cubic.on_loss(&loss(LossKind::Duplicates, 10));
+    cubic.on_loss(&loss(LossKind::Detected, 10));
     assert_eq!(cubic.decision().window, 7.0);
     // Round trips of 1 ms: the curve takes K = cbrt(3 / 0.4) = 1.96 s, W_est 3 / 0.529 = 5.7 round trips.
     let quick = |millis| AckSample {
@@ -372,7 +372,7 @@ fn cubic_counts_segments() {
         ecn_beta: None,
         slow_start_beta: None,
     });
-    cubic.on_loss(&loss(LossKind::Duplicates, 10));
+    cubic.on_loss(&loss(LossKind::Detected, 10));
     cubic.on_ack(&AckSample { acked: 2, ..ack(0) }, ());
     near(cubic.decision().window, 7.151_260_5, 1e-6);
 }
@@ -382,7 +382,7 @@ fn cubic_counts_segments() {
 #[test]
 fn cubic_reduces_the_outstanding_amount() {
     let mut cubic = cubic_after_loss();
-    cubic.on_loss(&loss(LossKind::Duplicates, 400));
+    cubic.on_loss(&loss(LossKind::Detected, 400));
     assert_eq!((cubic.decision().window, cubic.ssthresh()), (280.0, Some(280.0)));
     cubic.on_loss(&loss(LossKind::Timeout, 200));
     assert_eq!((cubic.decision().window, cubic.ssthresh()), (1.0, Some(140.0)));
@@ -417,8 +417,8 @@ fn cubic_fast_convergence_lowers_the_maximum() {
             ecn_beta: None,
             slow_start_beta: None,
         });
-        cubic.on_loss(&loss(LossKind::Duplicates, 1000));
-        cubic.on_loss(&loss(LossKind::Duplicates, 700));
+        cubic.on_loss(&loss(LossKind::Detected, 1000));
+        cubic.on_loss(&loss(LossKind::Detected, 700));
         near(cubic.decision().window, 490.0, 1e-9);
         let mut millis = 0;
         cubic.on_ack(&ack(0), ());
@@ -482,7 +482,7 @@ fn a_mark_cuts_without_a_slow_start() {
     });
     tahoe.on_loss(&loss(LossKind::Mark, 16));
     assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (8.0, Some(8.0)));
-    for kind in [LossKind::Duplicates, LossKind::Mark] {
+    for kind in [LossKind::Detected, LossKind::Mark] {
         let mut reno = NewReno::new(&NewRenoConfig {
             initial_window: 20.0,
             initial_ssthresh: f64::INFINITY,

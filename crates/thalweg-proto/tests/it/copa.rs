@@ -49,7 +49,7 @@ impl Flow {
         flow.now += MS(100);
         let sample = flow.sample(MS(100), 1);
         flow.controller.on_ack(&sample, ());
-        flow.controller.on_loss(&loss(LossKind::Duplicates, 10));
+        flow.controller.on_loss(&loss(LossKind::Detected, 10));
         flow
     }
 }
@@ -153,7 +153,7 @@ fn a_loss_changes_nothing_in_default_mode() {
     let mut flow = Flow::steady(&CONFIG, 100.0);
     flow.round(MS(100));
     let window = flow.window();
-    flow.controller.on_loss(&loss(LossKind::Duplicates, 100));
+    flow.controller.on_loss(&loss(LossKind::Detected, 100));
     assert_eq!(flow.window(), window);
     let before = flow.controller;
     flow.controller.on_loss(&loss(LossKind::Timeout, 100));
@@ -182,7 +182,7 @@ fn a_standing_queue_enters_competitive_mode() {
     let grown: Vec<f64> = deltas[20..].windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(grown.iter().all(|grown| (0.9..3.1).contains(grown)), "{grown:?}");
     let before = 1.0 / flow.controller.delta();
-    flow.controller.on_loss(&loss(LossKind::Duplicates, 100));
+    flow.controller.on_loss(&loss(LossKind::Detected, 100));
     assert!((1.0 / flow.controller.delta() - before / 2.0).abs() < 1e-9);
     flow.round(MS(100));
     assert!(!flow.controller.is_competing());

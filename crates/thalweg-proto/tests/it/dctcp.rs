@@ -66,7 +66,7 @@ fn a_loss_halves_the_window() {
     }
     assert!(controller.alpha() < 0.01);
     let window = controller.decision().window;
-    let mut sample = loss(LossKind::Duplicates, window as u32);
+    let mut sample = loss(LossKind::Detected, window as u32);
     sample.connection.next_sequence = start + 16;
     controller.on_loss(&sample);
     let halved = controller.decision().window;

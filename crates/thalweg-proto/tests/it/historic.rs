@@ -56,7 +56,7 @@ fn every_signal_cuts_seif() {
     let spec = SeifConfig { initial_window: 20.0, ..seif() };
     let mut by_message = Seif::new(&spec);
     by_message.on_feedback(&message(0));
-    for kind in [LossKind::Timeout, LossKind::Duplicates] {
+    for kind in [LossKind::Timeout, LossKind::Detected] {
         let mut by_loss = Seif::new(&spec);
         by_loss.on_loss(&loss(kind, 20));
         assert_eq!(by_loss.decision(), by_message.decision());
@@ -218,7 +218,7 @@ fn dec_bit_decides_once_in_two_windows() {
 /// Jain 1986: a loss restarts from one packet, and restarts the decision.
 #[test]
 fn dec_bit_starts_over_after_a_loss() {
-    for kind in [LossKind::Timeout, LossKind::Duplicates] {
+    for kind in [LossKind::Timeout, LossKind::Detected] {
         let mut source = DecBit::new(&DecBitConfig {
             initial_window: 8.0,
             max_window: 30.0,
@@ -431,7 +431,7 @@ fn slow_start_counts_acknowledged_windows() {
     acks(&mut tahoe, 5 + 100, &ack(0));
     assert_eq!(tahoe.decision().window, 6.0);
     // A loss: ssthresh = half, at least two, window = 1; the count restarts.
-    tahoe.on_loss(&loss(LossKind::Duplicates, 6));
+    tahoe.on_loss(&loss(LossKind::Detected, 6));
     assert_eq!((tahoe.decision().window, tahoe.ssthresh()), (1.0, Some(3.0)));
     acks(&mut tahoe, 2 + 2, &ack(0));
     assert_eq!(tahoe.decision().window, 3.0);

@@ -163,7 +163,7 @@ fn a_spurious_exit_resumes_slow_start() {
 /// RFC 9406, section 4.3: HyStart++ applies only to the first slow start. That after a time-out ends at ssthresh.
 #[test]
 fn later_slow_starts_are_not_left_early() {
-    for kind in [LossKind::Timeout, LossKind::Duplicates, LossKind::Mark] {
+    for kind in [LossKind::Timeout, LossKind::Detected, LossKind::Mark] {
         let mut start = new_reno();
         start.even(10, 50.0);
         start.even(10, 60.0);

@@ -149,7 +149,7 @@ fn the_window_shrinks_by_the_queueing_beyond_the_target() {
 fn a_loss_halves_the_window() {
     let mut flow = Flow::steady(100.0, MS(120));
     let before = flow.window();
-    flow.lose(LossKind::Duplicates);
+    flow.lose(LossKind::Detected);
     assert!((flow.window() - before / 2.0).abs() < 1e-9);
     flow.lose(LossKind::Timeout);
     assert_eq!(flow.window(), 1.0);

@@ -229,7 +229,7 @@ fn a_loss_halves_together_with_the_marks_of_its_round() {
         flow.controller.on_loss(&LossSample { connection, ..loss(kind, outstanding) });
     };
     let mut flow = Flow::new(&PragueConfig { initial_window: 64.0, ..CONFIG }, round_trip);
-    lost(&mut flow, LossKind::Duplicates);
+    lost(&mut flow, LossKind::Detected);
     assert_eq!(flow.controller.window(), 32.0);
     // CE in the round of the loss has no further effect.
     let sample = flow.sample(32, 1, 1);
@@ -246,7 +246,7 @@ fn a_loss_halves_together_with_the_marks_of_its_round() {
     flow.controller.on_ack(&sample, ());
     let cut = flow.controller.window();
     assert!(cut < 0.95 * before && cut > 0.6 * before, "{cut} of {before}");
-    lost(&mut flow, LossKind::Duplicates);
+    lost(&mut flow, LossKind::Detected);
     assert!(
         (flow.controller.window() / before - 0.5).abs() < 0.02,
         "{} of {before}",
@@ -266,7 +266,7 @@ fn the_fraction_of_a_window_is_in_its_rate() {
     }
     assert_eq!((flow.controller.window(), flow.controller.decision().window), (1.0, 1.0));
     flow.round(|_| false);
-    flow.controller.on_loss(&loss(LossKind::Duplicates, 2));
+    flow.controller.on_loss(&loss(LossKind::Detected, 2));
     assert_eq!(flow.controller.window(), 2.0);
     let mut flow = Flow::new(&PragueConfig { initial_window: 3.0, ..CONFIG }, Duration::from_millis(10));
     let sample = flow.sample(3, 1, 1);

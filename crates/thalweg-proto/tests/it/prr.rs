@@ -26,7 +26,7 @@ fn begun(prr: bool) -> Trace {
     let mut t = begun_with(prr);
     assert_eq!(t.sack(0, &[(1, 2)]), "20");
     assert_eq!(t.sack(0, &[(1, 3)]), "21");
-    assert_eq!(t.sack(0, &[(1, 4)]), "!duplicates r0");
+    assert_eq!(t.sack(0, &[(1, 4)]), "!loss r0");
     t
 }
 
@@ -48,7 +48,7 @@ fn a_halved_window_sends_for_every_other_delivery() {
 #[test]
 fn the_first_loss_indication_counts_as_delivered_in_recovery() {
     let mut t = begun_with(true);
-    assert_eq!(t.sack(0, &[(1, 6)]), "!duplicates r0 20", "2.5 segments are due, not 5 * 10 / 15");
+    assert_eq!(t.sack(0, &[(1, 6)]), "!loss r0 20", "2.5 segments are due, not 5 * 10 / 15");
     // 3.0, 3.5, 4.0, 4.5: fourteen were in flight after the losses, and ten are at the last.
     let sent: Vec<String> = (7..10).map(|end| t.sack(0, &[(1, end)])).collect();
     assert_eq!(sent, ["21", "", "22"]);

@@ -42,7 +42,7 @@ fn without_reordering_three_segments_mean_a_loss() {
     let mut t = begun(config(true, false));
     assert_eq!(t.sack(1, &[(2, 3)]), "11");
     assert_eq!(t.sack(1, &[(2, 4)]), "12");
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     assert_eq!(t.stats().recoveries, 1);
 }
 
@@ -59,7 +59,7 @@ fn the_end_of_a_burst_waits_for_the_reordering_window() {
     t.at(124);
     assert_eq!(t.poll(), "");
     t.at(125);
-    assert_eq!(t.poll(), "!duplicates r0");
+    assert_eq!(t.poll(), "!loss r0");
 }
 
 /// Section 6.2, step 3: one late arrival gives all later segments a reordering window.
@@ -85,7 +85,7 @@ fn a_reordering_path_delays_loss_detection() {
 fn a_spurious_reduction_is_undone() {
     let mut t = begun(config(true, false));
     let (window, threshold) = (t.window(), t.ssthresh());
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     assert!(t.window() < window);
     t.at(103);
     let _ = t.arrival(5, &[], Arrival::Late, 1);
@@ -98,7 +98,7 @@ fn a_spurious_reduction_is_undone() {
 fn a_spurious_retransmission_undoes_the_reduction() {
     let mut t = begun(config(true, false));
     let window = t.window();
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     // The acknowledgement of the late segment was lost; the next one does not report it.
     t.at(110);
     let _ = t.ack(11);
@@ -113,7 +113,7 @@ fn a_spurious_retransmission_undoes_the_reduction() {
 #[test]
 fn an_episode_with_one_true_loss_is_not_undone() {
     let mut t = begun(config(true, false));
-    assert_eq!(t.sack(1, &[(2, 3), (4, 8)]), "!duplicates r1 r3");
+    assert_eq!(t.sack(1, &[(2, 3), (4, 8)]), "!loss r1 r3");
     let cut = t.window();
     t.at(103);
     let _ = t.arrival(3, &[(4, 8)], Arrival::Late, 1);
@@ -127,7 +127,7 @@ fn an_episode_with_one_true_loss_is_not_undone() {
 #[test]
 fn disabled_undo_restores_nothing() {
     let mut t = begun(config(false, false));
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     let cut = t.window();
     t.at(103);
     let _ = t.arrival(5, &[], Arrival::Late, 1);
@@ -140,7 +140,7 @@ fn disabled_undo_restores_nothing() {
 fn spurious_retransmissions_widen_the_reordering_window() {
     for (arrival, deadline) in [(Arrival::Plain, 235.0), (Arrival::Spurious, 260.0)] {
         let mut t = begun(config(true, false));
-        assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+        assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
         t.at(110);
         let sent = t.arrival(11, &[], arrival, 1);
         assert!(sent.starts_with("11 12"), "{sent}");
@@ -154,14 +154,14 @@ fn spurious_retransmissions_widen_the_reordering_window() {
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut t = begun(config(true, false));
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     let cut = t.window();
     t.at(110);
     // The other segments sent at 0 arrive, and release new segments after the retransmission.
     let sent = t.sack(1, &[(2, 10)]);
     assert!(sent.starts_with("11 12"), "{sent}");
     t.at(210);
-    assert_eq!(t.sack(1, &[(2, 12)]).split(' ').take(2).collect::<Vec<_>>(), ["!duplicates", "r1"]);
+    assert_eq!(t.sack(1, &[(2, 12)]).split(' ').take(2).collect::<Vec<_>>(), ["!loss", "r1"]);
     assert!(t.window() < cut);
     assert_eq!(t.stats().common.timeouts, 0);
 }
@@ -170,7 +170,7 @@ fn a_lost_retransmission_is_found() {
 #[test]
 fn a_lost_retransmission_need_not_cut_again() {
     let mut t = begun(SenderConfig { cut_for_lost_repairs: false, ..config(true, false) });
-    assert_eq!(t.sack(1, &[(2, 5)]), "!duplicates r1");
+    assert_eq!(t.sack(1, &[(2, 5)]), "!loss r1");
     let cut = t.window();
     t.at(110);
     let _ = t.sack(1, &[(2, 10)]);
@@ -196,7 +196,7 @@ fn the_end_of_a_burst_is_probed() {
     // 1 and 2 arrived, the end was lost: the probe repaired it, and the window is reduced.
     t.at(400);
     let window = t.window();
-    assert_eq!(t.arrival(4, &[], Arrival::Repair, 3), "!duplicates");
+    assert_eq!(t.arrival(4, &[], Arrival::Repair, 3), "!loss");
     assert!(t.window() < window);
     assert_eq!(t.stats().common.timeouts, 0);
 }
@@ -279,7 +279,7 @@ fn the_next_acknowledgement_may_answer_the_probe() {
     let window = t.window();
     assert_eq!(t.write(1), "2");
     t.at(525);
-    assert_eq!(t.ack(3), "!duplicates");
+    assert_eq!(t.ack(3), "!loss");
     assert!(t.window() < window);
 }
 
@@ -317,7 +317,7 @@ fn a_probe_shows_what_is_missing() {
     t.at(300);
     assert_eq!(t.poll(), "r3");
     t.at(400);
-    assert_eq!(t.arrival(1, &[(3, 4)], Arrival::Repair, 3), "!duplicates r1 r2");
+    assert_eq!(t.arrival(1, &[(3, 4)], Arrival::Repair, 3), "!loss r1 r2");
     assert_eq!(t.stats().common.timeouts, 0);
 }
 

@@ -61,7 +61,7 @@ fn the_third_duplicate_starts_fast_recovery() {
     // Segment 0 is lost. Segments 1 and 2 arrive.
     assert_eq!(t.ack(0), "10");
     assert_eq!(t.ack(0), "11");
-    assert_eq!(t.ack(0), "!duplicates r0");
+    assert_eq!(t.ack(0), "!loss r0");
     // FlightSize was 10 before limited transmit: ssthresh 5. Twelve are outstanding; 5 + 8 duplicates release a 13th.
     assert_eq!(t.ssthresh(), Some(5.0));
     for _ in 4..8 {
@@ -89,7 +89,7 @@ fn limited_transmit_does_not_count_for_the_halved_window() {
     t.at(100);
     assert_eq!([t.ack(0), t.write(1)], ["", "6"]);
     assert_eq!([t.ack(0), t.write(1)], ["", "7"]);
-    assert_eq!(t.ack(0), "!duplicates r0");
+    assert_eq!(t.ack(0), "!loss r0");
     // Eight are outstanding: six and the two.
     assert_eq!(t.ssthresh(), Some(3.0));
 }
@@ -107,7 +107,7 @@ fn a_new_path_resets_the_window() {
     assert_eq!(t.stats().common.smoothed_rtt, None);
     t.at(200);
     // Of the old path 2 is lost: it is retransmitted, and the window is unchanged.
-    assert_eq!(t.sack(2, &[(3, 10)]), "!duplicates r2 12");
+    assert_eq!(t.sack(2, &[(3, 10)]), "!loss r2 12");
     assert_eq!((t.window(), t.ssthresh()), (4.0, Some(2.0)));
     assert_eq!(t.stats().common.min_rtt, None);
     t.at(230);
@@ -118,7 +118,7 @@ fn a_new_path_resets_the_window() {
     assert_eq!(t.stats().common.min_rtt, Some(Duration::from_millis(40)));
     assert!(t.window() > 4.0);
     t.at(300);
-    assert_eq!(t.sack(13, &[(14, 17)]), "!duplicates r13 17");
+    assert_eq!(t.sack(13, &[(14, 17)]), "!loss r13 17");
     assert_eq!(t.window(), 2.0);
 }
 
@@ -148,7 +148,7 @@ fn a_partial_acknowledgement_retransmits_the_next_hole() {
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7 8 9");
     t.at(100);
     // Segments 0 and 4 are lost. Duplicates from 1, 2, 3:
-    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["10", "11", "!duplicates r0"]);
+    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["10", "11", "!loss r0"]);
     // From 5 to 8, and from 9, the eighth: 12 are outstanding, 5 + 8 may be.
     assert_eq!([t.ack(0), t.ack(0)], ["", ""]);
     assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "12"]);
@@ -177,7 +177,7 @@ fn selective_acknowledgements_mark_losses() {
     assert_eq!(t.sack(0, &[(1, 2)]), "10");
     assert_eq!(t.sack(0, &[(3, 4), (1, 2)]), "11");
     // Three segments above 0: lost. Above 2 there are only 3 and 4.
-    assert_eq!(t.sack(0, &[(3, 5), (1, 2)]), "!duplicates r0");
+    assert_eq!(t.sack(0, &[(3, 5), (1, 2)]), "!loss r0");
     assert_eq!(t.ssthresh(), Some(5.0));
     // Three above 2: lost, and waits until fewer than 5 are in the network. Of 12, 1, 3, 4, 5 have arrived and 2 is
     // lost: 7 are. Then 6, 7 and 8 arrive.
@@ -205,7 +205,7 @@ fn three_runs_above_a_segment_mark_it_lost() {
     assert_eq!(t.write(8), "0 1 2 3 4 5 6 7");
     t.at(100);
     // One acknowledgement reports all: 0 has three runs above it, 2 and 4 have fewer and fewer bytes.
-    assert_eq!(t.sack(0, &[(5, 6), (3, 4), (1, 2)]), "!duplicates r0");
+    assert_eq!(t.sack(0, &[(5, 6), (3, 4), (1, 2)]), "!loss r0");
     assert_eq!(t.in_flight(), 5);
 }
 
@@ -293,7 +293,7 @@ fn go_back_n_retransmits_everything() {
     t.at(100);
     // Segment 0 arrives, 1 is lost, 2 to 4 are dropped by a receiver without reassembly. No limited transmit.
     assert_eq!(t.ack(1), "8");
-    assert_eq!([t.ack(1), t.ack(1), t.ack(1)], ["", "", "!duplicates r1"]);
+    assert_eq!([t.ack(1), t.ack(1), t.ack(1)], ["", "", "!loss r1"]);
     // Half of the window of 8.125.
     assert_eq!((t.window(), t.ssthresh()), (1.0, Some(4.0625)));
     assert_eq!([t.ack(1), t.ack(1), t.ack(1), t.ack(1)], ["", "", "", ""]);
@@ -321,11 +321,11 @@ fn a_fine_timer_does_not_wait_for_duplicates() {
         t.at(200);
         assert_eq!(t.ack(1), "");
         t.at(301);
-        assert_eq!(t.ack(1), if fine_timer { "!duplicates r1" } else { "" });
+        assert_eq!(t.ack(1), if fine_timer { "!loss r1" } else { "" });
         if fine_timer {
             // 1 arrives, 2 does not. No duplicate will follow.
             t.at(401);
-            assert_eq!(t.ack(2), "!duplicates r2");
+            assert_eq!(t.ack(2), "!loss r2");
             t.at(501);
             assert_eq!(t.ack(5), "");
             assert_eq!((t.stats().common.timeouts, t.stats().common.retransmissions), (0, 2));
@@ -394,7 +394,7 @@ fn a_mark_cuts_once_a_window() {
         // A loss in the reduced window is repaired without another reduction.
         assert_eq!(t.sack(5, &[(6, 7)]), "9");
         assert_eq!(t.sack(5, &[(6, 8)]), "10");
-        assert_eq!(t.sack(5, &[(6, 9)]), "!duplicates r5 11");
+        assert_eq!(t.sack(5, &[(6, 9)]), "!loss r5 11");
         assert_eq!(t.window(), window);
         assert_eq!((t.stats().mark_cuts, t.stats().common.retransmissions), (1, 1));
         t.at(200);

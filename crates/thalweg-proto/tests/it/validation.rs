@@ -144,7 +144,7 @@ fn a_loss_halves_the_used_window() {
     let _ = t.sack(base, &[(base + 2, base + 3)]);
     let _ = t.sack(base, &[(base + 2, base + 4)]);
     let sent = t.sack(base, &[(base + 2, base + 6)]);
-    assert!(sent.starts_with("!duplicates"), "{sent}");
+    assert!(sent.starts_with("!loss"), "{sent}");
     assert_eq!((t.window(), t.ssthresh()), (3.5, Some(3.5)));
     t.at(at + 200);
     let _ = t.ack(base + 6);

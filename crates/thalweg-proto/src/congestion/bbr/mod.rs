@@ -283,7 +283,7 @@ impl Controller for Bbr {
 
     fn on_loss(&mut self, sample: &LossSample) {
         match sample.kind {
-            LossKind::Duplicates => self.begin_episode(sample.connection.next_sequence, None),
+            LossKind::Detected => self.begin_episode(sample.connection.next_sequence, None),
             LossKind::Timeout => {
                 let in_flight = sample.connection.in_flight_bytes as f64;
                 self.enter_timeout(sample.connection.now, sample.connection.next_sequence, in_flight);

@@ -458,7 +458,7 @@ impl Controller for Thalweg {
         let connection = &sample.connection;
         match sample.kind {
             // Losses are evaluated packet by packet.
-            LossKind::Duplicates => {}
+            LossKind::Detected => {}
             LossKind::Mark if self.is_starting => self.leave_start(connection.now, OF_START * self.window),
             LossKind::Mark => {
                 // The router decides the length of the queue and its division among flows that use ECN: the delay rule

@@ -150,11 +150,11 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             return;
         }
         // Section 7.4.2: the probe repaired a loss, and the window is reduced as for any other.
-        self.application.report(Signal::Duplicates);
+        self.application.report(Signal::Loss);
         self.counters.add_recovery();
         let mut connection = self.connection(now);
         connection.outstanding = connection.outstanding.max(1);
-        let kind = LossKind::Duplicates;
+        let kind = LossKind::Detected;
         self.controller.on_loss(&LossSample { connection, kind, sent_at: now, repeated: false });
     }
 }

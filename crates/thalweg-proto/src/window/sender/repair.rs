@@ -115,12 +115,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let Some(sent_at) = lost_sent_at else { return };
         self.dupacks.forget_limited();
         self.counters.add_recovery();
-        self.application.report(Signal::Duplicates);
+        self.application.report(Signal::Loss);
         let connection = self.connection(now);
         let connection =
             ConnectionState { outstanding: connection.outstanding.saturating_sub(extra), ..connection };
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
-            let (connection, kind) = (self.cut_to_use(connection), LossKind::Duplicates);
+            let (connection, kind) = (self.cut_to_use(connection), LossKind::Detected);
             self.controller.on_loss(&LossSample { connection, kind, sent_at, repeated: false });
         }
         self.exemption.exempt_repair();

@@ -355,10 +355,10 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     /// Begins recovery: reduces the window for the detected losses and retransmits them.
     fn begin_recovery(&mut self, now: Time, sent_at: Time) {
         self.counters.add_recovery();
-        self.application.report(Signal::Duplicates);
+        self.application.report(Signal::Loss);
         if self.is_of_path(sent_at) && self.cuts_for_loss() {
             let connection = self.cut_to_use(self.connection(now));
-            let kind = LossKind::Duplicates;
+            let kind = LossKind::Detected;
             self.controller.on_loss(&LossSample { connection, kind, sent_at, repeated: false });
         }
         if let Some(rack) = self.rack() {

@@ -102,7 +102,7 @@ fn a_message_after_the_third_duplicate_is_ignored() {
     let mut t = trace(8.0);
     assert_eq!(t.write(100), "0 1 2 3 4 5 6 7");
     t.at(100);
-    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "!duplicates r0"]);
+    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "!loss r0"]);
     assert_eq!((t.window(), t.ssthresh()), (4.0, Some(4.0)));
     assert_eq!(t.dropped(0), "!feedback");
     assert_eq!(t.window(), 4.0);
@@ -128,7 +128,7 @@ fn each_drop_cuts_once() {
     assert_eq!(t.window(), 8.0);
     t.at(100);
     // 2, 3 and 4 arrive: the third duplicate reduces the window to 4 and retransmits 0.
-    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "!duplicates r0"]);
+    assert_eq!([t.ack(0), t.ack(0), t.ack(0)], ["", "", "!loss r0"]);
     assert_eq!(t.window(), 4.0);
     // 15 are in the network, without 1: 0 and 5 to 15. After eight more duplicates it is three, and 1 may leave.
     for _ in 5..13 {
@@ -223,7 +223,7 @@ fn duplicates_that_report_nothing_indicate_no_loss() {
     for block in [(1, 2), (1, 2), (1, 3)] {
         assert!(!t.sack(0, &[block]).contains('!'));
     }
-    assert!(t.sack(0, &[(1, 4)]).starts_with("!duplicates r0"));
+    assert!(t.sack(0, &[(1, 4)]).starts_with("!loss r0"));
 }
 
 /// Yang and Fu 2001, section 3.5: acknowledgements stopped during a pause are lost. The next one covers them; without

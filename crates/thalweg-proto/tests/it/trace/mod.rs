@@ -140,7 +140,7 @@ impl Trace {
                 Output::Event(Event::Congestion(signal)) => {
                     let name = match signal {
                         Signal::Timeout => "timeout",
-                        Signal::Duplicates => "duplicates",
+                        Signal::Loss => "loss",
                         Signal::Mark => "mark",
                         Signal::Feedback => "feedback",
                     };
