@@ -70,6 +70,23 @@ fn proportional_rate_reduction_needs_a_threshold() {
     }
 }
 
+/// Built-in controllers without a threshold refuse `prr`, whatever the recovery; those with one accept it.
+#[test]
+fn built_in_controllers_without_a_threshold_refuse_proportional_rate_reduction() {
+    let registry = Registry::default();
+    let read = |text: &str| registry.read_scheme(text, Environment::Simulated);
+    for name in ["fixed", "tri-s", "dec-bit", "source-quench", "bbn", "copa", "thalweg", "bbr"] {
+        let error = read(&format!("{name}:prr=true")).unwrap_err().to_string();
+        let expected = format!(
+            "`{name}` reports no slow-start threshold, without which PRR never starts: leave `prr` out"
+        );
+        assert_eq!(error, expected);
+    }
+    for name in ["newreno", "cubic", "vegas", "dctcp", "prague", "ledbat-plus-plus"] {
+        assert!(read(&format!("{name}:recovery=sack,prr=true")).is_ok(), "{name}");
+    }
+}
+
 /// The remedy is in the controller's source.
 #[test]
 fn ecn_needs_a_response_to_marks() {
