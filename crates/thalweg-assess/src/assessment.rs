@@ -472,7 +472,7 @@ const fn less_is_better(band: Band) -> bool {
 }
 
 fn estimate(values: &[Option<f64>]) -> Option<Estimate> {
-    Estimate::of(&values.iter().copied().flatten().collect::<Vec<_>>())
+    Estimate::from_values(&values.iter().copied().flatten().collect::<Vec<_>>())
 }
 
 /// Returns the index of a reference among the executed schemes: 0 if it is the scheme under test.

@@ -75,7 +75,7 @@ pub fn test(values: &[Option<f64>], references: &[Option<f64>], band: Band) -> O
             beyond: if all { libm::pow(0.5, f64::from(missing)) } else { 1.0 },
         });
     }
-    let estimate = Estimate::of(&slacks).filter(|estimate| estimate.n > 1)?;
+    let estimate = Estimate::from_values(&slacks).filter(|estimate| estimate.n > 1)?;
     let deviation = estimate.std_dev?;
     // Equal distances differ by rounding errors.
     let largest = estimate.min.abs().max(estimate.max.abs());

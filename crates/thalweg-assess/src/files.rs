@@ -199,7 +199,7 @@ mod tests {
                     "{}",
                     experiment.sweep
                 );
-                let plan = Plan::of(&sweep).unwrap();
+                let plan = Plan::from_file(&sweep).unwrap();
                 for claim in &experiment.claims {
                     assert!(claim.of.iter().all(|of| known.contains(of.as_str())), "{}", claim.text);
                     for (factor, values) in &claim.only {

@@ -96,7 +96,7 @@ fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
     };
     let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
     let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
-    let is_inherent = Reason::of(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
+    let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
     own.is_some()
         && !is_set
         && !is_inherent
@@ -157,7 +157,7 @@ impl Reason {
     }
 
     /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
-    fn of(scheme: &str, option: &str) -> Option<&'static Self> {
+    fn find(scheme: &str, option: &str) -> Option<&'static Self> {
         let mut of_option = REASONS.iter().filter(|reason| reason.option == option);
         let named = of_option.clone().find(|reason| reason.schemes.contains(&scheme));
         named.or_else(|| of_option.find(|reason| reason.schemes.is_empty()))
@@ -255,7 +255,7 @@ pub fn defaults_reference() -> String {
     for Shared { key, common, others } in differing() {
         let _ = writeln!(out, "| `{}` | {} | all others | | |", key.name, quoted(common));
         for reason in REASONS.iter().filter(|reason| reason.option == key.name) {
-            let is_of = |name: &str| Reason::of(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
+            let is_of = |name: &str| Reason::find(name, key.name).is_some_and(|of| core::ptr::eq(of, reason));
             let mut listed: Vec<Option<Value>> = Vec::new();
             for (_, value) in others.iter().filter(|(name, _)| is_of(name)) {
                 if listed.contains(value) {
@@ -381,7 +381,7 @@ mod tests {
         let mut listed: Vec<(&str, &str)> = Vec::new();
         for Shared { key, others, .. } in differing() {
             for (scheme, value) in others {
-                assert!(Reason::of(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
+                assert!(Reason::find(scheme, key.name).is_some(), "`{}` of {scheme} is {value:?}", key.name);
                 listed.push((key.name, scheme));
             }
         }

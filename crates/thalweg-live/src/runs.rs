@@ -39,7 +39,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(packet: &[u8], header: Header) -> Option<Self> {
+    fn from_packet(packet: &[u8], header: Header) -> Option<Self> {
         let kind = match (header.protocol, header.source.is_ipv4()) {
             (TCP, true) => GsoKind::Tcp4,
             (TCP, false) => GsoKind::Tcp6,
@@ -235,7 +235,7 @@ impl Runs {
         let header = if port.takes_runs() { Header::parse(&packet) } else { None };
         let Some(header) = header else { return write(port, at, &packet, &mut on_delivery) };
         let known = self.open.iter().position(|run| is_beside(&run.shape.header, &header));
-        let shape = Shape::of(&packet, header);
+        let shape = Shape::from_packet(&packet, header);
         let shape = shape.filter(|shape| !(self.tcp_alone && shape.kind == GsoKind::Datagrams));
         match (known, shape) {
             (None, None) => write(port, at, &packet, &mut on_delivery),

@@ -48,7 +48,7 @@ pub struct Shown {
 
 impl Shown {
     /// Returns a diagnostic with its position.
-    pub fn of(diagnostic: &Diagnostic) -> Self {
+    pub fn from_diagnostic(diagnostic: &Diagnostic) -> Self {
         Self {
             severity: diagnostic.severity.name(),
             code: diagnostic.code,
@@ -76,7 +76,7 @@ impl Shown {
 
     /// Converts diagnostics, at most the first `MAX_DIAGNOSTICS`.
     pub fn all(diagnostics: &[Diagnostic]) -> Vec<Self> {
-        diagnostics.iter().take(MAX_DIAGNOSTICS).map(Self::of).collect()
+        diagnostics.iter().take(MAX_DIAGNOSTICS).map(Self::from_diagnostic).collect()
     }
 }
 
@@ -140,7 +140,7 @@ impl Input {
             error.message.push_str(" to a page in a browser");
             let help = error.help.take().unwrap_or_default();
             error.help = Some(format!("{help}; the command `thalweg run` has all memory of the host"));
-            return Err(vec![Shown::of(&error)]);
+            return Err(vec![Shown::from_diagnostic(&error)]);
         }
         let spec = loaded.spec();
         if spec.warmup >= spec.duration {

@@ -187,13 +187,13 @@ impl Run {
             seeds: vec![self.seed],
             margin: MARGIN,
             unlike_defaults: differing_defaults_within(&self.loaded),
-            contention: Contention::of(spec),
+            contention: Contention::from_spec(spec),
             compared: Vec::new(),
         };
         let (result, _) = self.simulation.finish();
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: self.seed }, &result);
-        let document = Document::of_runs(header, vec![thalweg_report::results::Run::of(&result)]);
+        let document = Document::of_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
         Finished { document, series, loaded: self.loaded }
     }
 

@@ -10,7 +10,7 @@ pub struct Timestamp(u32);
 
 impl Timestamp {
     /// Returns the timestamp at `now`.
-    pub const fn of(now: Time) -> Self {
+    pub const fn at(now: Time) -> Self {
         Self((now.as_picos() / PICOS_PER_MICRO) as u32)
     }
 
@@ -27,7 +27,7 @@ impl Timestamp {
     /// Returns the relative delay of a packet that left at this time of the sender's clock and arrived at `now` of the
     /// local clock.
     pub const fn until(self, now: Time) -> RelativeDelay {
-        RelativeDelay(Self::of(now).0.wrapping_sub(self.0))
+        RelativeDelay(Self::at(now).0.wrapping_sub(self.0))
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
         for offset in [0u64, 5, 1 << 31, (1 << 32) - 10_020, (1 << 32) - 1, 1 << 40] {
             for start in [0u64, (1 << 32) - 700, 3 << 33] {
                 let delay =
-                    |sent, micros| Timestamp::of(at(start + sent)).until(at(start + offset + sent + micros));
+                    |sent, micros| Timestamp::at(at(start + sent)).until(at(start + offset + sent + micros));
                 let (base, later) = (delay(0, 10_000), delay(500, 10_025));
                 assert_eq!(later.above(base), Duration::from_micros(25));
                 assert_eq!(base.above(later), Duration::ZERO);

@@ -192,7 +192,7 @@ fn simulate<T: Tracer>(number: usize, job: &Job, progress: &Progress, tracer: T)
         return Err(error.clone());
     }
     let (result, tracer) = simulation.finish();
-    let run = Run::of(&result);
+    let run = Run::from_result(&result);
     Ok((result, run, tracer))
 }
 

@@ -25,7 +25,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Computes the estimate from independent `values`; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         let std_dev = variance(values).map(libm::sqrt);
         let n = values.len() as u64;
@@ -137,7 +137,7 @@ pub fn paired_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<
         let n = differences.len() as u64;
         return Some(Estimate { mean: first, ci95: none, std_dev: none, min: first, max: first, n });
     }
-    Estimate::of(&differences)
+    Estimate::from_values(&differences)
 }
 
 /// Returns the `p`-quantile (0 to 1) of `values` with linear interpolation between neighbours (definition 7 of Hyndman
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn p_values_of_edges() {
-        let p = |values: &[f64]| Estimate::of(values).unwrap().p_value();
+        let p = |values: &[f64]| Estimate::from_values(values).unwrap().p_value();
         assert_eq!((p(&[1.0]), p(&[2.0, 2.0]), p(&[-1.0, 1.0])), (None, Some(0.0), Some(1.0)));
         // With one degree of freedom Student's distribution is Cauchy's: p = 1 - 2 atan(t) / pi, and t is 3 here.
         near(p(&[1.0, 2.0]).unwrap(), 1.0 - 2.0 * libm::atan(3.0) / core::f64::consts::PI, 1e-12);
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_single_value_has_no_interval() {
-        let estimate = Estimate::of(&[4.0]).unwrap();
+        let estimate = Estimate::from_values(&[4.0]).unwrap();
         assert_eq!((estimate.mean, estimate.ci95, estimate.n), (4.0, None, 1));
         assert_eq!(estimate.excludes_zero(), None);
     }

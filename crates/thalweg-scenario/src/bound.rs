@@ -13,15 +13,15 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 )]
 pub trait FieldOf<K>: Sized {
     /// Returns the field's value from an optional key; `None` if the key is absent and the field is mandatory.
-    fn of(given: Option<&K>) -> Option<Self>;
+    fn from_key(given: Option<&K>) -> Option<Self>;
 
     /// Returns the key's value in TOML, which parses back to the same value; `None` if the scenario omits the key.
     fn toml(&self) -> Option<String>;
 }
 
 impl<T: FieldOf<K>, K> FieldOf<K> for Option<T> {
-    fn of(given: Option<&K>) -> Option<Self> {
-        Some(given.and_then(|given| T::of(Some(given))))
+    fn from_key(given: Option<&K>) -> Option<Self> {
+        Some(given.and_then(|given| T::from_key(Some(given))))
     }
     fn toml(&self) -> Option<String> {
         self.as_ref().and_then(T::toml)
@@ -32,7 +32,7 @@ impl<T: FieldOf<K>, K> FieldOf<K> for Option<T> {
 macro_rules! plain {
     ($($Key:ty, $Field:ty: $of:expr, $toml:expr;)+) => {$(
         impl $crate::bound::FieldOf<$Key> for $Field {
-            fn of(given: Option<&$Key>) -> Option<Self> {
+            fn from_key(given: Option<&$Key>) -> Option<Self> {
                 given.copied().map($of)
             }
             fn toml(&self) -> Option<String> {

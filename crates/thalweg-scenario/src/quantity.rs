@@ -467,8 +467,8 @@ fn single_header(value: &Value, report: &Report) -> Option<String> {
 }
 
 impl<T: FieldOf<K>, K> FieldOf<Vec<At<K>>> for Arc<[T]> {
-    fn of(given: Option<&Vec<At<K>>>) -> Option<Self> {
-        given?.iter().map(|at| T::of(Some(&at.value))).collect()
+    fn from_key(given: Option<&Vec<At<K>>>) -> Option<Self> {
+        given?.iter().map(|at| T::from_key(Some(&at.value))).collect()
     }
     fn toml(&self) -> Option<String> {
         let elements: Option<Vec<String>> = self.iter().map(T::toml).collect();
@@ -514,7 +514,7 @@ impl<T: Decode> Decode for Vec<At<T>> {
 pub struct Interval(pub Option<Duration>);
 
 impl FieldOf<Interval> for Option<Duration> {
-    fn of(given: Option<&Interval>) -> Option<Self> {
+    fn from_key(given: Option<&Interval>) -> Option<Self> {
         given.map(|interval| interval.0)
     }
     fn toml(&self) -> Option<String> {

@@ -339,7 +339,7 @@ macro_rules! bind {
                 let default = <Self as $crate::table::Fields>::defaults();
                 $(
                     let given = self.$field.as_deref().or(default.$field.as_deref());
-                    let $place = $crate::bound::FieldOf::<$Type>::of(given)?;
+                    let $place = $crate::bound::FieldOf::<$Type>::from_key(given)?;
                 )*
                 let _ = default;
                 Some($($variant)+)
@@ -358,7 +358,7 @@ macro_rules! bind {
     (@is_set ($this:expr) $field:ident [$($place:ident).+]) => { $this.$field.is_some() };
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty []) => {};
     (@fill ($this:expr) $spec:ident $field:ident $Type:ty [$($place:ident).+]) => {
-        if let Some(value) = $crate::bound::FieldOf::<$Type>::of($this.$field.as_deref()) {
+        if let Some(value) = $crate::bound::FieldOf::<$Type>::from_key($this.$field.as_deref()) {
             $spec.$($place).+ = value;
         }
     };

@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_direction(&mut self, direction: DirectionSpec) -> u32 {
-        self.network.speeds.push(Speed::of(&direction));
+        self.network.speeds.push(Speed::from_spec(&direction));
         self.network.directions.push(direction);
         self.network.directions.len() as u32 - 1
     }

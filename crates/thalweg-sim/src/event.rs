@@ -49,7 +49,7 @@ impl EventKind {
     }
 
     #[inline]
-    pub const fn of(key: u32) -> Self {
+    pub const fn from_key(key: u32) -> Self {
         match key >> ENTITY_BITS {
             0 => Self::Change,
             1 => Self::Service,

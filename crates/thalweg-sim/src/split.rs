@@ -236,7 +236,7 @@ fn deal<T: Tracing>(whole: &mut EventLoop<T>, owners: &Owners, parts: &mut [Even
         place += 1;
         parts.iter_mut().for_each(|part| part.wheel.set_tie(place));
         let entity = key & (MAX_ENTITIES - 1);
-        let part = match EventKind::of(key) {
+        let part = match EventKind::from_key(key) {
             EventKind::Change => owners.links[whole.network.changes[entity as usize].0 as usize],
             EventKind::Start => {
                 let [source, sink] = [&owners.sources, &owners.sinks].map(|of| of[entity as usize]);

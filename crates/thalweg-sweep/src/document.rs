@@ -196,7 +196,7 @@ impl Document {
     /// # Errors
     ///
     /// Tables cannot be written.
-    pub fn of(
+    pub fn new(
         sweep: &Sweep<'_>,
         made: &[Made],
         store: &Store,

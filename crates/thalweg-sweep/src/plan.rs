@@ -97,7 +97,7 @@ impl Plan {
     /// # Errors
     ///
     /// The file has too many points.
-    pub fn of(file: &SweepFile) -> Result<Self, PlanError> {
+    pub fn from_file(file: &SweepFile) -> Result<Self, PlanError> {
         let mut plan = Self { factors: Vec::new(), points: vec![Vec::new()] };
         for part in &file.varied {
             match part {
@@ -229,7 +229,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let file = read_sweep_text("s.toml", &format!("scenario = \"x\"\n{text}")).unwrap();
-        Plan::of(&file).unwrap()
+        Plan::from_file(&file).unwrap()
     }
 
     #[test]
@@ -263,6 +263,6 @@ mod tests {
     fn too_many_points_are_refused() {
         let list: Vec<String> = (0..1001).map(|n| n.to_string()).collect();
         let text = format!("scenario = \"x\"\n[grid]\na = [{0}]\nb = [{0}]\n", list.join(","));
-        assert!(matches!(Plan::of(&read_sweep_text("s", &text).unwrap()), Err(PlanError)));
+        assert!(matches!(Plan::from_file(&read_sweep_text("s", &text).unwrap()), Err(PlanError)));
     }
 }

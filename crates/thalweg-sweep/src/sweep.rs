@@ -174,7 +174,7 @@ impl<'a> Sweep<'a> {
         (budget, program): (Budget, &'a Program),
         stop: Arc<AtomicBool>,
     ) -> Result<Self, SweepError> {
-        let plan = Plan::of(file).map_err(|error: PlanError| {
+        let plan = Plan::from_file(file).map_err(|error: PlanError| {
             SweepError::Scenario(vec![file.error(0..0, error.to_string(), None)])
         })?;
         let sets: Vec<String> = file.sets.iter().map(|set| set.text.clone()).collect();

@@ -24,17 +24,17 @@ pub(crate) struct Input<'a> {
 impl<'a> Input<'a> {
     /// Creates a stream of at most `max` bytes; one that begins as gzip (RFC 1952) is decompressed.
     pub(crate) fn new(from: &'a mut dyn Read, max: u64) -> Self {
-        let mut plain = Self::of(Box::new(from), u64::MAX);
+        let mut plain = Self::with_limit(Box::new(from), u64::MAX);
         let is_compressed = plain.peek(2).starts_with(&[0x1f, 0x8b]);
         if is_compressed {
-            return Self::of(Box::new(MultiGzDecoder::new(plain)), max);
+            return Self::with_limit(Box::new(MultiGzDecoder::new(plain)), max);
         }
         plain.max = max;
         plain.end = plain.end.min(usize::try_from(max).unwrap_or(usize::MAX));
         plain
     }
 
-    fn of(from: Box<dyn Read + 'a>, max: u64) -> Self {
+    fn with_limit(from: Box<dyn Read + 'a>, max: u64) -> Self {
         Self {
             from,
             buffer: vec![0; SIZE],

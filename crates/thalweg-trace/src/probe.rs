@@ -48,7 +48,7 @@ enum Field {
 
 impl Field {
     /// Returns the field of a name, in the spellings of the kernel and of bpftrace's tools.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "time" | "ts" | "nsecs" | "elapsed" => Self::Time,
             "src" | "saddr" | "laddr" | "local" => Self::Source,
@@ -81,7 +81,7 @@ pub(crate) fn is_probe(head: &[u8]) -> bool {
 
 /// Returns the fields of a line of names; `None` if it is none.
 fn columns(line: &str) -> Option<Vec<Option<Field>>> {
-    let fields: Vec<Option<Field>> = line.split_whitespace().take(MAX_FIELDS).map(Field::of).collect();
+    let fields: Vec<Option<Field>> = line.split_whitespace().take(MAX_FIELDS).map(Field::from_name).collect();
     let known = fields.iter().flatten().count();
     (known >= 2 && fields.contains(&Some(Field::Window))).then_some(fields)
 }
@@ -204,7 +204,9 @@ impl Log {
             let word = word.trim_end_matches(',');
             // The first sign ends the name: values may be addresses with ports.
             let pair = word.split_once('=').or_else(|| word.split_once(':'));
-            if let Some((field, value)) = pair.and_then(|(name, value)| Some((Field::of(name)?, value))) {
+            if let Some((field, value)) =
+                pair.and_then(|(name, value)| Some((Field::from_name(name)?, value)))
+            {
                 values.insert(field, value);
             }
         }

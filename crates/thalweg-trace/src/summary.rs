@@ -45,7 +45,7 @@ pub struct RttSummary {
 
 impl RttSummary {
     /// Returns the distribution of these times; `None` without any.
-    pub fn of(mut samples: Vec<Duration>, is_smoothed: bool) -> Option<Self> {
+    pub fn from_samples(mut samples: Vec<Duration>, is_smoothed: bool) -> Option<Self> {
         samples.sort_unstable();
         let at = |share: f64| quantile(&samples, share);
         Some(Self { min: at(0.0)?, median: at(0.5)?, p99: at(0.99)?, samples: samples.len(), is_smoothed })
@@ -60,7 +60,7 @@ pub fn quantile<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
 
 impl Summary {
     /// Summarises a direction (0: of the client, 1: of the server) of a connection.
-    pub fn of(connection: &Connection, direction: usize) -> Self {
+    pub fn from_connection(connection: &Connection, direction: usize) -> Self {
         let data = &connection.directions[direction & 1];
         let counts = data.counts;
         let first = data.packets.first().map_or(connection.start, |packet| packet.time);
@@ -68,12 +68,12 @@ impl Summary {
         let acked = data.acks.last().map(|ack| ack.time);
         let last = last.max(acked).unwrap_or(connection.end).max(first);
         let duration = if data.packets.is_empty() { connection.duration() } else { last.since(first) };
-        let rtt = RttSummary::of(data.rtt_samples().iter().map(|sample| sample.1).collect(), false);
+        let rtt = RttSummary::from_samples(data.rtt_samples().iter().map(|sample| sample.1).collect(), false);
         let smoothed = || {
             let logged = data.metrics.get(&Metric::SmoothedRtt)?;
             let times =
                 logged.iter().map(|point| Duration::from_secs_f64(point.1)).filter(|rtt| !rtt.is_zero());
-            RttSummary::of(times.collect(), true)
+            RttSummary::from_samples(times.collect(), true)
         };
         Self {
             duration,

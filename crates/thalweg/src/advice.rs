@@ -20,7 +20,7 @@ pub struct Findings {
 
 impl Findings {
     /// Returns the findings of an advisor.
-    pub fn of(advisor: &Advisor) -> Self {
+    pub fn from_advisor(advisor: &Advisor) -> Self {
         Self { losses: advisor.of_losses(), rate: advisor.of_rate() }
     }
 
@@ -62,7 +62,7 @@ impl Findings {
 
 /// Returns advice to the user of a sender with this scheme, if the advisor is certain of any.
 pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
-    words_for(&Findings::of(advisor), scheme)
+    words_for(&Findings::from_advisor(advisor), scheme)
 }
 
 /// Returns advice for these findings.

@@ -34,7 +34,7 @@ pub struct Called {
 }
 
 impl Called {
-    fn of(error: &Error, kept: &OutputBuffer) -> Self {
+    fn from_error(error: &Error, kept: &OutputBuffer) -> Self {
         let before = kept.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self { code: error.exit_code(), printed: String::new(), messages: format!("{before}{error}") }
     }
@@ -131,7 +131,7 @@ pub fn simulate(
     let kept = Arc::new(OutputBuffer { caller, ..OutputBuffer::default() });
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let done = run(registry, request, stop, &console);
-    let (document, series, results, scenario) = done.map_err(|error| Called::of(&error, &kept))?;
+    let (document, series, results, scenario) = done.map_err(|error| Called::from_error(&error, &kept))?;
     let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Simulated { document, results, messages, scenario, series })
 }
@@ -157,7 +157,7 @@ pub fn prepare(
     sets: &[String],
 ) -> Result<Prepared, Called> {
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
-    let loaded = loaded.map_err(|error| Called::of(&error, &OutputBuffer::default()))?;
+    let loaded = loaded.map_err(|error| Called::from_error(&error, &OutputBuffer::default()))?;
     let paths = loaded.paths().groups.iter().map(|path| path.as_ref().map(|path| (path.rate, path.rtt)));
     Ok(Prepared { paths: paths.collect(), spec: loaded.spec().clone() })
 }
@@ -177,7 +177,7 @@ pub fn explain(
     let kept = Arc::new(OutputBuffer::default());
     let console = Console::keeping(false, Arc::clone(registry), Arc::clone(&kept));
     let loaded = source(scenario, text.map(str::to_owned)).and_then(|source| source.load(sets, registry));
-    let loaded = loaded.map_err(|error| Called::of(&error, &kept))?;
+    let loaded = loaded.map_err(|error| Called::from_error(&error, &kept))?;
     console.warn(&loaded.warnings);
     let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Called { code: 0, printed: loaded.explain(), messages })

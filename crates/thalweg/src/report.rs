@@ -35,8 +35,8 @@ impl ReportTarget {
         Ok(match (option, has_folder) {
             (None, _) => None,
             (Some(Some(path)), _) => {
-                let wanted = FileFormat::of(Path::new(default_name));
-                if FileFormat::of(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
+                let wanted = FileFormat::from_path(Path::new(default_name));
+                if FileFormat::from_path(path).is_some_and(|kind| Some(kind) != wanted) || unknown(path) {
                     let ending = ending.to_string_lossy();
                     return Err(Error::Usage(format!("`{}` does not end in .{ending}", path.display())));
                 }
@@ -72,7 +72,7 @@ enum FileFormat {
 
 impl FileFormat {
     /// Returns the format of a file; `None` without an extension or with an unknown one.
-    fn of(path: &Path) -> Option<Self> {
+    fn from_path(path: &Path) -> Option<Self> {
         let ending = path.extension()?.to_ascii_lowercase();
         let kinds = [("html", Self::Page), ("htm", Self::Page), ("svg", Self::Svg), ("png", Self::Png)];
         kinds.into_iter().find(|(name, _)| ending == *name).map(|(_, kind)| kind)
@@ -81,7 +81,7 @@ impl FileFormat {
 
 /// Returns true if the file has an unknown extension.
 fn unknown(path: &Path) -> bool {
-    path.extension().is_some() && FileFormat::of(path).is_none()
+    path.extension().is_some() && FileFormat::from_path(path).is_none()
 }
 
 /// Fails if the file's folder does not exist.
@@ -111,7 +111,7 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
         return Err(Error::Usage(format!("`{}` does not end in .html, .svg or .png", path.display())));
     }
     arguments.file.as_deref().map_or(Ok(()), may_be_written)?;
-    let kind = FileFormat::of(&path).unwrap_or(FileFormat::Page);
+    let kind = FileFormat::from_path(&path).unwrap_or(FileFormat::Page);
     let span = arguments.time.as_ref().map(|span| (span.from.as_secs_f64(), span.until.as_secs_f64()));
     let view = View { plots: arguments.plots.clone(), span };
     if kind == FileFormat::Page && view != View::default() {
@@ -227,7 +227,7 @@ fn page_beside(
         parts.push(part(label, path, console)?);
     }
     let spec = if view.is_none() { stored_spec(&Stored::open(folder)?, console) } else { None };
-    let beside = Beside::of(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;
+    let beside = Beside::join(parts).ok_or_else(|| Error::Failed("there are no results".to_owned()))?;
     Ok(match view {
         Some(view) => beside.figure(view),
         None => beside.page(spec.as_ref()),

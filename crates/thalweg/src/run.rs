@@ -411,7 +411,7 @@ pub fn header(source: &Source, loaded: &Loaded, seeds: Vec<u64>, margin: f64) ->
         seeds,
         margin,
         unlike_defaults: Vec::new(),
-        contention: Contention::of(loaded.spec()),
+        contention: Contention::from_spec(loaded.spec()),
         compared: Vec::new(),
     }
 }

@@ -103,7 +103,7 @@ pub fn sweep(arguments: &SweepArguments, console: &Console) -> Done {
     let cluster = arguments.cluster.as_ref();
     let cluster = cluster.map(|address| Cluster::connect(address, console)).transpose()?;
     let made = run(&sweep, &store, cluster, console)?;
-    let document = Document::of(&sweep, &made, &store, rerun).map_err(|error| {
+    let document = Document::new(&sweep, &made, &store, rerun).map_err(|error| {
         let folder = folder.display();
         Error::Failed(format!("`{folder}`: cannot write the tables: {error}; stored runs are not lost"))
     })?;

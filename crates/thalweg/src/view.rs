@@ -187,7 +187,7 @@ fn ms(duration: Duration) -> String {
 /// Returns the directions to show of a connection: those with data, or the one with more.
 fn shown(connection: &Connection) -> impl Iterator<Item = (usize, Summary)> {
     let main = connection.main_direction();
-    let all = [0, 1].map(|direction| (direction, Summary::of(connection, direction)));
+    let all = [0, 1].map(|direction| (direction, Summary::from_connection(connection, direction)));
     let largest = all[main].1.delivered.max(all[main].1.sent_bytes);
     // Requests and pure acknowledgements beside a transfer are not shown.
     all.into_iter().filter(move |(direction, summary)| *direction == main || summary.delivered * 50 > largest)
@@ -326,7 +326,7 @@ fn connection_value(connection: &Connection) -> Value {
 }
 
 fn direction_value(connection: &Connection, direction: usize) -> Value {
-    let summary = Summary::of(connection, direction);
+    let summary = Summary::from_connection(connection, direction);
     let data = &connection.directions[direction];
     let counts = data.counts;
     let rtt = summary.rtt.map(|rtt| {

@@ -191,8 +191,9 @@ pub fn open(
     let (known, signals) = (Known::default(), Signals::default());
     let has_gates = plan.spec.nodes.iter().any(|node| node.gate.is_some());
     // Without it, gates get no loss signals from outside.
-    let diagnostics =
-        has_gates.then(|| socket_client.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::of)).flatten();
+    let diagnostics = has_gates
+        .then(|| socket_client.socket(SocketKind::TcpDiagnostics).ok().map(Sockets::from_socket))
+        .flatten();
     let gateway_tap =
         GatewayTap { addresses, known: Arc::clone(&known), packets, wake, signals: Arc::clone(&signals) };
     let mut forwarder = Forwarder {

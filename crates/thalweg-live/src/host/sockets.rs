@@ -75,7 +75,7 @@ impl Sockets {
     }
 
     /// Wraps a socket created elsewhere.
-    pub(crate) fn of(socket: OwnedFd) -> Self {
+    pub(crate) fn from_socket(socket: OwnedFd) -> Self {
         Self(socket)
     }
 

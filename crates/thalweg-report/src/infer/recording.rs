@@ -134,7 +134,7 @@ impl Recording {
         };
         let connection = connection.ok_or(RecordingError::NoConnection(number.unwrap_or(1), count))?;
         let direction = connection.main_direction();
-        Ok((Self::of(connection, direction)?, connection, direction))
+        Ok((Self::from_connection(connection, direction)?, connection, direction))
     }
 
     /// Takes the log of a direction (0: data of the client, 1: of the server).
@@ -142,7 +142,7 @@ impl Recording {
     /// # Errors
     ///
     /// [`RecordingError`]
-    pub fn of(connection: &Connection, direction: usize) -> Result<Self, RecordingError> {
+    pub fn from_connection(connection: &Connection, direction: usize) -> Result<Self, RecordingError> {
         let data = &connection.directions[direction & 1];
         if data.packets.is_empty() {
             return Err(RecordingError::NoPackets);

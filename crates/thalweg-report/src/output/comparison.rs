@@ -134,7 +134,7 @@ fn tables(
     }
     text.push_str(&section(&media_table(schemes, style), style));
     text.extend(links_tables(schemes, style).iter().map(|table| section(table, style)));
-    let marks = Marks { decisions: Decisions::of(schemes, margin, contention) };
+    let marks = Marks { decisions: Decisions::new(schemes, margin, contention) };
     let paired: String = MEAN_TABLES
         .iter()
         .map(|place| section(&differences_table(*place, differences, &marks, style), style))

@@ -38,8 +38,9 @@ mod tests {
 
     #[test]
     fn a_sender_that_gave_up_is_named_with_the_time() {
-        let remarks =
-            |result| failures(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+        let remarks = |result| {
+            failures(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+        };
         let mut result = result(1, 75);
         assert!(remarks(result.clone()).is_empty());
         result.flows.last_mut().unwrap().failed = Some(Time::ZERO + Duration::from_millis(6100));

@@ -65,7 +65,7 @@ mod tests {
         let mut result = result(1, 75);
         let last = result.flows.last_mut().unwrap();
         last.counts.lost_data = lost;
-        losses(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN)
+        losses(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
     }
 
     #[test]

@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn rows_read_back() {
-        let run = Run::of(&result(7, 75));
+        let run = Run::from_result(&result(7, 75));
         let mut flows = Rows::flows(&run);
         flows.push_front("link.core.rate", Cells::Text(vec!["1 Mbit/s".to_owned(); flows.len()]));
         assert_eq!(flows.len(), run.flows.len());
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn every_link_has_a_row_and_tables_grow() {
-        let run = Run::of(&result(7, 75));
+        let run = Run::from_result(&result(7, 75));
         let mut all = Rows::default();
         all.append(Rows::links(&run));
         all.append(Rows::links(&run));

@@ -7,7 +7,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
-    mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
 }
 
 #[track_caller]
@@ -58,7 +58,7 @@ fn holes_and_refused_data_have_a_table_when_present() {
     };
     result.flows[0].two_level = Some(Box::new(counts(0)));
     result.flows[1].two_level = Some(Box::new(counts(120)));
-    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
     let expected = "
 Two-level  Incomplete  Holes  Refused  Evicted  Source kept  Sink kept
 ---------  ----------  -----  -------  -------  -----------  ---------
@@ -89,7 +89,7 @@ fn with_transfers(means: &[u64]) -> Vec<Run> {
         };
         (result.groups[0].transfers, result.transfers) = (transfers, transfers);
         result.sizes = vec![class(0, 10_000), class(10_000, 100_000)];
-        Run::of(&result)
+        Run::from_result(&result)
     };
     means.iter().zip(1..).map(run).collect()
 }
@@ -112,7 +112,7 @@ fn frames_have_a_table() {
             ..Summary::default()
         },
     }));
-    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("shy.2 ")).collect();
     let has_row =
         |of: &str| rows.iter().any(|row| row.split_whitespace().collect::<Vec<_>>().join(" ") == of);
@@ -230,7 +230,7 @@ fn many_flows_are_summarised_by_their_extremes() {
         let goodput = thalweg_proto::units::Rate::from_mbits_per_sec(20 + n);
         thalweg_sim::FlowResult { name: format!("shy.{}", n + 3), goodput, ..pattern.clone() }
     }));
-    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
     assert!(text.contains("shy.1 (lowest)") && text.contains("shy.32 (highest)"), "{text}");
     assert!(!text.contains("shy.9"), "{text}");
     fits(&text);
@@ -240,7 +240,7 @@ fn many_flows_are_summarised_by_their_extremes() {
 fn partial_runs_are_marked_partial() {
     let mut result = result(1, 75);
     result.complete = false;
-    let text = summary(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN);
+    let text = summary(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN);
     assert!(text.contains("PARTIAL: interrupted at 30.00 s"), "{text}");
 }
 
@@ -251,7 +251,7 @@ fn shortened_scheme_names_stay_distinct() {
     result.groups[0].scheme = "cubic:prr=true".to_owned();
     result.groups[1].scheme = "cubic:rack=true".to_owned();
     let shown = |result: &thalweg_sim::RunResult| {
-        summary(&Document::of_runs(header(&[1]), vec![Run::of(result)]), Style::PLAIN)
+        summary(&Document::of_runs(header(&[1]), vec![Run::from_result(result)]), Style::PLAIN)
     };
     let text = shown(&result);
     assert!(text.contains(" cubic:prr=true ") && text.contains(" cubic:rack=true "), "{text}");

@@ -59,7 +59,7 @@ pub(super) struct Decisions<'a> {
 
 impl<'a> Decisions<'a> {
     /// Computes the decisions on these schemes.
-    pub fn of(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
+    pub fn new(schemes: &'a [SchemeResults], margin: f64, contention: Option<&Contention>) -> Self {
         let criteria = criteria(schemes, margin, contention);
         Self { tests: Tests::of(&criteria), criteria }
     }

@@ -8,7 +8,7 @@ use thalweg_sim::{RunResult, Summary};
 /// Returns the verdicts on schemes, each given with the results by seed.
 fn verdicts_of(schemes: &[(&str, Vec<RunResult>)], margin: f64) -> Vec<Verdict> {
     let seeds: Vec<u64> = (1..=schemes[0].1.len() as u64).collect();
-    let runs = |results: &[RunResult]| results.iter().map(Run::of).collect();
+    let runs = |results: &[RunResult]| results.iter().map(Run::from_result).collect();
     let schemes = schemes.iter().map(|(name, results)| ((*name).to_owned(), runs(results))).collect();
     let document = Document::of_comparison(header(&seeds), schemes);
     let Body::Comparison { schemes, .. } = document.body else { panic!() };
@@ -203,7 +203,7 @@ fn fairness_is_among_those_that_wanted_more() {
             result.flows[0].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
             result.flows[1].limits = [0, 0, 0, 90, 10, 0, 0].map(Duration::from_millis);
         }
-        Run::of(&result).totals.get(Metric::Jain)
+        Run::from_result(&result).totals.get(Metric::Jain)
     };
     // (10 + 10 + 75)^2 / (3 (100 + 100 + 5625))
     assert!((index(false).unwrap() - 9025.0 / 17_475.0).abs() < 1e-12);
@@ -378,7 +378,7 @@ fn tables_mark_no_difference_that_the_verdict_leaves_open() {
         for (group, (mean, count)) in result.groups.iter_mut().zip([(max + seed, 1_000_000), (few, 1)]) {
             (group.delay.mean, group.delay.count) = (Duration::from_millis(mean), count);
         }
-        Run::of(&result)
+        Run::from_result(&result)
     };
     let compared = |b: [[u64; 2]; 3]| {
         let a = (1..=3).map(|seed| run(seed, [20, 40 + seed])).collect();

@@ -221,7 +221,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     let Some(first) = runs.first() else { return };
     let estimate = |metric: &str, single: Option<f64>| {
         let mean = summary.and_then(|summary| summary.totals.get(metric).copied());
-        mean.or(Estimate::of(&single.into_iter().collect::<Vec<_>>()))
+        mean.or(Estimate::from_values(&single.into_iter().collect::<Vec<_>>()))
     };
     let shown = |estimate: Option<Estimate>, scale: fn(f64) -> Scale| {
         estimate.map_or("–".to_owned(), |of| escape(&scale(of.mean).estimate(&of, STYLE)))
@@ -377,7 +377,7 @@ mod tests {
     use crate::results::samples::{header, result};
 
     fn runs(mbits: [u64; 3]) -> Vec<Run> {
-        mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+        mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
     }
 
     fn compared(a: [u64; 3], b: [u64; 3]) -> String {
@@ -417,7 +417,7 @@ mod tests {
             result.transfers.completion = thalweg_sim::Summary { count: 9, mean, ..Default::default() };
             result.transfers.slowdown = thalweg_sim::Ratios { count: 9, mean: 2.25, ..Default::default() };
             result.transfers.unfinished = 3;
-            Run::of(&result)
+            Run::from_result(&result)
         };
         let one = answer(&Document::of_runs(header(&[1]), vec![run(1, 40)]));
         let card = one.find("Completion time</h2><p class=\"main\">40.00 ms").expect("a card");

@@ -52,7 +52,7 @@ pub struct Beside {
 
 impl Beside {
     /// Joins results; `None` without any. The first ones are the reference of differences.
-    pub fn of(parts: Vec<Part>) -> Option<Self> {
+    pub fn join(parts: Vec<Part>) -> Option<Self> {
         let (mut notes, mut warnings) = (Vec::new(), Vec::new());
         let live: Vec<&str> = parts.iter().filter(|part| part.is_live()).map(|part| &*part.label).collect();
         if !live.is_empty() {
@@ -148,7 +148,7 @@ mod tests {
                 .iter_mut()
                 .for_each(|group| thalweg_sim::live::SCHEME.clone_into(&mut group.scheme));
         }
-        let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
+        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         Part { label: label.to_owned(), document, series, fidelity: None }
@@ -159,7 +159,7 @@ mod tests {
         let mut live = part("<live>", 60, true);
         live.fidelity =
             Fidelity::from_json(r#"{"valid": false, "why_not": ["late by 3 ms"], "more": 1}"#).ok();
-        let beside = Beside::of(vec![part("simulated", 75, false), live]).unwrap();
+        let beside = Beside::join(vec![part("simulated", 75, false), live]).unwrap();
         let page = beside.page(Some(&spec()));
         // 60 + 20 Mbit/s are 15.8 % less than 75 + 20.
         for expected in [
@@ -173,7 +173,7 @@ mod tests {
         }
         assert!(!page.contains("Sure: more than chance") && !page.contains("<live>"));
         assert!(beside.figure(&View::default()).contains(">simulated</text>"));
-        assert!(Beside::of(Vec::new()).is_none());
+        assert!(Beside::join(Vec::new()).is_none());
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         other.document.seeds = vec![1, 2];
         other.document.duration_s *= 2.0;
         other.document.complete = false;
-        let page = Beside::of(vec![part("before", 75, false), other]).unwrap().page(None);
+        let page = Beside::join(vec![part("before", 75, false), other]).unwrap().page(None);
         for expected in ["their warm-up: before", "after 2 runs", "their duration", "after is partial"] {
             assert!(page.contains(expected), "no `{expected}`");
         }

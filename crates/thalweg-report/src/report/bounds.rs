@@ -15,7 +15,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Returns the bounds of a network.
-    pub(super) fn of(spec: &Spec) -> Self {
+    pub(super) fn from_spec(spec: &Spec) -> Self {
         let mut bounds = Self::default();
         let mut fastest = Some(Rate::ZERO);
         let name = |node: thalweg_sim::spec::NodeId| {
@@ -78,7 +78,7 @@ mod tests {
             links: vec![LinkSpec::new("wire", [NodeId(0), NodeId(1)], forward, backward)],
             ..Spec::default()
         };
-        let bounds = Bounds::of(&spec);
+        let bounds = Bounds::from_spec(&spec);
         let of = |quantity: &str, subject: &str| bounds.links.get(quantity)?.get(subject).copied();
         assert_eq!(of("queue-packets", "wire a->b"), Some(625.0));
         assert_eq!(
@@ -94,7 +94,7 @@ mod tests {
             DirectionSpec::of_any_rate(Duration::ZERO),
             line(1, Limit::Unlimited),
         );
-        let bounds = Bounds::of(&Spec { links: vec![open], ..spec });
+        let bounds = Bounds::from_spec(&Spec { links: vec![open], ..spec });
         assert!(bounds.flows.is_empty() && !bounds.links["link-rate"].contains_key("open a->b"));
     }
 }

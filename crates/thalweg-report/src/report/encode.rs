@@ -28,7 +28,7 @@ impl Numbers {
     /// Encodes the numbers in the shortest form. Integers and series with few distinct values are lossless, unless that
     /// would more than double the page; other values lose less than a millionth of the span between the smallest and
     /// the largest.
-    pub(super) fn of(values: &[f64]) -> Self {
+    pub(super) fn from_values(values: &[f64]) -> Self {
         if values.iter().any(|value| !value.is_finite()) {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             return Self {
@@ -215,21 +215,25 @@ mod tests {
     #[test]
     fn regular_series_take_a_byte_per_value() {
         let times: Vec<f64> = (0..3000).map(|index| f64::from(index) * 3e9).collect();
-        let numbers = Numbers::of(&times);
+        let numbers = Numbers::from_values(&times);
         assert_eq!((numbers.step, numbers.size()), (3e9, 4000));
         assert_eq!(numbers.values(), times);
         // 10 000 bytes in 3 ms, in bit/s, and so on.
         let rates: Vec<f64> =
             [10_000.0, 13_000.0, 7000.0].repeat(100).iter().map(|bytes| bytes * 8000.0 / 3.0).collect();
-        assert_eq!(Numbers::of(&rates).table.len(), 3);
-        assert_eq!((Numbers::of(&rates).text.len(), Numbers::of(&rates).values()), (400, rates));
+        assert_eq!(Numbers::from_values(&rates).table.len(), 3);
+        assert_eq!(
+            (Numbers::from_values(&rates).text.len(), Numbers::from_values(&rates).values()),
+            (400, rates)
+        );
     }
 
     #[test]
     fn constants_and_nothing_have_a_form() {
         for values in [vec![], vec![0.0], vec![0.25], vec![0.1; 7], vec![f64::NAN, f64::INFINITY, 1.0, -0.0]]
         {
-            let back: Vec<u64> = Numbers::of(&values).values().iter().map(|value| value.to_bits()).collect();
+            let back: Vec<u64> =
+                Numbers::from_values(&values).values().iter().map(|value| value.to_bits()).collect();
             assert_eq!(back, values.iter().map(|value| value.to_bits()).collect::<Vec<_>>());
         }
     }
@@ -238,12 +242,12 @@ mod tests {
         #[test]
         fn integers_round_trip_exactly(values in prop::collection::vec(-1_000_000i64..=1_000_000, 0..50)) {
             let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
-            prop_assert_eq!(Numbers::of(&values).values(), values);
+            prop_assert_eq!(Numbers::from_values(&values).values(), values);
         }
 
         #[test]
         fn fractions_round_trip_to_a_millionth(values in prop::collection::vec(-1e9f64..1e9, 0..50)) {
-            let back = Numbers::of(&values).values();
+            let back = Numbers::from_values(&values).values();
             prop_assert_eq!(back.len(), values.len());
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
             let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -483,11 +483,11 @@ mod tests {
     fn a_run_has_lines_and_a_comparison_bars() {
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result(1, 75));
-        let run = Document::of_runs(header(&[1]), vec![Run::of(&result(1, 75))]);
+        let run = Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
         let svg = figure(&run, &series, &View::default());
         assert!(svg.contains("Window, segments") && svg.contains(">bold (cubic)</text>"), "{svg}");
         assert_eq!(svg.matches("class=\"line").count(), 1);
-        let runs = |mbits| vec![Run::of(&result(1, mbits)), Run::of(&result(2, mbits + 1))];
+        let runs = |mbits| vec![Run::from_result(&result(1, mbits)), Run::from_result(&result(2, mbits + 1))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
         let svg = figure(
             &Document::of_comparison(header(&[1, 2]), schemes),
@@ -509,7 +509,7 @@ mod tests {
             one.series[0].points =
                 vec![(Time::ZERO, 40.0 * window), (Time::from_picos(6_000_000_000_000), window)];
             series.add(RunKey { scheme: "", seed }, &one);
-            runs.push(Run::of(&one));
+            runs.push(Run::from_result(&one));
         }
         let document = Document::of_runs(header(&[1, 2, 3]), runs.clone());
         let svg = figure(&document, &series, &View::default());
@@ -540,7 +540,7 @@ mod tests {
         many.series.extend((0..2).map(|subject| Series { subject, ..points.clone() }));
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &many);
-        let document = Document::of_runs(header(&[1]), vec![Run::of(&many)]);
+        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&many)]);
         let svg = figure(&document, &series, &View::default());
         assert_eq!(svg.matches("class=\"line").count(), 8);
         assert!(svg.contains("Window of 8 of 10 flows, segments"), "{svg}");
@@ -551,7 +551,7 @@ mod tests {
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "vegas", seed: 1 }, &result(1, 40));
         series.add(RunKey { scheme: "cubic", seed: 1 }, &result(1, 75));
-        let runs = |mbits| vec![Run::of(&result(1, mbits))];
+        let runs = |mbits| vec![Run::from_result(&result(1, mbits))];
         let schemes = vec![("vegas".to_owned(), runs(40)), ("cubic".to_owned(), runs(75))];
         let document = Document::of_comparison(header(&[1]), schemes);
         let view = |plots: &[Plot], span| View { plots: Some(plots.to_vec()), span };
@@ -568,7 +568,7 @@ mod tests {
     #[test]
     fn distributions_have_a_line_for_each_group_or_scheme() {
         let of = |seed, mbits, scale: f64| {
-            let mut run = Run::of(&result(seed, mbits));
+            let mut run = Run::from_result(&result(seed, mbits));
             let curve = |shift: f64| {
                 SHARES.iter().map(|share| scale * (0.01 + shift + 0.03 * share)).collect::<Vec<f64>>()
             };
@@ -594,7 +594,10 @@ mod tests {
         assert!((panel.lines[0].times[0] - 0.02).abs() < 1e-12 && panel.title.contains("mean of 2 seeds"));
         let section = distributions(&run);
         assert!(section.contains("<svg class=\"curves\"") && !section.contains("<style>"), "{section}");
-        assert_eq!(distributions(&Document::of_runs(header(&[1]), vec![Run::of(&result(1, 75))])), "");
+        assert_eq!(
+            distributions(&Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))])),
+            ""
+        );
         let schemes =
             vec![("vegas".to_owned(), vec![of(1, 40, 1.0)]), ("cubic".to_owned(), vec![of(1, 75, 2.0)])];
         let svg = figure(&Document::of_comparison(header(&[1]), schemes), &AllSeries::default(), &view);

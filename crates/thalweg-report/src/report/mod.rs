@@ -47,9 +47,9 @@ fn page(
     replays: &[Replay],
     answer: String,
 ) -> String {
-    let topology = spec.map(Topology::of);
-    let bounds = spec.map(bounds::Bounds::of).unwrap_or_default();
-    let data = Model::of(document, series, topology.as_ref(), &bounds, replays).to_json();
+    let topology = spec.map(Topology::from_spec);
+    let bounds = spec.map(bounds::Bounds::from_spec).unwrap_or_default();
+    let data = Model::new(document, series, topology.as_ref(), &bounds, replays).to_json();
     let mut body = answer;
     body.push_str(SECTIONS);
     body.push_str(&figure::distributions(document));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_page_is_self_contained() {
         let result = result(1, 75);
-        let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
+        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         let page = report(&document, &series, Some(&spec()), &[]);

@@ -40,7 +40,7 @@ pub(super) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         document: &'a Document,
         series: &'a AllSeries,
         topology: Option<&'a Topology>,
@@ -62,9 +62,9 @@ impl<'a> Model<'a> {
             runs: document.runs().map(|(scheme, run)| run_value(scheme, run, max)).collect(),
             flow_columns: FLOW_COLUMNS.into_iter().chain(of_flows().map(|of| of.line().name)).collect(),
             link_columns: LINK_COLUMNS.into_iter().chain(of_links().map(|of| of.line().name)).collect(),
-            flow_heads: Head::of(Tables::PAGE),
-            sink_heads: Head::of(Tables::PAGE_SINKS),
-            link_heads: Head::of(Tables::PAGE_LINKS),
+            flow_heads: Head::for_tables(Tables::PAGE),
+            sink_heads: Head::for_tables(Tables::PAGE_SINKS),
+            link_heads: Head::for_tables(Tables::PAGE_LINKS),
             limits: Metric::limits().map(Metric::limit_words).collect(),
             topology,
             bounds,
@@ -138,7 +138,7 @@ struct Head {
 
 impl Head {
     /// Returns the headings of a table of the page.
-    fn of(place: Tables) -> Vec<Self> {
+    fn for_tables(place: Tables) -> Vec<Self> {
         let metrics: Vec<Metric> = Metric::in_table(place).collect();
         let head = |(metric, title): (&Metric, String)| {
             let line = metric.line();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn of_many_flows_the_extremes_stay() {
-        let mut run = Run::of(&result(1, 75));
+        let mut run = Run::from_result(&result(1, 75));
         let flow = run.flows[0].clone();
         run.flows = vec![flow; 100];
         for (flow, i) in run.flows.iter_mut().zip(0..) {
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn of_many_links_the_bottlenecks_stay() {
-        let run = Run::of(&result(1, 75));
+        let run = Run::from_result(&result(1, 75));
         let (bottleneck, other) = (run.links[0].clone(), run.links[1].clone());
         let mut links = vec![other; 2 * MAX_LINKS];
         links.push(bottleneck);
@@ -233,9 +233,9 @@ mod tests {
     fn rows_have_a_value_for_each_column_and_nothing_ends_the_script() {
         let mut result = result(1, 75);
         result.flows[0].name = "</script><b>".to_owned();
-        let document = Document::of_runs(header(&[1]), vec![Run::of(&result)]);
+        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
         let series = AllSeries::default();
-        let json = Model::of(&document, &series, None, &Bounds::default(), &[]).to_json();
+        let json = Model::new(&document, &series, None, &Bounds::default(), &[]).to_json();
         assert!(!json.contains('<'), "{json}");
         let model: Value = serde_json::from_str(&json).unwrap();
         let run = &model["runs"][0];

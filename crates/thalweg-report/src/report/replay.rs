@@ -80,7 +80,8 @@ impl Recorder {
         flows.sort_unstable();
         flows.dedup();
         let place = |flow: u32| flows.binary_search(&flow).unwrap_or(0) as f64;
-        let column = |of: &dyn Fn(&Hop) -> f64| Numbers::of(&self.hops.iter().map(of).collect::<Vec<_>>());
+        let column =
+            |of: &dyn Fn(&Hop) -> f64| Numbers::from_values(&self.hops.iter().map(of).collect::<Vec<_>>());
         let picos = |time: Time| time.as_picos() as f64;
         Replay {
             scheme: scheme.to_owned(),

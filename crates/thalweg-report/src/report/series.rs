@@ -198,7 +198,11 @@ impl AllSeries {
                 arrays.push(Numbers::integers(&picos));
                 arrays.len() - 1
             });
-            (position, Numbers::of(values), (series.times.len() > times.len()).then_some(series.times.len()))
+            (
+                position,
+                Numbers::from_values(values),
+                (series.times.len() > times.len()).then_some(series.times.len()),
+            )
         };
         let mut all = Vec::with_capacity(self.all.len());
         for series in &self.all {

@@ -36,7 +36,7 @@ struct Group {
 }
 
 impl Topology {
-    pub(super) fn of(spec: &Spec) -> Self {
+    pub(super) fn from_spec(spec: &Spec) -> Self {
         let (nodes, links) = (spec.nodes.len(), spec.links.len());
         if nodes > MAX_NODES || links > MAX_LINKS {
             let too_large = Some((nodes, links));
@@ -53,14 +53,14 @@ impl Topology {
             nodes: spec.nodes.iter().map(|node| node.name.clone()).collect(),
             links: spec.links.iter().map(link).collect(),
             // Groups between many nodes would cover the whole picture.
-            groups: spec.groups.iter().filter(|group| group.pairs.is_empty()).map(Group::of).collect(),
+            groups: spec.groups.iter().filter(|group| group.pairs.is_empty()).map(Group::from_spec).collect(),
             too_large: None,
         }
     }
 }
 
 impl Group {
-    fn of(group: &GroupSpec) -> Self {
+    fn from_spec(group: &GroupSpec) -> Self {
         Self {
             name: group.name.clone(),
             scheme: group.transport.scheme.clone(),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// Writes a table of schemes side by side, and the main cause of the differences between them.
 pub(super) fn of_schemes(html: &mut String, schemes: &[SchemeResults]) {
     let all: Vec<(&SchemeResults, Bottleneck)> =
-        schemes.iter().filter_map(|of| Some((of, Bottleneck::of(&of.runs)?))).collect();
+        schemes.iter().filter_map(|of| Some((of, Bottleneck::find(&of.runs)?))).collect();
     html.push_str("<h2>Why</h2>\n");
     let reasons: Vec<String> = [delay_reason(&all), goodput_reason(&all)].into_iter().flatten().collect();
     if !reasons.is_empty() {
@@ -174,7 +174,7 @@ struct Bottleneck {
 }
 
 impl Bottleneck {
-    fn of(runs: &[Run]) -> Option<Self> {
+    fn find(runs: &[Run]) -> Option<Self> {
         let bottlenecks = runs.first()?.links.iter().filter(|link| link.bottleneck);
         let used = |link: &Link| link.or_zero(Metric::Utilisation);
         let busiest = bottlenecks.max_by(|a, b| used(a).total_cmp(&used(b)))?;
@@ -197,7 +197,7 @@ impl Bottleneck {
 
 /// Returns the clause on the busiest bottleneck: its share of time busy, and its queue.
 fn queue(runs: &[Run]) -> Option<String> {
-    let Bottleneck { name, used, waiting_packets, max, .. } = Bottleneck::of(runs)?;
+    let Bottleneck { name, used, waiting_packets, max, .. } = Bottleneck::find(runs)?;
     let used = Scale::PERCENT.fixed(used, 1);
     let waiting = Scale::PACKETS.fixed(waiting_packets, 1);
     Some(format!("link {name} was busy {used} of the time; {waiting} waited on average, {max} at most"))
@@ -316,7 +316,7 @@ mod tests {
             run.flows.iter_mut().for_each(|flow| flow.delay.mean = picos(mean));
             run.groups.iter_mut().for_each(|group| group.delay.mean = picos(mean));
         }
-        let runs = |run| vec![Run::of(&run)];
+        let runs = |run| vec![Run::from_result(&run)];
         let document = Document::of_comparison(
             header(&[1]),
             vec![("a".to_owned(), runs(short)), ("b".to_owned(), runs(long))],
@@ -358,7 +358,7 @@ mod tests {
         run.flows[0].counts.lost_data = 0;
         run.flows[1].counts.lost_data = 0;
         let mut html = String::new();
-        let mut run = Run::of(&run);
+        let mut run = Run::from_result(&run);
         run.flows[2].values.set(Metric::Marked, Some(5.0));
         groups_why(&mut html, &[run]);
         let expected = "delay 44.00 ms on average of those that arrived, jitter 3.000 ms; lost 22.3 % of its packets (223 pkt); \

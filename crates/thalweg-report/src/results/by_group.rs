@@ -25,7 +25,7 @@ impl Run {
 
 fn totals(groups: &[Group], flows: &[Flow], with_transfers: &[&Group]) -> Values<OfNetwork> {
     let of_groups: Vec<&Values<OfGroup>> = groups.iter().map(|group| &group.values).collect();
-    Values::of(|metric| {
+    Values::from_fn(|metric| {
         let known = || of_groups.iter().filter_map(|values| values.get(metric));
         let sum = || known().reduce(|sum, value| sum + value);
         if metric.line().transfers.is_some() {

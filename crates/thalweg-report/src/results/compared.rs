@@ -120,7 +120,7 @@ impl Document {
             compared_part.iter().zip(others).zip(&shares).map(|((compared_part, rest), shares)| {
                 ComparedScheme {
                     scheme: compared_part.scheme.clone(),
-                    share: Estimate::of(&shares.values().copied().collect::<Vec<f64>>()),
+                    share: Estimate::from_values(&shares.values().copied().collect::<Vec<f64>>()),
                     metrics: metrics(&compared_part.summary),
                     rest: metrics(&rest.summary),
                 }
@@ -131,7 +131,7 @@ impl Document {
             let of = |number: usize| {
                 self.seeds.iter().map(|seed| shares[number].get(seed).copied()).collect::<Vec<_>>()
             };
-            Paired::of(&of(0), &of(number), 0.0)
+            Paired::from_values(&of(0), &of(number), 0.0)
         };
         let differences = compared_differences.iter().zip(other_differences).map(|(compared_part, rest)| {
             ComparedDifference {
@@ -157,7 +157,7 @@ impl Document {
 
 /// Returns the goodput of some groups' runs over that of the whole runs; `None` where there is none.
 pub fn goodput_share(all: &[Run], compared_part: &[Run]) -> Option<Estimate> {
-    Estimate::of(&shares(all, compared_part).into_values().collect::<Vec<f64>>())
+    Estimate::from_values(&shares(all, compared_part).into_values().collect::<Vec<f64>>())
 }
 
 /// Returns the compared groups' share of all goodput, by the seed of the complete run. Identical runs count once.
@@ -179,7 +179,7 @@ mod tests {
     use crate::results::samples::{header, result};
 
     fn runs(of: &[(u64, u64)]) -> Vec<Run> {
-        of.iter().map(|&(seed, mbits)| Run::of(&result(seed, mbits))).collect()
+        of.iter().map(|&(seed, mbits)| Run::from_result(&result(seed, mbits))).collect()
     }
 
     fn document(groups: &[&str]) -> Document {

@@ -44,7 +44,7 @@ struct Class<'a> {
 
 impl Contention {
     /// Returns the competition in a network, if its flows compete over different sets of saturated links.
-    pub fn of(spec: &Spec) -> Option<Self> {
+    pub fn from_spec(spec: &Spec) -> Option<Self> {
         if spec.groups.iter().map(|group| group.ends().len()).sum::<usize>() > MAX_CLASSES {
             return None;
         }
@@ -226,7 +226,7 @@ mod tests {
             let bps = of.max_min_bps.unwrap() * packet / 1e6;
             ((bps * 1000.0).round() / 1000.0, of.full_links.len())
         };
-        Contention::of(spec).map(|found| found.paths.iter().map(of).collect())
+        Contention::from_spec(spec).map(|found| found.paths.iter().map(of).collect())
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
     fn without_all_flows_all_the_time_there_are_no_static_shares() {
         let mut spec = chain(&[20, 20], &[(0, 2, 1), (0, 1, 1), (1, 2, 1)]);
         spec.groups[1].start = thalweg_proto::units::Time::ZERO + spec.duration / 2;
-        let found = Contention::of(&spec).unwrap();
+        let found = Contention::from_spec(&spec).unwrap();
         assert!(found.paths.iter().all(|of| of.max_min_bps.is_none()));
     }
 }

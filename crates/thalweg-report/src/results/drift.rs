@@ -171,7 +171,7 @@ fn shift(runs: &[Vec<f64>], margin: f64, level: f64) -> Option<Shift> {
     }
     let p = if runs.len() >= MIN_RUNS {
         let bias = |run: &Vec<f64>| Some(statistics::mean(&run[..cut])? - statistics::mean(&run[cut..])?);
-        Estimate::of(&runs.iter().filter_map(bias).collect::<Vec<_>>())?.p_value()?
+        Estimate::from_values(&runs.iter().filter_map(bias).collect::<Vec<_>>())?.p_value()?
     } else {
         // With one or two runs, compares the first span with others of the same length.
         let spans: Vec<f64> = mean[cut..].chunks_exact(cut).filter_map(statistics::mean).collect();

@@ -108,7 +108,7 @@ impl<S: Subject> Values<S> {
         Self { cells: vec![f64::NAN; count].into_boxed_slice(), of: PhantomData }
     }
 
-    pub(super) fn of(value: impl Fn(Metric) -> Option<f64>) -> Self {
+    pub(super) fn from_fn(value: impl Fn(Metric) -> Option<f64>) -> Self {
         let cells = Metric::all_of(S::OF).map(|metric| value(metric).unwrap_or(f64::NAN)).collect();
         Self { cells, of: PhantomData }
     }
@@ -149,7 +149,7 @@ impl<S: Subject> Values<S> {
         transfers: &Transfers,
         how: impl Fn(&Line) -> Joined<T, Metric>,
     ) -> Self {
-        Self::of(|metric| {
+        Self::from_fn(|metric| {
             if let Some(value) = metric.line().transfers {
                 return value(transfers);
             }

@@ -182,7 +182,7 @@ impl Document {
         let body = if header.seeds.len() == 1 {
             Body::Run { runs }
         } else {
-            let summary = Summary::of(&runs, &summary::bottlenecks(&[&runs]));
+            let summary = Summary::from_runs(&runs, &summary::bottlenecks(&[&runs]));
             Body::Replications { runs, summary }
         };
         Self::new(header, complete, body)
@@ -309,7 +309,7 @@ fn comparison(schemes: Vec<(String, Vec<Run>)>, margin: f64) -> Body {
     let mut differences: Vec<Difference> = schemes.iter().skip(1).filter_map(against_first).collect();
     summary::correct(&mut differences);
     let with_summary = |(scheme, runs): (String, Vec<Run>)| {
-        let summary = Summary::of(&runs, &links);
+        let summary = Summary::from_runs(&runs, &links);
         SchemeResults { scheme, runs, summary }
     };
     let schemes = schemes.into_iter().map(with_summary).collect();

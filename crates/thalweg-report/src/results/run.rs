@@ -133,7 +133,9 @@ impl SizeClass {
         Self {
             from_bytes: class.from.get(),
             below_bytes: class.below.map(Bytes::get),
-            values: Values::of(|metric| metric.line().transfers.and_then(|value| value(&class.transfers))),
+            values: Values::from_fn(|metric| {
+                metric.line().transfers.and_then(|value| value(&class.transfers))
+            }),
         }
     }
 }
@@ -206,7 +208,7 @@ impl Run {
     }
 
     /// Converts the simulator's measurements. Series are left out: they have files of their own.
-    pub fn of(result: &sim::RunResult) -> Self {
+    pub fn from_result(result: &sim::RunResult) -> Self {
         let sum = result.flows.iter().map(|flow| flow.goodput.as_bits_per_sec()).sum();
         let goodput_of_all = Rate::from_bits_per_sec(sum);
         let flows: Vec<Flow> =
@@ -275,7 +277,7 @@ impl Link {
             from: link.from.clone(),
             to: link.to.clone(),
             bottleneck: link.bottleneck,
-            values: Values::of(|metric| metric.line().link.and_then(|value| value(link))),
+            values: Values::from_fn(|metric| metric.line().link.and_then(|value| value(link))),
         }
     }
 }
@@ -287,7 +289,7 @@ impl Flow {
         Self {
             name: flow.name.clone(),
             group: group.map(|group| group.name.clone()).unwrap_or_default(),
-            values: Values::of(|metric| metric.line().flow.and_then(|value| value(&view))),
+            values: Values::from_fn(|metric| metric.line().flow.and_then(|value| value(&view))),
             wanted_more: group.is_some_and(|group| group.wanted_more(flow)),
             pre_warmup_bytes: flow.arrived_before.get(),
             states: flow.states.iter().map(StateVisit::of).collect(),

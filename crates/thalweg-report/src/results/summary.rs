@@ -120,11 +120,11 @@ fn link_key(link: &Link) -> LinkKey {
 impl Summary {
     /// Computes the means over the complete runs, without links; `None` if there is none.
     pub fn without_links(runs: &[Run]) -> Option<Self> {
-        Self::of(runs, &[])
+        Self::from_runs(runs, &[])
     }
 
     /// Computes the means over the complete runs; `None` if there is none.
-    pub(super) fn of(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
+    pub(super) fn from_runs(runs: &[Run], links: &[LinkKey]) -> Option<Self> {
         let mut complete: Vec<&Run> = runs.iter().filter(|run| run.complete).collect();
         let first = *complete.first()?;
         let all = complete.len() as u64;
@@ -242,7 +242,7 @@ fn estimates(of: Of, runs: impl Iterator<Item = Option<Named>>) -> Metrics {
     }
     let exactness = exactness(of);
     let estimate = |(name, values): (&str, Vec<f64>)| {
-        let estimate = Estimate::of(&values)?;
+        let estimate = Estimate::from_values(&values)?;
         let min = exactness.get(name).map_or(0.0, |share| share * estimate.mean.abs());
         Some((name.to_owned(), estimate.with_min_half_width(min)))
     };
@@ -262,7 +262,7 @@ fn differences(of: Of, pairs: &[(&Run, &Run)], values: impl Fn(&Run) -> Option<N
     let exactness = exactness(of);
     let metric = |(name, column): (&str, Column)| {
         let exactness = exactness.get(name).copied().unwrap_or(0.0);
-        Some((name.to_owned(), Paired::of(&column.base, &column.other, exactness)?))
+        Some((name.to_owned(), Paired::from_values(&column.base, &column.other, exactness)?))
     };
     columns.into_iter().filter_map(metric).collect()
 }
@@ -281,7 +281,7 @@ impl Paired {
     }
 
     /// Computes the paired difference of `other` from `base`; `exactness` is the relative precision of the values.
-    pub(crate) fn of(base: &[Option<f64>], other: &[Option<f64>], exactness: f64) -> Option<Self> {
+    pub(crate) fn from_values(base: &[Option<f64>], other: &[Option<f64>], exactness: f64) -> Option<Self> {
         let difference = paired_difference(base, other)?;
         let paired: Vec<f64> = base.iter().zip(other).filter_map(|(base, other)| other.and(*base)).collect();
         let mean = crate::statistics::mean(&paired)?;

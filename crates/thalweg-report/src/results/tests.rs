@@ -4,7 +4,7 @@ use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::{SegmentDelay, TwoLevelCounts};
 
 fn runs(mbits: &[u64]) -> Vec<Run> {
-    mbits.iter().zip(1..).map(|(mbits, seed)| Run::of(&result(seed, *mbits))).collect()
+    mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()
 }
 
 fn json(document: &Document) -> String {
@@ -135,7 +135,7 @@ fn means_cover_segments_and_unread_data() {
             flow.two_level = Some(Box::new(counts));
         }
         result.flows[1].unread_peak = Some(Bytes::new(unread));
-        Run::of(&result)
+        Run::from_result(&result)
     };
     let document = Document::of_runs(header(&[1, 2]), vec![run(1, 1000), run(2, 3000)]);
     let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
@@ -154,7 +154,10 @@ fn means_cover_segments_and_unread_data() {
 fn a_partial_run_does_not_enter_the_means() {
     let mut partial = result(2, 10);
     partial.complete = false;
-    let document = Document::of_runs(header(&[1, 2]), vec![Run::of(&result(1, 75)), Run::of(&partial)]);
+    let document = Document::of_runs(
+        header(&[1, 2]),
+        vec![Run::from_result(&result(1, 75)), Run::from_result(&partial)],
+    );
     let Body::Replications { summary: Some(summary), .. } = &document.body else { panic!("{document:?}") };
     assert_eq!((document.complete, summary.runs), (false, 1));
     assert_eq!(summary.totals["goodput_bps"].mean, 95e6);

@@ -102,7 +102,9 @@ impl Goal {
                     Some(group) => run.groups.get(group)?.get(self.metric),
                     None => run.totals.get(self.metric),
                 };
-                let Some(estimate) = Estimate::of(&runs.iter().filter_map(value).collect::<Vec<_>>()) else {
+                let Some(estimate) =
+                    Estimate::from_values(&runs.iter().filter_map(value).collect::<Vec<_>>())
+                else {
                     continue;
                 };
                 let estimate = estimate.with_min_half_width(self.metric.exactness() * estimate.mean.abs());
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
 
     fn runs(goodput: &[u64]) -> Vec<Run> {
-        goodput.iter().zip(1..).map(|(&mbits, seed)| Run::of(&result(seed, mbits))).collect()
+        goodput.iter().zip(1..).map(|(&mbits, seed)| Run::from_result(&result(seed, mbits))).collect()
     }
 
     #[test]

@@ -24,7 +24,7 @@ use thalweg_sim::spec::{GroupSpec, LOWEST_PRIORITY, Match, NoMatch};
 pub struct Priority(pub u8);
 
 impl FieldOf<Priority> for u8 {
-    fn of(given: Option<&Priority>) -> Option<Self> {
+    fn from_key(given: Option<&Priority>) -> Option<Self> {
         given.map(|priority| priority.0)
     }
     fn toml(&self) -> Option<String> {

@@ -72,7 +72,7 @@ impl HostKey {
 }
 
 impl FieldOf<HostKey> for HostSpec {
-    fn of(given: Option<&HostKey>) -> Option<Self> {
+    fn from_key(given: Option<&HostKey>) -> Option<Self> {
         given.map(HostKey::spec)
     }
     fn toml(&self) -> Option<String> {

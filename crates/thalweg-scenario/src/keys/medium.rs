@@ -62,7 +62,7 @@ table! {
 pub struct EcnName(pub EcnTreatment);
 
 impl FieldOf<EcnName> for EcnTreatment {
-    fn of(given: Option<&EcnName>) -> Option<Self> {
+    fn from_key(given: Option<&EcnName>) -> Option<Self> {
         given.map(|name| name.0)
     }
     fn toml(&self) -> Option<String> {
@@ -120,7 +120,7 @@ impl<T: Decode> Decode for OrNone<T> {
 macro_rules! bind_all_fields {
     ($($Table:ident for $Spec:ident from $beginning:expr;)+) => {$(
         impl FieldOf<$Table> for $Spec {
-            fn of(given: Option<&$Table>) -> Option<Self> {
+            fn from_key(given: Option<&$Table>) -> Option<Self> {
                 let mut table = given?.clone();
                 table.inherit($Table::defaults());
                 let mut spec = $beginning;
@@ -135,8 +135,8 @@ macro_rules! bind_all_fields {
         }
 
         impl FieldOf<OrNone<$Table>> for Option<$Spec> {
-            fn of(given: Option<&OrNone<$Table>>) -> Option<Self> {
-                given.map(|table| $Spec::of(table.0.as_ref()))
+            fn from_key(given: Option<&OrNone<$Table>>) -> Option<Self> {
+                given.map(|table| $Spec::from_key(table.0.as_ref()))
             }
             fn toml(&self) -> Option<String> {
                 self.as_ref().map_or_else(|| Some(text("none")), |spec| FieldOf::<$Table>::toml(spec))

@@ -39,7 +39,7 @@ table! {
 pub struct ReadRate(pub Rate);
 
 impl FieldOf<ReadRate> for Rate {
-    fn of(given: Option<&ReadRate>) -> Option<Self> {
+    fn from_key(given: Option<&ReadRate>) -> Option<Self> {
         given.map(|rate| rate.0)
     }
     fn toml(&self) -> Option<String> {

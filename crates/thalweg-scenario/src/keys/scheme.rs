@@ -209,7 +209,7 @@ macro_rules! words {
         }
 
         impl $crate::bound::FieldOf<$Name> for $Type {
-            fn of(given: Option<&$Name>) -> Option<Self> {
+            fn from_key(given: Option<&$Name>) -> Option<Self> {
                 given.map(|name| name.0)
             }
             fn toml(&self) -> Option<String> {

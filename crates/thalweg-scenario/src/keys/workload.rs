@@ -117,7 +117,7 @@ table! {
 pub struct Listed(pub Arc<ArrivalList>);
 
 impl FieldOf<Listed> for Arc<ArrivalList> {
-    fn of(given: Option<&Listed>) -> Option<Self> {
+    fn from_key(given: Option<&Listed>) -> Option<Self> {
         given.map(|Listed(list)| Self::clone(list))
     }
     fn toml(&self) -> Option<String> {
@@ -318,7 +318,7 @@ table! {
 pub struct SizePoint(pub Bytes, pub f64);
 
 impl FieldOf<SizePoint> for (Bytes, f64) {
-    fn of(given: Option<&SizePoint>) -> Option<Self> {
+    fn from_key(given: Option<&SizePoint>) -> Option<Self> {
         given.map(|SizePoint(size, share)| (*size, *share))
     }
     fn toml(&self) -> Option<String> {
@@ -397,7 +397,7 @@ pub enum SizeChoice {
 }
 
 impl FieldOf<SizeChoice> for SizeSpec {
-    fn of(given: Option<&SizeChoice>) -> Option<Self> {
+    fn from_key(given: Option<&SizeChoice>) -> Option<Self> {
         match given? {
             SizeChoice::Fixed(size) => Some(Self::Fixed(*size)),
             SizeChoice::Table(table) => table.spec(),
@@ -438,7 +438,7 @@ impl Decode for SizeChoice {
 pub struct Write(pub Duration, pub Bytes);
 
 impl FieldOf<Write> for (Duration, Bytes) {
-    fn of(given: Option<&Write>) -> Option<Self> {
+    fn from_key(given: Option<&Write>) -> Option<Self> {
         given.map(|Write(at, size)| (*at, *size))
     }
     fn toml(&self) -> Option<String> {

@@ -86,7 +86,7 @@ impl Metadata {
     /// # Errors
     ///
     /// What is wrong with the file.
-    pub fn of(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Self, String> {
+    pub fn read(file: &[u8], wanted: impl Fn(&str) -> bool) -> Result<Self, String> {
         let bytes = footer(file)?;
         // The schema comes first, but the protocol does not demand it.
         let mut nodes = Vec::new();

@@ -26,7 +26,7 @@ const MAX_DECOMPRESSED: usize = 256 << 20;
 ///
 /// What is wrong with the file, and what is expected; also if the text has more than `limit` bytes.
 pub fn to_csv(file: &[u8], wanted: impl Fn(&str) -> bool, limit: usize) -> Result<String, String> {
-    let metadata = Metadata::of(file, wanted)?;
+    let metadata = Metadata::read(file, wanted)?;
     let columns = &metadata.columns;
     if columns.is_empty() {
         let names = metadata.names.iter().take(10).map(|name| format!("`{name}`")).collect::<Vec<_>>();

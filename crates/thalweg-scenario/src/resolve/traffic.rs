@@ -476,7 +476,7 @@ impl Resolver<'_> {
         if let SizeChoice::Table(SizeTable::Table(table)) = &size.value {
             return self.size_table(table, size.span);
         }
-        let spec = SizeSpec::of(Some(&size.value))?;
+        let spec = SizeSpec::from_key(Some(&size.value))?;
         let fault = match &spec {
             SizeSpec::Fixed(size)
             | SizeSpec::Exponential { mean: size }

@@ -90,7 +90,7 @@ impl<T: Tracing> EventLoop<T> {
     /// Returns the counts of both endpoints of a connection, over its lifetime.
     pub(crate) fn connection_counts(&self, connection: u32) -> Counts {
         let times = self.measured.segments.times_of(self.connections.id(connection));
-        Counts::of(self.connections.engines(connection), times, self.now)
+        Counts::from_engines(self.connections.engines(connection), times, self.now)
     }
 
     /// Drops the segment times of the closed connection at a position.

@@ -109,7 +109,7 @@ impl<T: Tracing> EventLoop<T> {
             if is_large {
                 self.lookahead.prefetch(&self.wheel, &self.network, &self.connections);
             }
-            self.dispatch(EventKind::of(key), key & (MAX_ENTITIES - 1), packet);
+            self.dispatch(EventKind::from_key(key), key & (MAX_ENTITIES - 1), packet);
         }
     }
 

@@ -176,7 +176,7 @@ impl Connections {
         let engine = core::mem::replace(&mut slot.engine, Engine::Vacant);
         slot.armed = Time::MAX;
         let ends = if id.is_multiple_of(2) { [&engine, &Engine::Vacant] } else { [&Engine::Vacant, &engine] };
-        (slot.flow, Counts::of(ends, None, now))
+        (slot.flow, Counts::from_engines(ends, None, now))
     }
 
     /// Drops the engines of a connection.

@@ -70,7 +70,7 @@ impl Default for Counts {
 
 impl Counts {
     /// Returns the counts of both endpoints of a connection, over its lifetime.
-    pub fn of([sender, receiver]: [&Engine; 2], times: Option<&SegmentTimes>, now: Time) -> Self {
+    pub fn from_engines([sender, receiver]: [&Engine; 2], times: Option<&SegmentTimes>, now: Time) -> Self {
         let taken = receiver.end().receiver_counts();
         let Some(stats) = sender.end().sender_stats(now) else {
             return Self { taken, ..Self::default() };

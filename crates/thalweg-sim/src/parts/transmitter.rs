@@ -46,7 +46,7 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    pub fn of(spec: &DirectionSpec) -> Self {
+    pub fn from_spec(spec: &DirectionSpec) -> Self {
         let bits = spec.rate.as_bits_per_sec();
         let whole = bits > 0 && PICOS_PER_BYTE_AT_ONE_BIT.is_multiple_of(bits);
         let is_one = whole && is_plain(spec) && !spec.queue.sees_all() && spec.feedback.is_none();

@@ -64,7 +64,7 @@ pub(super) struct Interval {
 
 impl Interval {
     /// Returns the interval of a row that has a value.
-    pub(super) fn of(row: &Row) -> Option<Self> {
+    pub(super) fn from_row(row: &Row) -> Option<Self> {
         Some(Self { mean: row.value?, half: row.ci95.unwrap_or(0.0) })
     }
 

@@ -78,7 +78,7 @@ impl Cell {
             && self.has(&other.keys)
     }
 
-    fn of(value: &Value) -> Option<Self> {
+    fn from_json(value: &Value) -> Option<Self> {
         let mut keys = value.as_object()?.clone();
         let (scheme, metric) = (keys.shift_remove("scheme")?, keys.shift_remove("metric")?);
         let published = keys.shift_remove("value").filter(|value| !value.is_null());
@@ -107,17 +107,17 @@ impl Published {
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let experiments = document["experiments"].as_array().ok_or("there are no `experiments`")?;
-        let experiments = experiments.iter().map(Experiment::of).collect::<Result<_, _>>()?;
+        let experiments = experiments.iter().map(Experiment::from_json).collect::<Result<_, _>>()?;
         Ok(Self { experiments })
     }
 }
 
 impl Experiment {
-    fn of(value: &Value) -> Result<Self, String> {
+    fn from_json(value: &Value) -> Result<Self, String> {
         let id = value["id"].as_str().ok_or("an experiment has no `id`")?.to_owned();
         let place = value["place"].as_str().unwrap_or_default().to_owned();
         let results = value["results"].as_array().ok_or_else(|| format!("{id} has no `results`"))?;
-        let cells: Option<Vec<Cell>> = results.iter().map(Cell::of).collect();
+        let cells: Option<Vec<Cell>> = results.iter().map(Cell::from_json).collect();
         let cells = cells.ok_or_else(|| format!("{id}: a result lacks its scheme or metric"))?;
         Ok(Self { id, place, cells })
     }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_found_by_its_keys() {
-        let cell = Cell::of(
+        let cell = Cell::from_json(
             &json!({"scheme": "seif", "metric": "x_kbps", "value": 3, "threshold": 0.5, "source": 1}),
         );
         let cell = cell.unwrap();

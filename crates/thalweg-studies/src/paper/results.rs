@@ -47,7 +47,7 @@ pub struct Row {
 impl Row {
     /// Creates the row with the mean of `values` and its interval.
     pub fn new(cell: Cell, values: Option<&[f64]>) -> Self {
-        let estimate = values.and_then(Estimate::of).map(|of| {
+        let estimate = values.and_then(Estimate::from_values).map(|of| {
             // Avoids rounding of the mean of equal values.
             if of.min == of.max { Estimate { mean: of.min, ci95: of.ci95.map(|_| 0.0), ..of } } else { of }
         });

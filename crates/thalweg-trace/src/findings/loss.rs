@@ -238,6 +238,6 @@ pub(super) fn reordering(view: &Viewed<'_>) -> Option<Finding> {
 
 /// Returns the token bucket that explains the losses of a direction, if one does.
 pub fn token_bucket(direction: &Direction) -> Option<(Rate, Bytes)> {
-    let found = policed(&Viewed::of(direction))?;
+    let found = policed(&Viewed::new(direction))?;
     Some((Rate::from_bits_per_sec((found.rate * 8.0) as u64), Bytes::new(found.burst as u64)))
 }

@@ -146,7 +146,7 @@ impl Kind {
 /// Returns what looks wrong in a direction (0: of the client, 1: of the server), by kind.
 pub fn findings(connection: &Connection, direction: usize) -> Vec<Finding> {
     let data = &connection.directions[direction & 1];
-    let view = Viewed::of(data);
+    let view = Viewed::new(data);
     let policer = loss::policer(&view);
     // What a policer explains is not reported twice.
     let persistent = if policer.is_some() { None } else { loss::persistent(&view) };
@@ -178,7 +178,7 @@ struct Viewed<'a> {
 }
 
 impl<'a> Viewed<'a> {
-    fn of(direction: &'a Direction) -> Self {
+    fn new(direction: &'a Direction) -> Self {
         let trips = direction.rtt_samples();
         let mut sorted: Vec<Duration> = trips.iter().map(|trip| trip.1).collect();
         sorted.sort_unstable();

@@ -237,7 +237,9 @@ impl Reader {
             let body = &block[8..length - 4];
             match kind {
                 SECRETS => self.secrets(order, body),
-                INTERFACE if interfaces.len() < MAX_INTERFACES => interfaces.push(Interface::of(order, body)),
+                INTERFACE if interfaces.len() < MAX_INTERFACES => {
+                    interfaces.push(Interface::parse(order, body));
+                }
                 INTERFACE => {
                     return Some(format!(
                         "The section has more than {MAX_INTERFACES} interfaces at byte {position}"
@@ -288,7 +290,7 @@ impl Reader {
 }
 
 impl Interface {
-    fn of(order: Order, body: &[u8]) -> Self {
+    fn parse(order: Order, body: &[u8]) -> Self {
         let mut interface = Self {
             link: order.u16(body, 0).into(),
             snapshot: order.u32(body, 4),

@@ -161,7 +161,7 @@ impl Builder {
         if groups.is_empty() {
             return;
         }
-        let clock = Clock::of(head, &times);
+        let clock = Clock::new(head, &times);
         for group in groups {
             let connection = group.finish(head, &clock, self.is_ours);
             self.done.push(Done { connection, epoch: clock.epoch });
@@ -176,7 +176,7 @@ impl Builder {
         let index = self.current.times.len();
         self.current.times.push(event.time);
         let name = event.name.rsplit(':').next().unwrap_or_default();
-        let Some(kind) = Kind::of(name) else { return Ok(()) };
+        let Some(kind) = Kind::from_name(name) else { return Ok(()) };
         // This project's senders repeat data at the instant of its loss; messages have no offsets to compare.
         let loss = self.current.loss.take();
         let is_repeat = self.is_ours && loss == Some(event.time);
@@ -247,7 +247,7 @@ enum Kind {
 
 impl Kind {
     /// Returns the kind of an event by its name, in any of the versions' spellings.
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         const NAMES: [(&str, Kind); 20] = [
             ("packet_sent", Kind::Sent),
             ("packet_received", Kind::Received),

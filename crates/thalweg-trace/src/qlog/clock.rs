@@ -18,7 +18,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn of(head: &Head, times: &[f64]) -> Self {
+    pub(super) fn new(head: &Head, times: &[f64]) -> Self {
         let field = |key: &str| match &head.common_fields[key] {
             Value::Null => &head.configuration[key],
             value => value,

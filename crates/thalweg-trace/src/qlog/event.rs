@@ -81,7 +81,7 @@ pub(super) struct Columns(Vec<String>);
 
 impl Columns {
     /// Takes the names of columns from the field of a trace.
-    pub(super) fn of(value: &Value) -> Self {
+    pub(super) fn from_json(value: &Value) -> Self {
         let names = value.as_array().into_iter().flatten().filter_map(Value::as_str);
         Self(names.map(str::to_ascii_lowercase).collect())
     }

@@ -182,7 +182,7 @@ impl Reader {
     }
 
     fn events(&mut self, scanner: &mut Scanner<'_, '_>, head: &Head) -> Result<(), Damage> {
-        let columns = Columns::of(&head.event_fields);
+        let columns = Columns::from_json(&head.event_fields);
         scanner.begin(b'[')?;
         let mut is_first = true;
         while scanner.element(is_first)? {

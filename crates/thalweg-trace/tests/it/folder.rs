@@ -51,7 +51,7 @@ fn line(trace: &Trace) -> String {
     for connection in &trace.connections {
         assert!(connection.start <= connection.end, "{}", connection.name);
         for direction in 0..2 {
-            let summary = Summary::of(connection, direction);
+            let summary = Summary::from_connection(connection, direction);
             assert!((0.0..=1.0).contains(&summary.retransmitted), "{}: {summary:?}", connection.name);
             let data = &connection.directions[direction];
             assert!(data.packets.is_sorted_by_key(|packet| packet.time), "{}", connection.name);
@@ -64,7 +64,7 @@ fn line(trace: &Trace) -> String {
     });
     let of_largest = largest.map_or(String::new(), |connection| {
         let direction = connection.main_direction();
-        let summary = Summary::of(connection, direction);
+        let summary = Summary::from_connection(connection, direction);
         let found: Vec<&str> =
             findings(connection, direction).iter().map(|finding| finding.kind.name()).collect();
         let rtt = summary.rtt.map_or("-".to_owned(), |rtt| format!("{:.2} ms", rtt.min.as_millis_f64()));

@@ -32,7 +32,7 @@ fn quic_go_at_both_ends() {
     assert_eq!((client.point, server.point), (Point::Client, Point::Server));
     assert_eq!(client.id, server.id);
     assert_eq!(client.writer.as_deref(), Some("quic-go qlog v0.65.0"));
-    let summary = Summary::of(client, 0);
+    let summary = Summary::from_connection(client, 0);
     check_path(&summary);
     // What the server received is what the client sent, less the packets lost; each lost packet was logged.
     let (sent, received) = (&client.directions[0], &server.directions[0]);
@@ -49,7 +49,7 @@ fn aioquic() {
     assert_eq!((trace.format, connection.writer.as_deref()), (Format::Qlog, Some("aioquic")));
     // Its times are absolute.
     assert!(trace.epoch.is_some_and(|epoch| (1.79e9..1.80e9).contains(&epoch)));
-    check_path(&Summary::of(connection, 0));
+    check_path(&Summary::from_connection(connection, 0));
     let counts = connection.directions[0].counts;
     assert!(counts.lost > 20 && counts.again >= counts.lost, "{counts:?}");
     assert!(counts.delivered >= 700_000);
@@ -76,7 +76,7 @@ fn a_decrypted_capture_has_the_figures_of_the_client_s_log() {
     assert_eq!((own.again, own.again_bytes), (theirs.again, theirs.again_bytes), "{own:?} {theirs:?}");
     // The log lacks four of the packets that the client received; these are the counts of tshark.
     assert_eq!((own.acks, captured.directions[1].counts.packets), (18, 21));
-    let [own, theirs] = [&captured, log].map(|of| Summary::of(of, 0));
+    let [own, theirs] = [&captured, log].map(|of| Summary::from_connection(of, 0));
     // Three packets were dropped behind the capture; the path has 10 ms each way.
     assert_eq!((own.lost, theirs.lost), (3, 3));
     let [own, theirs] = [own, theirs].map(|of| of.rtt.unwrap().min.as_millis_f64());
@@ -106,7 +106,7 @@ fn tcp_of_the_kernel_in_a_capture_and_by_its_own_counters() {
     assert_eq!(capture.id, log.id);
     assert_eq!((capture.protocol, capture.point), (Protocol::Tcp, Point::Client));
     assert_eq!(log.scheme.as_deref(), Some("cubic"));
-    let (captured, counted) = (Summary::of(capture, 0), Summary::of(log, 0));
+    let (captured, counted) = (Summary::from_connection(capture, 0), Summary::from_connection(log, 0));
     check_path(&captured);
     assert_eq!((captured.lost, counted.lost), (5, 5));
     assert_eq!(capture.directions[0].counts.again_bytes, log.directions[0].counts.again_bytes);

@@ -92,7 +92,7 @@ pub fn client(peer: &Peer, arguments: &BenchOptions, console: &Console) -> Done 
     let there: Vec<_> = each.iter().map(|result| result.server.clone()).collect();
     // Only a sender observes the path.
     let findings = match (arguments.reverse, there.first()) {
-        (false, _) => Some(Findings::of(&advisor)),
+        (false, _) => Some(Findings::from_advisor(&advisor)),
         (true, server) => server.and_then(|server| Findings::from_json(&server["findings"])),
     };
     let advice = findings.and_then(|findings| advice::words_for(&findings, &connect.scheme));

@@ -140,7 +140,7 @@ fn serve(connection: Connection, longest: Duration, work: &CpuAccount) -> Result
     let (bytes, complete) = if request.reverse {
         let (written, advisor) =
             observed(&watch, || write_for(&mut send, request.time, &going.bytes, &never));
-        findings = advisor.map(|advisor| Findings::of(&advisor));
+        findings = advisor.map(|advisor| Findings::from_advisor(&advisor));
         (written?, true)
     } else {
         match read_within(receive, request.time + request.grace(), &going.bytes, (&never, request.grace())) {

@@ -110,7 +110,7 @@ pub fn compare(arguments: &CompareArguments, console: &Console) -> Done {
             parts.push(part(format!("{name} live"), &folder, console)?);
         }
     }
-    if let Some((report, beside)) = report.zip(Beside::of(parts)) {
+    if let Some((report, beside)) = report.zip(Beside::join(parts)) {
         report.write(beside.page(Some(loaded.spec())), None, console)?;
     }
     if arguments.options.json {

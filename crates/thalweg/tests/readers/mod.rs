@@ -107,7 +107,7 @@ pub fn traces(mut octets: &[u8]) {
     for connection in &trace.connections {
         assert!(connection.start <= connection.end, "{connection:?}");
         for direction in 0..2 {
-            let summary = thalweg_trace::Summary::of(connection, direction);
+            let summary = thalweg_trace::Summary::from_connection(connection, direction);
             assert!(summary.retransmitted.is_finite());
             thalweg_trace::findings(connection, direction);
             let data = &connection.directions[direction];
@@ -264,7 +264,7 @@ pub fn scenarios(octets: &[u8]) {
             match read_sweep_text("sweep.toml", text) {
                 Err(found) => check(&found),
                 Ok(file) => {
-                    let Ok(plan) = Plan::of(&file) else { return };
+                    let Ok(plan) = Plan::from_file(&file) else { return };
                     for point in 0..plan.points.len().min(MAX_POINTS) {
                         plan.named_values(point);
                     }

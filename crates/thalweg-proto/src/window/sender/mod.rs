@@ -541,7 +541,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
     #[inline(always)]
     fn transmit(&mut self, now: Time, mut segment: Segment<P>) -> Pdu<P> {
         if self.config.timestamps {
-            segment.sent_at = Some(Timestamp::of(now));
+            segment.sent_at = Some(Timestamp::at(now));
         }
         if self.config.ack_requests.is_some() && !segment.retransmission {
             segment.ack_now = self.requests_ack();

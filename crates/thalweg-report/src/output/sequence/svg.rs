@@ -31,7 +31,7 @@ const FONT: &str = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Ari
 /// Renders a diagram. Time runs down the page. It is not to scale where few or many events occur: times are written at
 /// both sides.
 pub fn svg(title: &str, messages: &[Message], left_out: u64) -> String {
-    let places = Places::of(messages);
+    let places = Places::from_messages(messages);
     let bottom = places.bottom();
     let height = bottom + BELOW;
     let mut svg = format!(
@@ -69,7 +69,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(messages: &[Message]) -> Self {
+    fn from_messages(messages: &[Message]) -> Self {
         let mut times: Vec<Time> = messages
             .iter()
             .flat_map(|message| {

@@ -49,7 +49,7 @@ fn connections(html: &mut String, shown: &[Shown<'_>], placed: &[Placed<'_>]) {
     html.push_str("</tr></thead><tbody>\n");
     for (number, one) in placed.iter().enumerate() {
         for direction in 0..2 {
-            let summary = Summary::of(one.connection, direction);
+            let summary = Summary::from_connection(one.connection, direction);
             if summary.delivered == 0 && one.connection.main_direction() != direction {
                 continue;
             }

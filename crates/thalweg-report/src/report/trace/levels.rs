@@ -127,7 +127,7 @@ fn point_tile(times: &[f64], values: &[f64]) -> Tile {
         from: times.first().copied().unwrap_or(0.0),
         to: times.last().copied().unwrap_or(0.0),
         times: picos(times.iter().copied()),
-        low: Numbers::of(values),
+        low: Numbers::from_values(values),
         high: None,
     }
 }

@@ -61,7 +61,7 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     for (number, one) in placed.iter().enumerate() {
         for direction in 0..2 {
             let label = label(shown, one, direction, number, several);
-            subjects.extend(Subject::of(one.connection, direction, one.offset, label));
+            subjects.extend(Subject::new(one.connection, direction, one.offset, label));
         }
     }
     let mut notes = vec![

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(windows, [10_000.0, 12_000.0]);
         // 1 s at 8 kbit/s and 2 s at 16 kbit/s.
         assert_eq!(direction.counts.delivered, 5000);
-        assert_eq!(Summary::of(connection, 0).rtt.unwrap().median, Duration::from_millis(250));
+        assert_eq!(Summary::from_connection(connection, 0).rtt.unwrap().median, Duration::from_millis(250));
         assert!(trace_of_results(&AllSeries::default(), |_| None).is_none());
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Returns a direction of a connection, its times shifted by `offset` seconds; `None` if nothing of it can be drawn.
-    pub(super) fn of(connection: &Connection, direction: usize, offset: f64, label: String) -> Option<Self> {
+    pub(super) fn new(connection: &Connection, direction: usize, offset: f64, label: String) -> Option<Self> {
         let data = &connection.directions[direction];
         let has_data = data.counts.payload.max(data.counts.delivered) > 0 || !data.metrics.is_empty();
         if !has_data {

@@ -24,7 +24,7 @@ fn value(cell: &Cell, case: &CaseRuns<'_>) -> Option<Vec<f64>> {
     let alpha = case.keys().get("alpha").and_then(serde_json::Value::as_f64).unwrap_or(ALPHA);
     let is_framed = case.case.spec.links.iter().any(|link| link.forward.framing != Framing::None);
     case.each(|run| {
-        let view = View::of(run)?;
+        let view = View::new(run)?;
         let Some(span) = cell.text("phase").map(|phase| view.span(phase)) else {
             return match cell.metric.as_str() {
                 "throughput_percent" => Some(100.0 * run.links[view.link].utilisation),
@@ -102,7 +102,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(run: &'a RunResult) -> Option<Self> {
+    fn new(run: &'a RunResult) -> Option<Self> {
         let link = run.links.iter().position(|link| link.name == "bottleneck" && link.from == "sw4")?;
         Some(Self { run, link })
     }

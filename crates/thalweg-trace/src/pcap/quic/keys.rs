@@ -73,7 +73,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    pub(super) const fn of(number: u32) -> Option<Self> {
+    pub(super) const fn from_number(number: u32) -> Option<Self> {
         match number {
             1 => Some(Self::One),
             0x6b33_43cf => Some(Self::Two),
@@ -113,7 +113,7 @@ pub(super) enum Suite {
 }
 
 impl Suite {
-    pub(super) const fn of(number: u16) -> Option<Self> {
+    pub(super) const fn from_number(number: u16) -> Option<Self> {
         match number {
             0x1301 => Some(Self::Aes128),
             0x1302 => Some(Self::Aes256),

@@ -116,7 +116,7 @@ impl Hello {
         }
         let session = usize::from(self.get(38, 1)?[0]);
         let [high, low] = self.get(39 + session, 2)?.try_into().ok()?;
-        Suite::of(u16::from_be_bytes([high, low]))
+        Suite::from_number(u16::from_be_bytes([high, low]))
     }
 }
 
@@ -197,7 +197,7 @@ impl Decrypted {
             let at = 1 + self.id_lengths[1 - side];
             return Some((Some(Part { space: 2, bytes: datagram, at }), &[]));
         }
-        let version = Version::of(u32::from_be_bytes(bytes.take(4)?.try_into().ok()?))?;
+        let version = Version::from_number(u32::from_be_bytes(bytes.take(4)?.try_into().ok()?))?;
         let length = bytes.byte()?;
         let destination = bytes.take(length.into())?;
         let length = bytes.byte()?;

@@ -58,7 +58,7 @@ impl Study<'_> {
     }
 
     fn interval(&self, figure: &str, scheme: &str, keys: &[(&str, Value)]) -> Option<Interval> {
-        Interval::of(self.0.row(&format!("ours/{figure}"), scheme, EFFICIENCY, keys)?)
+        Interval::from_row(self.0.row(&format!("ours/{figure}"), scheme, EFFICIENCY, keys)?)
     }
 }
 

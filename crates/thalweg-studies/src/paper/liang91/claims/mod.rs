@@ -53,7 +53,7 @@ impl Study<'_> {
 
     /// Returns the value with the half width of its interval, zero without randomness.
     fn interval(&self, id: &str, scheme: &str, metric: &str, keys: Keys<'_>) -> Option<Interval> {
-        Interval::of(self.row(id, scheme, metric, keys)?)
+        Interval::from_row(self.row(id, scheme, metric, keys)?)
     }
 
     /// Returns the printed value.
