@@ -252,9 +252,6 @@ fn tests_and_the_quick_release_build_optimise_the_same() {
     assert_eq!(table(".cargo/config.toml", "profile.dev.package"), unoptimised_by_release());
     let dev = table("Cargo.toml", "profile.dev");
     assert_eq!(table("fuzz/Cargo.toml", "profile.dev"), dev);
-    for example in ["controller", "discipline", "engine"] {
-        assert_eq!(table(&format!("examples/{example}/Cargo.toml"), "profile.dev"), dev, "{example}");
-    }
 }
 
 /// Returns the lines of a table of a TOML file.

@@ -37,7 +37,7 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
     }
 
     fn acknowledged(&self, _near: u64) -> Option<Vec<Range<u64>>> {
-        if let Self::Ack(number) = self { Some(vec![*number..number + 1]) } else { None }
+        if let Self::Ack(number) = self { Some(std::iter::once(*number..number + 1).collect()) } else { None }
     }
 
     fn label(&self) -> String {

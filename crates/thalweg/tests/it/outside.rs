@@ -1,4 +1,4 @@
-//! Examples, which are crates outside the workspace like users' crates: their additions are available by name.
+//! Examples, which are crates like users' crates, outside the folder `crates`: their additions are available by name.
 //! `scripts/test` runs these tests beside the others, because they build programs.
 
 use std::io::{BufRead as _, BufReader};
@@ -10,14 +10,16 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// Calls cargo for an example, which is built beside the workspace's own programs, with the workspace's dependency
-/// versions.
+/// Returns the path of an example's program, which is built as in the workspace's tests. They have compiled its dependencies, and
+/// run its unit tests.
 #[track_caller]
-fn cargo(call: &str, name: &str) -> Command {
-    let folder = folder(name);
-    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.lock");
-    std::fs::copy(lock, folder.join("Cargo.lock")).expect("the workspace has a lock file");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
+fn program(name: &str) -> PathBuf {
+    let program = match name {
+        "controller" => "thalweg-aimd",
+        "discipline" => "thalweg-newest-first",
+        "engine" => "thalweg-stop-and-wait",
+        _ => panic!("there is no example {name}"),
+    };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let mut command = crate::children::command(cargo);
     // Remove cargo's variables for this test: they would make build scripts run again.
@@ -27,29 +29,25 @@ fn cargo(call: &str, name: &str) -> Command {
             command.env_remove(&*name);
         }
     }
-    command.args([call, "--quiet", "--offline", "--manifest-path"]).arg(folder.join("Cargo.toml"));
-    command.arg("--target-dir").arg(target).current_dir(&folder);
-    command
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
+    // All of the workspace, as in `scripts/test`: dependencies have the features that any of it asks for.
+    command.args(["build", "--quiet", "--offline", "--locked", "--workspace", "--bin", program]);
+    command.arg("--target-dir").arg(target).current_dir(folder(name));
+    printed(&command.output().expect("cargo runs"));
+    target.join("debug").join(program)
 }
 
-/// Returns the command that builds and runs the program of an example.
+/// Returns the command that runs the program of an example, in the folder of the example.
 #[track_caller]
 fn example(name: &str, arguments: &[&str]) -> Command {
-    let mut command = cargo("run", name);
-    command.arg("--").args(arguments);
+    let mut command = crate::children::command(program(name));
+    command.args(arguments).current_dir(folder(name));
     command
-}
-
-/// Runs the tests of an example, of which there must be some.
-#[track_caller]
-fn test(name: &str) {
-    let text = printed(&cargo("test", name).output().expect("cargo runs"));
-    assert!(text.contains("test result: ok. ") && !text.contains("ok. 0 passed"), "{text}");
 }
 
 #[track_caller]
 fn run(name: &str, arguments: &[&str]) -> Output {
-    example(name, arguments).output().expect("cargo runs")
+    example(name, arguments).output().expect("it runs")
 }
 
 /// Starts a benchmark server for one client on a free port; returns its address.
@@ -73,9 +71,8 @@ fn printed(output: &Output) -> String {
 
 /// A third-party discipline can be simulated, listed, written out and checked like the built-in ones.
 #[test]
-#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
+#[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_discipline_is_used_by_name() {
-    test("discipline");
     let listed = printed(&run("discipline", &["list", "queues"]));
     assert!(listed.contains("newest-first") && listed.contains("fq-codel"), "{listed}");
     let schema = printed(&run("discipline", &["schema"]));
@@ -105,11 +102,10 @@ fn a_third_party_discipline_is_used_by_name() {
 /// A third-party controller is compared with the built-in ones under its name and with its own keys, and transfers
 /// bytes between programs that have it. Its source is short.
 #[test]
-#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
+#[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_controller_is_used_by_name() {
     let source = std::fs::read_to_string(folder("controller").join("src/main.rs")).unwrap();
     assert!(source.lines().count() < 100, "{}", source.lines().count());
-    test("controller");
     let listed = printed(&run("controller", &["list", "schemes"]));
     assert!(listed.contains("\naimd ") && listed.contains("\ncubic "), "{listed}");
     let schema = printed(&run("controller", &["schema"]));
@@ -153,7 +149,7 @@ fn a_third_party_controller_is_used_by_name() {
 /// A third-party engine family is simulated, compared, drawn, captured and explained under its name, and transfers
 /// bytes between programs that have it.
 #[test]
-#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
+#[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_engine_family_is_used_by_name() {
     let text = printed(&run("engine", &["validate", "wire.toml"]));
     assert!(text.contains("stop-and-wait, one packet of 1000 B at a time, again after 100 ms"), "{text}");
@@ -201,7 +197,7 @@ fn a_third_party_engine_family_is_used_by_name() {
 
 /// A third-party controller is assessed like the built-in ones: with a small reduction it loses too much at a policer.
 #[test]
-#[ignore = "builds three programs, which takes minutes; scripts/test runs it"]
+#[ignore = "builds a program; scripts/test runs it"]
 fn a_third_party_controller_is_assessed() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside-assessed");
     let _ = std::fs::remove_dir_all(&out);
