@@ -1,5 +1,7 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
+use crate::values::is_pairing_code;
+
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
@@ -23,6 +25,29 @@ pub const fn of_host_to_measure() -> &'static str {
 /// Returns the hint for an unknown command.
 pub fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
+}
+
+/// Returns the hint for an argument of `recv` or `serve` that names something else than a folder of this host: a pairing
+/// code, a folder of another host in the syntax of scp and rsync, or an address. A path with `/` before any colon is a
+/// folder.
+pub fn of_folder(name: &str) -> Option<String> {
+    let what = if is_pairing_code(name) {
+        "is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), and \
+         `thalweg recv --pair DIR` shows one"
+    } else {
+        let (host, path) =
+            name.split_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/'))?;
+        let is_address = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        if is_address(path)
+            || host.starts_with('[') && name.rsplit_once(':').is_some_and(|(_, port)| is_address(port))
+        {
+            "is an address, where a folder was expected: the option is --listen, as in `thalweg recv DIR --listen ADDRESS:PORT`"
+        } else {
+            "is a folder of another host, where one of this host was expected: files are received by `thalweg recv DIR` at one \
+             host, and sent by `thalweg send FILES... HOST` at the other, without accounts"
+        }
+    };
+    Some(format!("`{name}` {what}. A folder of that name is ./{name}"))
 }
 
 /// Options renamed since development builds: their commands, the old name, and the hint, which ends with the new one.
@@ -291,6 +316,31 @@ mod tests {
             for wrong in ["--priority", "'compare'", "as a value", "similar"] {
                 assert!(!text.contains(wrong), "{arguments:?}: {text}");
             }
+        }
+    }
+
+    /// scp and rsync take what precedes a colon for a host, unless it has a slash.
+    #[test]
+    fn a_folder_of_another_host_is_not_made_here() {
+        for (name, expected) in [
+            ("4821-0937", Some("--pair FILES")),
+            ("ann@nas:inbox", Some("thalweg send FILES... HOST")),
+            ("nas:", Some("thalweg send FILES... HOST")),
+            ("nas:/srv/inbox", Some("thalweg send FILES... HOST")),
+            ("nas::module", Some("thalweg send FILES... HOST")),
+            ("rsync://nas/module", Some("thalweg send FILES... HOST")),
+            ("127.0.0.1:4747", Some("--listen ADDRESS:PORT")),
+            ("[::1]:4747", Some("--listen ADDRESS:PORT")),
+            ("inbox", None),
+            ("./ann@nas:inbox", None),
+            ("/srv/a:b", None),
+            ("ann@nas", None),
+            (":inbox", None),
+        ] {
+            let hint = of_folder(name);
+            let contains = |text: &str| hint.as_ref().is_some_and(|hint| hint.contains(text));
+            assert!(expected.map_or(hint.is_none(), contains), "{name}: {hint:?}");
+            assert!(hint.is_none() || contains(&format!("A folder of that name is ./{name}")), "{hint:?}");
         }
     }
 

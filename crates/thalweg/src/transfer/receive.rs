@@ -7,9 +7,9 @@ use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
+use crate::compatibility_hints;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
-use crate::values::is_pairing_code;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -421,11 +421,9 @@ fn warn_of_home(folder: &Path, console: &Console) {
 }
 
 fn make_folder(folder: &Path) -> Done {
-    if let Some(code) = folder.to_str().filter(|name| is_pairing_code(name) && !folder.exists()) {
-        return Err(Error::Usage(format!(
-            "`{code}` is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), \
-             and `thalweg recv --pair DIR` shows one. A folder of that name is ./{code}"
-        )));
+    if let Some(hint) = folder.to_str().filter(|_| !folder.exists()).and_then(compatibility_hints::of_folder)
+    {
+        return Err(Error::Usage(hint));
     }
     fs::create_dir_all(folder).map_err(|error| {
         let is_other = error.kind() == io::ErrorKind::AlreadyExists;
@@ -463,6 +461,7 @@ impl Session {
             pace: None,
             advisor: None,
             stop,
+            has_peer_ended: None,
         };
         let stop = Arc::clone(&meter_inputs.stop);
         let meter = Meter::begin(meter_inputs, console, is_shown);

@@ -118,6 +118,19 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     }
 }
 
+/// Users of scp and rsync name the source first.
+#[test]
+fn a_receiver_makes_no_folder_that_names_another_host() {
+    let place = Place::new("other-host");
+    for command in ["recv", "serve"] {
+        let output = thalweg(&place, "receiver", command, &["ann@nas:inbox"]).output().unwrap();
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {why}");
+        assert!(why.contains("thalweg send FILES... HOST") && !place.join("ann@nas:inbox").exists(), "{why}");
+    }
+    place.remove();
+}
+
 #[test]
 fn a_sender_that_is_killed_goes_on_where_it_was() {
     let place = Place::new("killed-sender");
