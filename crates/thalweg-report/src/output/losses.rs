@@ -42,8 +42,10 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             "give its source a lower rate".to_owned()
         } else if is_small {
             format!(
-                "each flow sends only {window:.1} a round trip: use fewer flows, a longer queue or a higher rate"
+                "each flow sends only {window:.1} a round trip, the least: others, or too many of them, fill the queue"
             )
+        } else if ADAPTING.contains(&scheme.unwrap_or(&first.scheme).split(':').next().unwrap_or_default()) {
+            "others fill the queue".to_owned()
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
         };
@@ -70,6 +72,8 @@ const LARGE: f64 = 0.1;
 const LARGE_OF_SMALL_WINDOWS: f64 = 0.25;
 /// Smallest window after a loss without a time-out, in segments (RFC 5681, section 3.1, equation 4).
 const SMALL_WINDOW: f64 = 2.0;
+/// Schemes that lose little unless others fill the queue.
+const ADAPTING: [&str; 2] = ["cubic", "newreno"];
 /// Minimum number of sent packets for a share.
 const MIN_PACKETS: f64 = 100.0;
 /// Maximum number of groups named, largest loss first.
@@ -83,11 +87,18 @@ mod tests {
 
     /// Returns the remarks where of 1000 packets of the last group's flow `lost` are lost, and `dropped` of its packets
     /// dropped, with a round-trip time of `rtt` milliseconds.
-    fn warnings([lost, dropped]: [u64; 2], rtt: u64) -> Vec<String> {
+    fn warnings(losses: [u64; 2], rtt: u64) -> Vec<String> {
+        warnings_of("copa", losses, rtt)
+    }
+
+    /// Returns the same for another scheme.
+    fn warnings_of(scheme: &str, [lost, dropped]: [u64; 2], rtt: u64) -> Vec<String> {
         let mut result = result(1, 75);
         let last = result.flows.last_mut().unwrap();
         (last.counts.lost_data, last.counts.drops) = (lost, dropped);
-        result.groups.last_mut().unwrap().round_trips.mean = Duration::from_millis(rtt);
+        let group = result.groups.last_mut().unwrap();
+        scheme.clone_into(&mut group.scheme);
+        group.round_trips.mean = Duration::from_millis(rtt);
         losses(&Document::of_runs(header(&[1]), vec![Run::of(&result)]), Style::PLAIN)
     }
 
@@ -99,9 +110,9 @@ mod tests {
         // packets 180 to 290.
         assert!(
             warnings([180, 180], 100)[0]
-                .starts_with("18.0 % of the packets of `bold` (cubic) were dropped by queues")
+                .starts_with("18.0 % of the packets of `bold` (copa) were dropped by queues")
         );
-        let expected = "99.8 % of the packets of `bold` (cubic) were dropped by queues: it sent 40 a second, and 0.1 \
+        let expected = "99.8 % of the packets of `bold` (copa) were dropped by queues: it sent 40 a second, and 0.1 \
                         arrived; a loss-based scheme, such as `cubic`, adapts to the delivered rate.";
         assert_eq!(warnings([998, 998], 100), [expected]);
     }
@@ -118,8 +129,20 @@ mod tests {
     fn windows_that_cannot_be_reduced_may_lose_a_quarter() {
         assert!(warnings([250, 250], 49).is_empty());
         let remark = &warnings([260, 260], 40)[0];
-        assert!(remark.contains("each flow sends only 1.6 a round trip"), "{remark}");
+        assert!(
+            remark
+                .ends_with("only 1.6 a round trip, the least: others, or too many of them, fill the queue."),
+            "{remark}"
+        );
         assert!(!remark.contains("loss-based"), "{remark}");
         assert!(warnings([110, 110], 51)[0].contains("loss-based"));
+    }
+
+    #[test]
+    fn a_scheme_that_adapts_is_not_advised_to_be_replaced_by_itself() {
+        for scheme in ["cubic", "cubic:rack=true", "newreno"] {
+            let remark = &warnings_of(scheme, [400, 400], 100)[0];
+            assert!(remark.ends_with("others fill the queue."), "{remark}");
+        }
     }
 }
