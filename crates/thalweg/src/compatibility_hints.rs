@@ -59,7 +59,7 @@ const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["explore"], "--unproved", "the option is --unvalidated"),
 ];
 
-const SEND: [(&[&str], &str); 14] = [
+const SEND: [(&[&str], &str); 15] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
     (
         &[
@@ -104,6 +104,10 @@ const SEND: [(&[&str], &str); 14] = [
     ),
     (&["-c"], "the option is --checksum"),
     (
+        &["--host", "--to", "--server", "--dest"],
+        "the receiver is the last argument: `thalweg send FILES... HOST:PORT`",
+    ),
+    (
         &["-e", "-i", "-o", "-J", "--rsh"],
         "no ssh is used: start `thalweg recv DIR` at the other end, and name that host",
     ),
@@ -129,7 +133,10 @@ const RECEIVE: [(&[&str], &str); 6] = [
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
     ),
     (&["-y", "--yes"], "`--trust new` admits any sender without a prompt; --pair shows a code"),
-    (&["-o", "--out", "--output", "--dest"], "the folder is an argument: `thalweg recv DIR`"),
+    (
+        &["-o", "--out", "--output", "--dest", "--root", "--dir", "--directory"],
+        "the folder is an argument: `thalweg recv DIR`",
+    ),
     (
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
         "folders are received whole, and progress is shown, without an option",
@@ -204,7 +211,10 @@ const COMMANDS: [(&[&str], &str); 4] = [
         "completions are printed by `thalweg completions SHELL`, where SHELL is bash, zsh, fish, elvish or powershell",
     ),
     (&["receive", "get", "pull", "download"], "files are received by `thalweg recv DIR`"),
-    (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
+    (
+        &["cp", "copy", "push", "put", "upload", "sync", "rsync", "scp", "croc"],
+        "files are sent by `thalweg send FILES... HOST`",
+    ),
     (
         &["ping", "iperf", "iperf3", "speedtest"],
         "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` examines this host",
@@ -288,7 +298,11 @@ mod tests {
             (&["send", "-v", "a", "h"], "progress is shown"),
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
+            (&["send", "--host", "h", "a"], "the receiver is the last argument"),
+            (&["serve", "--root", "d"], "the folder is an argument"),
+            (&["scp", "a", "h:d"], "thalweg send FILES... HOST"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["recv", "--out", "d"], "Usage: thalweg recv [OPTIONS] <DIR>"),
             (&["recv", "--strangers", "5", "d"], "the option is --unknown-senders"),
             (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),
             (&["completion", "bash"], "thalweg completions SHELL"),
@@ -313,7 +327,9 @@ mod tests {
         ] {
             let text = read(arguments);
             assert!(text.contains(expected) && text.contains("tip:"), "{arguments:?}: {text}");
-            for wrong in ["--priority", "'compare'", "as a value", "similar"] {
+            for wrong in
+                ["--priority", "'compare'", "as a value", "similar", "Usage: thalweg recv --outside-links"]
+            {
                 assert!(!text.contains(wrong), "{arguments:?}: {text}");
             }
         }

@@ -7,7 +7,6 @@ use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
-use crate::compatibility_hints;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
 use std::fs;
@@ -82,12 +81,11 @@ impl<'a> Receiver<'a> {
     /// Creates the folder and listens.
     fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, Stopped> {
         let is_output = arguments.folder.as_os_str() == "-";
-        if !is_output {
-            make_folder(&arguments.folder)?;
-            warn_of_home(&arguments.folder, console);
-        }
         let folder = (!is_output).then_some(&*arguments.folder);
         let listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
+        if let Some(folder) = folder {
+            warn_of_home(folder, console);
+        }
         Ok(Self {
             arguments,
             console,
@@ -255,7 +253,6 @@ struct Server<'a> {
 impl<'a> Server<'a> {
     /// Creates the folder and listens.
     fn open(arguments: &'a ServeArguments, console: &'a Console) -> Result<Self, Error> {
-        make_folder(&arguments.folder)?;
         let listener = SenderListener::open(
             &arguments.common,
             arguments.threads,
@@ -418,18 +415,6 @@ fn warn_of_home(folder: &Path, console: &Console) {
              own is safer",
         );
     }
-}
-
-fn make_folder(folder: &Path) -> Done {
-    if let Some(hint) = folder.to_str().filter(|_| !folder.exists()).and_then(compatibility_hints::of_folder)
-    {
-        return Err(Error::Usage(hint));
-    }
-    fs::create_dir_all(folder).map_err(|error| {
-        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
-        let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };
-        Error::Failed(format!("{}: {why}", folder.display()))
-    })
 }
 
 fn reason(outcome: &TransferOutcome) -> String {

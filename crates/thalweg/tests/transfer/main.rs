@@ -262,6 +262,7 @@ fn no_peer_is_trusted_without_configuration() {
         processes::thalweg(&place, "receiver", "recv", &["to", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no sender is known"));
+    assert!(!place.join("to").exists(), "it makes no folder");
 
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", &sender]);
     // A sender sends nothing to an unknown receiver.
