@@ -41,8 +41,9 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
         let help = if is_live_media {
             "give its source a lower rate".to_owned()
         } else if is_small {
+            let window = if window < 0.1 { "less than 0.1".to_owned() } else { format!("{window:.1}") };
             format!(
-                "each flow sends only {window:.1} a round trip, the least: others, or too many of them, fill the queue"
+                "each flow sends {window} a round trip, the least: others, or too many of them, fill the queue"
             )
         } else if ADAPTING.contains(&scheme.unwrap_or(&first.scheme).split(':').next().unwrap_or_default()) {
             "others fill the queue".to_owned()
@@ -130,11 +131,13 @@ mod tests {
         assert!(warnings([250, 250], 49).is_empty());
         let remark = &warnings([260, 260], 40)[0];
         assert!(
-            remark
-                .ends_with("only 1.6 a round trip, the least: others, or too many of them, fill the queue."),
+            remark.ends_with(
+                "each flow sends 1.6 a round trip, the least: others, or too many of them, fill the queue."
+            ),
             "{remark}"
         );
         assert!(!remark.contains("loss-based"), "{remark}");
+        assert!(warnings([260, 260], 1)[0].contains("sends less than 0.1 a round trip"));
         assert!(warnings([110, 110], 51)[0].contains("loss-based"));
     }
 
