@@ -82,10 +82,10 @@ impl<'a> Receiver<'a> {
     fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, Stopped> {
         let is_output = arguments.folder.as_os_str() == "-";
         let folder = (!is_output).then_some(&*arguments.folder);
-        let listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
         if let Some(folder) = folder {
             warn_of_home(folder, console);
         }
+        let listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
         Ok(Self {
             arguments,
             console,
