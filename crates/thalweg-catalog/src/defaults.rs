@@ -19,6 +19,8 @@ pub struct Compared<'a> {
     pub description: &'static SchemeDescription,
     /// The values set by the scenario, and the defaults for all others.
     pub values: &'a Values,
+    /// True if the application pauses or sends parts of segments, such as requests and responses.
+    pub pauses: bool,
 }
 
 /// An option with different values under several schemes, because their defaults differ.
@@ -40,8 +42,11 @@ impl DefaultDifference {
     }
 }
 
-/// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme.
+/// Returns the unset options shared by these schemes whose defaults differ, except those inherent to a scheme. Of the
+/// latter, those that others can share and that change the results of applications with pauses are included where one
+/// pauses.
 pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
+    let pauses = schemes.iter().any(|of| of.pauses);
     let mut seen: Vec<&Key> = Vec::new();
     let mut levelled: Vec<Values> = schemes.iter().map(|of| of.values.clone()).collect();
     let mut found = Vec::new();
@@ -51,12 +56,17 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
         }
         seen.push(key);
         let at_default: Vec<usize> =
-            (0..schemes.len()).filter(|&number| takes_default(&schemes[number], key)).collect();
+            (0..schemes.len()).filter(|&number| takes_default(&schemes[number], key, pauses)).collect();
         let value = |number: &usize| schemes[*number].values.get(key.name);
         if at_default.iter().all(|number| value(number) == at_default.first().and_then(value)) {
             continue;
         }
-        let mut candidates: Vec<Value> = of_hosts(key).into_iter().chain(of_live(key)).collect();
+        let is_inherent = |of: &Compared<'_>| {
+            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.is_inherent)
+        };
+        // An inherent value has no alternative.
+        let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
+        let mut candidates: Vec<Value> = inherent.chain(of_hosts(key)).chain(of_live(key)).collect();
         candidates.extend(at_default.iter().filter_map(value));
         let level = candidates.into_iter().find(|level| {
             at_default
@@ -88,15 +98,17 @@ pub fn environment_differences(
     both.filter(|(_, [simulated, live])| simulated != live).collect()
 }
 
-/// Returns true for a scheme that has the option, uses its default, and could have another value.
-fn takes_default(of: &Compared<'_>, key: &Key) -> bool {
+/// Returns true for a scheme that has the option, uses its default, and could have another value, or has one that others
+/// can share and that matters for an application that `pauses`.
+fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
     let is_there = |own: &&Key| match of.values.environment() {
         Environment::Simulated => own.is_simulated(),
         Environment::Live => own.is_live(),
     };
     let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
     let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
-    let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| reason.is_inherent);
+    let is_inherent = Reason::find(of.description.name, key.name)
+        .is_some_and(|reason| reason.is_inherent && !(pauses && reason.matters_with_pauses));
     own.is_some()
         && !is_set
         && !is_inherent
@@ -145,15 +157,21 @@ struct Reason {
     why: &'static str,
     /// The value defines the scheme, or no other value is possible: not a difference to remove.
     is_inherent: bool,
+    /// Other schemes can have the inherent value, and it changes the results of applications with pauses.
+    matters_with_pauses: bool,
 }
 
 impl Reason {
     const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
-        Self { option, schemes, why, is_inherent: false }
+        Self { option, schemes, why, is_inherent: false, matters_with_pauses: false }
     }
 
     const fn inherent(self) -> Self {
         Self { is_inherent: true, ..self }
+    }
+
+    const fn inherent_but_for_pauses(self) -> Self {
+        Self { is_inherent: true, matters_with_pauses: true, ..self }
     }
 
     /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
@@ -193,7 +211,8 @@ const REASONS: &[Reason] = &[
         "Its live senders do this; others begin once acknowledgements are few.",
     )
     .inherent(),
-    Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.").inherent(),
+    Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
+        .inherent_but_for_pauses(),
     Reason::new("nagle", &["source-quench"], "RFC 896 specifies both."),
     Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
     Reason::new(
@@ -201,7 +220,7 @@ const REASONS: &[Reason] = &[
         &["bbr", "thalweg"],
         "It continues at its estimated rate and has no window to restart.",
     )
-    .inherent(),
+    .inherent_but_for_pauses(),
     Reason::new("timestamps", &["thalweg"], "It acts on one-way delays.").inherent(),
     Reason::new("initial-window", &["slow-start", "seif", "dec-bit"], "As in its paper."),
     Reason::new("initial-window", &["vegas"], "As in its paper, with a slower slow start."),
@@ -264,7 +283,11 @@ pub fn defaults_reference() -> String {
                 listed.push(*value);
                 let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
-                let levelled = if reason.is_inherent { "belongs to the scheme" } else { "yes" };
+                let levelled = match reason {
+                    Reason { matters_with_pauses: true, .. } => "by the others, with pauses",
+                    Reason { is_inherent: true, .. } => "belongs to the scheme",
+                    _ => "yes",
+                };
                 let _ = writeln!(
                     out,
                     "| | {} | {} | {} | {levelled} |",
@@ -285,11 +308,17 @@ mod tests {
 
     /// Returns the differences of schemes in text form, such as `cubic:rack=true`.
     fn between(texts: &[&str]) -> Vec<DefaultDifference> {
+        between_with(texts, false)
+    }
+
+    /// Returns the differences of schemes of applications with or without pauses.
+    fn between_with(texts: &[&str], pauses: bool) -> Vec<DefaultDifference> {
         let read = |text: &&str| Registry::default().read_scheme(text, Environment::Simulated).unwrap();
         let read: Vec<(&SchemeDescription, Values)> = texts.iter().map(read).collect();
         let schemes = texts.iter().zip(&read);
-        let schemes: Vec<Compared<'_>> =
-            schemes.map(|(name, (description, values))| Compared { name, description, values }).collect();
+        let schemes: Vec<Compared<'_>> = schemes
+            .map(|(name, (description, values))| Compared { name, description, values, pauses })
+            .collect();
         default_differences(&schemes)
     }
 
@@ -308,13 +337,31 @@ mod tests {
         assert_eq!(names(&["bbr", "copa", "prague"]), [""; 0]);
     }
 
+    /// CUBIC restarts after an idle time; BBR has no window to restart.
+    #[test]
+    fn inherent_values_that_others_can_share_are_found_where_the_application_pauses() {
+        let found = |texts: &[&str]| -> Vec<(&str, String)> {
+            let found = between_with(texts, true).into_iter();
+            found.map(|of| (of.option, of.level.unwrap().to_string())).collect()
+        };
+        let level = |option, value: &str| (option, value.to_owned());
+        let expected = [level("counting", "bytes"), level("rack", "true"), level("idle-restart", "false")];
+        assert_eq!(found(&["cubic", "bbr"]), expected);
+        assert_eq!(found(&["bbr", "cubic"]), expected);
+        assert_eq!(found(&["cubic:rack=true,idle-restart=false,counting=bytes", "bbr"]), []);
+        assert_eq!(found(&["cubic", "newreno"]), []);
+        assert_eq!(found(&["bbr", "thalweg"]), [level("ecn", "true")]);
+    }
+
     /// Live, all window schemes have RACK; of the simulated and the live CUBIC only the latter has it.
     #[test]
     fn defaults_of_real_paths_are_compared_with_each_other_and_with_simulated_ones() {
         let read = |name, place| Registry::default().read_scheme(name, place).unwrap();
         let live = ["cubic", "bbr"].map(|name| (name, read(name, Environment::Live)));
-        let live: Vec<Compared<'_>> =
-            live.iter().map(|(name, (description, values))| Compared { name, description, values }).collect();
+        let live: Vec<Compared<'_>> = live
+            .iter()
+            .map(|(name, (description, values))| Compared { name, description, values, pauses: false })
+            .collect();
         assert!(default_differences(&live).iter().all(|of| of.option != "rack"));
         let between = |text| {
             let [(description, simulated), (_, mut live)] =
@@ -360,7 +407,7 @@ mod tests {
     fn every_difference_between_two_schemes_can_be_levelled() {
         for one in SCHEMES {
             for other in SCHEMES {
-                let found = between(&[one.name, other.name]);
+                let found = between_with(&[one.name, other.name], true);
                 let text = |name: &str| {
                     let options = found.iter().map(|of| {
                         let level = of.level.unwrap_or_else(|| panic!("{} {}: {of:?}", one.name, other.name));
@@ -370,7 +417,7 @@ mod tests {
                     let colon = if options.is_empty() { "" } else { ":" };
                     format!("{name}{colon}{}", options.join(","))
                 };
-                assert_eq!(between(&[&text(one.name), &text(other.name)]), [], "{found:?}");
+                assert_eq!(between_with(&[&text(one.name), &text(other.name)], true), [], "{found:?}");
             }
         }
     }

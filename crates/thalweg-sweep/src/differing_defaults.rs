@@ -15,7 +15,7 @@ pub fn differing_defaults(schemes: &[(&str, InUse)]) -> Vec<DifferingDefault> {
     let groups: BTreeSet<usize> = schemes.iter().flat_map(|(_, in_use)| in_use.keys().copied()).collect();
     for group in groups {
         let compared = schemes.iter().filter_map(|(name, in_use)| Some((name, in_use.get(&group)?)));
-        let compared: Vec<_> = compared.map(|(name, of)| (*name, of.description, &of.values)).collect();
+        let compared: Vec<_> = compared.map(|(name, of)| results::compared_scheme(name, of)).collect();
         join(&mut all, results::differing_defaults(&compared));
     }
     all

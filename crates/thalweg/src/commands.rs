@@ -146,6 +146,8 @@ impl Arguments {
             _ => None,
         };
         let mut command = Self::command();
+        // Usages name the whole command.
+        command.build();
         let called = arguments.iter().find_map(|word| command.find_subcommand(word)).cloned();
         let name = called.as_ref().map(|called| called.get_name().to_owned());
         let hint = match error.kind() {
@@ -167,6 +169,10 @@ impl Arguments {
             if let Some(value) = error.get(kind) {
                 hinted.insert(kind, value.clone());
             }
+        }
+        if error.kind() == ErrorKind::UnknownArgument && !command.has_subcommands() {
+            // The usage of the error names an option that is spelt alike.
+            hinted.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
         }
         hinted.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.to_owned().into()]));
         hinted

@@ -1,5 +1,7 @@
 //! Hints for users of rsync, scp, croc and iperf3, and of earlier builds: the equivalents of their options and commands.
 
+use crate::values::is_pairing_code;
+
 /// Returns the hint for an option that `command` does not have.
 pub fn of_option(command: &str, option: &str) -> Option<&'static str> {
     let table: &[(&[&str], &str)] = match command {
@@ -25,6 +27,29 @@ pub fn of_command(command: &str) -> Option<&'static str> {
     COMMANDS.iter().find(|(names, _)| names.contains(&command)).map(|(_, hint)| *hint)
 }
 
+/// Returns the hint for an argument of `recv` or `serve` that names something else than a folder of this host: a pairing
+/// code, a folder of another host in the syntax of scp and rsync, or an address. A path with `/` before any colon is a
+/// folder.
+pub fn of_folder(name: &str) -> Option<String> {
+    let what = if is_pairing_code(name) {
+        "is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), and \
+         `thalweg recv --pair DIR` shows one"
+    } else {
+        let (host, path) =
+            name.split_once(':').filter(|(host, _)| !host.is_empty() && !host.contains('/'))?;
+        let is_address = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        if is_address(path)
+            || host.starts_with('[') && name.rsplit_once(':').is_some_and(|(_, port)| is_address(port))
+        {
+            "is an address, where a folder was expected: the option is --listen, as in `thalweg recv DIR --listen ADDRESS:PORT`"
+        } else {
+            "is a folder of another host, where one of this host was expected: files are received by `thalweg recv DIR` at one \
+             host, and sent by `thalweg send FILES... HOST` at the other, without accounts"
+        }
+    };
+    Some(format!("`{name}` {what}. A folder of that name is ./{name}"))
+}
+
 /// Options renamed since development builds: their commands, the old name, and the hint, which ends with the new one.
 const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["run", "compare"], "--most-reps", "the option is --max-reps"),
@@ -34,7 +59,7 @@ const RENAMED: [(&[&str], &str, &str); 5] = [
     (&["explore"], "--unproved", "the option is --unvalidated"),
 ];
 
-const SEND: [(&[&str], &str); 14] = [
+const SEND: [(&[&str], &str); 15] = [
     (&["-r", "-R", "--recursive"], "folders need no -r: `thalweg send FOLDER HOST` sends all that is in one"),
     (
         &[
@@ -79,6 +104,10 @@ const SEND: [(&[&str], &str); 14] = [
     ),
     (&["-c"], "the option is --checksum"),
     (
+        &["--host", "--to", "--server", "--dest"],
+        "the receiver is the last argument: `thalweg send FILES... HOST:PORT`",
+    ),
+    (
         &["-e", "-i", "-o", "-J", "--rsh"],
         "no ssh is used: start `thalweg recv DIR` at the other end, and name that host",
     ),
@@ -104,7 +133,10 @@ const RECEIVE: [(&[&str], &str); 6] = [
         "the port is that of --listen: `--listen PORT` or `--listen ADDRESS:PORT`",
     ),
     (&["-y", "--yes"], "`--trust new` admits any sender without a prompt; --pair shows a code"),
-    (&["-o", "--out", "--output", "--dest"], "the folder is an argument: `thalweg recv DIR`"),
+    (
+        &["-o", "--out", "--output", "--dest", "--root", "--dir", "--directory"],
+        "the folder is an argument: `thalweg recv DIR`",
+    ),
     (
         &["-r", "--recursive", "-v", "--verbose", "--progress", "-a", "-z"],
         "folders are received whole, and progress is shown, without an option",
@@ -179,7 +211,10 @@ const COMMANDS: [(&[&str], &str); 4] = [
         "completions are printed by `thalweg completions SHELL`, where SHELL is bash, zsh, fish, elvish or powershell",
     ),
     (&["receive", "get", "pull", "download"], "files are received by `thalweg recv DIR`"),
-    (&["cp", "copy", "push", "put", "upload", "sync"], "files are sent by `thalweg send FILES... HOST`"),
+    (
+        &["cp", "copy", "push", "put", "upload", "sync", "rsync", "scp", "croc"],
+        "files are sent by `thalweg send FILES... HOST`",
+    ),
     (
         &["ping", "iperf", "iperf3", "speedtest"],
         "`thalweg bench client HOST` measures a path, `thalweg doctor HOST` examines this host",
@@ -271,7 +306,11 @@ mod tests {
             (&["send", "-v", "a", "h"], "progress is shown"),
             (&["send", "-n", "a", "h"], "no dry run"),
             (&["send", "--bwlimit=500", "a", "h"], "--rate RATE"),
+            (&["send", "--host", "h", "a"], "the receiver is the last argument"),
+            (&["serve", "--root", "d"], "the folder is an argument"),
+            (&["scp", "a", "h:d"], "thalweg send FILES... HOST"),
             (&["recv", "--port", "4747", "d"], "--listen PORT"),
+            (&["recv", "--out", "d"], "Usage: thalweg recv [OPTIONS] <DIR>"),
             (&["recv", "--strangers", "5", "d"], "the option is --unknown-senders"),
             (&["explore", "adversary", "--unproved=2"], "the option is --unvalidated"),
             (&["completion", "bash"], "thalweg completions SHELL"),
@@ -296,9 +335,36 @@ mod tests {
         ] {
             let text = refusal(arguments);
             assert!(text.contains(expected) && text.contains("tip:"), "{arguments:?}: {text}");
-            for wrong in ["--priority", "'compare'", "as a value", "similar"] {
+            for wrong in
+                ["--priority", "'compare'", "as a value", "similar", "Usage: thalweg recv --outside-links"]
+            {
                 assert!(!text.contains(wrong), "{arguments:?}: {text}");
             }
+        }
+    }
+
+    /// scp and rsync take what precedes a colon for a host, unless it has a slash.
+    #[test]
+    fn a_folder_of_another_host_is_not_made_here() {
+        for (name, expected) in [
+            ("4821-0937", Some("--pair FILES")),
+            ("ann@nas:inbox", Some("thalweg send FILES... HOST")),
+            ("nas:", Some("thalweg send FILES... HOST")),
+            ("nas:/srv/inbox", Some("thalweg send FILES... HOST")),
+            ("nas::module", Some("thalweg send FILES... HOST")),
+            ("rsync://nas/module", Some("thalweg send FILES... HOST")),
+            ("127.0.0.1:4747", Some("--listen ADDRESS:PORT")),
+            ("[::1]:4747", Some("--listen ADDRESS:PORT")),
+            ("inbox", None),
+            ("./ann@nas:inbox", None),
+            ("/srv/a:b", None),
+            ("ann@nas", None),
+            (":inbox", None),
+        ] {
+            let hint = of_folder(name);
+            let contains = |text: &str| hint.as_ref().is_some_and(|hint| hint.contains(text));
+            assert!(expected.map_or(hint.is_none(), contains), "{name}: {hint:?}");
+            assert!(hint.is_none() || contains(&format!("A folder of that name is ./{name}")), "{hint:?}");
         }
     }
 

@@ -105,6 +105,12 @@ fn write(path: &Path, page: &[u8]) -> Done {
 pub fn report(arguments: &ReportArguments, console: &Console) -> Done {
     let folder = &arguments.folder;
     let beside = &arguments.beside;
+    if let Some(file) = std::iter::once(folder).chain(beside).find(|path| path.is_file()) {
+        let name = file.display();
+        return Err(Error::Usage(format!(
+            "`{name}` is a file, where a folder of results was expected: `thalweg view {name}` opens captures and traces"
+        )));
+    }
     let default = || if beside.is_empty() { folder.join(REPORT) } else { PathBuf::from(BESIDE) };
     let path = arguments.file.clone().unwrap_or_else(default);
     if unknown(&path) {

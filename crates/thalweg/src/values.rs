@@ -2,7 +2,7 @@
 
 use crate::console::Error;
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs as _};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
 use thalweg_net::endpoint::MAX_SHARDS;
@@ -163,7 +163,10 @@ pub fn place(text: &str) -> Result<SocketAddr, String> {
 /// Parses an address with a port; `[fe80::1%eth0]:4747` names the interface.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let expected = || "expected a port, or an address with a port".to_owned();
-    if let Ok(address) = text.parse() {
+    // Numbers of interfaces are read like names.
+    if !text.contains('%')
+        && let Ok(address) = text.parse()
+    {
         return Ok(address);
     }
     let (host, port) = text.strip_prefix('[').and_then(|text| text.split_once("]:")).ok_or_else(expected)?;
@@ -180,15 +183,19 @@ pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
     let zoned =
         name.strip_prefix('[').and_then(|name| name.split_once("]:")).filter(|(host, _)| host.contains('%'));
     match zoned.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?))) {
-        Some(parts) => match parts.to_socket_addrs() {
-            Ok(found) => Ok(found.collect()),
-            Err(error) => Err(match parts.0.split_once('%') {
-                Some((address, zone)) if address.parse::<Ipv6Addr>().is_ok() => {
-                    io::Error::new(io::ErrorKind::NotFound, format!("there is no interface `{zone}`"))
-                }
-                _ => error,
-            }),
-        },
+        Some((host, port)) => {
+            let parts = host.split_once('%');
+            let Some((address, zone)) = parts.and_then(|(host, zone)| Some((host.parse().ok()?, zone)))
+            else {
+                return Ok((host, port).to_socket_addrs()?.collect());
+            };
+            let scope = scope_of(zone).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::NotFound, format!("there is no interface `{zone}`"))
+            })?;
+            // Packets from other addresses have no interface, and must compare equal.
+            let scope = if Ipv6Addr::is_unicast_link_local(&address) { scope } else { 0 };
+            Ok(vec![SocketAddrV6::new(address, port, 0, scope).into()])
+        }
         None => {
             let found: Vec<SocketAddr> = name.to_socket_addrs()?.collect();
             let is_ambiguous = |address: &SocketAddr| match address {
@@ -204,6 +211,16 @@ pub fn addresses(name: &str) -> io::Result<Vec<SocketAddr>> {
             }
         }
     }
+}
+
+/// Returns the number of an interface by its name or number. The resolver knows interfaces only with link-local addresses.
+fn scope_of(zone: &str) -> Option<u32> {
+    let found = (format!("fe80::1%{zone}").as_str(), 0).to_socket_addrs().ok()?;
+    found
+        .filter_map(
+            |address| if let SocketAddr::V6(address) = address { Some(address.scope_id()) } else { None },
+        )
+        .next()
 }
 
 /// Returns true if the text looks like a pairing code: four digits, a dash and four digits.
@@ -321,6 +338,13 @@ mod tests {
             assert_eq!(place(text).unwrap(), SocketAddr::V6(address));
         }
         assert_eq!(resolve("fe80::1%lo").unwrap(), resolve("[fe80::1%lo]:4747").unwrap());
+        // Other addresses need no interface, but may have one.
+        for (text, expected) in [("[::1%lo]:99", "[::1]:99"), ("[fd00::2%1]:99", "[fd00::2]:99")] {
+            assert_eq!(addresses(text).unwrap(), [expected.parse().unwrap()], "{text}");
+            assert_eq!(socket_address(text).unwrap(), expected.parse().unwrap(), "{text}");
+        }
+        let missing = addresses("[::1%nowhere7]:99").unwrap_err().to_string();
+        assert!(missing.contains("no interface `nowhere7`"), "{missing}");
         assert_eq!(addresses("127.0.0.1:9").unwrap(), ["127.0.0.1:9".parse().unwrap()]);
         assert!(socket_address("[fe80::1%nowhere7]:99").unwrap_err().contains("no interface `nowhere7`"));
         let ambiguous = addresses("[fe80::1]:99").unwrap_err().to_string();

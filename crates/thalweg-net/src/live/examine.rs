@@ -57,7 +57,7 @@ const REQUESTED: usize = 4 << 20;
 /// No socket can be created, or there is no route to the target.
 pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     let (local, interface_mtu) = route(target)?;
-    let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
+    let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     for socket in [&sender, &receiver] {
         let socket = SockRef::from(socket);
         socket.set_send_buffer_size(REQUESTED)?;
@@ -68,7 +68,7 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
         (UdpSocketState::new((&sender).into())?, UdpSocketState::new((&receiver).into())?);
     let arrived = send_together(&sender, &sending, &receiver, &receiving)?;
     Ok(Findings {
-        local,
+        local: local.ip(),
         requested: Bytes::new(REQUESTED as u64),
         send_buffer: buffer(SockRef::from(&sender).send_buffer_size())?,
         receive_buffer: buffer(SockRef::from(&receiver).recv_buffer_size())?,
@@ -86,16 +86,19 @@ pub fn examine(target: Option<SocketAddr>) -> io::Result<Findings> {
     })
 }
 
-/// Returns the source address towards the target and the MTU of its interface.
-fn route(target: Option<SocketAddr>) -> io::Result<(IpAddr, Option<Bytes>)> {
-    let Some(target) = target else { return Ok((Ipv4Addr::LOCALHOST.into(), None)) };
+/// Returns the source address towards the target, with port 0, and the MTU of its interface.
+fn route(target: Option<SocketAddr>) -> io::Result<(SocketAddr, Option<Bytes>)> {
+    let Some(target) = target else { return Ok((SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0), None)) };
     let any: IpAddr =
         if target.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
     // Connecting a UDP socket looks up the route and sends nothing.
     socket.connect(target)?;
     let mtu = if target.is_ipv4() { ip_mtu(&socket) } else { ipv6_mtu(&socket) };
-    Ok((socket.local_addr()?.ip(), mtu.ok().map(|mtu| Bytes::new(u64::from(mtu)))))
+    // It has the interface of a link-local address, without which no socket can be bound to one.
+    let mut local = socket.local_addr()?;
+    local.set_port(0);
+    Ok((local, mtu.ok().map(|mtu| Bytes::new(u64::from(mtu)))))
 }
 
 #[derive(Default)]
@@ -201,5 +204,21 @@ mod tests {
             // Coalescing is detected only if all datagrams arrived.
             assert!(findings.segmentation || !findings.coalescing);
         }
+    }
+
+    /// A socket cannot be bound to a link-local address without its interface. Lines of `/proc/net/if_inet6` are the
+    /// address in hexadecimal, the interface number, and fields that begin with the prefix length.
+    #[test]
+    fn an_interface_is_examined_by_its_link_local_address() {
+        let interfaces = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        let found = interfaces.lines().find(|line| line.starts_with("fe80"));
+        let Some(words) = found.map(|line| line.split_whitespace().collect::<Vec<_>>()) else {
+            return eprintln!("skipped: no interface has a link-local address");
+        };
+        let address = std::net::Ipv6Addr::from(u128::from_str_radix(words[0], 16).unwrap());
+        let scope = u32::from_str_radix(words[1], 16).unwrap();
+        let findings = examine(Some(std::net::SocketAddrV6::new(address, 9, 0, scope).into())).unwrap();
+        assert_eq!(findings.local, address);
+        assert!(findings.interface_mtu.is_some(), "{findings:?}");
     }
 }

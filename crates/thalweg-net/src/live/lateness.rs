@@ -4,7 +4,7 @@ use super::clock::{Clock, timespec};
 use quinn_udp::{Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_proto::units::{Duration, Time};
@@ -47,7 +47,7 @@ const ROUNDS: usize = 20;
 ///
 /// # Errors
 /// No socket can be created at this address.
-pub(super) fn measure(local: IpAddr, segmentation: bool) -> io::Result<Lateness> {
+pub(super) fn measure(local: SocketAddr, segmentation: bool) -> io::Result<Lateness> {
     let (late, late_p99) = wake_ups(local)?;
     let (preemption_every, preemption) = preemptions();
     let (call, packet) = calls(local, segmentation)?;
@@ -55,8 +55,8 @@ pub(super) fn measure(local: IpAddr, segmentation: bool) -> io::Result<Lateness>
 }
 
 /// Returns the median and the 99th percentile of the time from the sending of a datagram until its receiver runs.
-fn wake_ups(local: IpAddr) -> io::Result<(Duration, Duration)> {
-    let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
+fn wake_ups(local: SocketAddr) -> io::Result<(Duration, Duration)> {
+    let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     sender.connect(receiver.local_addr()?)?;
     let clock = Clock::new();
     let sent = AtomicU64::new(0);
@@ -108,8 +108,8 @@ fn preemptions() -> (Duration, Duration) {
 }
 
 /// Returns the cost of a send call with one datagram, and of each further datagram with GSO.
-fn calls(local: IpAddr, segmentation: bool) -> io::Result<(Duration, Duration)> {
-    let (sender, receiver) = (UdpSocket::bind((local, 0))?, UdpSocket::bind((local, 0))?);
+fn calls(local: SocketAddr, segmentation: bool) -> io::Result<(Duration, Duration)> {
+    let (sender, receiver) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
     let sending = UdpSocketState::new((&sender).into())?;
     let destination = receiver.local_addr()?;
     let contents = [7; SEGMENT * SEGMENTS];

@@ -26,6 +26,6 @@ pub use datagram::MAX_DATAGRAM;
 pub use examine::{Findings, examine};
 pub use lateness::Lateness;
 pub use part::Part;
-pub use reach::{ConnectFailure, reach};
+pub use reach::{ClosedPortDetector, ConnectFailure, reach};
 pub use socket::{Socket, SocketConfig};
 pub use udp::{Offload, UdpStats};

@@ -278,6 +278,14 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
     let part = |bps: f64, path: &PathFlows| {
         path.max_min_bps.filter(|share| *share > 0.0).map(|share| Scale::PERCENT.fixed(bps / share, 0))
     };
+    // A group with several paths is named by their flows.
+    let name = |path: &PathFlows| {
+        if paths.iter().filter(|(other, _)| other.group == path.group).count() == 1 {
+            return format!("`{}`", path.group);
+        }
+        let more = if path.flows > 1 { format!(" and {} more", path.flows - 1) } else { String::new() };
+        format!("`{}.{}`{more}", path.group, path.first + 1)
+    };
     let mut text = String::new();
     for (path, flows) in long.iter().take(SHOWN) {
         let each = schemes.iter().map(|of| {
@@ -291,8 +299,8 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
             .map(|share| format!(" with a max-min share of {}", Scale::of_rate(share).value(share)));
         let a_flow = if flows.len() > 1 { " a flow" } else { "" };
         text.push_str(&format!(
-            " `{}`, over {} full links{}, carried{a_flow}: {}.",
-            path.group,
+            " {}, over {} full links{}, carried{a_flow}: {}.",
+            name(path),
             path.full_links.len(),
             of.unwrap_or_default(),
             each.join(", ")
@@ -303,7 +311,7 @@ fn shares(schemes: &[SchemeResults], paths: &[Path<'_>]) -> String {
             .iter()
             .map(|of| Some(format!("{} {}", of.scheme, part(mean(of, flows), path)?)))
             .collect();
-        Some(format!("`{}` {}", path.group, each?.join(", ")))
+        Some(format!("{} {}", name(path), each?.join(", ")))
     });
     let parts: Vec<String> = parts.collect();
     if !parts.is_empty() {

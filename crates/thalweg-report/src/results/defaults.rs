@@ -1,8 +1,8 @@
 //! Options that differ between compared schemes because of their defaults.
 
 use serde::{Deserialize, Serialize};
-use thalweg_catalog::{Compared, SchemeDescription, Values, default_differences};
-use thalweg_scenario::Loaded;
+use thalweg_catalog::{Compared, default_differences};
+use thalweg_scenario::{Loaded, SchemeInUse};
 
 /// Option that differs between compared schemes because of their defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,9 +49,8 @@ fn with_option(scheme: &str, option: &str, value: &str) -> String {
     format!("{scheme}{separator}{option}={value}")
 }
 
-/// Returns the options whose defaults differ between these schemes: each by its name, with its description and values.
-pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)]) -> Vec<DifferingDefault> {
-    let schemes = schemes.iter().map(|&(name, description, values)| Compared { name, description, values });
+/// Returns the options whose defaults differ between these schemes.
+pub fn differing_defaults(schemes: &[Compared<'_>]) -> Vec<DifferingDefault> {
     let of = |found: thalweg_catalog::DefaultDifference| {
         let level = found.level.map(|level| level.to_string().replace(' ', ""));
         let set = level.as_ref().filter(|_| found.is_common());
@@ -72,14 +71,19 @@ pub fn differing_defaults(schemes: &[(&str, &'static SchemeDescription, &Values)
             schemes,
         }
     };
-    default_differences(&schemes.collect::<Vec<_>>()).into_iter().map(of).collect()
+    default_differences(schemes).into_iter().map(of).collect()
+}
+
+/// Returns the scheme of a group for a comparison, under this name.
+pub fn compared_scheme<'a>(name: &'a str, of: &'a SchemeInUse) -> Compared<'a> {
+    Compared { name, description: of.description, values: &of.values, pauses: of.pauses }
 }
 
 /// Returns the options whose defaults differ between the groups of one scenario that send reliably.
 pub fn differing_defaults_within(loaded: &Loaded) -> Vec<DifferingDefault> {
     let groups = loaded.compared_flows();
     let in_use = groups.iter().filter_map(|position| loaded.schemes.get(&(position - 1)));
-    let compared: Vec<_> = in_use.map(|of| (of.description.name, of.description, &of.values)).collect();
+    let compared: Vec<_> = in_use.map(|of| compared_scheme(of.description.name, of)).collect();
     let mut all = differing_defaults(&compared);
     for found in &mut all {
         // Groups with the same scheme and the same value are one entry.

@@ -19,7 +19,9 @@ mod until;
 
 pub use compared::{Compared, ComparedDifference, ComparedScheme, Parts, goodput_share};
 pub use contention::{Contention, PathFlows};
-pub use defaults::{DifferingDefault, SchemeDefault, differing_defaults, differing_defaults_within};
+pub use defaults::{
+    DifferingDefault, SchemeDefault, compared_scheme, differing_defaults, differing_defaults_within,
+};
 pub use definition::{Joined, Of, Tables, Unit};
 pub use drift::{Drift, GoodputSeries};
 pub use metric::{OfFlow, OfGroup, OfLink, OfNetwork, OfSize, Subject, Values};

@@ -193,12 +193,14 @@ fn together(found: &mut Vec<Diagnostic>, not_kept: &BTreeMap<&str, usize>) {
 /// Maximum number of warnings of one kind shown individually.
 const MAX_ALIKE: usize = 4;
 
-/// Lists names for a message: all of them if they are few.
+/// Lists names for a message: all of them if they are few, such as the options of any scheme.
 fn list(names: &[&str]) -> String {
+    const MAX: usize = 60;
     const SHOWN: usize = 40;
-    let mut text = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    let shown = if names.len() > MAX { SHOWN } else { names.len() };
+    let mut text = names[..shown].iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > shown {
+        text.push_str(&format!(" and {} more names", names.len() - shown));
     }
     text
 }

@@ -315,7 +315,11 @@ fn varies(variation: &VariationSpec) -> String {
 
 fn link_lines(spec: &Spec, paths: &Paths, number: usize, link: &LinkSpec, out: &mut String) {
     let ends = [link.a, link.b].map(|node| spec.nodes[node.0 as usize].name.as_str());
-    let there = line(spec, paths, number, false);
+    // Of equal directions that with data is described.
+    let is_reversed = link.forward == link.backward
+        && !paths.carries_data(number, false)
+        && paths.carries_data(number, true);
+    let there = line(spec, paths, number, is_reversed);
     let _ = writeln!(out, "  {} ({} - {}): {there}", link.name, ends[0], ends[1]);
     if link.forward != link.backward {
         let _ = writeln!(out, "    reverse: {}", line(spec, paths, number, true));
@@ -377,16 +381,15 @@ fn line(spec: &Spec, paths: &Paths, number: usize, back: bool) -> String {
         None => {
             let _ = write!(text, "; unlimited {kind}");
         }
-        Some(_) if packet > 0 && !paths.carries_data(number, back) => {
+        // Without data there is no packet size to convert by.
+        Some(_) if !paths.carries_data(number, back) => {
             let size = match line.queue.limit() {
                 Limit::Packets(packets) => format!("{packets} packets"),
                 Limit::Bytes(bytes) => about(Bytes::new(bytes)).to_string(),
                 Limit::Unlimited => String::new(),
             };
-            let _ = write!(text, "; {kind}{of} {size}, used by acknowledgements only");
-        }
-        Some(size) if packet == 0 => {
-            let _ = write!(text, "; {kind}{of} {size}, used by no flow");
+            let by = if packet > 0 { "acknowledgements only" } else { "no flow" };
+            let _ = write!(text, "; {kind}{of} {size}, used by {by}");
         }
         Some(size) => {
             let _ = write!(
@@ -547,5 +550,30 @@ mod tests {
             let unwrapped = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(unwrapped.contains(expected), "{explanation}");
         }
+    }
+
+    /// Links without data have no packet size: capacities keep their unit. Of equal directions that with data is described.
+    #[test]
+    fn capacities_of_links_without_data_are_not_converted() {
+        let red = "{ discipline = \"red\", capacity = \"100 pkt\", min-threshold = \"5 pkt\", max-threshold = \"15 pkt\" }";
+        let link = |ends: &str, queue: &str| {
+            format!("[[link]]\nbetween = [{ends}]\nrate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nqueue = {queue}\n")
+        };
+        let text = [
+            link("\"b\", \"a\"", "\"100 pkt\""),
+            link("\"b\", \"c\"", "\"90 pkt\""),
+            link("\"b\", \"d\"", red),
+            "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n".to_owned(),
+        ];
+        let explanation = load_text("queue.toml", &text.concat(), Path::new(""), &[]).unwrap().explain();
+        let unwrapped = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in [
+            "queue of 150 kB = 100 packets of 1500 B",
+            "queue of 90 packets, used by no flow",
+            "capacity 100 packets, used by no flow",
+        ] {
+            assert!(unwrapped.contains(expected), "{expected}: {explanation}");
+        }
+        assert!(!unwrapped.contains("acknowledgements only"), "{explanation}");
     }
 }

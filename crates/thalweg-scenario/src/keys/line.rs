@@ -33,7 +33,7 @@ table! {
         jitter: Jitter = "jitter" or r#""0 s""#;
         /// The queue before the transmitter: its capacity, or a table with its discipline.
         queue: Queue = "queue";
-        /// The packet loss on the wire. A list applies only to the direction that has it: `reverse` has its own.
+        /// The packet loss on the wire. A list or a period applies only to the direction that has it: `reverse` has its own.
         loss: Loss = "loss" or "0.0";
         /// The probability that a packet is duplicated.
         duplicate: Chance = "duplicate" or "0.0";
@@ -82,10 +82,11 @@ impl Line {
         self.inherit(&other);
     }
 
-    /// Removes loss lists that are not in `own`, the explicit keys of this direction: they number the packets of the
-    /// other direction.
+    /// Removes lists and periods of losses that are not in `own`, the explicit keys of this direction: they number the
+    /// packets of the other direction.
     pub fn leave_lists(&mut self, own: Option<&Self>) {
-        let is_list = |at: &At<Loss>| matches!(at.value, Loss::Table(LossTable::List(_)));
+        let is_list =
+            |at: &At<Loss>| matches!(at.value, Loss::Table(LossTable::List(_) | LossTable::Periodic(_)));
         if self.loss.as_ref().is_some_and(is_list) && own.is_none_or(|own| own.loss.is_none()) {
             self.loss = None;
         }

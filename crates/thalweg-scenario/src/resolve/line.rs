@@ -27,6 +27,11 @@ pub(super) struct Pending {
     pub loads: Vec<PendingLoad>,
 }
 
+/// Minimum bandwidth-delay product of an unused link for the default queue: a packet.
+const MIN_BDP: Bytes = Bytes::new(1500);
+/// Default queue of unused links below it: four packets.
+const MIN_DEFAULT_QUEUE: Bytes = Bytes::new(6000);
+
 /// A queue whose capacity is pending until rates and round-trip times are known.
 #[derive(Debug)]
 pub(super) struct PendingQueue {
@@ -45,12 +50,21 @@ impl PendingQueue {
         self.change.map(|_| (self.place, self.span))
     }
 
+    /// Returns true if no flow uses this link direction, and the link has a delay.
+    fn is_unused(&self, spec: &Spec, paths: &Paths) -> bool {
+        let LinkLocation::Link(number, direction) = self.place else { return false };
+        let Some(link) = spec.links.get(number) else { return false };
+        let delay = link.forward.mean_delay() + link.backward.mean_delay();
+        !delay.is_zero() && paths.largest_packet(number, direction == 1) == 0
+    }
+
     /// Converts the capacity to packets or bytes.
     pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let bdp = match self.place {
             LinkLocation::Link(link, direction) => paths.link_bdp(spec, link, direction == 1),
             LinkLocation::Access(group, line) => paths.access_bdp(spec, group, line),
         };
+        let is_unused = self.is_unused(spec, paths);
         let Some(direction) = self.place.direction(spec) else { return };
         let rate = self.change.map_or_else(|| nominal_rate(direction), |(_, rate)| rate);
         // A missing rate is reported elsewhere.
@@ -58,6 +72,10 @@ impl PendingQueue {
         let limit = match self.capacity {
             Capacity::Packets(packets) => Limit::Packets(packets),
             Capacity::Bytes(bytes) => Limit::Bytes(bytes.get()),
+            // Without a flow the round trip has no transmission times, and can be shorter than that of a packet.
+            Capacity::Bdp(_) if self.is_default && bdp < MIN_BDP && is_unused => {
+                Limit::Bytes(MIN_DEFAULT_QUEUE.get())
+            }
             Capacity::Bdp(multiple) => Limit::Bytes((bdp.get() as f64 * multiple).round() as u64),
             Capacity::Time(time) => Limit::Bytes(rate.bytes_in(time).get()),
             Capacity::Unlimited => Limit::Unlimited,

@@ -16,8 +16,8 @@ use thalweg_sim::spec::{ArrivalList, NodeId};
 enum Format {
     /// CSV with columns in any order: the indices of start, source, sink and size.
     Csv([usize; 4]),
-    /// A connection matrix of htsim.
-    Matrix,
+    /// A connection matrix of htsim, with the number of its connections where its head has one.
+    Matrix(Option<usize>),
     /// A flow file of ns-3, with the number of its flows.
     Flows(usize),
 }
@@ -107,6 +107,9 @@ impl Resolver<'_> {
             Format::Flows(count) if count != transfers.len() => {
                 Some(format!("the first line says {count} flows, but there are {}", transfers.len()))
             }
+            Format::Matrix(Some(count)) if count != transfers.len() => {
+                Some(format!("the head says {count} connections, but there are {}", transfers.len()))
+            }
             _ if transfers.is_empty() => Some("this file has no transfers".to_owned()),
             _ => None,
         };
@@ -146,7 +149,14 @@ fn format(lines: &[(String, Span)]) -> Result<(Format, usize), (usize, String)> 
     let Some((first, _)) = lines.first() else { return Err((0, "this file has no transfers".to_owned())) };
     if first.starts_with("Nodes") || first.contains("->") {
         let is_head = |(line, _): &&(String, Span)| !line.contains("->");
-        return Ok((Format::Matrix, lines.iter().take_while(is_head).count()));
+        let head = lines.iter().take_while(is_head).count();
+        for (number, (line, _)) in lines[..head].iter().enumerate() {
+            if let Some(count) = line.strip_prefix("Connections") {
+                let fault = || (number, format!("`{line}` has no number of connections"));
+                return Ok((Format::Matrix(Some(count.trim().parse().map_err(|_| fault())?)), head));
+            }
+        }
+        return Ok((Format::Matrix(None), head));
     }
     if let Ok(count) = first.parse::<usize>() {
         return Ok((Format::Flows(count), 1));
@@ -204,7 +214,7 @@ fn row(format: Format, line: &str) -> Result<Option<Row<'_>>, String> {
             };
             Row { start: time(start, "s")?, ends: [from, to], size: bytes(size)? }
         }
-        Format::Matrix => return matrix_row(line),
+        Format::Matrix(_) => return matrix_row(line),
     };
     Ok(Some(row))
 }

@@ -11,7 +11,7 @@ use super::Resolver;
 use std::sync::Arc;
 use thalweg_catalog::nearest::live_only;
 use thalweg_catalog::{EndpointConfigs, PathHints, SchemeDescription, TextError, Values};
-use thalweg_sim::spec::{Spec, TransportSpec};
+use thalweg_sim::spec::{Spec, TransportSpec, WorkloadSpec};
 
 /// The scheme of a group, with the values set by a scenario.
 #[derive(Clone, Debug)]
@@ -20,6 +20,29 @@ pub struct SchemeInUse {
     pub description: &'static SchemeDescription,
     /// The values set, and the defaults for all others.
     pub values: Values,
+    /// True if the application pauses or sends parts of segments.
+    pub pauses: bool,
+}
+
+impl SchemeInUse {
+    /// Returns the scheme as used by an application with this workload.
+    pub(super) fn with(self: Arc<Self>, workload: Option<&WorkloadSpec>) -> Arc<Self> {
+        let pauses = workload.is_some_and(|workload| match workload {
+            // Each transfer has its own connection and no pause.
+            WorkloadSpec::Bulk
+            | WorkloadSpec::Transfer(_)
+            | WorkloadSpec::Deliver(_)
+            | WorkloadSpec::Poisson { .. }
+            | WorkloadSpec::List(_) => false,
+            WorkloadSpec::Rounds { .. }
+            | WorkloadSpec::Telnet { .. }
+            | WorkloadSpec::OnOff { .. }
+            | WorkloadSpec::ConstantRate { .. }
+            | WorkloadSpec::RequestResponse { .. }
+            | WorkloadSpec::Trace(_) => true,
+        });
+        if pauses { Arc::new(Self { pauses, ..Self::clone(&self) }) } else { self }
+    }
 }
 
 /// A scheme that is pending until the path of its group is known.
@@ -157,7 +180,7 @@ impl Resolver<'_> {
             }
         };
         let transport = transport(&scheme, ends, &given.values);
-        let in_use = Arc::new(SchemeInUse { description, values: given.values.clone() });
+        let in_use = Arc::new(SchemeInUse { description, values: given.values.clone(), pauses: false });
         if is_named && faults.is_empty() && !description.traits.follows_path {
             self.transports.insert(scheme.clone(), (transport.clone(), Arc::clone(&in_use)));
         }

@@ -127,8 +127,9 @@ impl Resolver<'_> {
         let former = self.replaced.get(&number).map(|own| own.clone().or_else(|| shared.scheme.clone()));
         let transport = scheme.and_then(|scheme| self.transport(scheme, former.flatten().as_ref(), document));
         pending.schemes.extend(self.unsettled.take().map(|table| table.of_group(number)));
-        self.schemes_in_use.extend(self.in_use.take().map(|scheme| (number, scheme)));
         let workload = listed.or_else(|| self.workload(keys.workload.as_ref()?));
+        let in_use = self.in_use.take().map(|scheme| (number, scheme.with(workload.as_ref())));
+        self.schemes_in_use.extend(in_use);
         pending.loads.extend(self.pending_load.take().map(|load| PendingLoad { group: number, ..load }));
         if let (Some(transport), Some(workload)) = (&transport, &workload) {
             let span = keys.workload.as_ref().map_or(flow.span, |at| at.span);

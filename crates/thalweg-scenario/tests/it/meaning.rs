@@ -534,6 +534,9 @@ fn a_loss_list_applies_to_its_own_direction_only() {
     assert_eq!(losses(loss), [(list(&[2, 5]), None), (LossSpec::None, None)]);
     let both = format!("{loss}\nreverse = {{ loss = {{ model = \"list\", packets = [3] }} }}");
     assert_eq!(losses(&both), [(list(&[2, 5]), None), (list(&[3]), None)]);
+    let periodic = LossSpec::Periodic { every: 9 };
+    let found = losses("loss = { model = \"periodic\", every = 9 }");
+    assert_eq!(found, [(periodic, None), (LossSpec::None, None)]);
     // Other models apply to both directions, also with a list in the schedule.
     let scheduled = "loss = 0.1\nschedule = [{ at = \"1 s\", loss = { model = \"list\", packets = [7] } }]";
     let uniform = LossSpec::Uniform { probability: 0.1 };

@@ -1,9 +1,10 @@
 //! Networks from published topology files: missing and duplicate entries.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration as Span, Instant};
 use thalweg_proto::units::{Duration, Rate};
+use thalweg_queue::Limit;
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
 
 /// Loads a scenario with the network `file`, further keys of it, and a flow between two of its nodes.
@@ -60,6 +61,25 @@ const DEGREE: f64 = 111.195 * 5.0;
 
 fn near(found: f64, expected: f64) -> bool {
     (found - expected).abs() < expected * 1e-3
+}
+
+/// A link of 20 kbit/s and 50 us has a bandwidth-delay product of 0.25 B (Cesnet 1993 has one).
+#[test]
+fn the_default_queue_of_a_short_and_slow_link_holds_packets() {
+    let link = |ends: &str, rate: &str, delay: &str| {
+        format!("[[link]]\nbetween = [{ends}]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
+    };
+    let used = link("\"a\", \"b\"", "10 Mbit/s", "10 ms");
+    let idle = link("\"b\", \"c\"", "20 kbit/s", "50 us");
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\nscheme = \"cubic\"\n";
+    let limits = |text: String| {
+        let loaded = load_text("test.toml", &text, Path::new(""), &[])
+            .unwrap_or_else(|found| panic!("{}", rendered(&found)));
+        let links = loaded.spec().links.iter();
+        links.map(|link| link.forward.queue.limit()).collect::<Vec<_>>()
+    };
+    let before = limits(format!("{used}{flow}"));
+    assert_eq!(limits(format!("{used}{idle}{flow}")), [before[0], Limit::Bytes(6000)]);
 }
 
 /// With only `rate`: a node without coordinates is placed at the midpoint of its neighbours; behind another such node,

@@ -5,7 +5,7 @@ use crate::console::Error;
 use crate::kernel::is_kernel;
 use crate::run::SchemeOptions;
 use serde_json::{Value, json};
-use thalweg_catalog::{Environment, PathHints, Registry, environment_differences};
+use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
 use thalweg_report::output::{Remedy, differing_defaults_warning};
 use thalweg_report::results::{DifferingDefault, differing_defaults};
 
@@ -54,10 +54,11 @@ impl Likeness {
                 }
             }
         }
+        let pauses = options.in_use.iter().flat_map(|(_, groups)| groups.values()).any(|of| of.pauses);
         let compared: Vec<_> = ours
             .iter()
             .zip(&live)
-            .map(|(name, (description, values))| (name.as_str(), *description, values))
+            .map(|(name, (description, values))| Compared { name, description, values, pauses })
             .collect();
         Ok(Self {
             simulated: options.unlike_defaults.clone(),

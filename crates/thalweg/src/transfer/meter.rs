@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use thalweg_net::admission::ENDED;
 use thalweg_net::advice::Advisor;
 use thalweg_net::flow::Scheme;
-use thalweg_net::live::{Clock, Connection};
+use thalweg_net::live::{Clock, ClosedPortDetector, Connection};
 use thalweg_net::session::SessionStats;
 use thalweg_net::transfer::{Pace, Progress, Total};
 use thalweg_proto::transport::Limit;
@@ -49,6 +49,8 @@ pub struct MeterInputs {
     pub advisor: Option<(Arc<Mutex<Advisor>>, Scheme)>,
     /// Set when the user requests a stop.
     pub stop: Arc<AtomicBool>,
+    /// Set when the peer has ended, if this endpoint sends files; a receiver waits for its sender.
+    pub has_peer_ended: Option<Arc<AtomicBool>>,
 }
 
 /// Number of updates between two evaluations of faster settings.
@@ -84,6 +86,7 @@ impl MeterInputs {
     fn watch(&self, bar: &ProgressBar, over: &AtomicBool) {
         let begun = Instant::now();
         let clock = Clock::new();
+        let mut closed_port = ClosedPortDetector::new(self.connection.remote());
         let (mut updates, mut is_advised) = (0, false);
         // Bytes already at the receiver must not count in the rate.
         let mut recent = VecDeque::from([(begun, self.progress.fresh().get())]);
@@ -93,6 +96,13 @@ impl MeterInputs {
                 break;
             }
             let (now, bytes) = (Instant::now(), self.progress.fresh());
+            if let Some(has_peer_ended) = &self.has_peer_ended
+                && closed_port.has_ended(now, &self.connection.stats())
+            {
+                has_peer_ended.store(true, Ordering::Relaxed);
+                self.connection.close(ENDED, "nothing listens at the peer's port");
+                break;
+            }
             recent.push_back((now, bytes.get()));
             if recent.len() > RECENT {
                 recent.pop_front();

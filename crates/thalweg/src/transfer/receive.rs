@@ -9,7 +9,6 @@ use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::reloadable;
-use crate::values::is_pairing_code;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,11 +81,10 @@ impl<'a> Receiver<'a> {
     /// Creates the folder and listens.
     fn open(arguments: &'a RecvArguments, console: &'a Console) -> Result<Self, Stopped> {
         let is_output = arguments.folder.as_os_str() == "-";
-        if !is_output {
-            make_folder(&arguments.folder)?;
-            warn_of_home(&arguments.folder, console);
-        }
         let folder = (!is_output).then_some(&*arguments.folder);
+        if let Some(folder) = folder {
+            warn_of_home(folder, console);
+        }
         let listener = SenderListener::open(&arguments.common, 1, folder, console, Arc::default())?;
         Ok(Self {
             arguments,
@@ -255,7 +253,6 @@ struct Server<'a> {
 impl<'a> Server<'a> {
     /// Creates the folder and listens.
     fn open(arguments: &'a ServeArguments, console: &'a Console) -> Result<Self, Error> {
-        make_folder(&arguments.folder)?;
         let listener = SenderListener::open(
             &arguments.common,
             arguments.threads,
@@ -420,20 +417,6 @@ fn warn_of_home(folder: &Path, console: &Console) {
     }
 }
 
-fn make_folder(folder: &Path) -> Done {
-    if let Some(code) = folder.to_str().filter(|name| is_pairing_code(name) && !folder.exists()) {
-        return Err(Error::Usage(format!(
-            "`{code}` is a code for pairing, where a folder was expected: it is for the sender (thalweg send --pair FILES... HOST), \
-             and `thalweg recv --pair DIR` shows one. A folder of that name is ./{code}"
-        )));
-    }
-    fs::create_dir_all(folder).map_err(|error| {
-        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
-        let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };
-        Error::Failed(format!("{}: {why}", folder.display()))
-    })
-}
-
 fn reason(outcome: &TransferOutcome) -> String {
     outcome.result.as_ref().err().map_or_else(String::new, ToString::to_string)
 }
@@ -463,6 +446,7 @@ impl Session {
             pace: None,
             advisor: None,
             stop,
+            has_peer_ended: None,
         };
         let stop = Arc::clone(&meter_inputs.stop);
         let meter = Meter::begin(meter_inputs, console, is_shown);

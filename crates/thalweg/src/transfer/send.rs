@@ -225,6 +225,7 @@ impl Sender<'_> {
         let progress = Arc::new(Progress::new());
         let pace = Pace::default();
         let advisor = Arc::new(Mutex::new(Advisor::default()));
+        let has_peer_ended = Arc::new(AtomicBool::new(false));
         let watched = MeterInputs {
             counted: self.metrics.as_ref().map(Metrics::count),
             progress: Arc::clone(&progress),
@@ -232,6 +233,7 @@ impl Sender<'_> {
             pace: Some(pace.clone()),
             advisor: Some((Arc::clone(&advisor), self.scheme.clone())),
             stop: Arc::clone(&self.stop),
+            has_peer_ended: Some(Arc::clone(&has_peer_ended)),
         };
         let meter = Meter::begin(watched, self.console, true);
         let (to_peer, from_peer) = connection.split();
@@ -240,6 +242,7 @@ impl Sender<'_> {
         let SendArguments { checksum, priority, .. } = *self.arguments;
         let options = Options { checksum, priority };
         let mut outcome = transfer::send(source, options, from_peer, &mut to_peer, &progress);
+        summary::mark_ended_peer(&mut outcome, &has_peer_ended);
         summary::mark_user_stop(&mut outcome, &self.stop);
         drop(meter);
         // Failures for other reasons are no evidence of an unsuitable scheme.

@@ -7,8 +7,11 @@ use super::confine::confine;
 use super::confirm::{complain_of, may_prompt};
 use super::denial_line::DenialLine;
 use super::metrics::Metrics;
-use crate::console::{Console, Error};
+use crate::compatibility_hints;
+use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
+use std::fs;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +49,7 @@ pub struct SenderListener<'a> {
 }
 
 impl<'a> SenderListener<'a> {
-    /// Listens, with the configured number of threads. Files go to `folder`, if given. From now on the process can
+    /// Listens, with the configured number of threads. Files go to `folder`, if given, which is made if missing. From now on the process can
     /// write only there and to the list of known peers.
     pub fn open(
         arguments: &'a ListenArguments,
@@ -55,15 +58,12 @@ impl<'a> SenderListener<'a> {
         console: &'a Console,
         reload: Arc<AtomicBool>,
     ) -> Result<Self, Error> {
+        folder.map(check_name).transpose()?;
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
         let keys = Keyring::of_user()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
         complain_of(&mut senders, console);
-        // Confine the process before starting threads that read from the network. Where the kernel cannot, name checks
-        // are the only protection.
-        let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
-        confine(&folders);
         let config = AdmissionConfig {
             keys: arguments.trust.iter().filter_map(Trusted::key).collect(),
             admits_new: arguments.trust.contains(&Trusted::New),
@@ -79,6 +79,12 @@ impl<'a> SenderListener<'a> {
                  with a name, or take any sender with --trust new"
             )));
         }
+        // A refused call makes no folder.
+        folder.map(make_folder).transpose()?;
+        // Confine the process before starting threads that read from the network. Where the kernel cannot, name checks
+        // are the only protection.
+        let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
+        confine(&folders);
         let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
         let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
         let listen = match schemes {
@@ -243,4 +249,23 @@ impl<'a> SenderListener<'a> {
     pub fn folder_name(&self, key: &PublicKey) -> String {
         self.admission.folder_name(key)
     }
+}
+
+/// Refuses the name of something else than a folder.
+///
+/// # Errors
+///
+/// Returns the hint for the name.
+fn check_name(folder: &Path) -> Done {
+    let hint = folder.to_str().filter(|_| !folder.exists()).and_then(compatibility_hints::of_folder);
+    hint.map_or(Ok(()), |hint| Err(Error::Usage(hint)))
+}
+
+/// Creates the folder, if missing.
+fn make_folder(folder: &Path) -> Done {
+    fs::create_dir_all(folder).map_err(|error| {
+        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
+        let why = if is_other { "it is no folder".to_owned() } else { error.to_string() };
+        Error::Failed(format!("{}: {why}", folder.display()))
+    })
 }

@@ -150,6 +150,16 @@ pub fn mark_user_stop(outcome: &mut TransferOutcome, stop: &AtomicBool) {
     }
 }
 
+/// Corrects the outcome: a connection that this end closed because the peer had ended was lost by the peer.
+pub fn mark_ended_peer(outcome: &mut TransferOutcome, has_peer_ended: &AtomicBool) {
+    if has_peer_ended.load(Ordering::Relaxed)
+        && let Err(transfer::Error::Interrupted(error)) = &mut outcome.result
+    {
+        let why = "the receiver has ended: its host reports that nothing listens at the port";
+        *error = io::Error::new(io::ErrorKind::ConnectionRefused, why);
+    }
+}
+
 impl Summary {
     /// Summarises a transfer. With `accepts_loss`, losing file attributes other than contents, names, times and
     /// permissions is not a failure.

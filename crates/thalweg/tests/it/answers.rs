@@ -236,6 +236,14 @@ fn defaults_that_differ_are_named_first_and_can_be_levelled() {
     let prints = |of: &Value| [0, 1].map(|at: usize| of["schemes"][at]["runs"][0]["fingerprint"].clone());
     let (before, after) = (prints(&document), prints(&levelled));
     assert!(before[0] != after[0] && before[1] == after[1], "{before:?} {after:?}");
+    // CUBIC's restart after an idle time matters to an application that pauses; BBR has none.
+    let pauses = "flow.*.workload={ kind = 'request-response', request = '100 B', response = '100 kB', think = '500 ms' }";
+    let paused = json(&["--set", &set, "--set", pauses]);
+    let options: Vec<_> = paused["unlike_defaults"].as_array().unwrap().iter().map(|of| &of["set"]).collect();
+    assert_eq!(options, ["defaults.scheme.counting=bytes", "defaults.scheme.idle-restart=false"]);
+    let both = ["--set", "defaults.scheme.counting=bytes", "--set", "defaults.scheme.idle-restart=false"];
+    let levelled = json(&[&["--set", &set, "--set", pauses][..], &both].concat());
+    assert_eq!(levelled.get("unlike_defaults"), None);
     // An option that not all schemes have is overridden by the scheme's name.
     let call = ["compare", "own.toml", "--schemes", "cubic,vegas"];
     let flat = stdout_text(&thalweg(&place, &call)).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -271,6 +279,13 @@ fn goodput_wins_nothing_where_flows_cross_different_numbers_of_full_links() {
     let paths = document["contention"]["paths"].as_array().unwrap();
     let links: Vec<usize> = paths.iter().map(|of| of["full_links"].as_array().unwrap().len()).collect();
     assert_eq!(links, [3, 1, 1, 1]);
+    // Paths of one group are distinguished by their flows.
+    let pairs = "[[flow]]\nname = \"all\"\nfrom = [\"n1\", \"n1\", \"n2\"]\nto = [\"n3\", \"n2\", \"n3\"]\n";
+    fs::write(place.join("own.toml"), format!("{head}{pairs}")).unwrap();
+    let flat = stdout_text(&thalweg(&place, &compare)).split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["`all.1`, over 2 full links", "of others: `all.2` cubic", "; `all.3` cubic"] {
+        assert!(flat.contains(words), "no `{words}` in {flat}");
+    }
 }
 
 /// A mean that appears in both a table and a verdict has the same value in both.

@@ -112,6 +112,7 @@ fn a_picture_shows_the_requested_plots_and_time() {
     assert!(at("vegas: Window of 8 of 10 flows, segments") < at("Queue of bottleneck"));
     assert!(!svg.contains("Goodput") && svg.contains(">1 s</text>") && !svg.contains(">0.5 s</text>"));
     assert!(fails(&place, &["report", "results", "view.html", "--plots", "queue"]).contains(".svg or .png"));
+    assert!(fails(&place, &["report", "view.svg"]).contains("`thalweg view view.svg` opens captures"));
     assert!(
         fails(&place, &["report", "results", "view.svg", "--plots", "windo"])
             .contains("did you mean `window`?")

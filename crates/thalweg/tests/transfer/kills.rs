@@ -65,6 +65,27 @@ fn transfers_resume_after_kills_at_any_moment() {
     kill(0, 8);
 }
 
+/// Without the report of the receiver's host, the sender waits 30 s for a packet.
+#[test]
+fn a_sender_ends_soon_after_its_receiver_is_killed() {
+    let place = Place::new("receiver-ends");
+    place.write("file", &noise(1, LENGTH));
+    let mut receiver = Receiver::begin(&place, "recv", &["to"], &NEW);
+    let call = ["file", &receiver.address, "--trust", "new", "--rate", "8 Mbit/s", "--json"];
+    let sender = thalweg(&place, "sender", "send", &call).spawn().unwrap();
+    wait_until("some of the file is there", || place.part_length("to/file") > 0);
+    receiver.kill();
+    let begun = Instant::now();
+    let sent = end(sender);
+    let took = begun.elapsed();
+    assert_eq!(exit(&sent), 3, "{}", sent.stderr);
+    let reason = "its host reports that nothing listens at the port";
+    assert!(sent.stderr.contains(reason) && sent.stdout.contains(reason), "{}{}", sent.stderr, sent.stdout);
+    assert!(sent.stdout.contains("\"interrupted\""), "{}", sent.stdout);
+    assert!((Duration::from_secs(4)..Duration::from_secs(20)).contains(&took), "{took:?}");
+    place.remove();
+}
+
 /// The kernel does this, as a killed test cannot. It treats the end of the thread like the end of the parent.
 #[test]
 fn a_server_ends_with_the_test_that_started_it() {

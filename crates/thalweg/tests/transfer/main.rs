@@ -118,6 +118,19 @@ fn a_receiver_takes_the_schemes_that_its_operator_allows() {
     }
 }
 
+/// Users of scp and rsync name the source first.
+#[test]
+fn a_receiver_makes_no_folder_that_names_another_host() {
+    let place = Place::new("other-host");
+    for command in ["recv", "serve"] {
+        let output = thalweg(&place, "receiver", command, &["ann@nas:inbox"]).output().unwrap();
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {why}");
+        assert!(why.contains("thalweg send FILES... HOST") && !place.join("ann@nas:inbox").exists(), "{why}");
+    }
+    place.remove();
+}
+
 #[test]
 fn a_sender_that_is_killed_goes_on_where_it_was() {
     let place = Place::new("killed-sender");
@@ -249,6 +262,7 @@ fn no_peer_is_trusted_without_configuration() {
         processes::thalweg(&place, "receiver", "recv", &["to", "--listen", "127.0.0.1:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no sender is known"));
+    assert!(!place.join("to").exists(), "it makes no folder");
 
     let receiver = Receiver::begin(&place, "recv", &["to"], &["--trust", &sender]);
     // A sender sends nothing to an unknown receiver.
