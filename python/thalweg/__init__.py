@@ -240,8 +240,7 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
         return identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
-            f"stored runs of a controller are identified by all its parts, and {unknown}. Create that where it is used, such as in `__init__`, "
-            "or pass its parts."
+            f"stored runs of a controller are identified by all its parts, and {unknown}. {unknown.advice}"
         ) from unknown
 
 
