@@ -12,6 +12,7 @@ import re
 import statistics
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,12 @@ def of_a_path(beta: float) -> Make:
     return lambda: Mine(own.beta)
 
 
+def of_a_logger(beta: float) -> Make:
+    own: Any = logging.getLogger("of_a_logger")
+    own.beta = beta
+    return lambda: Mine(own.beta)
+
+
 def of_a_property(beta: float) -> Make:
     class Own(property):
         def __get__(self, of: Any, kind: Any = None) -> Any:
@@ -257,6 +264,7 @@ CHANGED: dict[str, Callable[[float], Make]] = {
     "a registered copy": registered,
     "an attribute of an array": of_an_array,
     "an attribute of a path": of_a_path,
+    "an attribute of a logger": of_a_logger,
     "an attribute of a property": of_a_property,
 }
 
@@ -298,6 +306,13 @@ def test_what_uses_objects_without_their_names_is_refused(case: str) -> None:
     make, words = unnamed()[case]
     with pytest.raises(ReachError, match=f"{re.escape(words)}.*through which it may use anything"):
         Identity("mine", make)
+
+
+def test_a_proxy_is_refused() -> None:
+    kept = Registered(0.2)
+    proxy = weakref.proxy(kept)
+    with pytest.raises(UnknownError, match="stands for another object"):
+        Identity("mine", lambda: Mine(proxy.beta))
 
 
 def test_a_hidden_dictionary_is_refused() -> None:

@@ -254,9 +254,10 @@ def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path:
 
 
 def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:
+    whole: Any = numpy.int64(1000)
     one = thalweg.models("mathis", p=1e-3, rtt=0.05, segment=1000)
     assert one == thalweg.models("mathis", p="1e-3", rtt="50 ms", segment="1000 B")
-    assert one == thalweg.models("mathis", p=numpy.float64(1e-3), rtt=numpy.float64(5e-2), segment=numpy.int64(1000))
+    assert one == thalweg.models("mathis", p=numpy.float64(1e-3), rtt=numpy.float64(5e-2), segment=whole)
     assert thalweg.models("mathis", p=1e-3, rtt=5e-5)["rtt_s"] == 5e-5
     assert thalweg.bench("cubic", time=0.2)["received_bits_per_second"] > 1e4
 

@@ -394,7 +394,7 @@ def assess(
     *,
     only: Sequence[str] = (),
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
     folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
@@ -415,7 +415,7 @@ def hunt(
     *,
     kinds: Sequence[str] = (),
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Searches for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
@@ -443,7 +443,7 @@ def bench(
     server: str | None = None,
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
     A Python controller sends real data here."""
@@ -459,7 +459,7 @@ def send(
     scheme: str | type[Controller] = "cubic",
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
     factories = _factories(controllers)
@@ -472,7 +472,7 @@ def recv(
     folder: str | os.PathLike[str],
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Receives files into a folder from one sender, as `thalweg recv` does, and returns the received files: `recv("inbox",
     trust=key)`."""
@@ -527,12 +527,12 @@ def paper(
     return _json(["paper", name, *named, *(["--quick"] if quick else []), *(["--full"] if full else [])])
 
 
-def explore(protocol: str, **options: int | str | bool) -> dict[str, Any]:
+def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
     """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
     return _json(["explore", protocol, *_options(["explore"], options)])
 
 
-def infer(recording: str | os.PathLike[str], **options: int | str | bool) -> dict[str, Any]:
+def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
     """Infers the path from a recording of a real transfer, and simulates the same transfer on it."""
     return _json(["infer", os.fspath(recording), *_options(["infer"], options)])
 

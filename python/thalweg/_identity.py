@@ -17,21 +17,21 @@ import functools
 import hashlib
 import importlib
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import io
 import os
 import random
 import struct
 import sys
-import sysconfig
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from . import _thalweg
+from ._origins import distribution_record, file_of, is_of_thalweg, is_standard, is_users, thalweg_itself
 
 
 class UnknownError(Exception):
@@ -106,42 +106,6 @@ _HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
 """Flags of classes (`Py_TPFLAGS_HEAPTYPE`, `Py_TPFLAGS_IMMUTABLETYPE`)."""
 
 _LONGEST_NAME = 4096
-_PACKAGE = Path(__file__).parent
-_STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-_INSTALLED = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
-
-
-def _is_below(path: Path, folders: list[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
-
-
-def _is_installed(path: Path) -> bool:
-    return _is_below(path, _INSTALLED) or bool({"site-packages", "dist-packages"}.intersection(path.parts))
-
-
-def _file_of(module: types.ModuleType) -> Path | None:
-    name = getattr(module, "__file__", None)
-    return Path(name) if isinstance(name, str) else None
-
-
-def _is_of_thalweg(name: str) -> bool:
-    return name.partition(".")[0] == "thalweg"
-
-
-def _is_standard(module: types.ModuleType) -> bool:
-    top = module.__name__.partition(".")[0]
-    if top == "__main__":
-        return False
-    path = _file_of(module)
-    if path is None:
-        return top in sys.stdlib_module_names or top in sys.builtin_module_names
-    return _is_below(path, _STANDARD) and not _is_installed(path)
-
-
-def is_users(module: types.ModuleType) -> bool:
-    """True for a module that is of neither Python, an installed distribution nor thalweg: its content may change between calls."""
-    path = _file_of(module)
-    return not (_is_of_thalweg(module.__name__) or _is_standard(module) or (path is not None and _is_installed(path)))
 
 
 def _reaches_anything(of: object) -> str | None:
@@ -168,48 +132,6 @@ def _is_generator(of: object) -> bool:
     return isinstance(of, random.Random) or type(of).__module__.startswith("numpy.random.")
 
 
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
-
-
-@functools.cache
-def _distribution(top: str) -> str:
-    """Returns the record of an installed distribution, with a hash of each of its files; without one, the sizes and times of its
-    files."""
-    hasher = hashlib.sha256()
-    for name in sorted(set(_distributions().get(top, []))):
-        record = importlib.metadata.distribution(name).read_text("RECORD")
-        if record:
-            hasher.update(f"{name}\n{record}\n".encode())
-            continue
-        for file in importlib.metadata.files(name) or []:
-            hasher.update(f"{file} {_stamp_of(Path(str(file.locate())))}\n".encode())
-    place = _file_of(sys.modules[top]) if top in sys.modules else None
-    if place is not None:
-        folder = sorted(place.parent.rglob("*.*")) if place.name == "__init__.py" else [place]
-        for path in folder:
-            if "__pycache__" not in path.parts:
-                hasher.update(f"{path.name} {_stamp_of(path)}\n".encode())
-    return hasher.hexdigest()
-
-
-def _stamp_of(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return "gone"
-    return f"{found.st_size} {found.st_mtime_ns}"
-
-
-@functools.cache
-def _thalweg_itself() -> str:
-    hasher = hashlib.sha256(_thalweg.build.encode())
-    for path in sorted(_PACKAGE.glob("*.py")):
-        hasher.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return hasher.hexdigest()
-
-
 class Identity:
     """Hash of an object, and the user's modules that it depends on."""
 
@@ -224,7 +146,7 @@ class Identity:
         # Names in code, each with the place of the first code that has it.
         self._words: dict[str, str] = {}
         self._path = [f"`{name}`"]
-        self._put("thalweg", _thalweg_itself(), sys.version)
+        self._put("thalweg", thalweg_itself(), sys.version)
         try:
             self._walk(of)
             while self._walk_places():
@@ -377,7 +299,7 @@ class Identity:
         if module is None or is_users(module):
             return True
         # A class that a function of others made, or that names another module. Compiled modules have classes without names.
-        path = _file_of(module)
+        path = file_of(module)
         return (module is builtins or path is not None and path.suffix == ".py") and not self._is_found(kind, module)
 
     def _instance(self, of: Any, kind: type) -> None:
@@ -388,21 +310,43 @@ class Identity:
             self._own(of, kind, True)
             self._native(of, kind)
             return
+        if kind in weakref.ProxyTypes:
+            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which stands for another object")
         reducer = copyreg.dispatch_table.get(kind)
         if isinstance(reducer, types.FunctionType) and (module := _module_of(reducer)) is not None and is_users(module):
             reducer = None
         self._reduced(of, kind, reducer or (lambda of: of.__reduce_ex__(4)))
+        # A logger is pickled as its name, for instance, without attributes that users add.
+        for name, value in self._dictionary(of, kind).items():
+            is_plain = type(value) in (*_ATOMS, tuple, list, dict, set, types.FunctionType) or self._is_users_class(type(value))
+            if is_plain and isinstance(name, str) and not name.startswith("_"):
+                self._put(name)
+                self._followed(name, value)
+
+    def _followed(self, name: str, of: object) -> None:
+        """Hashes an object of others, as far as it can be followed."""
+        path = list(self._path)
+        try:
+            self._at(f"`{name}`", of)
+        except ReachError:
+            raise
+        except UnknownError:
+            self._put(type(of).__qualname__)
+        self._path = path
+
+    def _dictionary(self, of: object, kind: type) -> dict[Any, Any]:
+        """Returns the `__dict__` of an instance itself, whatever the class puts in its place."""
+        found = next((vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)), None)
+        if found is not None and not isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which hides its `__dict__`")
+        known: dict[Any, Any] = found.__get__(of, kind) if found is not None else {}
+        return known
 
     def _own(self, of: Any, kind: type, with_class: bool) -> None:
         """Hashes the attributes of an instance, whatever its methods of copying give."""
         if with_class:
             self._walk(kind)
-        known: dict[Any, Any] = {}
-        found = next((vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)), None)
-        if isinstance(found, types.GetSetDescriptorType):
-            known = found.__get__(of, kind)
-        elif found is not None:
-            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which hides its `__dict__`")
+        known = self._dictionary(of, kind)
         self._put("attributes", str(len(known)))
         for name, value in known.items():
             self._walk(name)
@@ -476,13 +420,13 @@ class Identity:
             self._put("nowhere", str(name))
             return False
         self._put("module", module.__name__)
-        if _is_standard(module) or _is_of_thalweg(module.__name__):
+        if is_standard(module) or is_of_thalweg(module.__name__):
             return True
         if not is_users(module):
-            self._put(_distribution(module.__name__.partition(".")[0]))
+            self._put(distribution_record(module.__name__.partition(".")[0]))
             return True
         self.modules.add(module)
-        path = _file_of(module)
+        path = file_of(module)
         if path is not None and path.name.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
             # Its functions have no code to hash.
             self._content(module, path)
@@ -596,7 +540,7 @@ class Identity:
         if id(of) in self._places:
             return
         self._places[id(of)] = of
-        path = _file_of(of)
+        path = file_of(of)
         if is_users_own and path is not None:
             self._content(of, path)
         if is_users_own and type(of) is not types.ModuleType:
@@ -638,14 +582,11 @@ class Identity:
         elif isinstance(value, _STATELESS) or value is os.environ or _is_generator(getattr(value, "__self__", None)):
             # Streams, environment variables and random numbers are inputs at run time.
             self._put(type(value).__qualname__, getattr(value, "__qualname__", ""))
+        elif name.startswith("_"):
+            # An internal object of others.
+            self._followed(name, value)
         else:
-            try:
-                self._walk(value)
-            except UnknownError:
-                if not name.startswith("_"):
-                    raise
-                # An internal object of others.
-                self._put(type(value).__qualname__)
+            self._walk(value)
         self._path = path
 
     def _code(self, of: types.CodeType) -> None:
