@@ -264,6 +264,21 @@ def test_each_flow_has_one_instance_of_a_factory() -> None:
     assert len(made) <= 1
 
 
+def test_a_factory_that_returns_an_instance_again_is_refused() -> None:
+    scenario = {**PATH, "duration": "2 s", "flow": [{**PATH["flow"][0], "count": 2}]}  # type: ignore[dict-item]
+    one, other = Aimd(), Aimd()
+    with pytest.raises(thalweg.RunError, match="the controller `aimd`") as caught:
+        thalweg.run(scenario, seed=1, controllers={"aimd": lambda: one})
+    cause = caught.value.__cause__
+    assert isinstance(cause, ValueError) and "a factory returns a new instance at each call" in str(cause)
+    # One flow may have it, once: the next run would begin with its state.
+    single = {**PATH, "duration": "2 s"}
+    assert thalweg.run(single, seed=1, controllers={"aimd": lambda: other}).fingerprint
+    assert other.window != Aimd().window
+    with pytest.raises(thalweg.RunError):
+        thalweg.run(single, seed=1, controllers={"aimd": lambda: other})
+
+
 class Random(Controller):
     """Begins with a window that is drawn, and draws at each round trip."""
 

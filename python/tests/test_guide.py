@@ -1,6 +1,7 @@
 """The guide's examples run as they stand."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -26,3 +27,14 @@ def test_the_examples_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert ran >= 8
     assert "aimd" in capsys.readouterr().out and 0.3 < known["score"].value < 3
     assert known["observations"].shape == (64, 7)
+    calls = re.search(r"## Other calls\n(.*?)\n## ", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+    assert calls is not None
+    ran = 0
+    for row in calls[1].splitlines():
+        for call in re.findall(r"`(thalweg\.[^`]*\))`", row.split(" | ")[0]):
+            # Those need a peer, or a file of the user.
+            if not call.startswith(("thalweg.send(", "thalweg.recv(", "thalweg.infer(")):
+                found = eval(call, known)
+                assert found and (isinstance(found, str) or json.dumps(found)), call
+                ran += 1
+    assert ran >= 7

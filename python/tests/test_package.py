@@ -193,6 +193,21 @@ def test_what_is_doubtful_is_a_warning() -> None:
             thalweg.run(UNMARKED)
 
 
+class Failing(Plain):
+    def on_ack(self, sample: thalweg.Sample) -> None:
+        raise ArithmeticError("too much")
+
+
+def test_warnings_of_what_fails_are_warnings_and_no_part_of_the_error() -> None:
+    flow = {"name": "other", "from": "a", "to": "b", "scheme": "mine"}
+    doubtful = {**UNMARKED, "flow": [*UNMARKED["flow"], flow]}
+    with pytest.warns(thalweg.ScenarioWarning, match="no queue on their way marks") as caught, pytest.raises(thalweg.RunError) as raised:
+        thalweg.run(doubtful, controllers={"mine": Failing})
+    assert {warned.filename for warned in caught} == {__file__}
+    assert "warning" not in str(raised.value) and "the controller `mine`" in str(raised.value)
+    assert isinstance(raised.value.__cause__, ArithmeticError)
+
+
 def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path: Path) -> None:
     def wrong(call: Any, match: str) -> None:
         with pytest.raises(thalweg.ScenarioError, match=match) as caught:
@@ -221,6 +236,56 @@ def test_mistakes_in_calls_are_of_one_class_and_in_the_words_of_python(tmp_path:
     wrong(lambda: thalweg.sweep({"scenario": "two-flows"}, tmp_path), "choose a new folder with out")
     wrong(lambda: thalweg.open_sweep(tmp_path), "holds no sweep")
     wrong(lambda: thalweg.run("two-flows", set=SHORT).plot().save(tmp_path / "plot.pdf"), "pictures are")
+    out = tmp_path / "o"
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, kinds=["flows"]), "^kinds: flows do not apply to queue: name some of rates, delays, jitter, starts$")
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, kinds=["flos"]), "^kinds='flos': it is one of rates, .*; did you mean `flows`")
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, kinds="rates"), "kinds is a list")
+    wrong(lambda: thalweg.hunt("cubic", "starve", out), "^goal='starve': it is one of starvation, .*; did you mean `starvation`")
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, candidates=-1), "^candidates=-1: expected a whole number from 1 on, in digits$")
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, candidate=3), "^there is no argument or name `candidate`; did you mean `candidates`")
+    wrong(lambda: thalweg.hunt("cubic", "queue", out, json=True), "`json` is set by this function")
+    wrong(lambda: thalweg.assess("cubic", out, only="7.2"), "only is a list")
+    wrong(lambda: thalweg.bench(time="1 m"), "^time='1 m': unknown unit")
+    wrong(lambda: thalweg.bench(time=-1), "^time='-1 s': the value must not be negative")
+    wrong(lambda: thalweg.send("data", "localhost"), "paths is a list")
+    wrong(lambda: thalweg.models("mathys"), "there is no argument or name `mathys`; did you mean `mathis`")
+    wrong(lambda: thalweg.paper("gong92", experiments="figure-14"), "experiments is a list")
+    wrong(lambda: thalweg.score(Plain, limit=0), "limit=0: it is a number of seconds")
+
+
+def test_numbers_of_options_are_seconds_bytes_and_bits_a_second() -> None:
+    whole: Any = numpy.int64(1000)
+    one = thalweg.models("mathis", p=1e-3, rtt=0.05, segment=1000)
+    assert one == thalweg.models("mathis", p="1e-3", rtt="50 ms", segment="1000 B")
+    assert one == thalweg.models("mathis", p=numpy.float64(1e-3), rtt=numpy.float64(5e-2), segment=whole)
+    assert thalweg.models("mathis", p=1e-3, rtt=5e-5)["rtt_s"] == 5e-5
+    assert thalweg.bench("cubic", time=0.2)["received_bits_per_second"] > 1e4
+
+
+def test_unknown_names_are_errors_of_the_package_and_of_keys(tmp_path: Path) -> None:
+    result = thalweg.run("two-flows", set=SHORT)
+    sweep = thalweg.sweep({"scenario": "two-flows", "set": SHORT, "grid": {"link.left-right.rate": [1e7, 2e7]}}, tmp_path / "sweep")
+    calls: dict[str, Any] = {
+        "there is no column `nope`; there are seed": lambda: result.flows["nope"],
+        "there is no series `nope`; there are": lambda: result.series("nope"),
+        "there is no factor `nope`; there are": lambda: sweep.plot(across="nope"),
+        "no point has the metric `nope`; there are": lambda: sweep.plot("nope"),
+        "there is no `nope`; there are fixed": lambda: thalweg.schemes()["nope"],
+    }
+    for words, call in calls.items():
+        with pytest.raises(thalweg.ScenarioError, match=f"^{words}") as caught:
+            call()
+        assert isinstance(caught.value, KeyError)
+    with pytest.raises(thalweg.RunError, match="report=True writes it"):
+        _ = sweep.report
+    with pytest.raises(thalweg.ScenarioError, match="no plot `nope`"):
+        result.plot("nope")
+
+
+def test_modules_of_the_package_need_no_import_of_their_own() -> None:
+    program = "import thalweg; print(thalweg.aio.run.__module__, thalweg.envs.Env.__module__, hasattr(thalweg, 'nothing'))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["thalweg.aio", "thalweg.envs", "False"]
 
 
 def test_a_sweep_takes_what_runs_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

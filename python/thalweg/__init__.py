@@ -12,7 +12,9 @@ Python's lock, and end at Ctrl-C.
 """
 
 import functools
+import importlib
 import json
+import numbers
 import operator
 import os
 import re
@@ -22,11 +24,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _thalweg
 from ._catalog import Catalog
-from ._errors import Error, RunError, ScenarioError, ScenarioWarning, error, in_pythons_words, warn
+from ._errors import Error, RunError, ScenarioError, ScenarioWarning, UnknownNameError, error, warn
 from ._identity import Identity, UnknownError, identities
 from ._progress import show_progress, shown
 from ._results import Figure, ReportPage, Result, StoredTable, SweepResult, Table, in_python
@@ -53,6 +55,7 @@ __all__ = [
     "StoredTable",
     "SweepResult",
     "Table",
+    "UnknownNameError",
     "assess",
     "bench",
     "compare",
@@ -76,13 +79,14 @@ __all__ = [
 ]
 
 
+if TYPE_CHECKING:
+    from . import aio, envs, marl, sb3  # noqa: F401
+
 Controllers = Mapping[str, Callable[[], Controller]]
 
 
 def _fail(code: int, messages: str, cause: BaseException | None) -> NoReturn:
-    if cause is not None:
-        raise RunError(in_pythons_words(messages)) from cause
-    raise error(code, messages)
+    raise error(code, messages, cause) from cause
 
 
 def _factories(controllers: Controllers | None) -> dict[str, Callable[[], Controller]]:
@@ -168,8 +172,14 @@ def _run_schemes(
         )
     if measured is None:
         _fail(code, messages, cause)
-    warn(measured.messages(), 3)
+    warn(measured.messages())
     return Result(measured)
+
+
+def _check_list(name: str, value: Any, example: str) -> None:
+    """Checks an argument that is a list; a text would be one of letters."""
+    if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
+        raise ScenarioError(f'{name} is a list, such as ["{example}"], and not {value!r}')
 
 
 def _integer(name: str, value: Any, least: int, most: int) -> int:
@@ -211,10 +221,8 @@ def compare(
     """Runs a scenario with each of several schemes, with the same traffic and losses. Schemes may be classes that derive from
     `Controller`, named in lower case. With `flows` only the groups of flows with these names use the schemes: texts and pictures cover
     these groups, and `document["compared"]` has their metrics, their share, and the other groups' results."""
-    if isinstance(flows, str):
-        raise ScenarioError('flows is a list of groups of flows, such as ["web"]')
-    if isinstance(schemes, str) or not isinstance(schemes, Iterable):
-        raise ScenarioError('schemes is a list, such as ["cubic", "vegas"]')
+    _check_list("flows", flows, "web")
+    _check_list("schemes", schemes, "cubic")
     every = list(schemes)
     if not every:
         raise ScenarioError("there is no scheme to compare")
@@ -240,8 +248,7 @@ def _identities(controllers: Controllers) -> dict[str, Identity]:
         return identities(controllers)
     except UnknownError as unknown:
         raise ScenarioError(
-            f"stored runs of a controller are identified by all its parts, and {unknown}. Create that where it is used, such as in `__init__`, "
-            "or pass its parts."
+            f"stored runs of a controller are identified by all its parts, and {unknown}. {unknown.advice}"
         ) from unknown
 
 
@@ -264,6 +271,8 @@ def score(
     its samples only: files, network, threads and simulations are refused. `reps` is the number of replications. Without `seed` the seeds are
     drawn at random; the score states them. An exception of the controller is raised here, as by `run`; a scenario that takes more than
     `limit` seconds is interrupted with a `TimeoutError`."""
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
+        raise ScenarioError(f"limit={limit!r}: it is a number of seconds greater than 0")
     if not battery:
         raise ScenarioError("a battery has at least one scenario")
 
@@ -325,7 +334,7 @@ def sweep(
         if code == 2 or (code != 0 and not printed):
             # The user has not seen the files written for a dictionary.
             raise error(code, messages.replace(f"{place}/", "").replace("sweep.toml", "sweep") if isinstance(file, Mapping) else messages)
-        warn(messages, 2)
+        warn(messages)
         whole = shard is None
         return SweepResult(folder, _sweep_document(folder, factories, isinstance(file, Mapping)) if whole else {}, printed, cause or next(iter(causes), None))
 
@@ -385,14 +394,15 @@ def assess(
     *,
     only: Sequence[str] = (),
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Assesses a scheme, or a class, by the criteria of RFC 9743 for new congestion control; returns the content of `SCHEME.json` in the
     folder `out`, beside the reports. Options are the command's: `quick=True`, `reps=30`, `pack="c4"`, `jobs=4`. Claims that do not hold,
     and points at which a controller raises an exception, are no errors here: they are in the returned value, the latter under `failed`.
     Runs are saved and reused as in a sweep."""
     factories = _factories(controllers)
-    words = ["assess", _named(scheme, factories), "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    words = ["assess", _named(scheme, factories), "--out", os.fspath(out), *_options(["assess"], options), "--json", "--quiet"]
+    _check_list("only", only, "7.2")
     if only:
         words += ["--only", ",".join(only)]
     return _verdict_of(words, factories)
@@ -405,13 +415,14 @@ def hunt(
     *,
     kinds: Sequence[str] = (),
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Searches for the scenario in which a scheme, or a class, is worst by a goal: "starvation", "stall", "queue", "unfairness" or
     "collapse". `kinds` are the disturbances to choose from, the command's `--with`; other options are the command's: `candidates=4096`,
     `against="cubic"`, `seed=2`."""
     factories = _factories(controllers)
-    words = ["hunt", _named(scheme, factories), "--goal", goal, "--out", os.fspath(out), *_options(options), "--json", "--quiet"]
+    words = ["hunt", _named(scheme, factories), "--goal", goal, "--out", os.fspath(out), *_options(["hunt"], options), "--json", "--quiet"]
+    _check_list("kinds", kinds, "rates")
     if kinds:
         words += ["--with", ",".join(kinds)]
     return _verdict_of(words, factories)
@@ -432,13 +443,14 @@ def bench(
     server: str | None = None,
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Measures the speed of real sockets, as `thalweg bench` does: to a server, which must know the scheme, or over this host's loopback.
     A Python controller sends real data here."""
     factories = _factories(controllers)
     end = [] if server is None else ["client", server]
-    return _json(["bench", *end, "--scheme", _named(scheme, factories), *_options(options)], factories)
+    words = ["bench", *end]
+    return _json([*words, "--scheme", _named(scheme, factories), *_options(words, options)], factories)
 
 
 def send(
@@ -447,23 +459,24 @@ def send(
     scheme: str | type[Controller] = "cubic",
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Sends files, as `thalweg send` does, to a receiver, which must know the scheme."""
     factories = _factories(controllers)
+    _check_list("paths", paths, "data")
     files = [os.fspath(path) for path in paths]
-    return _json(["send", "--scheme", _named(scheme, factories), *_options(options), *files, receiver], factories)
+    return _json(["send", "--scheme", _named(scheme, factories), *_options(["send"], options), *files, receiver], factories)
 
 
 def recv(
     folder: str | os.PathLike[str],
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Receives files into a folder from one sender, as `thalweg recv` does, and returns the received files: `recv("inbox",
     trust=key)`."""
-    return _json(["recv", *_options(options), os.fspath(folder)], controllers)
+    return _json(["recv", *_options(["recv"], options), os.fspath(folder)], controllers)
 
 
 def key() -> str:
@@ -501,7 +514,7 @@ def validate(
     code, explained, messages = _thalweg.validate(name, text, words, list(factories.items()))
     if code != 0:
         _fail(code, messages, None)
-    warn(messages, 2)
+    warn(messages)
     return explained
 
 
@@ -509,31 +522,47 @@ def paper(
     name: str, *, experiments: Sequence[str] = (), quick: bool = False, full: bool = False
 ) -> dict[str, Any]:
     """Runs the experiments of a published study; returns its values beside ours, and its claims."""
+    _check_list("experiments", experiments, "figure-14")
     named = [word for experiment in experiments for word in ("--experiment", experiment)]
     return _json(["paper", name, *named, *(["--quick"] if quick else []), *(["--full"] if full else [])])
 
 
-def explore(protocol: str, **options: int | str | bool) -> dict[str, Any]:
+def explore(protocol: str, **options: int | float | str | bool) -> dict[str, Any]:
     """Visits every state of a protocol over a channel with bounded faults: `explore("sscop", losses=1)`."""
-    return _json(["explore", protocol, *_options(options)])
+    return _json(["explore", protocol, *_options(["explore"], options)])
 
 
-def infer(recording: str | os.PathLike[str], **options: int | str | bool) -> dict[str, Any]:
+def infer(recording: str | os.PathLike[str], **options: int | float | str | bool) -> dict[str, Any]:
     """Infers the path from a recording of a real transfer, and simulates the same transfer on it."""
-    return _json(["infer", os.fspath(recording), *_options(options)])
+    return _json(["infer", os.fspath(recording), *_options(["infer"], options)])
 
 
 def models(name: str, **options: int | float | str | bool) -> dict[str, Any]:
     """Computes a published formula: `models("mathis", p="1e-3", rtt="50 ms")`."""
-    answer: dict[str, Any] = json.loads(_call(["model", name, *_options(options), "--json"])[0])
+    answer: dict[str, Any] = json.loads(_call(["model", name, *_options(["model", name], options), "--json"])[0])
     return answer
 
 
-def _options(options: Mapping[str, int | float | str | bool]) -> list[str]:
-    """Formats options of the command: `max_reps=3` is `--max-reps 3`, True an option without a value, False no option."""
+def _options(command: Sequence[str], options: Mapping[str, int | float | str | bool]) -> list[str]:
+    """Formats options of a command: `max_reps=3` is `--max-reps 3`, True an option without a value, False no option. Numbers are seconds,
+    bytes or bit/s where the option has a unit."""
     words = []
     for name, value in options.items():
-        if value is not False:
-            # A value may begin with `-`.
-            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}"))
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            words += [f"--{option}"] if value else []
+            continue
+        is_number = isinstance(value, numbers.Number)
+        unit = _thalweg.option_unit(command, option) if is_number else None
+        # A value may begin with `-`.
+        words.append(f"--{option}={value}" + (f" {unit}" if unit else ""))
     return words
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Imports the further modules of the package when they are used: `thalweg.aio.run`."""
+        if name in ("aio", "envs", "marl", "sb3"):
+            return importlib.import_module(f"thalweg.{name}")
+        raise AttributeError(f"module `thalweg` has no attribute `{name}`")

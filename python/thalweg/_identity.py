@@ -2,31 +2,49 @@
 
 A hash covers a class or a factory with all that its code can reach: base classes, methods, closures, arguments of `functools.partial`, the
 globals that functions name and their values, instances with their state, and the content of files whose names are among these values. The
-standard library is identified by the version of Python, installed packages by the record of their distribution, and thalweg by its files.
-Different hashes may belong to equivalent controllers. Objects that cannot be followed are rejected. Inputs read at run time (environment
-variables, clocks, composed file names) are not covered.
+standard library is identified by the version of Python, installed packages by the record of their distribution, and thalweg by its files,
+each with the values of the attributes that code names, which may have been replaced. Different hashes may belong to equivalent controllers.
+Objects that cannot be followed are rejected, and so is code that reaches objects by no name (`importlib`, `sys.modules`, `eval`). Instances
+of user classes count with all of their attributes, since their own methods of copying may leave some out. Inputs read at run time
+(environment variables, clocks, composed file names) are not covered.
 """
 
+import builtins
+import collections
 import copyreg
 import dis
 import functools
 import hashlib
 import importlib
-import importlib.metadata
+import importlib.machinery
 import importlib.util
+import io
+import os
+import random
 import struct
 import sys
-import sysconfig
+import threading
 import types
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
 from . import _thalweg
+from ._origins import distribution_record, file_of, is_of_thalweg, is_standard, is_users, thalweg_itself
 
 
 class UnknownError(Exception):
     """An object without a reproducible identity."""
+
+    advice = "Create that where it is used, such as in `__init__`, or pass its parts."
+    """What to do, as a sentence."""
+
+
+class ReachError(UnknownError):
+    """Code that may use objects that it does not name."""
+
+    advice = "Name what it uses: with `import` or `from ... import`, as a global, a default or an argument of `functools.partial`."
 
 
 _ATOMS = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
@@ -42,88 +60,76 @@ _NOT_OF_A_CLASS = frozenset({
     "__annotations_cache__", "__firstlineno__", "__static_attributes__", "__abstractmethods__", "_abc_impl",
 })  # fmt: skip
 _GLOBAL_STEPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL", "DELETE_GLOBAL"})
-_NAMES_ANYTHING = frozenset({"eval", "exec", "globals"})
-"""Functions through which code may use objects that none of its names refers to."""
+_REACH_ANYTHING = {
+    "builtins": ("eval", "exec", "globals", "compile", "__import__"),
+    "importlib": ("import_module", "reload", "__import__"),
+    "importlib.util": ("module_from_spec", "find_spec"),
+    "sys": ("modules", "_getframe", "_current_frames", "_getframemodulename"),
+    "inspect": ("currentframe", "stack", "trace", "getmodule", "getouterframes"),
+    "gc": ("get_objects", "get_referrers", "get_referents"),
+    "ctypes": ("pythonapi", "py_object", "PyDLL"),
+    "pkgutil": ("resolve_name", "get_loader", "find_loader"),
+    "pydoc": ("locate",),
+    "runpy": ("run_module", "run_path"),
+    "pickle": ("load", "loads", "Unpickler", "_load", "_loads", "_Unpickler"),
+    "marshal": ("load", "loads"),
+    "shelve": ("open",),
+}
+"""Objects through which code may use others that none of its names refers to, by module."""
+_REACHING_ATTRIBUTES = frozenset({"__globals__", "f_globals", "f_locals", "f_builtins", "__subclasses__"})
+"""Attributes that lead to such objects."""
+_READ_BY_TEXT = frozenset({"getattr", "vars", "dir", "attrgetter", "methodcaller", "getmembers", "getattr_static", "__dict__", "__getattribute__"})
+"""Names by which code reads attributes whose names it may compose."""
+_OF_THE_IMPORT = frozenset({
+    "__builtins__", "__cached__", "__doc__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__spec__", "__warningregistry__",
+})  # fmt: skip
+_COPY: dict[type, Callable[[Any], object]] = {
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+    bytearray: lambda of: bytes(bytearray.copy(of)),
+    tuple: lambda of: tuple(tuple.__iter__(of)),
+    list: list.copy,
+    dict: dict.copy,
+    set: lambda of: set(set.__iter__(of)),
+    frozenset: lambda of: frozenset(frozenset.__iter__(of)),
+    collections.deque: lambda of: (list(collections.deque.__iter__(of)), vars(collections.deque)["maxlen"].__get__(of)),
+    collections.OrderedDict: lambda of: list(collections.OrderedDict.items(of)),
+    collections.defaultdict: lambda of: (vars(collections.defaultdict)["default_factory"].__get__(of), dict.copy(of)),
+}
+"""Functions that copy the content of an instance, whatever methods its class replaces."""
+_STATELESS = (io.IOBase, type(threading.Lock()), type(threading.RLock()))
+"""Objects of modules whose content does not count: streams and locks."""
+_HEAP_TYPE, _IMMUTABLE_TYPE = 1 << 9, 1 << 8
+"""Flags of classes (`Py_TPFLAGS_HEAPTYPE`, `Py_TPFLAGS_IMMUTABLETYPE`)."""
 
 _LONGEST_NAME = 4096
-_PACKAGE = Path(__file__).parent
-_STANDARD = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-_INSTALLED = [Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")]
 
 
-def _is_below(path: Path, folders: list[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)
+def _reaches_anything(of: object) -> str | None:
+    """Returns the name of an object through which code may use anything."""
+    for module, names in _REACH_ANYTHING.items():
+        loaded = vars(sys.modules[module]) if module in sys.modules else {}
+        for name in names:
+            if loaded.get(name, _REACH_ANYTHING) is of:
+                return name if module == "builtins" else f"{module}.{name}"
+    return None
 
 
-def _is_installed(path: Path) -> bool:
-    return _is_below(path, _INSTALLED) or bool({"site-packages", "dist-packages"}.intersection(path.parts))
+def _is_mutable(of: type) -> bool:
+    return of.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
 
 
-def _file_of(module: types.ModuleType) -> Path | None:
-    name = getattr(module, "__file__", None)
-    return Path(name) if isinstance(name, str) else None
+def _module_of(of: types.FunctionType) -> types.ModuleType | None:
+    """Returns the module whose globals a function has."""
+    module = sys.modules.get(of.__globals__.get("__name__") or "")
+    return module if module is not None and vars(module) is of.__globals__ else None
 
 
-def _is_of_thalweg(name: str) -> bool:
-    return name.partition(".")[0] == "thalweg"
-
-
-def _is_standard(module: types.ModuleType) -> bool:
-    top = module.__name__.partition(".")[0]
-    if top == "__main__":
-        return False
-    path = _file_of(module)
-    if path is None:
-        return top in sys.stdlib_module_names or top in sys.builtin_module_names
-    return _is_below(path, _STANDARD) and not _is_installed(path)
-
-
-def is_users(module: types.ModuleType) -> bool:
-    """True for a module that is of neither Python, an installed distribution nor thalweg: its content may change between calls."""
-    path = _file_of(module)
-    return not (_is_of_thalweg(module.__name__) or _is_standard(module) or (path is not None and _is_installed(path)))
-
-
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
-
-
-@functools.cache
-def _distribution(top: str) -> str:
-    """Returns the record of an installed distribution, with a hash of each of its files; without one, the sizes and times of its
-    files."""
-    hasher = hashlib.sha256()
-    for name in sorted(set(_distributions().get(top, []))):
-        record = importlib.metadata.distribution(name).read_text("RECORD")
-        if record:
-            hasher.update(f"{name}\n{record}\n".encode())
-            continue
-        for file in importlib.metadata.files(name) or []:
-            hasher.update(f"{file} {_stamp_of(Path(str(file.locate())))}\n".encode())
-    place = _file_of(sys.modules[top]) if top in sys.modules else None
-    if place is not None:
-        folder = sorted(place.parent.rglob("*.*")) if place.name == "__init__.py" else [place]
-        for path in folder:
-            if "__pycache__" not in path.parts:
-                hasher.update(f"{path.name} {_stamp_of(path)}\n".encode())
-    return hasher.hexdigest()
-
-
-def _stamp_of(path: Path) -> str:
-    try:
-        found = path.stat()
-    except OSError:
-        return "gone"
-    return f"{found.st_size} {found.st_mtime_ns}"
-
-
-@functools.cache
-def _thalweg_itself() -> str:
-    hasher = hashlib.sha256(_thalweg.build.encode())
-    for path in sorted(_PACKAGE.glob("*.py")):
-        hasher.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return hasher.hexdigest()
+def _is_generator(of: object) -> bool:
+    return isinstance(of, random.Random) or type(of).__module__.startswith("numpy.random.")
 
 
 class Identity:
@@ -134,11 +140,17 @@ class Identity:
         self._hash = hashlib.sha256()
         # Keeps objects alive while their addresses identify them.
         self._known: dict[int, tuple[int, object]] = {}
-        self._seen: set[tuple[int, frozenset[str]]] = set()
+        # Modules, and classes of others, whose attributes count as far as code names them.
+        self._places: dict[int, types.ModuleType | type] = {}
+        self._read: set[tuple[int, str]] = set()
+        # Names in code, each with the place of the first code that has it.
+        self._words: dict[str, str] = {}
         self._path = [f"`{name}`"]
-        self._put("thalweg", _thalweg_itself(), sys.version)
+        self._put("thalweg", thalweg_itself(), sys.version)
         try:
             self._walk(of)
+            while self._walk_places():
+                pass
         except RecursionError as error:
             raise UnknownError(f"{self._where()} is nested too deep") from error
 
@@ -171,6 +183,9 @@ class Identity:
 
     def _walk(self, of: object) -> None:
         kind = type(of)
+        if kind not in _ATOMS and (name := _reaches_anything(of)) is not None:
+            where = " -> ".join(part for part in self._path if part != f"`{name}`")
+            raise ReachError(f"{where} uses `{name}`, through which it may use anything")
         if kind in _ATOMS:
             self._atom(of)
         elif isinstance(of, types.CodeType):
@@ -182,7 +197,7 @@ class Identity:
         elif isinstance(of, _DESCRIPTORS):
             self._put("descriptor", of.__objclass__.__qualname__, of.__name__)
         elif isinstance(of, types.ModuleType):
-            self._module(of, frozenset())
+            self._module(of)
         elif kind is frozenset:
             # Equal constants of code may be distinct objects.
             self._set(of, kind)
@@ -200,6 +215,8 @@ class Identity:
                 self._put(f"{of:x}")
             case str():
                 self._put(of)
+                if of.isidentifier():
+                    self._words.setdefault(of, self._where())
                 self._file(of)
             case _:
                 self._put(repr(of))
@@ -231,16 +248,18 @@ class Identity:
                 self._at(f"item {number if kind is list else item[0]!r}", item)
         elif kind is set:
             self._set(of, kind)
-        elif isinstance(of, PurePath):
+        elif isinstance(of, PurePath) and not self._is_users_class(kind):
             self._put("path")
             self._walk(str(of))
         elif isinstance(of, (staticmethod, classmethod)):
-            self._put(kind.__name__)
+            self._put("method of a class")
             self._walk(of.__func__)
+            self._own(of, kind, type(of) not in (staticmethod, classmethod))
         elif isinstance(of, property):
             self._put("property")
             for part in (of.fget, of.fset, of.fdel):
                 self._walk(part)
+            self._own(of, kind, kind is not property)
         elif kind is functools.partial:
             self._put("partial")
             for part in (of.func, of.args, of.keywords, vars(of)):
@@ -273,17 +292,108 @@ class Identity:
         self._hash = outer
         self._put(kind.__name__, *sorted(parts))
 
+    def _is_users_class(self, kind: type) -> bool:
+        if not kind.__flags__ & _HEAP_TYPE:
+            return False
+        module = sys.modules.get(kind.__module__)
+        if module is None or is_users(module):
+            return True
+        # A class that a function of others made, or that names another module. Compiled modules have classes without names.
+        path = file_of(module)
+        return (module is builtins or path is not None and path.suffix == ".py") and not self._is_found(kind, module)
+
     def _instance(self, of: Any, kind: type) -> None:
-        """Hashes any other object, as it would be pickled."""
+        """Hashes any other object: one of a class of others as it would be pickled, one of a user class with all of its attributes."""
+        if self._is_users_class(kind):
+            self._put("own")
+            self._walk(kind)
+            self._own(of, kind, True)
+            self._native(of, kind)
+            return
+        if kind in weakref.ProxyTypes:
+            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which stands for another object")
+        reducer = copyreg.dispatch_table.get(kind)
+        if isinstance(reducer, types.FunctionType) and (module := _module_of(reducer)) is not None and is_users(module):
+            reducer = None
+        self._reduced(of, kind, reducer or (lambda of: of.__reduce_ex__(4)))
+        # A logger is pickled as its name, for instance, without attributes that users add.
+        for name, value in self._dictionary(of, kind).items():
+            is_plain = type(value) in (*_ATOMS, tuple, list, dict, set, types.FunctionType) or self._is_users_class(type(value))
+            if is_plain and isinstance(name, str) and not name.startswith("_"):
+                self._put(name)
+                self._followed(name, value)
+
+    def _followed(self, name: str, of: object) -> None:
+        """Hashes an object of others, as far as it can be followed."""
+        path = list(self._path)
         try:
-            reduced = copyreg.dispatch_table[kind](of) if kind in copyreg.dispatch_table else of.__reduce_ex__(4)
+            self._at(f"`{name}`", of)
+        except ReachError:
+            raise
+        except UnknownError:
+            self._put(type(of).__qualname__)
+        self._path = path
+
+    def _dictionary(self, of: object, kind: type) -> dict[Any, Any]:
+        """Returns the `__dict__` of an instance itself, whatever the class puts in its place."""
+        found = next((vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)), None)
+        if found is not None and not isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which hides its `__dict__`")
+        known: dict[Any, Any] = found.__get__(of, kind) if found is not None else {}
+        return known
+
+    def _own(self, of: Any, kind: type, with_class: bool) -> None:
+        """Hashes the attributes of an instance, whatever its methods of copying give."""
+        if with_class:
+            self._walk(kind)
+        known = self._dictionary(of, kind)
+        self._put("attributes", str(len(known)))
+        for name, value in known.items():
+            self._walk(name)
+            self._at(f"`{name}`", value)
+        for base in kind.__mro__:
+            if base.__flags__ & _HEAP_TYPE and base is not _thalweg.Controller:
+                for name, slot in base.__dict__.items():
+                    if isinstance(slot, types.MemberDescriptorType) and name != "__weakref__":
+                        try:
+                            value = slot.__get__(of, kind)
+                        except AttributeError:
+                            continue
+                        self._put(name)
+                        self._at(f"`{name}`", value)
+
+    def _native(self, of: Any, kind: type) -> None:
+        """Hashes the content that an instance of a user class has from the class of others that it derives from."""
+        native = next(base for base in kind.__mro__ if not self._is_users_class(base))
+        if issubclass(native, _thalweg.Controller):
+            self._walk((of.window, of.pacing_rate))
+            return
+        simple = next((base for base in native.__mro__ if base in _COPY), None)
+        if simple is not None:
+            self._walk(_COPY[simple](of))
+            return
+        # The space of a class of Python: the header, `__dict__`, weak references and slots, eight bytes each.
+        if native.__basicsize__ <= object.__basicsize__ + 16 + 8 * len(copyreg._slotnames(native)):  # type: ignore[attr-defined]
+            return
+        if native.__reduce__ is not object.__reduce__:
+            self._reduced(of, kind, native.__reduce__)
+        elif native.__reduce_ex__ is not object.__reduce_ex__:
+            self._reduced(of, kind, lambda of: native.__reduce_ex__(of, 4))
+        else:
+            raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, whose base `{native.__qualname__}` has no copy")
+
+    def _reduced(self, of: Any, kind: type, reduce: Callable[[Any], Any]) -> None:
+        try:
+            reduced = reduce(of)
         except RecursionError:
             raise
         except Exception as error:
             raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, which has no copy: {error}") from error
         if isinstance(reduced, str):
             self._put("global", reduced)
-            self._home(getattr(of, "__module__", None))
+            module = sys.modules.get(getattr(of, "__module__", None) or "")
+            if module is not None:
+                self._module(module)
             return
         make, arguments, *further = reduced
         state, items, pairs, setter = [*further, None, None, None, None][:4]
@@ -310,23 +420,41 @@ class Identity:
             self._put("nowhere", str(name))
             return False
         self._put("module", module.__name__)
-        if _is_standard(module) or _is_of_thalweg(module.__name__):
+        if is_standard(module) or is_of_thalweg(module.__name__):
             return True
         if not is_users(module):
-            self._put(_distribution(module.__name__.partition(".")[0]))
+            self._put(distribution_record(module.__name__.partition(".")[0]))
             return True
         self.modules.add(module)
+        path = file_of(module)
+        if path is not None and path.name.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)):
+            # Its functions have no code to hash.
+            self._content(module, path)
         return False
+
+    def _content(self, module: types.ModuleType, path: Path) -> None:
+        try:
+            self._put(path.read_bytes())
+        except OSError as error:
+            raise UnknownError(f"{self._where()} uses the module `{module.__name__}`, whose file cannot be read: {error}") from error
+
+    def _is_found(self, of: Any, module: types.ModuleType) -> bool:
+        found: Any = module
+        for part in of.__qualname__.split("."):
+            found = getattr(found, part, None)
+        return found is of
 
     def _is_named(self, of: Any) -> bool:
         """Returns true, and hashes its name, for an object that is found by its name in a module identified by its origin."""
         module = sys.modules.get(getattr(of, "__module__", None) or "")
-        found: Any = module
-        for part in of.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if module is None or found is not of or (is_users(module) and not isinstance(of, types.BuiltinFunctionType)):
+        if module is None or is_users(module) or not self._is_found(of, module):
+            return False
+        if isinstance(of, types.FunctionType) and ((home := _module_of(of)) is None or is_users(home)):
             return False
         self._put("named", of.__qualname__)
+        for base in of.__mro__ if isinstance(of, type) else ():
+            if _is_mutable(base):
+                self._places.setdefault(id(base), base)
         return self._home(module.__name__)
 
     def _class(self, of: type) -> None:
@@ -349,59 +477,117 @@ class Identity:
             return
         self._put("function")
         self._path.append(f"`{of.__qualname__}`")
-        self._code(of.__code__)
+        is_others = self._is_others(of)
+        if is_others:
+            self._put(of.__qualname__, of.__code__.co_code)
+            self._home(of.__globals__["__name__"])
+        else:
+            self._code(of.__code__)
         for part in (of.__defaults__, of.__kwdefaults__, vars(of)):
             self._walk(part)
         for name, cell in zip(of.__code__.co_freevars, of.__closure__ or ()):
             self._put(name)
             self._at(f"`{name}`", cell)
-        words = frozenset(_words(of.__code__))
-        for name in sorted(_globals(of.__code__)):
-            self._global(of, name, words)
-        for name in _imports(of):
-            self._imported(name, words)
+        if not is_others:
+            self._used(of)
         self._path.pop()
 
-    def _global(self, of: types.FunctionType, name: str, words: frozenset[str]) -> None:
-        self._put("global", name)
-        if name not in of.__globals__:
-            if name in _NAMES_ANYTHING:
-                raise UnknownError(f"{self._where()} calls `{name}`, through which it may use anything")
-            return
-        value = of.__globals__[name]
-        if isinstance(value, types.ModuleType):
-            self._module(value, words)
-        else:
-            self._at(f"`{name}`", value)
+    def _is_others(self, of: types.FunctionType) -> bool:
+        """Returns true for a function of the file of a module identified by its origin; its closure may be the user's."""
+        module = _module_of(of)
+        return module is not None and not is_users(module) and of.__code__.co_filename == getattr(module, "__file__", None)
 
-    def _imported(self, name: str, words: frozenset[str]) -> None:
+    def _used(self, of: types.FunctionType) -> None:
+        """Hashes what a function uses: globals, built-in names and imported modules."""
+        for code in _codes(of.__code__):
+            for name in code.co_names:
+                self._words.setdefault(name, self._where())
+            for name in _REACHING_ATTRIBUTES.intersection(code.co_names):
+                raise ReachError(f"{self._where()} uses `{name}`, through which it may use anything")
+        for name in sorted(_globals(of.__code__)):
+            self._put("global", name)
+            if name in of.__globals__:
+                self._at(f"`{name}`", of.__globals__[name])
+            elif name in vars(builtins):
+                self._attribute(builtins, name)
+        for name, names in _imports(of):
+            self._imported(name, names)
+
+    def _imported(self, name: str, names: Iterable[str]) -> None:
+        """Hashes a module that a function imports, with the packages around it and the modules among the names taken from it."""
+        parts = name.split(".")
+        for count in range(1, len(parts) + 1):
+            self._module(self._loaded(".".join(parts[:count])))
+        module = self._loaded(name)
+        for part in names:
+            if hasattr(module, "__path__") and not hasattr(module, part):
+                self._module(self._loaded(f"{name}.{part}"))
+
+    def _loaded(self, name: str) -> types.ModuleType:
         try:
-            module = importlib.import_module(name)
+            return importlib.import_module(name)
         except Exception as error:
             raise UnknownError(f"{self._where()} imports `{name}`, which cannot be imported: {error}") from error
-        self._module(module, words)
 
-    def _module(self, of: types.ModuleType, words: frozenset[str]) -> None:
-        """Hashes a module used by code with these names: its origin, and the values of its globals among the names."""
+    def _module(self, of: types.ModuleType) -> None:
+        """Hashes the origin of a module. The values of its attributes that code names follow when all names are known."""
         self._put("of module")
-        is_identified = self._home(of.__name__)
-        key = (id(of), words)
-        if is_identified and (_is_standard(of) or _is_of_thalweg(of.__name__)) or key in self._seen:
+        is_users_own = self._is_users_module(of)
+        if is_users_own and sys.modules.get(of.__name__) is not of:
+            self._put("made", of.__name__)
+        else:
+            self._home(of.__name__)
+        if id(of) in self._places:
             return
-        self._seen.add(key)
-        path = _file_of(of)
-        if not is_identified and path is not None:
-            try:
-                self._put(path.read_bytes())
-            except OSError as error:
-                raise UnknownError(f"{self._where()} uses the module `{of.__name__}`, whose file cannot be read: {error}") from error
-        for name in sorted(words.intersection(vars(of))):
-            value = vars(of)[name]
-            self._put(name)
-            if isinstance(value, types.ModuleType):
-                self._module(value, words)
-            elif not is_identified or isinstance(value, (*_ATOMS, tuple, list, dict)):
-                self._at(f"`{of.__name__}.{name}`", value)
+        self._places[id(of)] = of
+        path = file_of(of)
+        if is_users_own and path is not None:
+            self._content(of, path)
+        if is_users_own and type(of) is not types.ModuleType:
+            self._walk(type(of))
+
+    def _is_users_module(self, of: types.ModuleType) -> bool:
+        return sys.modules.get(of.__name__) is not of or is_users(of)
+
+    def _walk_places(self) -> bool:
+        """Hashes the attributes of modules and classes that code names and that are not hashed yet. Returns true if there were any, as
+        they may lead to further names and modules."""
+        is_composed = not _READ_BY_TEXT.isdisjoint(self._words.keys())
+        found = []
+        for number, place in self._places.items():
+            own = isinstance(place, types.ModuleType) and self._is_users_module(place)
+            for name, value in vars(place).items():
+                is_meant = name in self._words or own and name == "__getattr__"
+                if not is_meant and is_composed and name not in _OF_THE_IMPORT:
+                    is_meant = own or isinstance(place, types.ModuleType) and type(value) in _ATOMS
+                if is_meant and isinstance(name, str) and (number, name) not in self._read:
+                    found.append((place.__module__ if isinstance(place, type) else "", place.__name__, name, place))
+        for _, _, name, place in sorted(found, key=lambda of: of[:3]):
+            self._read.add((id(place), name))
+            if name in vars(place):
+                self._attribute(place, name)
+        return bool(found)
+
+    def _attribute(self, place: types.ModuleType | type, name: str) -> None:
+        """Hashes the value of an attribute of a module or of a class of others."""
+        value = vars(place)[name]
+        self._put("attribute", place.__name__, name)
+        path = self._path
+        self._path = [self._words.get(name, self._where()), f"`{name}`" if place is builtins else f"`{place.__name__}.{name}`"]
+        own = isinstance(place, types.ModuleType) and self._is_users_module(place)
+        if own or isinstance(value, (types.ModuleType, types.FunctionType, type, *_ATOMS)) or _reaches_anything(value) is not None:
+            self._walk(value)
+        elif isinstance(place, type) and not isinstance(value, (tuple, list, dict, set, frozenset, property, staticmethod, classmethod)):
+            self._put(type(value).__qualname__)
+        elif isinstance(value, _STATELESS) or value is os.environ or _is_generator(getattr(value, "__self__", None)):
+            # Streams, environment variables and random numbers are inputs at run time.
+            self._put(type(value).__qualname__, getattr(value, "__qualname__", ""))
+        elif name.startswith("_"):
+            # An internal object of others.
+            self._followed(name, value)
+        else:
+            self._walk(value)
+        self._path = path
 
     def _code(self, of: types.CodeType) -> None:
         self._put("code", of.co_code, getattr(of, "co_exceptiontable", b""), str(of.co_flags))
@@ -423,25 +609,19 @@ def _globals(of: types.CodeType) -> set[str]:
     return {str(step.argval) for step in steps if step.opname in _GLOBAL_STEPS}
 
 
-def _words(of: types.CodeType) -> Iterator[str]:
-    """Returns all names in code, and texts that may be names."""
-    for code in _codes(of):
-        yield from code.co_names
-        yield from (constant for constant in code.co_consts if isinstance(constant, str) and constant.isidentifier())
-
-
-def _imports(of: types.FunctionType) -> list[str]:
-    """Returns the modules that a function imports when called."""
-    names = []
+def _imports(of: types.FunctionType) -> list[tuple[str, tuple[str, ...]]]:
+    """Returns the modules that a function imports when called, each with the names that it takes from it."""
+    found = []
     for code in _codes(of.__code__):
         before: list[Any] = [None, None]
         for step in dis.get_instructions(code):
             if step.opname == "IMPORT_NAME":
                 level = before[0] if isinstance(before[0], int) else 0
                 package = of.__globals__.get("__package__")
-                names.append(importlib.util.resolve_name("." * level + step.argval, package) if level else step.argval)
+                name = importlib.util.resolve_name("." * level + step.argval, package) if level else step.argval
+                found.append((name, before[1] if isinstance(before[1], tuple) else ()))
             before = [before[1], step.argval]
-    return names
+    return found
 
 
 def identities(controllers: Mapping[str, Callable[[], _thalweg.Controller]]) -> dict[str, Identity]:

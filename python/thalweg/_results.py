@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _thalweg
-from ._errors import ScenarioError
+from ._errors import RunError, ScenarioError, UnknownNameError
 
 
 class Table:
@@ -37,7 +37,10 @@ class Table:
         """Returns the values of a column; None for missing ones."""
         if name in self._missing:
             return [None] * len(self)
-        return self._native.column(name)
+        try:
+            return self._native.column(name)
+        except KeyError:
+            raise UnknownNameError(f"there is no column `{name}`; there are {', '.join(self.columns)}") from None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Iterates over the rows, as dictionaries."""
@@ -225,7 +228,7 @@ class Result:
         """Returns the points of the series of a quantity, or of all."""
         if quantity is not None and quantity not in self.quantities:
             known = ", ".join(self.quantities)
-            raise KeyError(f"there is no series `{quantity}`; there are {known}")
+            raise UnknownNameError(f"there is no series `{quantity}`; there are {known}")
         return Table(self._measured.series(quantity))
 
     @property
@@ -437,7 +440,7 @@ class SweepResult:
         factors = {of["name"]: of["values"] for of in self.document["factors"]}
         for name in (across, down):
             if name is not None and name not in factors:
-                raise KeyError(f"there is no factor `{name}`; there are {', '.join(factors)}")
+                raise UnknownNameError(f"there is no factor `{name}`; there are {', '.join(factors)}")
         shares = self.importance.get(metric, {}).get("factors", {})
         free = sorted((name for name in factors if name not in (across, down)), key=lambda name: -shares.get(name, 0.0))
         plain = [name for name in free if name != "scheme" and 1 < len(factors[name]) <= _MOST_CELLS]
@@ -457,7 +460,7 @@ class SweepResult:
         means = {place: sum(values) / len(values) for place, values in sums.items()}
         if not means:
             names_of = sorted({name for point in self.points for name in point["metrics"]})
-            raise KeyError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
+            raise UnknownNameError(f"no point has the metric `{metric}`; there are {', '.join(names_of)}")
 
         def names(of: str | None) -> tuple[str, list[str]]:
             return ("", [""]) if of is None else (of, factors[of])
@@ -468,7 +471,10 @@ class SweepResult:
         for value in names(beside)[1]:
             title = f"{metric}, {beside} {value}" if beside else metric
             cells = [[means.get((column, row, value)) for column in columns[1]] for row in rows[1]]
-            pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))
+            try:
+                pictures.append(_thalweg.heat_map(metric, title, columns, rows, cells, scale))
+            except KeyError as error:
+                raise UnknownNameError(error.args[0]) from None
         return Figure(_side_by_side(pictures))
 
     @property
@@ -476,7 +482,7 @@ class SweepResult:
         """Page written by `report=True`."""
         path = self.folder / "report.html"
         if not path.exists():
-            raise FileNotFoundError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")
+            raise RunError(f"`{path}` is not there: the same call with report=True writes it, and runs nothing again")
         return ReportPage(path)
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "history",
     "in_candidate",
     "listed",
+    "option_unit",
     "png",
     "run",
     "validate",
@@ -193,6 +194,7 @@ def work(
     batch: bytes, controllers: Sequence[tuple[str, Callable[[], Controller]]], at_a_time: int
 ) -> tuple[bytes, BaseException | None]: ...
 def listed() -> tuple[list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str, str, str]]]: ...
+def option_unit(words: Sequence[str], option: str) -> str | None: ...
 def validate(
     scenario: str | os.PathLike[str],
     text: str | None,

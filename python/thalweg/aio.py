@@ -66,7 +66,7 @@ async def send(
     scheme: str | type[Controller] = "cubic",
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Sends files, as `thalweg.send` does."""
     return await _awaited(lambda: _send(paths, receiver, scheme, controllers=controllers, **options))
@@ -76,7 +76,7 @@ async def recv(
     folder: str | os.PathLike[str],
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Receives files from one sender, as `thalweg.recv` does."""
     return await _awaited(lambda: _recv(folder, controllers=controllers, **options))
@@ -87,7 +87,7 @@ async def bench(
     server: str | None = None,
     *,
     controllers: Controllers | None = None,
-    **options: int | str | bool,
+    **options: int | float | str | bool,
 ) -> dict[str, Any]:
     """Measures how fast real sockets are, as `thalweg.bench` does."""
     return await _awaited(lambda: _bench(scheme, server, controllers=controllers, **options))

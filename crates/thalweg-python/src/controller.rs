@@ -32,6 +32,8 @@ pub struct Controller {
     /// Seed of the random numbers; `None` for a different sequence in each call.
     seed: Option<u64>,
     rng: Option<Py<PyAny>>,
+    /// A factory has returned this instance for a flow.
+    is_given: bool,
 }
 
 #[pymethods]
@@ -51,7 +53,7 @@ impl Controller {
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         // The subclass handles the arguments.
         let _ = (args, kwargs);
-        Self { window: 10.0, pacing_rate: None, seed: SEED.get(), rng: None }
+        Self { window: 10.0, pacing_rate: None, seed: SEED.get(), rng: None, is_given: false }
     }
 
     /// The flow's own random number generator (`random.Random`), seeded from the run's seed.
@@ -366,6 +368,12 @@ impl ControllerFactory {
             return Err(PyValueError::new_err(message));
         }
         let decision = decision(&made)?;
+        // With one instance for several flows, each flow would set the windows of the others.
+        if core::mem::replace(&mut made.cast::<Controller>()?.borrow_mut().is_given, true) {
+            let message = "a factory returns a new instance at each call, one for each flow, and this one returned an \
+                           instance that it had returned before";
+            return Err(PyValueError::new_err(message));
+        }
         Ok(Made { object: made.unbind(), per_packet, decision })
     }
 

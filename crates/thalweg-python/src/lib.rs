@@ -156,6 +156,13 @@ fn listed()
     (schemes, scenarios, metrics.collect())
 }
 
+/// Returns the unit of plain numbers for an option of a command; None if its values have no unit.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "Python gives its values away")]
+fn option_unit(words: Vec<String>, option: &str) -> Option<&'static str> {
+    thalweg::option_unit(&words, option)
+}
+
 /// Checks a scenario: returns the command's exit code, its explanation as text, and its messages.
 #[pyfunction]
 fn validate(
@@ -381,6 +388,7 @@ fn _thalweg(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(heat_map, module)?)?;
     module.add_function(wrap_pyfunction!(in_candidate, module)?)?;
     module.add_function(wrap_pyfunction!(listed, module)?)?;
+    module.add_function(wrap_pyfunction!(option_unit, module)?)?;
     module.add_function(wrap_pyfunction!(validate, module)?)?;
     module.add_function(wrap_pyfunction!(png, module)?)?;
     module.add_function(wrap_pyfunction!(history, module)?)?;

@@ -8,6 +8,7 @@ use crate::execute::{Execution, Scheme};
 use crate::input::Source;
 use crate::run::{can_count, compared, has_memory, header, seeds_from};
 use crate::values::plot;
+use clap::CommandFactory as _;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,25 @@ pub fn call(registry: Arc<Registry>, arguments: &[String], caller: Arc<Caller>) 
     let printed = std::mem::take(&mut *kept.printed.lock().unwrap_or_else(PoisonError::into_inner));
     let messages = std::mem::take(&mut *kept.messages.lock().unwrap_or_else(PoisonError::into_inner));
     Called { code, printed: String::from_utf8_lossy(&printed).into_owned(), messages }
+}
+
+/// Returns the unit of plain numbers for an option of the command that these words begin with: seconds, bytes or bit/s.
+/// `None` if the option's values have no unit.
+pub fn option_unit(words: &[String], option: &str) -> Option<&'static str> {
+    let command = Arguments::command();
+    let mut commands = vec![&command];
+    for word in words {
+        let inner = commands.last().and_then(|command| command.find_subcommand(word));
+        commands.extend(inner);
+    }
+    let mut arguments = commands.iter().rev().flat_map(|command| command.get_arguments());
+    let argument = arguments.find(|argument| argument.get_long() == Some(option))?;
+    match argument.get_value_names()?.first()?.as_str() {
+        "TIME" => Some("s"),
+        "SIZE" => Some("B"),
+        "RATE" => Some("bit/s"),
+        _ => None,
+    }
 }
 
 /// A run or comparison requested by a program.
@@ -320,6 +340,23 @@ mod tests {
             "{schemes:?}"
         );
         assert!(scenarios.iter().any(|(name, _)| name == "dumbbell"), "{scenarios:?}");
+    }
+
+    #[test]
+    fn options_of_times_rates_and_sizes_have_a_unit() {
+        let unit = |words: &str, option: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            option_unit(&words, option)
+        };
+        assert_eq!(unit("bench", "time"), Some("s"));
+        assert_eq!(unit("bench client host:4747", "time"), Some("s"));
+        assert_eq!(unit("model mathis", "rtt"), Some("s"));
+        assert_eq!(unit("model mathis", "segment"), Some("B"));
+        assert_eq!(unit("send", "rate"), Some("bit/s"));
+        assert_eq!(
+            (unit("hunt", "candidates"), unit("hunt", "time"), unit("nothing", "time")),
+            (None, None, None)
+        );
     }
 
     #[test]

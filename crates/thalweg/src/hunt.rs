@@ -91,7 +91,7 @@ fn spaces(
     for &goal in goals {
         let is_left = kinds.and(goal.kinds()).iter().next().is_some();
         let silent: Kinds = kinds.iter().filter(|&kind| !goal.kinds().has(kind)).collect();
-        let complaint = format!("{} of --with do not apply to {}", silent.names(), goal.name());
+        let complaint = format!("--with: {} do not apply to {}", silent.names(), goal.name());
         if !is_left && !arguments.goal.is_empty() {
             return Err(Error::Usage(format!("{complaint}: name some of {}", goal.kinds().names())));
         }

@@ -74,7 +74,9 @@ use std::sync::Arc;
 
 pub use cluster::{build, work};
 pub use console::{Caller, Seen};
-pub use embed::{Called, Prepared, Request, Simulated, call, explain, listed, prepare, simulate};
+pub use embed::{
+    Called, Prepared, Request, Simulated, call, explain, listed, option_unit, prepare, simulate,
+};
 pub use run::agents;
 pub use thalweg_catalog::Registry;
 
