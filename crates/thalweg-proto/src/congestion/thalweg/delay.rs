@@ -175,6 +175,11 @@ impl Delay {
         if shortest.is_finite() { (shortest - self.base.get() - self.uncertainty()).max(0.0) } else { 0.0 }
     }
 
+    /// Returns the base delay; infinite before the first sample.
+    pub fn base(&self) -> f64 {
+        self.base.get()
+    }
+
     /// Lengthens the base delay by this queueing delay: the path is longer.
     pub fn lengthen_base(&mut self, by: f64) {
         self.base.halves = [f64::INFINITY, self.base.get() + by];

@@ -27,12 +27,17 @@ const CUT: (f64, f64) = (0.25, 0.5);
 /// two round trips, as drains of other flows begin within one round trip.
 const ROUNDS: u32 = 2;
 const LONG_ROUNDS: u32 = 3;
+/// Number of first drains, and of drains after one that lowered the base delay by this share of the target, in which the
+/// larger reduction is used: flows that start beside a queue take it for the path's delay, and the smaller reduction of
+/// all need not empty it.
+const DEEP: u32 = 2;
+const LOWER: f64 = 0.1;
 /// Multiple of the target without its segment above which a queue is long. The target of a flow that has lost its rate to
 /// competing traffic approaches the queue of that traffic, which would then never be long.
 const LONG: f64 = 1.5;
-/// Round trips with a long queue that does not fall before competing traffic may be its cause, and the share of the
-/// longest delay below which it falls.
-const MIN_QUEUE_ROUNDS: u32 = 6;
+/// Minimum time with a long queue that does not fall, and its minimum in round trips, before competing traffic may be its
+/// cause: flows that start fill the queue for a while. The share of the longest delay below which the queue falls.
+const MIN_QUEUE: (Duration, f64) = (Duration::from_millis(500), 6.0);
 const SHRINKS: f64 = 0.9;
 /// Share of the common reduction's effect below which the queue is that of competing traffic.
 const ELASTIC: f64 = 0.85;
@@ -53,34 +58,46 @@ const SAME_DRAINS: u32 = 2;
 /// start: competing traffic took what the flow has yielded meanwhile.
 const REGAINS: f64 = 4.0;
 
+/// Returns a time and a number of round trips of `rtt` seconds, whichever is longer.
+fn at_least((time, round_trips): (Duration, f64), rtt: f64) -> Duration {
+    time.max(Duration::from_secs_f64(round_trips * rtt))
+}
+
 /// State of drains.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drain {
     /// Reduction in effect, as a share of the window.
-    cut: f64,
+    pub cut: f64,
     /// Remaining round trips of the drain, and its beginning.
-    rounds: u32,
-    began: Time,
+    pub rounds: u32,
+    pub began: Time,
     /// Queueing delay before, shortest delay since, and the decrease that a common reduction would cause, in seconds.
-    queue: f64,
-    shortest: f64,
-    falls: f64,
+    pub queue: f64,
+    pub shortest: f64,
+    pub falls: f64,
     /// Remaining delay of the last drain, and consecutive drains with the same delay.
-    remaining: f64,
-    same: u32,
+    pub remaining: f64,
+    pub same: u32,
     /// Consecutive drains in which the delay did not fall; the next one follows soon.
-    repeats: u32,
+    pub repeats: u32,
+    /// The drain followed soon on one in which the delay did not fall: it shows no more than that one.
+    pub is_repeat: bool,
     /// Congestion since the last drain.
     pub has_lost: bool,
     /// The queue before exceeded that of flows of the scheme.
-    is_excessive: bool,
+    pub is_excessive: bool,
     /// Consecutive drains that contradict the mode: competing traffic where none was known, or none where it was.
-    contrary: u32,
-    /// Round trips with a long queue until now or the beginning of the drain, and the longest delay in them.
-    long: u32,
-    longest: f64,
+    pub contrary: u32,
+    /// Time since when the queue is long and does not fall, until now or the beginning of the drain, and the longest
+    /// delay since then.
+    pub long: Option<Time>,
+    pub longest: f64,
     /// Largest window since the last drain without a long queue, in bytes.
     pub peak: f64,
+    /// Consecutive drains that did not lower the base delay, up to [`DEEP`], and the base delay at the beginning of the
+    /// last drain, in seconds.
+    pub confirmed: u32,
+    pub base: f64,
 }
 
 impl Drain {
@@ -95,13 +112,13 @@ impl Drain {
     }
 
     /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
-    fn watch(&mut self, queueing: f64, target: f64, window: f64) {
+    fn watch(&mut self, now: Time, queueing: f64, target: f64, window: f64) {
         let is_long = queueing > LONG * target;
         if !is_long || queueing < SHRINKS * self.longest {
-            (self.long, self.longest) = (0, queueing);
+            (self.long, self.longest) = (None, queueing);
         }
         if is_long {
-            self.long += 1;
+            self.long.get_or_insert(now);
             self.longest = self.longest.max(queueing);
         }
         self.peak = self.peak.max(window);
@@ -110,10 +127,8 @@ impl Drain {
     /// Returns true if the delay is still that of the last drain, in which it did not fall, and a further drain is due:
     /// the path may be longer. The arguments are the time since the shortest delay and the round-trip time, in seconds.
     fn repeats(&self, now: Time, age: f64, rtt: f64) -> bool {
-        let is_flat = self.long > 0 && age <= FLAT * rtt;
-        is_flat
-            && self.repeats > 0
-            && now.since(self.began) >= AGAIN.0.max(Duration::from_secs_f64(AGAIN.1 * rtt))
+        let is_flat = self.long.is_some() && age <= FLAT * rtt;
+        is_flat && self.repeats > 0 && now.since(self.began) >= at_least(AGAIN, rtt)
     }
 
     /// Evaluates a finished drain. Returns the share of a common reduction's effect, and whether the path is longer.
@@ -151,34 +166,67 @@ impl Thalweg {
             }
             return true;
         }
-        self.drain.watch(queueing, without_segment, self.full_window());
-        let interval = INTERVAL.0.max(Duration::from_secs_f64(INTERVAL.1 * self.min_rtt));
-        let age = self.delay.age(now);
-        // Competing traffic that responds to losses shortens its queue before an interval has passed, again and again.
-        let is_suspected = !self.is_competing && self.suspects_competition();
-        let is_due = age >= interval || is_suspected && self.delay.age_in_interval(now) >= interval;
-        if !is_due && !self.drain.repeats(now, age.as_secs_f64(), rtt) {
+        self.drain.watch(now, queueing, without_segment, self.full_window());
+        (self.drain.queue, self.drain.is_excessive) = (queueing, queueing > steady_state::LONG * target);
+        if self.is_drain_due(now) {
+            self.drain.is_repeat = false;
+        } else if self.drain.repeats(now, self.delay.age(now).as_secs_f64(), rtt) {
+            self.drain.is_repeat = true;
+        } else {
             return false;
         }
+        self.begin_drain(now, rtt);
+        true
+    }
+
+    /// Begins a drain within a round trip if one is due. Flows that wait for the end of a round trip would drain up to
+    /// two round trips after others, when the queue is no longer that of all.
+    pub(super) fn drain_at_once(&mut self, now: Time) {
+        if self.drain.rounds == 0 && self.rtt > 0.0 && self.is_drain_due(now) {
+            self.drain.is_repeat = false;
+            self.begin_drain(now, self.rtt);
+            // The rest of this round trip comes in addition.
+            self.drain.rounds += 1;
+        }
+    }
+
+    /// Returns true if the shortest delay was last seen an interval ago.
+    fn is_drain_due(&self, now: Time) -> bool {
+        let interval = self.interval();
+        // Competing traffic that responds to losses shortens its queue before an interval has passed, again and again.
+        self.delay.age(now) >= interval
+            || self.delay.age_in_interval(now) >= interval
+                && !self.is_competing
+                && self.suspects_competition(now)
+    }
+
+    fn interval(&self) -> Duration {
+        at_least(INTERVAL, self.min_rtt)
+    }
+
+    fn begin_drain(&mut self, now: Time, rtt: f64) {
+        let interval = self.interval();
         self.delay.begin_drain(now, interval);
         // All flows see a long queue, and the expected decrease counts on all.
-        let is_long = self.drain.long > 0;
+        let is_long = self.drain.long.is_some();
+        let is_deep = is_long || self.drain.confirmed < DEEP;
+        self.drain.base = self.delay.base();
         self.drain.began = now;
-        self.drain.is_excessive = queueing > steady_state::LONG * target;
-        self.drain.cut = match (self.is_competing, is_long) {
+        let queueing = self.drain.queue;
+        self.drain.cut = match (self.is_competing, is_deep) {
             (true, _) => (queueing / rtt).clamp(CUT.0, CUT.1),
             (false, true) => CUT.1,
             (false, false) => CUT.0,
         };
         self.drain.rounds = if self.is_competing || is_long { LONG_ROUNDS } else { ROUNDS };
-        (self.drain.queue, self.drain.shortest) = (queueing, f64::INFINITY);
+        self.drain.shortest = f64::INFINITY;
         self.drain.falls = (self.drain.cut * rtt).min(queueing);
-        true
     }
 
-    /// Returns true if the queue may be competing traffic's.
-    fn suspects_competition(&self) -> bool {
-        self.drain.long >= MIN_QUEUE_ROUNDS
+    /// Returns true if the queue before `until` may be competing traffic's.
+    fn suspects_competition(&self, until: Time) -> bool {
+        let min = at_least(MIN_QUEUE, self.rtt);
+        self.drain.long.is_some_and(|since| until.since(since) >= min)
     }
 
     fn end_drain(&mut self, now: Time, target: f64) {
@@ -187,23 +235,35 @@ impl Thalweg {
             self.delay.lengthen_base(self.drain.shortest);
         }
         self.evidence.evaluate_drains();
+        let is_lower = self.delay.base() < self.drain.base - LOWER * target;
+        self.drain.confirmed = if is_lower { 0 } else { DEEP.min(self.drain.confirmed + 1) };
         let is_common = fell >= ELASTIC;
-        let is_certain = self.drain.is_excessive && self.suspects_competition();
-        if self.is_competing == is_common {
-            self.drain.contrary += u32::from(is_common || !is_longer_path && self.drain.long > 0);
-        } else {
+        let is_contrary = match self.is_competing {
+            true => is_common,
+            false => !is_common && !is_longer_path && self.drain.long.is_some(),
+        };
+        if is_common != self.is_competing {
             self.drain.contrary = 0;
+        } else if is_contrary && !self.drain.is_repeat {
+            self.drain.contrary += 1;
         }
+        let is_certain = self.drain.is_excessive && self.suspects_competition(self.drain.began);
+        let needed = match self.is_competing {
+            true => STOPS,
+            false if is_certain => 1,
+            false => COMPETES,
+        };
+        let is_decided = self.drain.contrary >= needed && !self.drain.is_repeat;
         if self.is_competing {
-            if is_longer_path || self.drain.contrary >= STOPS {
+            if is_longer_path || is_decided {
                 self.stop_competing();
             }
-        } else if self.drain.long == 0 {
+        } else if self.drain.long.is_none() {
             self.drain.peak = self.full_window();
-        } else if self.drain.contrary >= if is_certain { 1 } else { COMPETES } {
+        } else if is_decided {
             self.compete(now);
         }
-        (self.drain.longest, self.drain.long) = (0.0, 0);
+        (self.drain.longest, self.drain.long) = (0.0, None);
         self.pace.rest();
     }
 

@@ -339,7 +339,7 @@ impl Thalweg {
             return;
         }
         if self.is_starting {
-            self.end_round_of_start(now, &last, rate, (rtt - queueing).max(0.0));
+            self.end_round_of_start(now, &last, rate, queueing, rtt);
             return;
         }
         let target = self.target(self.rate());
@@ -424,6 +424,8 @@ impl Controller for Thalweg {
         let is_full_round = connection.now.since(self.round.began).as_secs_f64() > SHORTEST * self.min_rtt;
         if rs.round_start && (is_full_round || self.min_rtt.is_infinite()) {
             self.end_round(connection);
+        } else if !self.is_starting {
+            self.drain_at_once(connection.now);
         }
     }
 

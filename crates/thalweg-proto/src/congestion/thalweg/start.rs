@@ -5,7 +5,7 @@
 //! 4.2).
 
 use super::evidence::Tally;
-use super::{Round, Thalweg};
+use super::{Round, Thalweg, steady_state};
 use crate::congestion::AckSample;
 use crate::congestion::delivery::RateSample;
 use crate::units::{Duration, Time};
@@ -77,19 +77,30 @@ impl Thalweg {
             || self.evidence.exceeds_max_share(tally) && tally.events > CHANCE_EVENTS
     }
 
-    /// Ends a round trip of slow start, with the delivery rate `rate` and the round-trip time `rtt` without its queue.
-    /// Losses are attributed to the path if the delivery rate nevertheless grew with the sending rate.
-    pub(super) fn end_round_of_start(&mut self, now: Time, last: &Round, rate: f64, rtt: f64) {
+    /// Ends a round trip of slow start, with the delivery rate `rate`, the queueing delay and the round-trip time `rtt`.
+    /// Losses are attributed to the path if no queue is long and the delivery rate nevertheless grew with the sending
+    /// rate.
+    pub(super) fn end_round_of_start(&mut self, now: Time, last: &Round, rate: f64, queueing: f64, rtt: f64) {
+        let path = (rtt - queueing).max(0.0);
+        if last.tally.lost > 0.0 && queueing > steady_state::LONG * self.target(self.rate()) {
+            self.leave_start(now, rate * path);
+            return;
+        }
         if last.before.rate == 0.0 || last.app_limited {
             return;
         }
         let sent = last.tally.sent / last.before.sent.max(1.0);
         let is_unknown = self.started.sent < KNOWN && last.tally.share() < UNKNOWN;
         let grows = rate > FOLLOWS * sent * last.before.rate;
-        if is_unknown || grows || !self.exceeds_start(last.tally) {
+        if is_unknown || grows {
+            self.started.add(last.tally);
+        } else if self.exceeds_start(last.tally) {
+            self.leave_start(now, rate * path);
+        } else if last.tally.share() < UNKNOWN {
             self.started.add(last.tally);
         } else {
-            self.leave_start(now, rate * rtt);
+            // One burst of losses may be chance, and may be a queue of few packets that overflows.
+            self.window = self.window.min(2.0 * last.delivered).max(MIN_END * self.segment);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Rules of the scheme on one link of 100 Mbit/s and 40 ms, with greedy flows.
 
+mod drains;
 mod router_feedback;
 
 use super::*;
@@ -397,148 +398,6 @@ fn a_spurious_loss_is_undone() {
     assert!(thalweg.cubic.is_none() && !thalweg.evidence.is_trial());
 }
 
-/// "Drains": if no empty path was observed for three seconds, the flow reduces its window by a quarter for a round trip.
-/// So it knows the base delay after a minute too, and its queue is as short as at the start.
-#[test]
-fn the_queue_is_drained_periodically() {
-    let mut network = Network::steady();
-    let (mut drains, mut began, mut longest) = (0, None, Duration::ZERO);
-    network.run_until(60, |network| {
-        let (thalweg, now) = (network.thalweg(), network.link.now);
-        match (began, thalweg.drain.is_reducing()) {
-            (None, true) => {
-                near(thalweg.window_in_use() / thalweg.full_window(), 0.75);
-                (drains, began) = (drains + 1, Some(now));
-            }
-            (Some(at), false) => (longest, began) = (longest.max(now.since(at)), None),
-            _ => {}
-        }
-        false
-    });
-    assert!((15..=20).contains(&drains), "{drains}");
-    assert!(longest < RTT * 2, "{longest}");
-    assert!(network.link.queueing() < Duration::from_millis(5), "{}", network.link.queueing());
-}
-
-/// "Drains": all flows see the shortest delay of one flow's drain, so their next drains begin within 50 ms, whenever the
-/// flows started.
-#[test]
-fn drains_of_several_flows_coincide() {
-    let mut network = Network::steady();
-    for _ in 0..3 {
-        network.flows.push(Flow::new());
-        network.run(2);
-    }
-    network.run(15);
-    let mut begins: Vec<Option<Time>> = vec![None; 4];
-    assert!(network.run_until(6, |network| {
-        for (begin, flow) in begins.iter_mut().zip(&network.flows) {
-            if flow.thalweg.drain.is_reducing() {
-                begin.get_or_insert(network.link.now);
-            }
-        }
-        begins.iter().all(Option::is_some)
-    }));
-    let (first, last) = (begins.iter().flatten().min().unwrap(), begins.iter().flatten().max().unwrap());
-    assert!(last.since(*first) < Duration::from_millis(50), "{begins:?}");
-}
-
-/// "Drains": a delay that remains the same in consecutive drains, without losses, is that of a longer path.
-#[test]
-fn a_longer_path_is_accepted() {
-    let mut network = Network::steady();
-    network.link.rtt = RTT * 2;
-    network.run(20);
-    let product = (RTT * 2).as_secs_f64() / SERVICE.as_secs_f64() * f64::from(SEGMENT);
-    assert!((1.0..1.1).contains(&(network.window() / product)), "{} of {product}", network.window());
-    assert!(!network.thalweg().is_competing());
-}
-
-/// Runs a drain beside a queue of 40 ms that falls by `falls` seconds in it.
-fn run_drain(thalweg: &mut Thalweg, falls: f64) {
-    run_drain_at(thalweg, 2.5e-3, falls);
-}
-
-/// Runs the same with this target, in seconds.
-fn run_drain_at(thalweg: &mut Thalweg, target: f64, falls: f64) {
-    let (queueing, rtt) = (0.04, 0.08);
-    let (now, interval) = (Time::ZERO + Duration::from_secs(100), Duration::from_secs(3));
-    thalweg.delay.begin_drain(now, interval);
-    for _ in 0..6 {
-        assert!(!thalweg.run_drain(now, queueing, target, rtt));
-    }
-    let now = now + interval;
-    assert!(thalweg.run_drain(now, queueing, target, rtt), "it begins");
-    for _ in 0..3 {
-        assert!(thalweg.run_drain(now, queueing - falls, target, rtt));
-    }
-    assert!(!thalweg.drain.is_reducing());
-}
-
-/// "Competing traffic": beside a long queue a common reduction by half of the window empties this queue. If a sixth of it
-/// remains, it is that of competing traffic, and the flow has CUBIC's window then.
-#[test]
-fn a_queue_that_does_not_fall_belongs_to_competing_traffic() {
-    for (falls, expected) in [(0.033, true), (0.035, false)] {
-        let mut network = Network::steady();
-        let thalweg = network.thalweg_mut();
-        (thalweg.drain, thalweg.is_competing) = (Drain::default(), false);
-        let before = thalweg.full_window();
-        run_drain(thalweg, falls);
-        assert_eq!(thalweg.is_competing(), expected, "{falls}");
-        assert_eq!(thalweg.full_window(), before);
-    }
-    let mut yielding = Network::steady();
-    yielding.thalweg_mut().config.compete = false;
-    run_drain(yielding.thalweg_mut(), 0.01);
-    assert!(!yielding.thalweg().is_competing());
-}
-
-/// "Competing traffic": the target of a slow flow contains a segment, and may approach the queue of the traffic that took
-/// its rate. Beside a queue that is long without that segment four drains show it.
-#[test]
-fn four_drains_show_competing_traffic_to_a_flow_that_has_lost_its_rate() {
-    let mut network = Network::steady();
-    let thalweg = network.thalweg_mut();
-    let mut competes = |falls: &[f64]| {
-        thalweg.set_competing(false);
-        thalweg.drain = Drain::default();
-        let after = |falls: &f64| {
-            run_drain_at(thalweg, 0.035, *falls);
-            thalweg.is_competing()
-        };
-        falls.iter().map(after).collect::<Vec<bool>>()
-    };
-    assert_eq!(competes(&[0.01, 0.0, 0.03, 0.02]), [false, false, false, true]);
-    let after_a_common_one = competes(&[0.0, 0.01, 0.04, 0.0, 0.01, 0.02, 0.03]);
-    assert_eq!(after_a_common_one, [false, false, false, false, false, false, true]);
-}
-
-/// "Competing traffic": it is gone after two drains with the effect of a common reduction: one is not enough, as competing
-/// traffic may reduce in it too.
-#[test]
-fn two_drains_without_a_queue_end_the_competition() {
-    let mut network = Network::steady();
-    let thalweg = network.thalweg_mut();
-    run_drain(thalweg, 0.01);
-    let competes = [0.04, 0.01, 0.04, 0.04].map(|falls| {
-        run_drain(thalweg, falls);
-        thalweg.is_competing()
-    });
-    assert_eq!(competes, [true, true, true, false]);
-}
-
-/// "Competing traffic": what the flow has yielded since the queue was short, it takes back.
-#[test]
-fn a_flow_competes_with_the_window_that_it_had() {
-    let mut network = Network::steady();
-    let thalweg = network.thalweg_mut();
-    let before = thalweg.window;
-    thalweg.drain.peak = 4.0 * before;
-    run_drain(thalweg, 0.01);
-    near(thalweg.full_window(), 4.0 * before);
-}
-
 /// "Yield": half of the distance to the rate at which a flow would target the present queue, after eight round trips.
 #[test]
 fn half_of_the_distance_to_the_fair_rate_is_yielded() {
@@ -563,6 +422,30 @@ fn a_start_slows_down_where_the_queue_is_long_enough() {
     let lost = network.flows[0].packets.iter().filter(|packet| packet.is_lost).count() as f64;
     let product = RTT.as_secs_f64() / SERVICE.as_secs_f64();
     assert!(lost < 0.8 * product, "{lost} of {product}");
+}
+
+/// "Start": where most of a round trip is lost in one burst, slow start begins again from what arrived, and ends beside a
+/// queue.
+#[test]
+fn heavy_losses_in_slow_start_reduce_the_window() {
+    let ended = |delivered: f64, lost: f64, queueing: f64| {
+        let mut network = Network::new();
+        network.run_until(3, |network| network.window() > 40.0 * f64::from(SEGMENT));
+        let (now, thalweg) = (network.link.now, network.thalweg_mut());
+        let tally = Tally { sent: delivered + lost, lost, events: 1.0 };
+        let before = Before { rate: 1e6, sent: 20.0, in_flight: 0.0 };
+        let segment = f64::from(SEGMENT);
+        let last = Round { tally, delivered: delivered * segment, before, ..Round::default() };
+        thalweg.started = Tally { sent: 100.0, ..Tally::default() };
+        thalweg.end_round_of_start(now, &last, 1e5, queueing, 0.1);
+        (thalweg.is_starting, (thalweg.window / segment).round())
+    };
+    let (starts, full) = ended(20.0, 0.0, 0.0);
+    assert!(starts && full > 40.0);
+    assert_eq!(ended(20.0, 19.0, 0.0), (true, full));
+    assert_eq!(ended(10.0, 30.0, 0.0), (true, 20.0));
+    assert_eq!(ended(1.0, 39.0, 0.0), (true, 2.0));
+    assert!(!ended(20.0, 2.0, 0.05).0, "losses beside a long queue");
 }
 
 /// "Start": a path with random loss does not end slow start while the rate grows with the window.

@@ -1,5 +1,6 @@
 //! The response to messages of routers.
 
+use super::drains::run_drain;
 use super::*;
 
 /// Delivers a router's message to the flow; with `true` it names the packet that the flow sent last.

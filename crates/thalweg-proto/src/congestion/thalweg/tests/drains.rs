@@ -1,0 +1,194 @@
+//! Drains, and what follows from them.
+
+use super::*;
+
+/// "Drains": if no empty path was observed for three seconds, the flow reduces its window for a round trip: by half until
+/// two drains have confirmed the base delay, then by a quarter. So it knows the base delay after a minute too, and its
+/// queue is as short as at the start.
+#[test]
+fn the_queue_is_drained_periodically() {
+    let mut network = Network::steady();
+    let (mut drains, mut began, mut longest) = (0, None, Duration::ZERO);
+    network.run_until(60, |network| {
+        let (thalweg, now) = (network.thalweg(), network.link.now);
+        match (began, thalweg.drain.is_reducing()) {
+            (None, true) => {
+                near(thalweg.window_in_use() / thalweg.full_window(), if drains < 2 { 0.5 } else { 0.75 });
+                (drains, began) = (drains + 1, Some(now));
+            }
+            (Some(at), false) => (longest, began) = (longest.max(now.since(at)), None),
+            _ => {}
+        }
+        false
+    });
+    assert!((15..=20).contains(&drains), "{drains}");
+    assert!(longest < RTT * 2, "{longest}");
+    assert!(network.link.queueing() < Duration::from_millis(5), "{}", network.link.queueing());
+}
+
+/// "Drains": all flows see the shortest delay of one flow's drain, so their next drains begin within 50 ms, whenever the
+/// flows started.
+#[test]
+fn drains_of_several_flows_coincide() {
+    let mut network = Network::steady();
+    for _ in 0..3 {
+        network.flows.push(Flow::new());
+        network.run(2);
+    }
+    network.run(15);
+    let mut begins: Vec<Option<Time>> = vec![None; 4];
+    assert!(network.run_until(6, |network| {
+        for (begin, flow) in begins.iter_mut().zip(&network.flows) {
+            if flow.thalweg.drain.is_reducing() {
+                begin.get_or_insert(network.link.now);
+            }
+        }
+        begins.iter().all(Option::is_some)
+    }));
+    let (first, last) = (begins.iter().flatten().min().unwrap(), begins.iter().flatten().max().unwrap());
+    assert!(last.since(*first) < Duration::from_millis(50), "{begins:?}");
+}
+
+/// "Drains": a delay that remains the same in consecutive drains, without losses, is that of a longer path.
+#[test]
+fn a_longer_path_is_accepted() {
+    let mut network = Network::steady();
+    network.link.rtt = RTT * 2;
+    network.run(20);
+    let product = (RTT * 2).as_secs_f64() / SERVICE.as_secs_f64() * f64::from(SEGMENT);
+    assert!((1.0..1.1).contains(&(network.window() / product)), "{} of {product}", network.window());
+    assert!(!network.thalweg().is_competing());
+}
+
+/// Runs a drain beside a queue of 40 ms that falls by `falls` seconds in it.
+pub(super) fn run_drain(thalweg: &mut Thalweg, falls: f64) {
+    run_drain_at(thalweg, 2.5e-3, falls);
+}
+
+/// Runs the same with this target, in seconds.
+fn run_drain_at(thalweg: &mut Thalweg, target: f64, falls: f64) {
+    let (queueing, rtt) = (0.04, 0.08);
+    let (now, interval) = (Time::ZERO + Duration::from_secs(100), Duration::from_secs(3));
+    thalweg.delay.begin_drain(now, interval);
+    for _ in 0..6 {
+        assert!(!thalweg.run_drain(now, queueing, target, rtt));
+    }
+    let now = now + interval;
+    assert!(thalweg.run_drain(now, queueing, target, rtt), "it begins");
+    for _ in 0..3 {
+        assert!(thalweg.run_drain(now, queueing - falls, target, rtt));
+    }
+    assert!(!thalweg.drain.is_reducing());
+}
+
+/// "Competing traffic": beside a long queue a common reduction by half of the window empties this queue. If a sixth of it
+/// remains, it is that of competing traffic, and the flow has CUBIC's window then.
+#[test]
+fn a_queue_that_does_not_fall_belongs_to_competing_traffic() {
+    for (falls, expected) in [(0.033, true), (0.035, false)] {
+        let mut network = Network::steady();
+        let thalweg = network.thalweg_mut();
+        (thalweg.drain, thalweg.is_competing) = (Drain::default(), false);
+        let before = thalweg.full_window();
+        run_drain(thalweg, falls);
+        assert_eq!(thalweg.is_competing(), expected, "{falls}");
+        assert_eq!(thalweg.full_window(), before);
+    }
+    let mut yielding = Network::steady();
+    yielding.thalweg_mut().config.compete = false;
+    run_drain(yielding.thalweg_mut(), 0.01);
+    assert!(!yielding.thalweg().is_competing());
+}
+
+/// "Competing traffic": the target of a slow flow contains a segment, and may approach the queue of the traffic that took
+/// its rate. Beside a queue that is long without that segment four drains show it.
+#[test]
+fn four_drains_show_competing_traffic_to_a_flow_that_has_lost_its_rate() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    let mut competes = |falls: &[f64]| {
+        thalweg.set_competing(false);
+        thalweg.drain = Drain::default();
+        let after = |falls: &f64| {
+            run_drain_at(thalweg, 0.035, *falls);
+            thalweg.is_competing()
+        };
+        falls.iter().map(after).collect::<Vec<bool>>()
+    };
+    assert_eq!(competes(&[0.01, 0.0, 0.03, 0.02]), [false, false, false, true]);
+    let after_a_common_one = competes(&[0.0, 0.01, 0.04, 0.0, 0.01, 0.02, 0.03]);
+    assert_eq!(after_a_common_one, [false, false, false, false, false, false, true]);
+}
+
+/// "Competing traffic": it is gone after two drains with the effect of a common reduction: one is not enough, as competing
+/// traffic may reduce in it too.
+#[test]
+fn two_drains_without_a_queue_end_the_competition() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    run_drain(thalweg, 0.01);
+    let competes = [0.04, 0.01, 0.04, 0.04].map(|falls| {
+        run_drain(thalweg, falls);
+        thalweg.is_competing()
+    });
+    assert_eq!(competes, [true, true, true, false]);
+}
+
+/// "Competing traffic": what the flow has yielded since the queue was short, it takes back.
+#[test]
+fn a_flow_competes_with_the_window_that_it_had() {
+    let mut network = Network::steady();
+    let thalweg = network.thalweg_mut();
+    let before = thalweg.window;
+    thalweg.drain.peak = 4.0 * before;
+    run_drain(thalweg, 0.01);
+    near(thalweg.full_window(), 4.0 * before);
+}
+
+/// "Drains": a drain that shows a lower base delay is followed by two deep ones.
+#[test]
+fn a_lower_base_delay_is_confirmed_by_deep_drains() {
+    let mut network = Network::steady();
+    network.run(12);
+    assert_eq!(network.thalweg().drain.confirmed, 2);
+    network.link.rtt = RTT / 2;
+    let mut cuts = Vec::new();
+    network.run_until(14, |network| {
+        let (drain, last) = (&network.thalweg().drain, cuts.last());
+        if last != Some(&drain.cut) {
+            cuts.push(drain.cut);
+        }
+        false
+    });
+    // The first of them begins before the shorter delay is seen in a drain.
+    assert_eq!(cuts.iter().filter(|cut| **cut == 0.5).count(), 2, "{cuts:?}");
+    assert!(cuts.contains(&0.25), "{cuts:?}");
+}
+
+/// "Competing traffic": a drain soon after one in which the delay did not fall shows no more than that one, and a queue
+/// that is long for less than half a second may be that of starting flows.
+#[test]
+fn repeated_drains_and_short_times_are_no_evidence() {
+    let decides = |is_repeat: bool, millis: u64| {
+        let mut network = Network::steady();
+        let thalweg = network.thalweg_mut();
+        let began = Time::ZERO + Duration::from_secs(100);
+        let long = Some(began - Duration::from_millis(millis));
+        thalweg.drain = Drain {
+            rounds: 1,
+            began,
+            queue: 0.04,
+            shortest: 0.04,
+            falls: 0.04,
+            is_repeat,
+            is_excessive: true,
+            long,
+            ..Drain::default()
+        };
+        thalweg.run_drain(began + Duration::from_millis(100), 0.04, 2.5e-3, 0.08);
+        (thalweg.is_competing(), thalweg.drain.contrary)
+    };
+    assert_eq!(decides(false, 700), (true, 0));
+    assert_eq!(decides(false, 400), (false, 1));
+    assert_eq!(decides(true, 700), (false, 0));
+}
