@@ -98,8 +98,8 @@ struct Measured {
     /// Number of distinct runs, by scheme.
     different: Vec<u32>,
     has_failed: bool,
-    /// True, by claim of the sweep, if its measure needs controller states and the controller under test reports none.
-    lacks_states: Vec<bool>,
+    /// True, by claim of the sweep, if its measure does not apply to the scheme under test.
+    inapplicable: Vec<bool>,
 }
 
 impl Assessment<'_> {
@@ -298,14 +298,19 @@ impl Assessment<'_> {
     ) -> Vec<Measured> {
         let point = |first: usize| {
             let (mut of, mut different) = (Vec::new(), Vec::new());
-            let mut lacks_states = vec![true; claims.len()];
+            let mut inapplicable = vec![true; claims.len()];
             for (number, made) in made[first..first + schemes.len()].iter().enumerate() {
                 let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-                let subject =
-                    |claim: &&Claim| runs.iter().map(|run| claim.measure.value(run, &claim.of)).collect();
+                let spec = sweep.spec(first + number).ok();
+                let target = |claim: &Claim| claim.measure.queue_target(spec.as_deref()?, &claim.of);
+                let subject = |claim: &&Claim| {
+                    let target = target(claim);
+                    runs.iter().map(|run| claim.measure.value(run, &claim.of, target)).collect()
+                };
                 of.push(claims.iter().map(subject).collect());
-                for (without, claim) in lacks_states.iter_mut().zip(claims).filter(|_| number == 0) {
-                    *without = runs.iter().all(|run| claim.measure.is_without_states(run, &claim.of));
+                for (is_so, claim) in inapplicable.iter_mut().zip(claims).filter(|_| number == 0) {
+                    let target = target(claim);
+                    *is_so = runs.iter().all(|run| claim.measure.is_inapplicable(run, &claim.of, target));
                 }
                 let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
                 different.push(prints.len() as u32);
@@ -315,7 +320,7 @@ impl Assessment<'_> {
                 command: self.command(sweep, first, sweep.seed),
                 of,
                 different,
-                lacks_states,
+                inapplicable,
                 has_failed: made[first..first + schemes.len()].iter().any(|made| !made.is_finished),
             }
         };
@@ -421,7 +426,7 @@ impl Assessment<'_> {
         let mut tests: Vec<Tests> = places()
             .map(|reference| {
                 let test = |point: &&Measured| match band.is_relative() {
-                    _ if point.lacks_states[number] => None,
+                    _ if point.inapplicable[number] => None,
                     true => decide::test(&point.of[0][number], &point.of[reference][number], band),
                     false => decide::test(&point.of[reference][number], &[], band),
                 };
@@ -429,7 +434,7 @@ impl Assessment<'_> {
             })
             .collect();
         if !band.is_relative() {
-            let known = |point: &&Measured| !point.lacks_states[number];
+            let known = |point: &&Measured| !point.inapplicable[number];
             let subject = |point: &&Measured| decide::test(&point.of[0][number], &[], band);
             tests.push(
                 measured.iter().map(|point| Some(point).filter(|of| known(of)).and_then(subject)).collect(),

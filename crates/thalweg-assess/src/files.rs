@@ -61,6 +61,7 @@ const BUILT_IN: &[(&str, &str)] = files! {
     "onset.sweep.toml",
     "onset.toml",
     "outage.sweep.toml",
+    "own-queue.sweep.toml",
     "path-change.sweep.toml",
     "policer.sweep.toml",
     "probed.toml",

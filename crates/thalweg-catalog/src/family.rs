@@ -1,7 +1,7 @@
 //! The interface of protocol families, for use in simulations and on real paths.
 
 use core::fmt::Debug;
-use thalweg_proto::congestion::FeedbackKind;
+use thalweg_proto::congestion::{FeedbackKind, SharedPath};
 use thalweg_proto::end::End;
 use thalweg_proto::payload::Payload;
 use thalweg_proto::pdu::DataUnit;
@@ -118,6 +118,13 @@ pub trait Properties: Debug + Send + Sync {
     /// Returns true if senders need a marking queue on the path to work as intended.
     fn needs_marks(&self) -> bool {
         self.ecn() != Ecn::NotEct
+    }
+
+    /// Returns the mean queueing delay that flows of these senders, and no others, aim at on a path; `None` without such
+    /// a target.
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        let _ = path;
+        None
     }
 
     /// Returns the router feedback that senders use.

@@ -5,9 +5,9 @@ use crate::family::{Adjustment, EndNeeds, FeedbackUse, Properties, ReceiveWindow
 use crate::{Bound, Environment, Value, Values};
 use std::sync::Arc;
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig};
+use thalweg_proto::congestion::{CeResponse, ConfigureController, Controller, FixedConfig, SharedPath};
 use thalweg_proto::payload::Length;
-use thalweg_proto::units::Time;
+use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, Recovery, VerifyAcks};
 
 pub fn write<C: ConfigureController + Bound>(ends: &EndpointConfigs, values: &mut Values) -> bool {
@@ -121,6 +121,10 @@ impl Properties for EndsConfig {
 
     fn needs(&self) -> EndNeeds {
         EndNeeds { random: self.controller.draws(), ..EndNeeds::default() }
+    }
+
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        self.controller.queue_target(path)
     }
 
     fn router_feedback(&self) -> FeedbackUse {

@@ -3,6 +3,7 @@
 use super::{Controller, FeedbackKind};
 use crate::Ecn;
 use crate::random::Stream;
+use crate::units::{Duration, Rate};
 use core::fmt::Debug;
 
 /// Response of a controller to CE.
@@ -63,9 +64,37 @@ pub trait ConfigureController: Clone + Debug + PartialEq + Send + Sync + 'static
         None
     }
 
+    /// Returns the mean queueing delay that flows of this controller, and no others, aim at on a path; `None` for a
+    /// controller without such a target. Assessments test whether they keep to it.
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        let _ = path;
+        None
+    }
+
     /// Returns true if the controller depends on these messages. Returns false for a controller that uses them as one
     /// congestion signal among others: routers then do not enable feedback for it.
     fn needs_feedback(&self) -> bool {
         self.feedback().is_some()
+    }
+}
+
+/// A path that flows share equally.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SharedPath {
+    /// Number of flows.
+    pub flows: u32,
+    /// Rate of the bottleneck.
+    pub rate: Rate,
+    /// Round-trip time without queues.
+    pub min_rtt: Duration,
+    /// Bytes on the wire of a full data packet.
+    pub packet: u32,
+}
+
+impl SharedPath {
+    /// Returns the queueing delay if each flow has this number of packets in the queue.
+    pub fn delay_of_packets(&self, each: f64) -> Duration {
+        let bytes = each * f64::from(self.flows) * f64::from(self.packet);
+        Duration::from_secs_f64(8.0 * bytes / self.rate.as_f64())
     }
 }

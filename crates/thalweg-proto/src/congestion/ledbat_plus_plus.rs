@@ -32,6 +32,7 @@
 use super::recent::Recent;
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+    SharedPath,
 };
 use crate::units::{Duration, Time};
 
@@ -286,6 +287,10 @@ impl ConfigureController for LedbatPlusPlusConfig {
 
     fn make(&self) -> LedbatPlusPlus {
         LedbatPlusPlus::new(self)
+    }
+
+    fn queue_target(&self, _path: &SharedPath) -> Option<Duration> {
+        Some(self.target)
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -59,7 +59,7 @@ pub use vegas::*;
 
 pub use crate::transport::CongestionState;
 pub use any::Any;
-pub use configure::{CeResponse, ConfigureController};
+pub use configure::{CeResponse, ConfigureController, SharedPath};
 pub use exit::{ExitWatch, SlowStartExit};
 pub use feedback::FeedbackKind;
 pub use step::Step as SlowStartStep;

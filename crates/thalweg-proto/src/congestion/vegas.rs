@@ -18,6 +18,7 @@
 
 use super::{
     AckSample, CeResponse, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample,
+    SharedPath,
 };
 use crate::units::{Duration, Time};
 
@@ -222,6 +223,11 @@ impl ConfigureController for VegasConfig {
 
     fn make(&self) -> Vegas {
         Vegas::new(self)
+    }
+
+    /// Brakmo and Peterson 1995, section 3.2: at most beta packets of each flow.
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        Some(path.delay_of_packets(self.beta))
     }
 
     fn ce_response(&self) -> CeResponse {

@@ -4,6 +4,7 @@ use super::{AnySender, Carried, ExternalController, Sender, SenderConfig};
 use crate::congestion::*;
 use crate::payload::Payload;
 use crate::random::Stream;
+use crate::units::Duration;
 use std::sync::Arc;
 
 /// Window sender with the configured controller.
@@ -106,6 +107,11 @@ impl ControllerConfig {
     /// Returns the [messages that routers should send](ConfigureController::feedback) to flows of this controller.
     pub fn feedback(&self) -> Option<FeedbackKind> {
         dispatch!(self, config => config.feedback())
+    }
+
+    /// Returns the [queueing delay](ConfigureController::queue_target) that flows of this controller aim at.
+    pub fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        dispatch!(self, config => config.queue_target(path))
     }
 
     /// Returns true if the controller [draws random numbers](ConfigureController::draws).

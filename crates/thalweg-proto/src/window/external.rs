@@ -11,7 +11,7 @@
 use super::{Pdu, Sender, SenderConfig, SenderReason, WindowStats};
 use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, ConnectionState, Controller, Decision,
-    FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample,
+    FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample, SharedPath,
 };
 use crate::end::{End, Notice};
 use crate::engine::{Engine, Output};
@@ -84,6 +84,11 @@ impl ExternalController {
         self.0.feedback()
     }
 
+    /// Returns the [queueing delay](ConfigureController::queue_target) that flows of this controller aim at.
+    pub fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        self.0.queue_target(path)
+    }
+
     /// Returns true if flows of this controller [need router feedback](ConfigureController::needs_feedback).
     pub fn needs_feedback(&self) -> bool {
         self.0.needs_feedback()
@@ -139,6 +144,7 @@ trait Configured: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn ce_response(&self) -> CeResponse;
     fn feedback(&self) -> Option<FeedbackKind>;
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration>;
     fn needs_feedback(&self) -> bool;
     fn draws(&self) -> bool;
     fn equals(&self, other: &dyn Configured) -> bool;
@@ -156,6 +162,9 @@ impl<C: ConfigureController> Configured for C {
     }
     fn feedback(&self) -> Option<FeedbackKind> {
         ConfigureController::feedback(self)
+    }
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        ConfigureController::queue_target(self, path)
     }
     fn needs_feedback(&self) -> bool {
         ConfigureController::needs_feedback(self)

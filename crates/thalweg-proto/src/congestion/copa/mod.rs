@@ -37,6 +37,7 @@ mod mode;
 use super::recent::Recent;
 use super::{
     AckSample, ConfigureController, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,
+    SharedPath,
 };
 use crate::units::{Duration, Rate, Time};
 use losses::Losses;
@@ -285,5 +286,10 @@ impl ConfigureController for CopaConfig {
 
     fn make(&self) -> Copa {
         Copa::new(self)
+    }
+
+    /// Arun and Balakrishnan 2018, section 2.1: 1 / delta packets of each flow.
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        Some(path.delay_of_packets(1.0 / self.delta))
     }
 }

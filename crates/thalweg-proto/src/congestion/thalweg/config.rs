@@ -1,7 +1,8 @@
 //! Options of Thalweg.
 
 use super::Thalweg;
-use crate::congestion::{CeResponse, ConfigureController, FeedbackKind};
+use super::target::Target;
+use crate::congestion::{CeResponse, ConfigureController, FeedbackKind, SharedPath};
 use crate::units::Duration;
 
 /// Configuration of [`Thalweg`].
@@ -52,6 +53,14 @@ impl ConfigureController for ThalwegConfig {
 
     fn make(&self) -> Thalweg {
         Thalweg::new(self)
+    }
+
+    /// The target of a flow with an equal share of the rate.
+    fn queue_target(&self, path: &SharedPath) -> Option<Duration> {
+        let target = Target { constant: self.queueing.as_secs_f64() };
+        let share = path.rate.as_f64() / 8.0 / f64::from(path.flows.max(1));
+        let seconds = target.at(share, f64::from(path.packet), path.min_rtt.as_secs_f64());
+        Some(Duration::from_secs_f64(seconds))
     }
 
     fn ce_response(&self) -> CeResponse {
