@@ -9,7 +9,7 @@ use thalweg_proto::congestion::Any;
 use thalweg_proto::end::{End, Notice};
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
-use thalweg_proto::pdu::Wire;
+use thalweg_proto::pdu::{DataUnit, Wire};
 use thalweg_proto::random::Stream;
 use thalweg_proto::transport::{Command, Event, Input, ViolationKind};
 use thalweg_proto::units::Time;
@@ -30,6 +30,13 @@ fn unify<P: Payload, U, V, R>(
         Output::Timeout { at, .. } => Output::Timeout { at, reason: () },
         Output::Idle => Output::Idle,
     }
+}
+
+/// Appends a PDU to `to`, and returns its codepoint.
+#[inline]
+fn encode<U: DataUnit<Slice> + Wire>(pdu: &U, to: &mut Vec<u8>) -> Option<Ecn> {
+    pdu.encode(to);
+    pdu.ecn()
 }
 
 /// The endpoint of a vacant engine, without a connection.
@@ -316,14 +323,17 @@ impl AnyEngine<Slice> {
         }
     }
 
-    /// Returns the next output at `now`. Appends a PDU to send to `to`.
+    /// Returns the next output at `now`. Appends a PDU to send to `to`, and returns its [codepoint](DataUnit::ecn).
     #[inline]
     #[must_use = "an output that is not acted on is lost"]
-    pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<(), Event<Slice>, ()> {
+    pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<Option<Ecn>, Event<Slice>, ()> {
         match self {
-            Self::WindowSender(engine) => unify(engine.poll(now), |pdu| pdu.encode(to)),
-            Self::WindowReceiver(engine) => unify(engine.poll(now), |pdu| pdu.encode(to)),
-            other => unify(other.poll_other(now), |pdu| pdu.encode(to)),
+            Self::WindowSender(engine) => unify(engine.poll(now), |pdu| encode(&pdu, to)),
+            Self::WindowReceiver(engine) => unify(engine.poll(now), |pdu| encode(&pdu, to)),
+            other => unify(other.poll_other(now), |pdu| {
+                pdu.encode(to);
+                DataUnit::<Slice>::ecn(&pdu)
+            }),
         }
     }
 }

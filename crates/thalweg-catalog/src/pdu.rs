@@ -175,7 +175,11 @@ impl<P: Payload> DataUnit<P> for AnyPdu<P> {
     }
 
     fn ecn(&self) -> Option<Ecn> {
-        if let Self::External(pdu) = self { pdu.ecn() } else { None }
+        match self {
+            Self::Window(pdu) => DataUnit::<P>::ecn(pdu),
+            Self::External(pdu) => pdu.ecn(),
+            _ => None,
+        }
     }
 
     /// Feedback returns the type of the closest ICMP message, Source Quench (RFC 792).

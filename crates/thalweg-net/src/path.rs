@@ -128,9 +128,14 @@ pub enum EcnState {
     Capable,
     /// No longer ECN-capable: the path seems to drop ECN-capable packets.
     Failed,
+    /// No longer ECN-capable: the peer or the path conceals marks.
+    Concealed,
 }
 
 impl EcnState {
+    /// All states.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Untested, Self::Capable, Self::Failed, Self::Concealed];
+
     /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,6 +143,7 @@ impl EcnState {
             Self::Untested => "untested",
             Self::Capable => "capable",
             Self::Failed => "failed",
+            Self::Concealed => "concealed",
         }
     }
 

@@ -162,13 +162,7 @@ fn retained_packets_do_not_pin_large_buffers() {
         endpoint.authorise(handle);
         let before = held();
         for number in 0..500 {
-            let segment = window::Segment {
-                sequence: 1 + 2000 * number,
-                payload: Slice::new(vec![b'x'; 1300]),
-                retransmission: false,
-                sent_at: None,
-                ack_now: false,
-            };
+            let segment = window::Segment::new(1 + 2000 * number, Slice::new(vec![b'x'; 1300]));
             let mut together = hostile.sealed_pdu(&segment_bytes(segment));
             let stride = together.len();
             for _ in 0..39 {

@@ -14,8 +14,7 @@ use thalweg_sim::Pdu;
 use thalweg_sim::trace::PacketId;
 
 fn segment(sequence: u64) -> Pdu {
-    let segment =
-        Segment { sequence, payload: Length(1000), retransmission: false, sent_at: None, ack_now: false };
+    let segment = Segment::new(sequence, Length(1000));
     Pdu::Window(window::Pdu::Segment(segment))
 }
 

@@ -82,13 +82,7 @@ fn step(at: u64, step: Step, backward: bool, serial: u32, pdu: &Pdu) -> Record<'
 }
 
 fn segment(sequence: u64) -> Pdu {
-    Pdu::Window(window::Pdu::Segment(Segment {
-        sequence,
-        payload: Length(1000),
-        retransmission: false,
-        sent_at: None,
-        ack_now: false,
-    }))
+    Pdu::Window(window::Pdu::Segment(Segment::new(sequence, Length(1000))))
 }
 
 fn ack(cumulative: u64, held: u32) -> Pdu {

@@ -83,7 +83,9 @@ pub const WINDOW_KEYS: &[Key] = &[
         "",
         "With `rack`: the sender keeps one packet back from time to time, once in 32 to 64 windows, and ends the connection when it is \
          acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders do \
-         so once acknowledgements cover more than four times as many packets as expected, also without `rack`; with `false` never.",
+         so once acknowledgements cover more than four times as many packets as expected, also without `rack`; with `false` never. \
+         With `true` and `ecn` one packet in 24 is Not-ECT; if these are lost more often than others are lost or marked, marks are \
+         concealed, and all packets are Not-ECT from then on.",
     )
     .from_path("`true` with `rack`, as a receiver that lies would make the sender flood the path"),
     key(

@@ -6,6 +6,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::Output;
 use thalweg_proto::end::{End, Notice};
 use thalweg_proto::payload::Slice;
+use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};
 use thalweg_proto::units::Time;
 
@@ -19,8 +20,9 @@ pub(super) struct EngineAdapter {
     max_datagram: u32,
 }
 
-/// Engine output with an already encoded PDU.
-pub(super) type Polled = Output<(), Event<Slice>, ()>;
+/// Engine output with an already encoded PDU, and the ECN codepoint of its packet where the protocol chooses one for
+/// each.
+pub(super) type Polled = Output<Option<Ecn>, Event<Slice>, ()>;
 
 impl EngineAdapter {
     pub fn new(scheme: &Scheme, role: Role, path: &PathHints) -> Self {
@@ -66,7 +68,7 @@ impl EngineAdapter {
                 Some(recorder) => self.poll_recorded(now, buffer, recorder),
                 None => self.engine.poll_bytes(now, buffer),
             };
-            if !matches!(polled, Output::Transmit(())) {
+            if !matches!(polled, Output::Transmit(_)) {
                 buffer.truncate(start);
                 return polled;
             }
@@ -86,7 +88,7 @@ impl EngineAdapter {
                 let start = buffer.len();
                 pdu.encode(buffer);
                 recorder.on_sent(now, &pdu, buffer.len() - start + FLOW_HEADER as usize);
-                Output::Transmit(())
+                Output::Transmit(DataUnit::<Slice>::ecn(&pdu))
             }
             Output::Event(event) => Output::Event(event),
             Output::Timeout { at, reason } => Output::Timeout { at, reason },

@@ -97,7 +97,10 @@ pub enum FlowInput {
 #[derive(Clone, Debug, PartialEq)]
 pub enum FlowOutput {
     /// Datagram to send; it was appended to the buffer.
-    Transmit,
+    Transmit {
+        /// ECN codepoint, where the protocol chooses one for each packet; `None` for that of the connection.
+        ecn: Option<Ecn>,
+    },
     /// Event for the application.
     Event(Event<Slice>),
     /// End of the peer's stream: all data was delivered.
@@ -348,11 +351,11 @@ impl Flow {
             && receiver.take_answer()
         {
             buffer.push(FIN_ACK);
-            return FlowOutput::Transmit;
+            return FlowOutput::Transmit { ecn: None };
         }
         loop {
             let at = match self.engine.poll(now, buffer, self.recorder.as_ref()) {
-                Output::Transmit(()) => return FlowOutput::Transmit,
+                Output::Transmit(ecn) => return FlowOutput::Transmit { ecn },
                 Output::Event(Event::Finished) => {
                     if let Fin::Sender(sender) = &mut self.fin {
                         sender.all_arrived();
@@ -387,7 +390,7 @@ impl Flow {
                     if sender.is_due(now, is_sent) {
                         buffer.push(FIN);
                         sender.write(now, self.engine.sender_stats(now).rtt(), buffer);
-                        return FlowOutput::Transmit;
+                        return FlowOutput::Transmit { ecn: None };
                     }
                     if sender.take_finished() {
                         return FlowOutput::Event(Event::Finished);

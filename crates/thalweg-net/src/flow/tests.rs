@@ -176,7 +176,7 @@ fn drain(flow: &mut Flow, now: Time) -> (Vec<Vec<u8>>, Vec<FlowOutput>) {
     loop {
         let mut buffer = Vec::new();
         match flow.poll(now, &mut buffer) {
-            FlowOutput::Transmit => datagrams.push(buffer),
+            FlowOutput::Transmit { .. } => datagrams.push(buffer),
             FlowOutput::Timeout { .. } | FlowOutput::Idle => return (datagrams, outputs),
             output => outputs.push(output),
         }

@@ -323,12 +323,17 @@ impl Session {
     /// Returns counters and estimates at `now`, or those at the end of a closed connection.
     pub fn stats(&self, now: Time) -> SessionStats {
         let flow = |sends| self.slots.iter().find(|slot| slot.sends == sends).map(|slot| &slot.flow);
+        let sending = flow(true).map_or(self.stats.sending, |flow| flow.stats(now));
         SessionStats {
             datagram: self.path.mtu.current(),
-            sending: flow(true).map_or(self.stats.sending, |flow| flow.stats(now)),
+            sending,
             receiving: flow(false).map_or(self.stats.receiving, |flow| flow.stats(now)),
             limit: flow(true).and_then(Flow::limit),
-            ecn: if self.ecn.is_capable() { self.path.ecn() } else { EcnState::Off },
+            ecn: match self.ecn.is_capable() {
+                true if sending.sender.marks_concealed => EcnState::Concealed,
+                true => self.path.ecn(),
+                false => EcnState::Off,
+            },
             ..self.stats
         }
     }
@@ -351,11 +356,6 @@ impl Session {
     /// Returns the next event.
     pub fn event(&mut self) -> Option<SessionEvent> {
         self.events.pop_front()
-    }
-
-    /// Returns the ECN codepoint of this end's data: that of the scheme, unless the path drops ECN-capable packets.
-    fn codepoint(&self) -> Ecn {
-        if self.path.ecn_capable() { self.ecn } else { Ecn::NotEct }
     }
 
     // Application side.
@@ -655,7 +655,7 @@ impl Session {
                         self.on_event(now, event);
                     }
                     FlowOutput::Ended { stopped } => self.on_ended(stopped),
-                    FlowOutput::Transmit | FlowOutput::Event(_) => {}
+                    FlowOutput::Transmit { .. } | FlowOutput::Event(_) => {}
                     FlowOutput::Timeout { .. } | FlowOutput::Idle => break,
                 }
             }

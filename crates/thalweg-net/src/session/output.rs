@@ -258,55 +258,68 @@ impl Session {
             }
             let start = batch.start();
             write_header(batch.buffer(), self.agreed.remote, self.encryptor.next_number());
-            let Err(until) = self.poll_to_send(now, batch.buffer(), turn) else {
-                let Some(slot) = self.slots.get_mut(turn) else { continue };
-                let buffer = batch.buffer();
-                if (buffer.len() - start + TAG) as u64 > self.budget.allowance() {
-                    // Receiving a packet raises the limit.
-                    slot.pending = buffer.split_off(start + HEADER);
-                    buffer.truncate(start);
-                    return Turn::Stopped(Next::At(Time::MAX));
+            let of_packet = match self.poll_to_send(now, batch.buffer(), turn) {
+                Ok(ecn) => ecn,
+                Err(until) => {
+                    batch.buffer().truncate(start);
+                    self.turn = turn + 1;
+                    return Turn::Drained { until, has_sent };
                 }
-                let before = core::mem::replace(&mut sent_once, slot.flow.sent_once());
-                let is_new = sent_once > before;
-                if is_new {
-                    self.progress.expect(now);
-                }
-                // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4). So is data without a timer to detect the loss
-                // of all of it.
-                let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
-                if let Some(lately) = self.sent_lately.as_mut().filter(|_| is_data) {
-                    let pdu = batch.buffer().get(start + HEADER + PDU_HEADER..).unwrap_or_default();
-                    lately.on_sent(self.encryptor.next_number(), pdu);
-                }
-                let ecn = if is_data { self.codepoint() } else { Ecn::NotEct };
-                if is_data {
-                    self.path.on_data(ecn != Ecn::NotEct, is_new);
-                }
-                self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
-                has_sent = true;
-                continue;
             };
-            batch.buffer().truncate(start);
-            self.turn = turn + 1;
-            return Turn::Drained { until, has_sent };
+            let Some(slot) = self.slots.get_mut(turn) else { continue };
+            let buffer = batch.buffer();
+            if (buffer.len() - start + TAG) as u64 > self.budget.allowance() {
+                // Receiving a packet raises the limit.
+                slot.pending = buffer.split_off(start + HEADER);
+                buffer.truncate(start);
+                return Turn::Stopped(Next::At(Time::MAX));
+            }
+            let before = core::mem::replace(&mut sent_once, slot.flow.sent_once());
+            let is_new = sent_once > before;
+            if is_new {
+                self.progress.expect(now);
+            }
+            // Acknowledgements are Not-ECT (RFC 3168, section 6.1.4). So is data without a timer to detect the loss
+            // of all of it.
+            let is_data = slot.sends && is_pdu(&buffer[start + HEADER + PDU_HEADER..]);
+            if let Some(lately) = self.sent_lately.as_mut().filter(|_| is_data) {
+                let pdu = batch.buffer().get(start + HEADER + PDU_HEADER..).unwrap_or_default();
+                lately.on_sent(self.encryptor.next_number(), pdu);
+            }
+            let ecn = if is_data { self.codepoint(of_packet) } else { Ecn::NotEct };
+            // Packets that the protocol sends as Not-ECT say nothing about the path's treatment of ECT.
+            if is_data && of_packet.is_none() {
+                self.path.on_data(ecn != Ecn::NotEct, is_new);
+            }
+            self.seal(batch, start, None, Purpose::Ordinary(ecn), is_new);
+            has_sent = true;
+        }
+    }
+
+    /// Returns the ECN codepoint of this end's data: that of the packet or else of the scheme, unless the path drops
+    /// ECN-capable packets or the scheme does not react to CE.
+    fn codepoint(&self, of_packet: Option<Ecn>) -> Ecn {
+        if self.path.ecn_capable() && self.ecn.is_capable() {
+            of_packet.unwrap_or(self.ecn)
+        } else {
+            Ecn::NotEct
         }
     }
 
     /// Polls a flow until it has output to send, and appends that to `buffer`. Passes events to the application
-    /// meanwhile. The error is the time of the next poll.
+    /// meanwhile. Returns the packet's ECN codepoint, if its protocol chose one. The error is the time of the next poll.
     #[inline]
-    fn poll_to_send(&mut self, now: Time, buffer: &mut Vec<u8>, turn: usize) -> Result<(), Time> {
+    fn poll_to_send(&mut self, now: Time, buffer: &mut Vec<u8>, turn: usize) -> Result<Option<Ecn>, Time> {
         // Flows are removed when the connection ends.
         let slot = self.slots.get_mut(turn).ok_or(Time::MAX)?;
         if !slot.pending.is_empty() {
             buffer.append(&mut slot.pending);
-            return Ok(());
+            return Ok(None);
         }
         begin_pdu(buffer, slot.number);
         while let Some(slot) = self.slots.get_mut(turn) {
             match slot.flow.poll(now, buffer) {
-                FlowOutput::Transmit => return Ok(()),
+                FlowOutput::Transmit { ecn } => return Ok(ecn),
                 FlowOutput::Event(event) => self.on_event(now, event),
                 FlowOutput::Ended { stopped } => self.on_ended(stopped),
                 FlowOutput::Timeout { at } => return Err(at),

@@ -43,10 +43,11 @@ fn through_codel(scheme: &str) -> (u64, Duration, u64) {
 #[test]
 fn a_queue_that_marks_need_not_drop() {
     for scheme in ["newreno", "cubic"] {
+        // Only a probe for concealed marks, which is not ECN-capable, may be dropped.
         let (again, took, marked) = through_codel(scheme);
         let (again_without, took_without, marked_without) = through_codel(&format!("{scheme}:ecn=false"));
         assert!(marked > 0 && marked_without == 0);
-        assert!(again == 0 && again_without >= 5, "{scheme}: {again} with marks, {again_without} without");
+        assert!(again <= 1 && again_without >= 5, "{scheme}: {again} with marks, {again_without} without");
         assert!(
             took < took_without + took_without / 10,
             "{scheme}: {took} with marks, {took_without} without"
@@ -64,6 +65,21 @@ fn data_may_be_marked_where_the_path_lets_it_pass() {
     let mut pair = Pair::new(33, Channel::default());
     pair.transfer("cubic:ecn=false", 33, [100_000, 0], MINUTE);
     assert_eq!(stats(&mut pair).ecn, EcnState::Off);
+}
+
+/// A queue in a tunnel marks, and the tunnel's exit drops the outer header (RFC 2003).
+#[test]
+fn a_tunnel_that_loses_marks_ends_ecn() {
+    for scheme in ["cubic", "thalweg"] {
+        let mut spec = DirectionSpec::default();
+        let line = "rate=20Mbit/s,delay=10ms,queue=codel,buffer=2000pkt,ecn=marks-lost";
+        spec.set_all(line, &Registry::default()).unwrap();
+        let mut pair = Pair::new(41, Channel::default());
+        pair.bottleneck = Some(Line::new(&spec, 1, 0));
+        pair.transfer(scheme, 41, [30_000_000, 0], MINUTE);
+        assert_eq!(stats(&mut pair).ecn, EcnState::Concealed, "{scheme}");
+        assert_eq!(receiver_stats(&mut pair).marked, 0, "{scheme}");
+    }
 }
 
 /// Holds RFC 9000, section 13.4.2.

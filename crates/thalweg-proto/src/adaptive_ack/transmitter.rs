@@ -100,16 +100,15 @@ impl<P: Payload> Transmitter<P> {
         TransmitterStats {
             common: SenderStats {
                 window: Some(f64::from(self.config.window)),
-                ssthresh: None,
                 // At most the window, as is the retransmission queue.
                 in_flight: self.kept.len() as u32,
-                pacing_rate: None,
                 smoothed_rtt,
                 min_rtt,
                 sent: self.sent,
                 retransmissions: self.retransmissions,
                 timeouts: self.timeouts,
                 limits: self.limits.held(now),
+                ..SenderStats::default()
             },
             to_resend: self.resend.len() as u32,
             invalid_acks: self.invalid_acks,

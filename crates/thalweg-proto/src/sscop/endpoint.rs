@@ -102,7 +102,6 @@ impl<P: Payload> Endpoint<P> {
         EndpointStats {
             common: SenderStats {
                 window: Some(f64::from(self.sscop.window())),
-                ssthresh: None,
                 in_flight: self.sscop.outstanding(),
                 pacing_rate: self.sscop.rate(),
                 smoothed_rtt,
@@ -111,6 +110,7 @@ impl<P: Payload> Endpoint<P> {
                 retransmissions: sscop.retransmissions,
                 timeouts: sscop.timeouts,
                 limits: self.limits.held(now),
+                ..SenderStats::default()
             },
             sscop,
         }

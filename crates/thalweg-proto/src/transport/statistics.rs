@@ -24,6 +24,8 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer, or of the family's equivalent.
     pub timeouts: u64,
+    /// The peer or the path conceals marks, and packets are no longer ECN-capable.
+    pub marks_concealed: bool,
     /// Time spent under each of [`Limit::ALL`].
     pub limits: [Duration; Limit::COUNT],
 }

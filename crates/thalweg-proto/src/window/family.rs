@@ -1,6 +1,7 @@
 //! The window transport's implementation of the family-independent interfaces of PDUs and endpoints.
 
 use super::{AnySender, Pdu, Receiver, Sender, wire};
+use crate::Ecn;
 use crate::congestion::{CongestionState, Controller};
 use crate::end::{End, EndCounters, Notice};
 use crate::numbers::below;
@@ -31,6 +32,10 @@ impl<P: Payload> DataUnit<P> for Pdu<P> {
         let blocks = ack.sack.iter().filter(|block| !block.is_empty());
         let held = blocks.map(|block| at(block.start)..at(block.end));
         Some(below(ack.cumulative).chain(held).collect())
+    }
+
+    fn ecn(&self) -> Option<Ecn> {
+        matches!(self, Self::Segment(segment) if segment.not_ect).then_some(Ecn::NotEct)
     }
 
     fn label(&self) -> String {

@@ -88,13 +88,7 @@ mod tests {
         let mut receiver = Receiver::<Length>::new(Arc::new(config));
         let (mut acks, mut pieces) = (Vec::new(), Vec::new());
         for sequence in starts {
-            let segment = Segment {
-                sequence: *sequence,
-                payload: Length(1000),
-                retransmission: false,
-                sent_at: None,
-                ack_now: false,
-            };
+            let segment = Segment::new(*sequence, Length(1000));
             receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), ecn: Ecn::Ce });
             loop {
                 match receiver.poll(Time::ZERO) {

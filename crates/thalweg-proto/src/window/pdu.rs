@@ -26,9 +26,16 @@ pub struct Segment<P> {
     pub sent_at: Option<Timestamp>,
     /// Requests an immediate acknowledgement.
     pub ack_now: bool,
+    /// Sent as Not-ECT by a sender whose other segments are ECN-capable. Known to the sender only.
+    pub not_ect: bool,
 }
 
 impl<P: Payload> Segment<P> {
+    /// Creates a first transmission without options.
+    pub fn new(sequence: u64, payload: P) -> Self {
+        Self { sequence, payload, retransmission: false, sent_at: None, ack_now: false, not_ect: false }
+    }
+
     /// Returns the position after the last byte.
     pub fn end(&self) -> u64 {
         self.sequence.saturating_add(u64::from(self.payload.len()))

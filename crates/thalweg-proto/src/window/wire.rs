@@ -164,7 +164,7 @@ pub fn decode(bytes: Slice) -> Result<Pdu<Slice>, DecodeError> {
             let payload = bytes.into_part(start, end);
             let retransmission = flags & RETRANSMISSION != 0;
             let ack_now = flags & ACK_NOW != 0;
-            Ok(Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now }))
+            Ok(Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now, not_ect: false }))
         }
         ACK => decode_ack(flags, rest).map(Pdu::Ack),
         ACK_WITH_DELAY => {
@@ -257,6 +257,7 @@ mod tests {
             retransmission,
             sent_at: None,
             ack_now: false,
+            not_ect: false,
         })
     }
 
@@ -361,7 +362,7 @@ mod tests {
             .prop_map(|(sequence, bytes, [retransmission, ack_now], stamp)| {
                 let sent_at = stamp.map(Timestamp::from_bits);
                 let payload = Slice::new(bytes);
-                Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now })
+                Pdu::Segment(Segment { sequence, payload, retransmission, sent_at, ack_now, not_ect: false })
             });
         let block = (any::<u32>(), any::<u32>()).prop_map(|(start, end)| SackBlock { start, end });
         let arrival = (1u8..4, -1000i32..i32::MAX);

@@ -184,6 +184,7 @@ fn segment<P: Payload>(make: impl Fn(u32) -> P + Clone) -> impl Strategy<Value =
         payload: make(length),
         retransmission,
         ack_now: retransmission,
+        not_ect: sequence % 2 == 0,
         sent_at: (sequence % 3 == 0).then(|| Timestamp::from_bits(sequence as u32)),
     })
 }

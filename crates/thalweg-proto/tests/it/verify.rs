@@ -8,7 +8,8 @@ use thalweg_proto::payload::Length;
 use thalweg_proto::transport::{Event, Failure, Input};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_proto::window::{
-    Ack, Misbehaviour, Pdu, RackConfig, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig, VerifyAcks,
+    Ack, Misbehaviour, Pdu, RackConfig, Receiver, ReceiverConfig, SackBlock, Segment, Sender, SenderConfig,
+    VerifyAcks,
 };
 use thalweg_proto::{Ecn, Engine, Output};
 
@@ -67,6 +68,18 @@ struct Observations {
     losses: u32,
     recovering: u32,
     end: Time,
+    marks_concealed: bool,
+    /// Segments sent for the first time as Not-ECT, and ECN-capable transmissions of the last thousand segments.
+    not_ect: u64,
+    ect_lately: u64,
+}
+
+/// Treatment of a segment by a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Treatment {
+    Delivered,
+    Marked,
+    Lost,
 }
 
 /// Sends `segments` with a fixed window. `loses` decides each transmission by its number.
@@ -75,6 +88,31 @@ fn transfer(
     window: f64,
     misbehaviour: Option<Misbehaviour>,
     loses: impl Fn(u64) -> bool,
+) -> Observations {
+    let treats = |number, _: &_| if loses(number) { Treatment::Lost } else { Treatment::Delivered };
+    transfer_through(segments, window, misbehaviour, treats)
+}
+
+/// Sends `segments` with a fixed window through a queue that signals congestion to every `every`-th transmission: an
+/// ECN-capable one is marked, another one is lost. With `tunnel` marks do not arrive.
+fn transfer_through_queue(
+    segments: u64,
+    misbehaviour: Option<Misbehaviour>,
+    every: u64,
+    tunnel: bool,
+) -> Observations {
+    transfer_through(segments, 64.0, misbehaviour, |number, segment| match number % every {
+        0 if segment.not_ect || segment.retransmission => Treatment::Lost,
+        0 if !tunnel => Treatment::Marked,
+        _ => Treatment::Delivered,
+    })
+}
+
+fn transfer_through(
+    segments: u64,
+    window: f64,
+    misbehaviour: Option<Misbehaviour>,
+    treats: impl Fn(u64, &Segment<Length>) -> Treatment,
 ) -> Observations {
     let (mut sender, controller) = sender(window);
     let config = ReceiverConfig { report_arrivals: true, misbehaviour, ..ReceiverConfig::default() };
@@ -95,9 +133,15 @@ fn transfer(
                         observed.late.push(segment.sequence);
                     }
                     highest = highest.max(segment.sequence);
-                    if !loses(observed.sent) {
-                        forward.push_back((now + ONE_WAY, segment));
-                    }
+                    let is_late = segment.sequence + 1000 * SEGMENT >= segments * SEGMENT;
+                    observed.not_ect += u64::from(segment.not_ect && !segment.retransmission);
+                    observed.ect_lately += u64::from(is_late && !segment.not_ect);
+                    let ecn = match treats(observed.sent, &segment) {
+                        Treatment::Lost => continue,
+                        Treatment::Marked => Ecn::Ce,
+                        Treatment::Delivered => Ecn::Ect0,
+                    };
+                    forward.push_back((now + ONE_WAY, segment, ecn));
                 }
                 Output::Transmit(Pdu::Ack(_)) => panic!("a sender acknowledges"),
                 Output::Event(Event::Failed(failure)) => observed.failed = Some(failure),
@@ -110,15 +154,15 @@ fn transfer(
                 Output::Idle => break,
             }
         }
-        for queue in [forward.front().map(|(at, _)| *at), back.front().map(|(at, _)| *at)] {
+        for queue in [forward.front().map(|(at, ..)| *at), back.front().map(|(at, _)| *at)] {
             next = next.min(queue.unwrap_or(Time::MAX));
         }
         if next == Time::MAX {
             break;
         }
         now = next;
-        while let Some((_, segment)) = forward.pop_front_if(|(at, _)| *at <= now) {
-            receiver.handle(now, Input::Pdu { pdu: Pdu::Segment(segment), ecn: Ecn::NotEct });
+        while let Some((_, segment, ecn)) = forward.pop_front_if(|(at, ..)| *at <= now) {
+            receiver.handle(now, Input::Pdu { pdu: Pdu::Segment(segment), ecn });
             loop {
                 match receiver.poll(now) {
                     Output::Transmit(Pdu::Ack(ack)) => back.push_back((now + ONE_WAY, ack)),
@@ -132,7 +176,9 @@ fn transfer(
             sender.handle(now, Input::Pdu { pdu: Pdu::Ack(ack), ecn: Ecn::NotEct });
         }
     }
-    observed.retransmissions = sender.stats(now).common.retransmissions;
+    let stats = sender.stats(now).common;
+    observed.retransmissions = stats.retransmissions;
+    observed.marks_concealed = stats.marks_concealed;
     observed.losses = *controller.losses.lock().unwrap();
     observed.recovering = *controller.recovering.lock().unwrap();
     observed.end = now;
@@ -190,6 +236,39 @@ fn receivers_that_hide_losses_are_detected() {
     for misbehaviour in [Misbehaviour::DividesAcks, Misbehaviour::RepeatsAcks, Misbehaviour::ConcealsMarks] {
         let observed = transfer(64 * 100, 64.0, Some(misbehaviour), |_| false);
         assert!(observed.finished, "{misbehaviour:?} {observed:?}");
+    }
+}
+
+/// A queue drops probes where it marks other segments, and marks that are not reported were concealed: by the receiver,
+/// or by a tunnel around the queue. The sender is no longer ECN-capable then.
+#[test]
+fn concealed_marks_end_ecn() {
+    for every in [10, 30, 100] {
+        for (misbehaviour, tunnel) in [(Some(Misbehaviour::ConcealsMarks), false), (None, true)] {
+            let observed = transfer_through_queue(64 * 400, misbehaviour, every, tunnel);
+            assert!(observed.finished && observed.marks_concealed, "{misbehaviour:?} {observed:?}");
+            assert_eq!(observed.ect_lately, 0, "{misbehaviour:?} {observed:?}");
+            // Detected within 200 signals.
+            assert!(
+                64 * 400 - observed.not_ect < 200 * every,
+                "{misbehaviour:?}, one in {every}: {observed:?}"
+            );
+        }
+    }
+}
+
+/// Reported marks and losses keep ECN, at the cost of the probes that are dropped.
+#[test]
+fn reported_marks_keep_ecn() {
+    for every in [2, 3, 10, 30, 100] {
+        let observed = transfer_through_queue(64 * 400, None, every, false);
+        assert!(observed.finished && !observed.marks_concealed, "one in {every}: {observed:?}");
+        let probes = 64 * 400 / 24;
+        assert!((probes / 2..probes * 2).contains(&observed.not_ect), "one in {every}: {observed:?}");
+    }
+    for loses in [2, 10, 100] {
+        let observed = transfer(64 * 400, 64.0, None, |number| number % loses == 0);
+        assert!(observed.finished && !observed.marks_concealed, "one in {loses}: {observed:?}");
     }
 }
 

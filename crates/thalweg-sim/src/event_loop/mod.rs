@@ -257,7 +257,7 @@ impl<T: Tracing> EventLoop<T> {
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
-        if flags.ecn().is_capable() && !is_first_time(pdu) {
+        if flags.ecn().is_capable() && !may_be_capable(pdu) {
             flags.set_ecn(flags.ecn().again());
         }
         if let Some(ecn) = ecn {
@@ -453,7 +453,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// Returns true if a PDU is data sent for the first time.
-fn is_first_time(pdu: &Pdu) -> bool {
-    matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission)
+/// Returns true for data sent for the first time, unless its sender wants it to be Not-ECT.
+fn may_be_capable(pdu: &Pdu) -> bool {
+    matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission && !segment.not_ect)
 }

@@ -229,6 +229,7 @@ impl Packets {
                 retransmission,
                 sent_at: None,
                 ack_now,
+                not_ect: _,
             })) => Cargo::Segment { sequence, length, retransmission, ack_now },
             Pdu::Window(window::Pdu::Ack(Ack {
                 cumulative,
@@ -284,6 +285,7 @@ impl Packets {
                     retransmission,
                     sent_at: None,
                     ack_now,
+                    not_ect: false,
                 }))
             }
             Cargo::Ack { cumulative, window, ce } => Pdu::Window(window::Pdu::Ack(Ack {
@@ -484,6 +486,7 @@ mod tests {
                 retransmission: true,
                 sent_at: None,
                 ack_now: true,
+                not_ect: false,
             })),
             Pdu::Window(window::Pdu::Segment(Segment {
                 sequence: 7,
@@ -491,6 +494,7 @@ mod tests {
                 retransmission: false,
                 sent_at: Some(Timestamp::from_bits(u32::MAX)),
                 ack_now: false,
+                not_ect: false,
             })),
             Pdu::Window(window::Pdu::Ack(ack(7, 0))),
             Pdu::Window(window::Pdu::Ack(ack(u64::MAX, 0))),

@@ -128,6 +128,8 @@ fn effort(result: &Value) -> String {
         let _ = write!(text, ", marked {marks} times");
     } else if result["ecn"] == "failed" {
         text.push_str(", ECN off: the path does not preserve it");
+    } else if result["ecn"] == "concealed" {
+        text.push_str(", ECN off: its marks do not come back");
     }
     text
 }

@@ -185,7 +185,7 @@ impl State {
         }
         text.push_str("# HELP thalweg_ecn Open transfers, by ECN state.\n");
         text.push_str("# TYPE thalweg_ecn gauge\n");
-        for ecn in [EcnState::Off, EcnState::Untested, EcnState::Capable, EcnState::Failed] {
+        for ecn in EcnState::ALL {
             let count = self.open.values().filter(|sample| sample.stats.ecn == ecn).count();
             let _ = writeln!(text, "thalweg_ecn{{state=\"{}\"}} {count}", ecn.name());
         }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thalweg_net::identity::PublicKey;
-use thalweg_net::session::SessionStats;
+use thalweg_net::session::{EcnState, SessionStats};
 use thalweg_net::transfer::{self, Report, TransferOutcome};
 use thalweg_proto::transport::SenderStats;
 use thalweg_proto::units::{Bytes, Rate};
@@ -340,12 +340,12 @@ impl Summary {
         if let Some(path) = self.path.as_ref().filter(|path| path.mark_cuts + path.packets_marked > 0) {
             let times = path.mark_cuts + path.packets_marked;
             text.push_str(&format!("; the network marked congestion {times} times"));
-        } else if self
-            .path
-            .as_ref()
-            .is_some_and(|path| path.ecn == thalweg_net::session::EcnState::Failed.name())
-        {
-            text.push_str("; the path drops ECN-capable packets, and ECN was disabled");
+        } else if let Some(path) = &self.path {
+            if path.ecn == EcnState::Failed.name() {
+                text.push_str("; the path drops ECN-capable packets, and ECN was disabled");
+            } else if path.ecn == EcnState::Concealed.name() {
+                text.push_str("; the path or the receiver conceals congestion marks, and ECN was disabled");
+            }
         }
         if self.omitted > 0 {
             text.push_str(&format!("; {} not sent", omitted_entries(self.omitted)));

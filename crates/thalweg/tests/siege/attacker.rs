@@ -224,13 +224,7 @@ impl Attacker {
         let mut frames = Vec::new();
         for sequence in places {
             let mut pdu = vec![0];
-            let segment = Segment {
-                sequence,
-                payload: Slice::new(vec![b'x'; length]),
-                retransmission: false,
-                sent_at: None,
-                ack_now: false,
-            };
+            let segment = Segment::new(sequence, Slice::new(vec![b'x'; length]));
             wire::encode(&Pdu::Segment(segment), &mut pdu);
             frames.extend_from_slice(&[9, 0, 0]);
             frames.extend_from_slice(&(pdu.len() as u16).to_be_bytes());

@@ -105,13 +105,7 @@ fn segments_of_a_byte_are_not_acknowledged_one_by_one() {
         for at in 0..90 {
             let sequence = 2 * (round * 90 + at) + 1;
             let mut pdu = vec![0];
-            let segment = Segment {
-                sequence,
-                payload: Slice::new(*b"x"),
-                retransmission: false,
-                sent_at: None,
-                ack_now: false,
-            };
+            let segment = Segment::new(sequence, Slice::new(*b"x"));
             wire::encode(&Pdu::Segment(segment), &mut pdu);
             // A PDU of given length.
             frames.extend_from_slice(&[9, 0, 0]);
@@ -144,16 +138,7 @@ fn unauthenticated_peers_hold_little_memory_and_block_no_client() {
         for at in 0..80u64 {
             let mut pdu = Vec::new();
             let payload = Slice::new(vec![7; 1000]);
-            wire::encode(
-                &Pdu::Segment(Segment {
-                    sequence: at * 1000,
-                    payload,
-                    retransmission: false,
-                    sent_at: None,
-                    ack_now: false,
-                }),
-                &mut pdu,
-            );
+            wire::encode(&Pdu::Segment(Segment::new(at * 1000, payload)), &mut pdu);
             hostile.pdu(endpoint, now, &pdu);
             while let Some((_, event)) = endpoint.event() {
                 if let EndpointEvent::Session(SessionEvent::Delivered(piece)) = event {

@@ -319,7 +319,7 @@ impl<'a> Transfer<'a> {
             self.buffer.clear();
             let flow = if end == End::Sender { &mut self.sender } else { &mut self.receiver };
             match flow.poll(now, &mut self.buffer) {
-                FlowOutput::Transmit => {
+                FlowOutput::Transmit { .. } => {
                     assert!(!self.buffer.is_empty());
                     let to = if end == End::Sender { End::Receiver } else { End::Sender };
                     self.path.send(now, to, self.buffer.clone());

@@ -56,8 +56,7 @@ mod tests {
     /// Returns the number of immediate acknowledgements for segment `number`, of 1000 bytes.
     fn answers(receiver: &mut Receiver<Length>, number: u64, ack_now: bool, ecn: Ecn) -> usize {
         let payload = Length(1000);
-        let segment =
-            Segment { sequence: 1000 * number, payload, retransmission: false, sent_at: None, ack_now };
+        let segment = Segment { ack_now, ..Segment::new(1000 * number, payload) };
         receiver.handle(Time::ZERO, Input::Pdu { pdu: Pdu::Segment(segment), ecn });
         let mut count = 0;
         loop {

@@ -542,8 +542,7 @@ mod tests {
     }
 
     fn take<P: Payload>(receiver: &mut Receiver<P>, sequence: u64, payload: P) {
-        let pdu =
-            Pdu::Segment(Segment { sequence, payload, retransmission: false, sent_at: None, ack_now: false });
+        let pdu = Pdu::Segment(Segment::new(sequence, payload));
         receiver.handle(Time::ZERO, Input::Pdu { pdu, ecn: Ecn::NotEct });
     }
 

@@ -9,6 +9,7 @@ mod exemption;
 mod f_rto;
 mod feedback;
 mod losses;
+mod mark_probes;
 mod marks;
 mod pacer;
 mod pause_and_marks;
@@ -160,6 +161,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
                 sent: self.counters.sent(),
                 retransmissions: self.counters.retransmissions(),
                 timeouts: self.counters.timeouts(),
+                marks_concealed: self.are_marks_concealed(),
                 limits: self.limits.held(now),
             },
             timeout: self.rtt.timeout(),
@@ -341,6 +343,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.extensions.is_some() {
             self.on_ack_coverage(outcome.segments);
+            self.advance_mark_probes(ack.cumulative, ce);
             self.advance_prr(now, outcome.bytes, advanced);
             self.note_delivered(now, outcome.bytes);
         }
@@ -491,10 +494,13 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             // be retransmitted more than once.
             self.timer.set(now + self.rtt.timeout());
         }
-        let again = u64::from(!self.leaves_for_the_first_time(record.start));
-        self.counters.add_retransmissions(again);
+        let is_withheld = self.leaves_for_the_first_time(record.start);
+        self.counters.add_retransmissions(u64::from(!is_withheld));
+        if self.extensions.is_some() && record.retransmissions == 1 && !is_withheld {
+            self.note_first_loss(record.start);
+        }
         self.dupacks.note_resent();
-        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
+        Some(Segment { retransmission: true, ..Segment::new(record.start, payload) })
     }
 
     /// Retransmits the last segment.
@@ -504,7 +510,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let info = |bytes| controller.on_sent(&SentSample { connection, bytes, retransmission: true });
         let (record, payload) = self.scoreboard.resend_last(now, self.config.segment, info)?;
         self.counters.add_retransmissions(1);
-        Some(Segment { sequence: record.start, payload, retransmission: true, sent_at: None, ack_now: false })
+        Some(Segment { retransmission: true, ..Segment::new(record.start, payload) })
     }
 
     // Inlined despite rare calls by probes: otherwise the compiler keeps it out of polling.
@@ -535,7 +541,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             self.dupacks.note_sent();
         }
         self.application.note_sent();
-        Some(Segment { sequence: start, payload, retransmission: false, sent_at: None, ack_now: false })
+        let not_ect = self.extensions.is_some() && self.is_mark_probe(start);
+        Some(Segment { not_ect, ..Segment::new(start, payload) })
     }
 
     #[inline(always)]
@@ -545,6 +552,9 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         }
         if self.config.ack_requests.is_some() && !segment.retransmission {
             segment.ack_now = self.requests_ack();
+        }
+        if self.extensions.is_some() && self.are_marks_concealed() {
+            segment.not_ect = true;
         }
         self.counters.add_sent();
         self.pacer.note_sent(now);

@@ -3,6 +3,7 @@
 use super::ack_requests::AckRequests;
 use super::f_rto::FRto;
 use super::losses::notify_lost;
+use super::mark_probes::MarkProbes;
 use super::prr::Prr;
 use super::rack::{Found, Rack, RecoveryState};
 use super::undo::Undo;
@@ -31,6 +32,8 @@ pub(super) struct Extensions<C> {
     pub ack_requests: Option<AckRequests>,
     /// Detection of false acknowledgements: with time-based loss detection, or once acknowledgements are few.
     pub verify: Option<Verify>,
+    /// Detection of concealed marks, by senders that verify acknowledgements.
+    pub mark_probes: Option<MarkProbes>,
 }
 
 impl<C> Extensions<C> {
@@ -59,6 +62,7 @@ impl<C> Extensions<C> {
                 window_use,
                 prr: None,
                 ack_requests,
+                mark_probes: (config.ecn && verify.is_some()).then(MarkProbes::new),
                 verify,
             })
         })
@@ -75,6 +79,7 @@ impl<C> Extensions<C> {
             prr: None,
             ack_requests: None,
             verify: None,
+            mark_probes: None,
         })
     }
 
@@ -97,6 +102,9 @@ impl<C> Extensions<C> {
         }
         if let Some(window_use) = &mut self.window_use {
             window_use.renew(now);
+        }
+        if let Some(mark_probes) = &mut self.mark_probes {
+            *mark_probes = MarkProbes::new();
         }
     }
 
@@ -136,6 +144,9 @@ impl<C> Extensions<C> {
         }
         if let Some(verify) = &self.verify {
             verify.digest(into);
+        }
+        if let Some(mark_probes) = &self.mark_probes {
+            mark_probes.digest(into);
         }
     }
 }
