@@ -248,9 +248,6 @@ class Identity:
                 self._at(f"item {number if kind is list else item[0]!r}", item)
         elif kind is set:
             self._set(of, kind)
-        elif isinstance(of, PurePath) and not self._is_users_class(kind):
-            self._put("path")
-            self._walk(str(of))
         elif isinstance(of, (staticmethod, classmethod)):
             self._put("method of a class")
             self._walk(of.__func__)
@@ -270,6 +267,9 @@ class Identity:
         elif isinstance(of, functools._lru_cache_wrapper):
             self._put("cache", repr(of.cache_parameters()))
             self._walk(of.__wrapped__)
+        elif isinstance(of, PurePath) and not self._is_users_class(kind):
+            self._put("path")
+            self._walk(str(of))
         else:
             self._instance(of, kind)
 
@@ -375,10 +375,12 @@ class Identity:
         # The space of a class of Python: the header, `__dict__`, weak references and slots, eight bytes each.
         if native.__basicsize__ <= object.__basicsize__ + 16 + 8 * len(copyreg._slotnames(native)):  # type: ignore[attr-defined]
             return
-        if native.__reduce__ is not object.__reduce__:
-            self._reduced(of, kind, native.__reduce__)
-        elif native.__reduce_ex__ is not object.__reduce_ex__:
-            self._reduced(of, kind, lambda of: native.__reduce_ex__(of, 4))
+        reduce: Any = native.__reduce__
+        reduce_ex: Any = native.__reduce_ex__
+        if reduce is not object.__reduce__:
+            self._reduced(of, kind, reduce)
+        elif reduce_ex is not object.__reduce_ex__:
+            self._reduced(of, kind, lambda of: reduce_ex(of, 4))
         else:
             raise UnknownError(f"{self._where()} is of type `{kind.__module__}.{kind.__qualname__}`, whose base `{native.__qualname__}` has no copy")
 

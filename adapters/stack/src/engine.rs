@@ -447,6 +447,7 @@ impl<S: Stack, P: Payload> Endpoint for End<S, P> {
             retransmissions: stats.lost,
             timeouts: stats.timeouts,
             limits: self.limits.held(now),
+            ..SenderStats::default()
         })
     }
 
