@@ -7,12 +7,14 @@ use crate::document::{
 };
 use crate::files::Files;
 use crate::margins::{Band, Margins};
+use crate::measure::Measure;
 use crate::pack::{Claim, Pack, Section};
 use crate::transients::{Transient, transients};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use thalweg_catalog::Registry;
+use thalweg_proto::units::Duration;
 use thalweg_report::results::Run;
 use thalweg_report::statistics::{Estimate, paired_difference};
 use thalweg_scenario::{Diagnostic, Loaded, Placed, SchemeOverride, SweepFile, read_sweep_text};
@@ -298,19 +300,20 @@ impl Assessment<'_> {
     ) -> Vec<Measured> {
         let point = |first: usize| {
             let (mut of, mut different) = (Vec::new(), Vec::new());
-            let mut inapplicable = vec![true; claims.len()];
+            let mut inapplicable = Vec::new();
             for (number, made) in made[first..first + schemes.len()].iter().enumerate() {
                 let runs: Vec<Run> = made.runs.iter().filter_map(|(_, name)| store.get(name)).collect();
-                let spec = sweep.spec(first + number).ok();
-                let target = |claim: &Claim| claim.measure.queue_target(spec.as_deref()?, &claim.of);
-                let subject = |claim: &&Claim| {
-                    let target = target(claim);
-                    runs.iter().map(|run| claim.measure.value(run, &claim.of, target)).collect()
+                let targets = queue_targets(sweep, first + number, claims);
+                let by_claim = || claims.iter().zip(&targets);
+                let subject = |(claim, target): (&&Claim, &Option<Duration>)| {
+                    runs.iter().map(|run| claim.measure.value(run, &claim.of, *target)).collect()
                 };
-                of.push(claims.iter().map(subject).collect());
-                for (is_so, claim) in inapplicable.iter_mut().zip(claims).filter(|_| number == 0) {
-                    let target = target(claim);
-                    *is_so = runs.iter().all(|run| claim.measure.is_inapplicable(run, &claim.of, target));
+                of.push(by_claim().map(subject).collect());
+                if number == 0 {
+                    let is_inapplicable = |(claim, target): (&&Claim, &Option<Duration>)| {
+                        runs.iter().all(|run| claim.measure.is_inapplicable(run, &claim.of, *target))
+                    };
+                    inapplicable = by_claim().map(is_inapplicable).collect();
                 }
                 let prints: BTreeSet<&str> = runs.iter().map(|run| run.fingerprint.as_str()).collect();
                 different.push(prints.len() as u32);
@@ -470,6 +473,14 @@ impl Assessment<'_> {
         let points = measured.iter().zip(outcomes).map(point).collect();
         (points, tests)
     }
+}
+
+/// Returns the queueing delays that flows of a point aim at, by claim. Loads the point only if a claim needs them.
+fn queue_targets(sweep: &Sweep<'_>, point: usize, claims: &[&Claim]) -> Vec<Option<Duration>> {
+    let is_needed = claims.iter().any(|claim| claim.measure == Measure::QueuePerTarget);
+    let spec = if is_needed { sweep.spec(point).ok() } else { None };
+    let target = |claim: &&Claim| claim.measure.queue_target(spec.as_deref()?, &claim.of);
+    claims.iter().map(target).collect()
 }
 
 const fn less_is_better(band: Band) -> bool {
