@@ -208,7 +208,7 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "verify-acks",
         &["thalweg"],
-        "Its live senders do this; others begin once acknowledgements are few.",
+        "Its live senders do this; others begin only when acknowledgements cover many packets.",
     )
     .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
@@ -284,7 +284,7 @@ pub fn defaults_reference() -> String {
                 let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
                 let levelled = match reason {
-                    Reason { matters_with_pauses: true, .. } => "by the others, with pauses",
+                    Reason { matters_with_pauses: true, .. } => "by the others, if workloads pause",
                     Reason { is_inherent: true, .. } => "belongs to the scheme",
                     _ => "yes",
                 };
