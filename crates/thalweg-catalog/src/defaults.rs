@@ -213,7 +213,7 @@ const REASONS: &[Reason] = &[
     .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
         .inherent_but_for_pauses(),
-    Reason::new("nagle", &["source-quench"], "RFC 896 specifies both."),
+    Reason::new("nagle", &["source-quench"], "RFC 896 specifies Source Quench and this algorithm."),
     Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
     Reason::new(
         "idle-restart",

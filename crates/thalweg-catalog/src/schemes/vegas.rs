@@ -46,8 +46,8 @@ const KEYS: &[Key] = &[
         "slow-start",
         SLOW_STARTS,
         "every-other-round",
-        "Doubling of the window in slow start: \"every-other-round\", with the mean round-trip time of the other rounds compared (1995, \
-         section 3.3), or \"each-round\", with the minimum compared (Linux).",
+        "Rounds in which slow start doubles the window: \"every-other-round\", with a check of the mean round-trip time in the rounds \
+         between (1995, section 3.3), or \"each-round\", with a check of the minimum (Linux).",
     )
     .live_default("each-round", "as in kernels; a transfer that ends in slow start takes half as many round trips"),
     key(

@@ -157,7 +157,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rledbat",
         Kind::Switch,
         "false",
-        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), whatever the sender's scheme. Segments then have timestamps.",
+        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), regardless of the sender's scheme. Segments then have timestamps.",
     ),
 ];
 
