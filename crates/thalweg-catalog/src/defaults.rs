@@ -208,12 +208,12 @@ const REASONS: &[Reason] = &[
     Reason::new(
         "verify-acks",
         &["thalweg"],
-        "Its live senders do this; others begin once acknowledgements are few.",
+        "Its live senders do this; others begin only when acknowledgements cover many packets.",
     )
     .inherent(),
     Reason::new("counting", &["bbr", "thalweg"], "Its model of the path is in bytes.")
         .inherent_but_for_pauses(),
-    Reason::new("nagle", &["source-quench"], "RFC 896 specifies both."),
+    Reason::new("nagle", &["source-quench"], "RFC 896 specifies Source Quench and this algorithm."),
     Reason::new("ecn", &["thalweg"], "A mark signals queue growth before packets are lost."),
     Reason::new(
         "idle-restart",
@@ -284,7 +284,7 @@ pub fn defaults_reference() -> String {
                 let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
                 let levelled = match reason {
-                    Reason { matters_with_pauses: true, .. } => "by the others, with pauses",
+                    Reason { matters_with_pauses: true, .. } => "by the others, if workloads pause",
                     Reason { is_inherent: true, .. } => "belongs to the scheme",
                     _ => "yes",
                 };

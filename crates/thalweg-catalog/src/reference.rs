@@ -9,13 +9,13 @@ use core::fmt::Write as _;
 /// Formats all options of live schemes, and the differences of their defaults from simulations, as Markdown.
 pub fn live_reference() -> String {
     let mut out = String::from("## Defaults that differ\n\n");
-    out.push_str("| option | simulated | live | because |\n| --- | --- | --- | --- |\n");
+    out.push_str("| option | simulated | live | rule or reason |\n| --- | --- | --- | --- |\n");
     let mut printed = Vec::new();
     for description in SCHEMES {
         for key in description.keys.flat().filter(|key| key.is_live()) {
             let (live, why) = match key.live {
                 Live::Default { value, why } => (format!("`{value}`"), why),
-                Live::Path(how) => ("follows from the path".to_owned(), how),
+                Live::Path(how) => ("from the path".to_owned(), how),
                 Live::Same | Live::Absent(_) | Live::Only(_) => continue,
             };
             // Print shared keys once, and `segment` once per description.

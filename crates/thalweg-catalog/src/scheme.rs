@@ -45,11 +45,11 @@ impl Collapse {
         match self {
             Self::Never => "",
             Self::RateFall => {
-                " Where the rate falls at once to a fraction, more than half of what it sends may be repeated or lost."
+                " After a sudden drop of the path's rate, more than half of its packets may be retransmissions or lost."
             }
-            Self::ShortQueue => " Where queues are short, most of what it sends may be lost.",
+            Self::ShortQueue => " With short queues, most of its packets may be lost.",
             Self::Unresponsive => {
-                " Losses do not slow it down: where a path carries less, most of its packets may be lost."
+                " Losses do not slow it down: on a path of a lower rate, most of its packets may be lost."
             }
         }
     }

@@ -51,14 +51,14 @@ const KEYS: &[Key] = &[
     )
     .within(Range::between(1.0, 1_048_576.0), "")
     .from_path(
-        "two round trips and report intervals of data, within the receiver's memory; 400 pkt if unknown",
+        "the data of two round trips and report intervals, at most the receiver's memory; 400 pkt if unknown",
     )
     .peer(PEER_WINDOW),
     key(
         "t-normal",
         Kind::Time,
         "40 ms",
-        "T_normal: the time between two reports of the receiver while nothing is missing.",
+        "T_normal: interval of the receiver's reports while nothing is missing.",
     )
     .within(Range::POSITIVE, "")
     .peer(PEER_TIME),
@@ -66,7 +66,7 @@ const KEYS: &[Key] = &[
         "t-error",
         Kind::Time,
         "5 ms",
-        "T_error: the time between two reports of the receiver while something is missing.",
+        "T_error: interval of the receiver's reports while packets are missing.",
     )
     .within(Range::POSITIVE, "")
     .peer(PEER_TIME),

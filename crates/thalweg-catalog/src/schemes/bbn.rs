@@ -16,7 +16,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<BbnConfig>(
 .collapses(Collapse::Unresponsive);
 
 const KEYS: &[Key] = &[
-    key("window", Kind::Packets, "1024 pkt", "The window, large enough not to matter.")
+    key("window", Kind::Packets, "1024 pkt", "The window; the default is too large to limit the rate.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
     key("lifetime", Kind::Time, "10 s", "Lifetime of a ration that is not renewed.")

@@ -10,7 +10,7 @@ use thalweg_proto::window::Recovery;
 
 /// BBR, version 3 (draft-ietf-ccwg-bbr).
 pub const SCHEME: SchemeDescription = window::scheme::<BbrConfig>(
-    "BBR, version 3: paces at the rate that the path delivers, and probes for more in turn (draft-ietf-ccwg-bbr).",
+    "BBR, version 3: paces at the delivery rate of the path, and probes periodically for more (draft-ietf-ccwg-bbr).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::BBR),
 )
 .collapses(Collapse::RateFall)
@@ -36,7 +36,7 @@ const KEYS: &[Key] = &[
         "loss-threshold",
         Kind::Share,
         "2 %",
-        "The share of a round trip's packets that may be lost while more bandwidth is probed for.",
+        "Maximum share of packets lost in a round trip of a bandwidth probe.",
     )
     .within(SHARE, "the draft's is 2 %")
     .peer(Range::between(0.0, 0.5)),
@@ -55,7 +55,7 @@ const KEYS: &[Key] = &[
         "precautionary",
         Kind::Switch,
         "true",
-        "After a probe that lost too much, the next one ends as soon as it has as much in flight.",
+        "After a probe with excessive loss, the next one ends once it has as much data in flight.",
     ),
     key(
         "offload-quanta",
@@ -66,14 +66,14 @@ const KEYS: &[Key] = &[
     )
     .within(Range::between(1.0, 64.0), "a sender needs at least one quantum in flight")
     .peer(Range::between(1.0, 64.0)),
-    key("drain-gain", Kind::Number, "0.5", "The gain of the pacing rate while the queue of the start drains; implementations have 0.35.")
+    key("drain-gain", Kind::Number, "0.5", "Pacing gain while the queue of Startup drains; implementations use 0.35.")
         .within(Range::between(0.0, 1.0).above().below(), "the draft's is 0.5")
         .peer(Range::between(0.01, 0.99)),
     key(
         "probe-rtt-interval",
         Kind::Time,
         "5 s",
-        "Interval of probing for the round trip of an empty path, unless a shorter one is measured.",
+        "Interval of ProbeRTT, which measures the round-trip time of an empty path, unless a shorter round trip is measured before.",
     )
     .within(Range::POSITIVE, "the draft's is 5 s")
     .peer(Range::between(1.0, 3600.0)),
@@ -81,7 +81,8 @@ const KEYS: &[Key] = &[
         "probe-rtt-basis",
         PROBE_RTT_BASIS,
         "current",
-        "Round trip that bounds the inflight data of that probe: the \"current\" minimum, which may have just been replaced by one with a queue, or the one \"before-expiry\" (issue 109 of the draft).",
+        "Round trip that bounds the data in flight during ProbeRTT: the \"current\" minimum, which may have just been replaced by one \
+         with a queue, or the one \"before-expiry\" (issue 109 of the draft).",
     ),
     key(
         "filter-advance",

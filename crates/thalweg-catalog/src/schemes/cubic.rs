@@ -20,7 +20,7 @@ const KEYS: &[Key] = &[
     key("beta", Kind::Number, "0.7", "Multiplicative decrease at a loss.")
         .within(Range::between(0.0, 1.0).above().below(), "RFC 9438 multiplies the window by 0.7 at a loss")
         .peer(Range::between(0.01, 0.99)),
-    key("fast-convergence", Kind::Switch, "true", "Give up part of the window to newcomers."),
+    key("fast-convergence", Kind::Switch, "true", "Releases part of the window to new flows (section 4.7)."),
     SLOW_START_EXIT,
     ECN_BETA,
     SLOW_START_BETA,

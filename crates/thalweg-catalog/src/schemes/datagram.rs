@@ -37,10 +37,9 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     write: &write,
 };
 
-const KEYS: &[Key] =
-    &[key("rate", Kind::Rate, "", "Datagrams leave at no more than this rate, headers counted.")
-        .from_path("the path's, where it is known")
-        .peer(Range::POSITIVE)];
+const KEYS: &[Key] = &[key("rate", Kind::Rate, "", "Maximum sending rate, headers included.")
+    .from_path("the path's rate, if known")
+    .peer(Range::POSITIVE)];
 
 fn settle(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, 0);

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::DctcpConfig;
 
 /// DCTCP (RFC 8257).
 pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
-    "DCTCP (RFC 8257), for paths whose queues mark from a threshold on.",
+    "DCTCP (RFC 8257), for queues that mark above a threshold.",
     window::keys(KEYS, SACK).with_presets(presets::DCTCP),
 );
 

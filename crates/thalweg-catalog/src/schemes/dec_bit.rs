@@ -29,7 +29,7 @@ const KEYS: &[Key] = &[
         "Multiplicative decrease of the window when more are set, from 0 to 1.",
     )
     .within(Range::between(0.0, 1.0), "the paper leaves 0.875 of the window"),
-    key("share", Kind::Probability, "0.5", "The share of bits that makes the decision."),
+    key("share", Kind::Probability, "0.5", "Share of set bits from which the window decreases."),
 ];
 
 bind!(DecBitConfig {

@@ -97,11 +97,11 @@ pub const PEER_INITIAL_WINDOW: Range = Range::between(1.0, 1024.0);
 
 /// Creates the key of the initial window for a controller with its own default.
 pub const fn initial_window(default: &'static str) -> Key {
-    window_at_start(default, "The window at the start.")
+    window_at_start(default, "Initial window.")
 }
 
 /// The key of the initial window, by default that of RFC 6928.
-pub const INITIAL_WINDOW: Key = window_at_start("10 pkt", "The window at the start (RFC 6928).");
+pub const INITIAL_WINDOW: Key = window_at_start("10 pkt", "Initial window (RFC 6928).");
 
 const fn window_at_start(default: &'static str, about: &'static str) -> Key {
     key("initial-window", Kind::Packets, default, about)
@@ -111,7 +111,7 @@ const fn window_at_start(default: &'static str, about: &'static str) -> Key {
 
 /// The key of the initial slow-start threshold.
 pub const INITIAL_THRESHOLD: Key =
-    key("initial-ssthresh", Kind::Packets, "unlimited", "The first slow-start threshold.")
+    key("initial-ssthresh", Kind::Packets, "unlimited", "Initial slow-start threshold.")
         .within(WINDOW_RANGE, NO_WINDOW);
 
 /// The range of live times that trigger sending: at least a millisecond.

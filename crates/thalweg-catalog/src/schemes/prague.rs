@@ -9,7 +9,8 @@ use thalweg_proto::congestion::PragueConfig;
 
 /// Prague (draft-briscoe-iccrg-prague-congestion-control).
 pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
-    "Prague, TCP for L4S: data is ECT(1), windows shrink by as much as queues mark (draft-briscoe-iccrg-prague-congestion-control).",
+    "Prague, TCP for L4S: data is ECT(1), and the window decreases with the share of marks \
+     (draft-briscoe-iccrg-prague-congestion-control).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
 );
 
@@ -26,17 +27,17 @@ const KEYS: &[Key] = &[
         "virtual-rtt",
         Kind::Time,
         "25 ms",
-        "Flows of shorter round-trip times share as if they had this one; 0 for none.",
+        "Flows with shorter round-trip times share capacity as if they had this one; 0 disables this.",
     )
     .peer(Range::between(0.0, 1.0)),
     key(
         "transition",
         Kind::Count,
         "500",
-        "The rounds after slow start before `virtual-rtt` holds, so that flows converge by their real round-trip time first.",
+        "Number of rounds after slow start before `virtual-rtt` applies; until then flows converge by their real round-trip time.",
     )
     .within(Range::between(0.0, 1e9), "the draft's is 500"),
-    key("burst-delay", Kind::Time, "250 us", "The longest burst, in time at the pacing rate.")
+    key("burst-delay", Kind::Time, "250 us", "Maximum burst, in time at the pacing rate.")
         .peer(Range::between(0.0, 0.01)),
 ];
 

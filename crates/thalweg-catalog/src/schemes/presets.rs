@@ -17,8 +17,8 @@ pub(crate) const KEY: Key = key(
     PRESET,
     Kind::Word(&["linux", "rfc", "draft"]),
     "",
-    "Defaults for many keys at once: those of the \"linux\" sender, of the \"rfc\"s of the standards track, or, for bbr and prague, of their \
-     \"draft\". Explicit keys take precedence. For newreno, vegas, cubic, dctcp, prague and bbr.",
+    "Set of defaults: \"linux\", the Linux sender; \"rfc\", the standards track; or, for bbr and prague, \"draft\". Explicit keys take \
+     precedence. For newreno, vegas, cubic, dctcp, prague and bbr.",
 );
 
 /// The presets of CUBIC.

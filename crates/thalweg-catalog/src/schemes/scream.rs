@@ -16,7 +16,7 @@ use thalweg_proto::units::Rate;
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "scream",
     keys_of: "scream",
-    about: "Live video over unreliable packets, at the rate that SCReAMv2 gives its encoder \
+    about: "Live video over unreliable packets, at the encoder rate that SCReAMv2 sets \
             (draft-johansson-ccwg-rfc8298bis-screamv2), with feedback for each packet (RFC 8888).",
     keys: Keys {
         own: KEYS,
@@ -50,9 +50,9 @@ words!(RESPONSES: Response {
 const RATES: Range = Range::between(10_000.0, 1e9);
 
 const KEYS: &[Key] = &[
-    key("fps", Kind::Number, "25", "Frames in a second.").within(Range::between(1.0, 240.0), ""),
-    key("min-rate", Kind::Rate, "150 kbit/s", "The lowest rate of the encoder (RFC 8593, R_min).").within(RATES, ""),
-    key("max-rate", Kind::Rate, "5 Mbit/s", "The highest rate of the encoder.").within(RATES, ""),
+    key("fps", Kind::Number, "25", "Frames per second.").within(Range::between(1.0, 240.0), ""),
+    key("min-rate", Kind::Rate, "150 kbit/s", "Minimum rate of the encoder (RFC 8593, R_min).").within(RATES, ""),
+    key("max-rate", Kind::Rate, "5 Mbit/s", "Maximum rate of the encoder.").within(RATES, ""),
     key(
         "reaction",
         Kind::Time,
@@ -79,21 +79,21 @@ const KEYS: &[Key] = &[
         "key-interval",
         Kind::Interval,
         "off",
-        "Interval between key frames. The first frame is one, and a receiver that can decode nothing triggers one.",
+        "Interval between key frames. The first frame is a key frame, and a receiver that cannot decode any frame triggers one.",
     )
     .within(Range::POSITIVE, ""),
     key(
         "ecn",
         RESPONSES,
         "l4s",
-        "The codepoint of packets and the answer to marks: \"l4s\" (ECT(1), a cut by the share of marked packets), \"classic\" \
-         (ECT(0), a fixed cut) or \"none\".",
+        "ECN codepoint of packets and response to marks: \"l4s\" (ECT(1), a reduction by the share of marked packets), \"classic\" \
+         (ECT(0), a fixed reduction) or \"none\".",
     ),
     key(
         "competes",
         Kind::Switch,
         "true",
-        "The target of the queue delay, 60 ms, rises to at most 400 ms where loss-based flows keep the queue full (section \
+        "The target queueing delay, 60 ms, rises to at most 400 ms if loss-based flows keep the queue full (section \
          4.2.1.4.1).",
     ),
     key("late", Kind::Time, "400 ms", "Maximum delay from capture to complete arrival; a frame beyond it is late (ITU-T G.114).")

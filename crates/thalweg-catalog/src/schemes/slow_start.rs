@@ -29,8 +29,8 @@ const KEYS: &[Key] = &[
         "growth",
         Kind::Word(&["fractional", "counted"]),
         "fractional",
-        "Window growth above ssthresh: by a \"fractional\" packet for each acknowledgement while the window is used, or \
-         \"counted\", by a whole packet after each window of them, used or not, up to `max-window`.",
+        "Window growth above ssthresh: \"fractional\", by part of a packet for each acknowledgement while the window is used, or \
+         \"counted\", by a whole packet after each window of acknowledgements, used or not, up to `max-window`.",
     ),
 ];
 

@@ -9,7 +9,7 @@ use thalweg_proto::congestion::SourceQuenchConfig;
 
 /// Source Quench (Nagle 1984).
 pub const SCHEME: SchemeDescription = window::scheme::<SourceQuenchConfig>(
-    "Source Quench (Nagle 1984): a fixed window that a router's quench closes for a while. `nagle` is on.",
+    "Source Quench (Nagle 1984): a fixed window, closed for a time by a router's message. `nagle` is on.",
     window::keys(KEYS, SCHEME_DEFAULTS),
 )
 .collapses(Collapse::Unresponsive);

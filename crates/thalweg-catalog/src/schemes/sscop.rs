@@ -17,9 +17,9 @@ use thalweg_proto::units::{Duration, Rate};
 pub const SCHEME: SchemeDescription = SchemeDescription {
     name: "sscop",
     keys_of: "sscop",
-    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit that the receiver grants. Messages of `segment` bytes \
-            (1468 B without) have 4 bytes of trailer and up to 3 of padding; `header` (28 B without) is what the layers \
-            below add to every PDU, \"0 B\" on an ATM line.",
+    about: "SSCOP (ITU-T Q.2110): polls, complete reports, and credit from the receiver. Messages of `segment` bytes (default: 1468 B) \
+     have 4 bytes of trailer and up to 3 of padding; `header` (default: 28 B) is the overhead of the layers below per PDU, \"0 B\" on an \
+     ATM line.",
     keys: Keys { own: SSCOP_KEYS, shared: &[SIZES], defaults: SCHEME_DEFAULTS, presets: &[] },
     traits: TRAITS,
     check: &check,
@@ -58,11 +58,11 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "window",
         Kind::Packets,
         "128 pkt",
-        "The credit: how many messages the receiver accepts beyond those it delivered.",
+        "Credit: number of messages that the receiver accepts beyond the delivered ones.",
     )
     .within(MESSAGES, "")
     .from_path(
-        "two round trips and POLL intervals of data, within the receiver's memory; 1024 pkt if unknown",
+        "the data of two round trips and POLL intervals, at most the receiver's memory; 1024 pkt if unknown",
     )
     .peer(PEER_MESSAGES),
     key(
@@ -72,7 +72,7 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "Maximum number of unacknowledged messages at the sender, whatever the credit.",
     )
     .within(MESSAGES, "")
-    .from_path("as many as `window`")
+    .from_path("the value of `window`")
     .peer(PEER_MESSAGES),
     key("k", Kind::Size, "", "k: the longest message; 4096 B without, or `segment` where that is longer.")
         .within(Range::between(0.0, MAX_MESSAGE as f64), "")
@@ -87,23 +87,28 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
     key("max-pd", Kind::Count, "25", "Number of SDs between POLLs.")
         .within(Range::at_least(1.0), "")
         .peer(Range::between(1.0, 1_048_576.0)),
-    key("max-stat", Kind::Count, "67", "Elements of the list of a STAT: odd, from 3.")
+    key("max-stat", Kind::Count, "67", "Maximum number of list elements of a STAT, an odd number from 3.")
         .within(Range::between(3.0, 16_379.0), ""),
-    key("timer-cc", Kind::Time, "1 s", "Timer_CC: until a BGN, END, RS or ER is repeated.")
+    key("timer-cc", Kind::Time, "1 s", "Timer_CC: time until a BGN, END, RS or ER is repeated.")
         .within(Range::POSITIVE, "")
         .peer(PEER_TIME),
     key("timer-poll", Kind::Time, "750 ms", "Timer_POLL: interval between POLLs while data is in flight.")
         .within(Range::POSITIVE, "")
-        .from_path("half a round trip, from 20 ms to 750 ms; 100 ms where that is not known")
+        .from_path("half a round trip, from 20 ms to 750 ms; 100 ms if unknown")
         .peer(PEER_TIME),
-    key("timer-keep-alive", Kind::Time, "2 s", "Timer_KEEP-ALIVE: between POLLs when all is acknowledged.")
-        .within(Range::POSITIVE, "")
-        .peer(PEER_TIME),
+    key(
+        "timer-keep-alive",
+        Kind::Time,
+        "2 s",
+        "Timer_KEEP-ALIVE: interval between POLLs when all data is acknowledged.",
+    )
+    .within(Range::POSITIVE, "")
+    .peer(PEER_TIME),
     key("timer-no-response", Kind::Time, "7 s", "Timer_NO-RESPONSE: timeout of a silent peer.")
         .within(Range::POSITIVE, "")
         .live_default("10 min", GONE)
         .peer(PEER_TIME),
-    key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: until an idle connection is checked.")
+    key("timer-idle", Kind::Time, "15 s", "Timer_IDLE: time until an idle connection is checked.")
         .within(Range::POSITIVE, "")
         .peer(PEER_TIME),
     key(
@@ -112,12 +117,12 @@ pub(super) const SSCOP_KEYS: &[Key] = &[
         "false",
         "A POLL follows the last of several retransmissions.",
     )
-    .live_default("true", "it detects repeated losses sooner"),
+    .live_default("true", "repeated losses are detected sooner"),
     key(
         "ignore-old-data",
         Kind::Switch,
         "false",
-        "Drop duplicates of delivered messages, which otherwise lead to a recovery.",
+        "Drops duplicates of delivered messages, which otherwise cause a recovery.",
     )
     .live_default("true", "real paths duplicate packets"),
 ];

@@ -47,19 +47,19 @@ pub const LITERAL: SchemeDescription = SchemeDescription {
 };
 
 const KEYS: &[Key] = &[
-    key("start-rate", Kind::Rate, "4 Mbit/s", "The rate at the start.")
+    key("start-rate", Kind::Rate, "4 Mbit/s", "Initial rate.")
         .within(Range::POSITIVE, "a rate of zero never sends"),
     key("max-rate", Kind::Rate, "", "Maximum rate; default: the link rate.")
         .within(Range::POSITIVE, "")
-        .from_path("the path's, where it is known"),
-    key("alpha", Kind::Packets, "3 pkt", "The backlog in the network that a source aims at (α).")
+        .from_path("the path's rate, if known"),
+    key("alpha", Kind::Packets, "3 pkt", "Target backlog of a source in the network (α).")
         .peer(Range::between(0.0, 1_048_576.0)),
     key("unit", UNIT, "bytes", "Unit of sizes and rates: \"bytes\" of PDUs, or \"cells\" of ATM."),
     key(
         "probing",
         PROBING,
         "spacing",
-        "How the source probes: \"spacing\" (Chen and Chen) or \"packet-pair\" (Keshav 1991).",
+        "Probing method: \"spacing\" (Chen and Chen) or \"packet-pair\" (Keshav 1991).",
     ),
     key(
         "base-rate",
@@ -71,7 +71,7 @@ const KEYS: &[Key] = &[
         "gain",
         Kind::Number,
         "",
-        "How much of the backlog above alpha goes in one period: 0.5, or 1 (literal).",
+        "Share of the backlog above alpha that is drained in one period: 0.5, or 1 (literal).",
     )
     .within(Range::between(0.0, 1.0).above(), "")
     .peer(Range::between(1e-3, 1.0)),
@@ -87,15 +87,15 @@ const KEYS: &[Key] = &[
         "poll-behind-data",
         Kind::Switch,
         "",
-        "A POLL follows the next message (true), or goes out alone as soon as its forerunner is answered (false, literal).",
+        "A POLL follows the next message (true), or is sent alone as soon as the previous POLL is answered (false, literal).",
     ),
-    key("keep-records", Kind::Switch, "", "Arrivals are kept until there are three: true, or false (literal)."),
-    key("poll-floor", Kind::Time, "10 ms", "The shortest time-out of a POLL.").peer(PEER_TIME),
+    key("keep-records", Kind::Switch, "", "Keeps arrival records until there are three: true, or false (literal)."),
+    key("poll-floor", Kind::Time, "10 ms", "Minimum time-out of a POLL.").peer(PEER_TIME),
     key(
         "poll-ceiling",
         Kind::Time,
         "10 s",
-        "The longest time-out of a POLL: those without answer double it.",
+        "Maximum time-out of a POLL; each unanswered POLL doubles the time-out.",
     )
     .live_default("2 s", "the end of an outage is detected sooner")
     .peer(PEER_TIME),
@@ -111,10 +111,10 @@ const KEYS: &[Key] = &[
         "jitter",
         Kind::Time,
         "0 s",
-        "Round trips that are longer than the shortest by no more than this, and no more than a quarter, show no queue; for \
-         hosts that answer late.",
+        "Round trips that exceed the shortest by at most this time, and by at most a quarter, do not indicate a queue; for hosts that \
+         answer late.",
     )
-    .from_path("2 ms, as busy hosts answer late; 0 s (literal)"),
+    .from_path("2 ms, for busy hosts that answer late; 0 s (literal)"),
 ];
 
 words!(UNIT: Unit { "bytes" => Unit::Bytes, "cells" => Unit::Cells });

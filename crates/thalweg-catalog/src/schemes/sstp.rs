@@ -48,7 +48,7 @@ const PACKETS: Range = Range::between(1.0, 65_535.0);
 const AGREED: &str = "nothing is sent at this rate";
 
 const KEYS: &[Key] = &[
-    key("segment-packets", Kind::Packets, "16 pkt", "s: the packets of a segment.")
+    key("segment-packets", Kind::Packets, "16 pkt", "s: number of packets of a segment.")
         .within(PACKETS, "")
         // Requests have one bit per packet of a segment, and must fit into a datagram.
         .peer(Range::between(1.0, 4096.0)),
@@ -56,18 +56,18 @@ const KEYS: &[Key] = &[
         "rate",
         Kind::Rate,
         "",
-        "P: the rate within a burst, headers included; default: that of the slowest link of the path.",
+        "P: rate within a burst, headers included; default: the rate of the slowest link of the path.",
     )
     .within(Range::POSITIVE, AGREED)
-    .from_path("the path's, or 10 Mbit/s where it is not known"),
+    .from_path("the path's rate; 10 Mbit/s if unknown"),
     key(
         "average-rate",
         Kind::Rate,
         "",
-        "A = F·L·l: the agreed rate, headers counted; as much as `rate` without.",
+        "A = F·L·l: agreed rate, headers included; default: `rate`.",
     )
     .within(Range::POSITIVE, AGREED),
-    key("burst", Kind::Packets, "", "L: the packets of a burst; a segment without. One packet is even spacing.")
+    key("burst", Kind::Packets, "", "L: number of packets of a burst; default: one segment. With one packet, spacing is even.")
         .within(PACKETS, ""),
     key(
         "resume",
@@ -79,17 +79,17 @@ const KEYS: &[Key] = &[
         "window",
         Kind::Segments,
         "2.5 wa",
-        "W: the segments that may be sent without acknowledgement, or a multiple of w_a, the segments of one round trip; rounded, at least 2 and at most 32767.",
+        "W: maximum number of unacknowledged segments, or a multiple of w_a, the segments of one round trip; rounded, from 2 to 32767.",
     )
-    .from_path("2.5 w_a as far as the path is known, within the receiver's memory")
+    .from_path("2.5 w_a if the path is known, at most the receiver's memory")
     .peer(Range::between(1.0, 32_767.0)),
     key(
         "buffer",
         Kind::Segments,
         "",
-        "B: the receive buffer, in segments; default: the window.",
+        "B: receive buffer, in segments; default: the window.",
     )
-    .from_path("as many as the window")
+    .from_path("the value of `window`")
     .peer(Range::between(1.0, 32_767.0)),
     key(
         "acknowledgement",
@@ -101,13 +101,14 @@ const KEYS: &[Key] = &[
         "evicted",
         EVICTED,
         "all",
-        "Soft acknowledgement: acknowledged and discarded segments that are requested when one of them is the lowest missing one, \"one\" or \"all\"; or \"at-once\".",
+        "Soft acknowledgement: requests for acknowledged and discarded segments: \"one\" or \"all\" of them when one is the lowest \
+         missing segment, or \"at-once\" when they are discarded.",
     ),
     key(
         "loss-tolerance",
         Kind::Probability,
         "0",
-        "The share of a segment's packets that may be missing.",
+        "Share of a segment's packets that may be missing.",
     ),
     key(
         "reordering",
@@ -115,9 +116,9 @@ const KEYS: &[Key] = &[
         "3",
         "Reordering threshold: number of later packets before one counts as lost; 0 on paths that preserve order.",
     )
-    .live_default("0", "the layer below keeps order")
+    .live_default("0", "the layer below preserves order")
     .peer(Range::between(0.0, 65_535.0)),
-    key("repeat", Kind::Time, "", "A request that was not answered is repeated after this time.")
+    key("repeat", Kind::Time, "", "Time after which an unanswered request is repeated.")
         .only_live("a round trip, at least 10 ms; 200 ms if unknown")
         .peer(Range::at_least(1e-2)),
     ack("48 B", "Bytes on the wire of packets without data (48 B)."),

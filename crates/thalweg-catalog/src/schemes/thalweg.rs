@@ -43,13 +43,13 @@ const KEYS: &[Key] = &[
         "compete",
         Kind::Switch,
         "true",
-        "Share with senders that fill the queue by the rules of CUBIC, in place of leaving the path to them.",
+        "Competes by CUBIC's rules with senders that fill the queue, instead of yielding to them.",
     ),
     key(
         "tolerated-loss",
         Kind::Share,
         "0 %",
-        "Loss rate that is attributed to the path without proof. Where a queue overflows, all flows lose up to this share.",
+        "Loss rate that is attributed to the path without proof. If a queue overflows, all flows lose up to this share.",
     )
     .within(Range::between(0.0, 0.25), "no path that loses more than a quarter is usable")
     .peer(Range::between(0.0, 0.25)),
@@ -57,7 +57,7 @@ const KEYS: &[Key] = &[
         "aggressive",
         Kind::Switch,
         "false",
-        "Tolerate a loss of 15 % at least: for links of one's own, as others lose their share where a queue overflows.",
+        "Tolerates at least 15 % loss. For links without other traffic: other flows lose their share if a queue overflows.",
     ),
     key(
         "base-window",

@@ -17,7 +17,7 @@ const KEYS: &[Key] = &[
         "ntg-d",
         Kind::Number,
         "0.5",
-        "The first search has gone too far when the normalised throughput gradient is below this.",
+        "Normalised throughput gradient below which the first search has gone too far.",
     )
     .within(Range::at_least(0.0), GRADIENT)
     .peer(Range::between(0.0, 1.0)),
@@ -25,7 +25,7 @@ const KEYS: &[Key] = &[
         "ntg-i",
         Kind::Number,
         "0.5",
-        "A larger window does not pay when the normalised throughput gradient is below this.",
+        "Normalised throughput gradient below which the window does not grow further.",
     )
     .within(Range::at_least(0.0), GRADIENT)
     .peer(Range::between(0.0, 1.0)),
@@ -33,9 +33,9 @@ const KEYS: &[Key] = &[
         "increase",
         INCREASE,
         "per-ack",
-        "Growth in the last mode. \"per-ack\": by 1 / W an acknowledgement, and each time the window has grown by one, the \
-         growth is taken back if the gradient is below `ntg-i`. \"per-round\": by one a round trip, or down by one if the \
-         gradient is below `ntg-i`.",
+        "Window growth in the last mode. \"per-ack\": by 1 / W per acknowledgement; each time the window has grown by one, this growth is \
+         undone if the gradient is below `ntg-i`. \"per-round\": by one per round trip, or a decrease by one if the gradient is below \
+         `ntg-i`.",
     ),
 ];
 

@@ -24,7 +24,7 @@ const SCHEME_DEFAULTS: &[(&str, &str)] = &[
 ];
 
 const KEYS: &[Key] = &[
-    initial_window("2 pkt").live_default("10 pkt", "as kernels do (RFC 6928)"),
+    initial_window("2 pkt").live_default("10 pkt", "as in kernels (RFC 6928)"),
     INITIAL_THRESHOLD,
     key(
         "alpha",
@@ -46,10 +46,10 @@ const KEYS: &[Key] = &[
         "slow-start",
         SLOW_STARTS,
         "every-other-round",
-        "Slow start doubles the window \"every-other-round\" trip, and compares the mean round-trip time of the other one (1995, section \
-         3.3), or \"each-round\" trip, and compares the minimum, as in Linux.",
+        "Rounds in which slow start doubles the window: \"every-other-round\", with a check of the mean round-trip time in the rounds \
+         between (1995, section 3.3), or \"each-round\", with a check of the minimum (Linux).",
     )
-    .live_default("each-round", "as kernels do; a transfer that ends in slow start takes half as many round trips"),
+    .live_default("each-round", "as in kernels; a transfer that ends in slow start takes half as many round trips"),
     key(
         "fine-timer",
         Kind::Switch,

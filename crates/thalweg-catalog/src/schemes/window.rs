@@ -22,7 +22,7 @@ use thalweg_proto::window::{
 pub const WINDOW_KEYS: &[Key] = &[
     presets::KEY,
     ack("", "Bytes on the wire of an acknowledgement; as many as `header` without."),
-    key("max-window", Kind::Packets, "1048576 pkt", "The largest window, whatever the controller allows.")
+    key("max-window", Kind::Packets, "1048576 pkt", "Maximum window, regardless of the controller.")
         .within(WINDOW_RANGE, NO_WINDOW)
         .peer(PEER_WINDOW),
     key("counting", COUNTING, "packets", "Unit of windows: \"packets\" of any size or \"bytes\"."),
@@ -30,8 +30,8 @@ pub const WINDOW_KEYS: &[Key] = &[
         "byte-counting",
         Kind::Packets,
         "1 pkt",
-        "Byte counting: window growth follows the acknowledged data, up to this much per acknowledgement (RFC 3465). With \"1 pkt\" \
-         each acknowledgement counts once, whatever it acknowledges. For slow-start, newreno, vegas and cubic.",
+        "Byte counting: window growth follows the acknowledged data, up to this amount per acknowledgement (RFC 3465). With \"1 pkt\" \
+         each acknowledgement counts as one packet, however much it acknowledges. For slow-start, newreno, vegas and cubic.",
     )
     .within(WINDOW_RANGE, "")
     .live_default("unlimited", "hosts acknowledge whole batches of segments at once"),
@@ -39,7 +39,7 @@ pub const WINDOW_KEYS: &[Key] = &[
         "recovery",
         RECOVERY,
         "",
-        "How losses are repaired: \"sack\", \"newreno\", \"go-back-n\" or \"fast-retransmit\".",
+        "Loss recovery: \"sack\", \"newreno\", \"go-back-n\" or \"fast-retransmit\".",
     ),
     key("duplicate-threshold", Kind::Count, "3", "Number of duplicate acknowledgements that indicate a loss.")
         .within(Range::at_least(1.0), "")
@@ -48,10 +48,11 @@ pub const WINDOW_KEYS: &[Key] = &[
         "rack",
         Kind::Switch,
         "false",
-        "Time-based loss detection (RACK, RFC 8985), which distinguishes late packets from lost ones, instead of counting duplicates. \
+        "Time-based loss detection (RACK, RFC 8985), which distinguishes late packets from lost ones, instead of counting duplicate \
+         acknowledgements. \
          Needs `recovery = \"sack\"`.",
     )
-    .from_path("`true` with `recovery=sack`, as real paths reorder"),
+    .from_path("`true` with `recovery=sack`, because real paths reorder packets"),
     key(
         "undo",
         Kind::Switch,
@@ -68,9 +69,10 @@ pub const WINDOW_KEYS: &[Key] = &[
         "prr",
         Kind::Switch,
         "false",
-        "During recovery transmissions follow deliveries, instead of a pause of half a window and a burst (PRR, RFC 9937). Needs `recovery = \"sack\"`. Not bbr and copa, which have a rate.",
+        "Proportional rate reduction (RFC 9937): during recovery transmissions follow deliveries, without a pause of half a window and a \
+         burst. Needs `recovery = \"sack\"`. Not for bbr and copa, which have a pacing rate.",
     )
-    .live_default("true", "as kernels do (for the schemes that can)"),
+    .live_default("true", "as in kernels (for schemes that support it)"),
     key(
         "cut-for-lost-repairs",
         Kind::Switch,
@@ -81,20 +83,21 @@ pub const WINDOW_KEYS: &[Key] = &[
         "verify-acks",
         Kind::Switch,
         "",
-        "With `rack`: the sender keeps one packet back from time to time, once in 32 to 64 windows, and ends the connection when it is \
-         acknowledged before it was sent, as by a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders do \
-         so once acknowledgements cover more than four times as many packets as expected, also without `rack`; with `false` never. \
-         With `true` and `ecn` one packet in 24 is Not-ECT; if these are lost more often than others are lost or marked, marks are \
-         concealed, and all packets are Not-ECT from then on.",
+        "With `rack`: once in 32 to 64 windows the sender withholds a packet, and ends the connection if the packet is acknowledged \
+         before it was sent. This detects a receiver that hides losses (RFC 9000, section 21.4). If unset, simulated senders begin this \
+         once acknowledgements cover more than four times the expected number of packets, also without `rack`; `false` disables it. With \
+         `true` and `ecn` one packet in 24 is Not-ECT. If these packets are lost more often than others are lost or marked, marks are \
+         concealed, and all later packets are Not-ECT.",
     )
-    .from_path("`true` with `rack`, as a receiver that lies would make the sender flood the path"),
+    .from_path("`true` with `rack`, because false acknowledgements would make the sender flood the path"),
     key(
         "f-rto",
         Kind::Switch,
         "false",
-        "After a time-out two new packets precede retransmissions; the next acknowledgements show whether the time-out was spurious, and it is then undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
+        "After a time-out two new packets precede retransmissions; if the next acknowledgements show that the time-out was spurious, it \
+         is undone (F-RTO, RFC 5682). Needs `recovery = \"sack\"`.",
     )
-    .live_default("true", "as kernels do (for the schemes that can)"),
+    .live_default("true", "as in kernels (for schemes that support it)"),
     key("rto", Kind::Table(&RTO), "", "The retransmission time-out."),
     key(
         "idle-restart",
@@ -108,14 +111,14 @@ pub const WINDOW_KEYS: &[Key] = &[
         "none",
         "Congestion window validation, in place of `idle-restart`: with \"rfc2861\" an unused window decays, by half for each RTO without data and towards its used part; with \"rfc7661\" it is kept for five minutes, and a loss reduces the used part. For slow-start, newreno, vegas, cubic, dctcp and prague.",
     ),
-    key("nagle", Kind::Switch, "", "A packet that is not full waits while something is unacknowledged (RFC 896)."),
+    key("nagle", Kind::Switch, "", "Nagle's algorithm: a packet that is not full waits while data is unacknowledged (RFC 896)."),
     key(
         "ecn",
         Kind::Switch,
         "false",
         "Classic ECN: queues may mark first transmissions instead of dropping them, and the sender treats a mark as a loss without retransmission, at most once a round trip (RFC 3168). Schemes with their own response to marks always use ECN; other schemes never send ECN-capable packets.",
     )
-    .live_default("true", "a real path may mark where it would drop (for the schemes that can)"),
+    .live_default("true", "real paths may mark packets instead of dropping them (for schemes that support ECN)"),
     key(
         "timestamps",
         Kind::Switch,
@@ -140,21 +143,21 @@ pub const WINDOW_KEYS: &[Key] = &[
     )
     .not_live("live connections have a handshake of their own, with encryption"),
     key("receive-window", Kind::Size, "1 GiB", "Receive window beyond the delivered data.")
-        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory, or else that memory")
+        .from_path("four times the data in flight, from 1 MiB up to the receiver's memory; that memory if unknown")
         .peer(Range::between(4096.0, 4_294_967_296.0)),
     key(
         "delayed-ack",
         Kind::Table(&DELAYED_ACK),
         "false",
-        "Wait before acknowledging: false, true (40 ms, every 2nd packet) or a table.",
+        "Delayed acknowledgements: false, true (40 ms, every 2nd packet) or a table.",
     )
-    .live_default("true", "real receivers wait, as RFC 9293 asks for"),
-    key("keep-out-of-order", Kind::Switch, "true", "The receiver keeps what arrives out of order."),
+    .live_default("true", "real receivers delay acknowledgements (RFC 9293)"),
+    key("keep-out-of-order", Kind::Switch, "true", "The receiver buffers out-of-order data."),
     key(
         "rledbat",
         Kind::Switch,
         "false",
-        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), whatever the sender's scheme. Segments then have timestamps.",
+        "Background transfer controlled by the receiver: it advertises at most the window of LEDBAT++ for the delay of arrivals (rLEDBAT, RFC 9840), regardless of the sender's scheme. Segments then have timestamps.",
     ),
 ];
 
@@ -163,17 +166,19 @@ pub const SLOW_START_EXIT: Key = key(
     "slow-start-exit",
     EXITS,
     "loss",
-    "End of the first slow start, beside a known ssthresh: a \"loss\", or earlier \"hystart++\" by rising round-trip times (RFC 9406), \"hystart\", also by acknowledgement trains of half a round trip, as in Linux, or \"search\", by deliveries that no longer double (draft-chung-ccwg-search).",
+    "End of the first slow start below ssthresh: at a \"loss\", or earlier: with \"hystart++\" at rising round-trip times (RFC 9406), \
+     with \"hystart\" also at acknowledgement trains of half a round trip (Linux), with \"search\" at deliveries that no longer double \
+     (draft-chung-ccwg-search).",
 )
-.live_default("hystart++", "the end of slow start would lose up to a window");
+.live_default("hystart++", "otherwise the end of slow start may lose a window");
 
 /// The key of the multiplicative decrease on ECN marks.
 pub const ECN_BETA: Key = key(
     "ecn-beta",
     Kind::Number,
     "",
-    "Multiplicative decrease at a mark in congestion avoidance (ABE, RFC 8511): 0.8 there for NewReno and 0.85 for CUBIC. As at a \
-     loss without. Marks need `ecn`.",
+    "Multiplicative decrease at a mark in congestion avoidance (ABE; RFC 8511 has 0.8 for NewReno and 0.85 for CUBIC). Default: as at a \
+     loss. Needs `ecn`.",
 )
 .within(Range::between(0.0, 1.0).above().below(), "RFC 8511 multiplies the window by 0.8 or 0.85 at a mark")
 .peer(Range::between(0.01, 0.99));
@@ -192,11 +197,11 @@ static RTO: Table = Table {
     title: "rto",
     about: "The retransmission time-out (RFC 6298).",
     keys: &[
-        key("rto.initial", Kind::Time, "1 s", "Before the first measurement.")
+        key("rto.initial", Kind::Time, "1 s", "RTO before the first measurement.")
             .within(Range::POSITIVE, "")
             .peer(Range::at_least(0.1)),
-        key("rto.floor", Kind::Time, "200 ms", "The shortest time-out.").peer(Range::at_least(0.1)),
-        key("rto.ceiling", Kind::Time, "60 s", "The longest time-out, also of the doubling back-off.")
+        key("rto.floor", Kind::Time, "200 ms", "Minimum RTO.").peer(Range::at_least(0.1)),
+        key("rto.ceiling", Kind::Time, "60 s", "Maximum RTO, including back-off.")
             .within(Range::POSITIVE, "")
             .peer(Range::at_least(0.1)),
         key("rto.granularity", Kind::Time, "0 s", "The clock's tick: measurements are rounded up to it.")
@@ -212,7 +217,7 @@ static RTO: Table = Table {
             "rto.deviations",
             Kind::Count,
             "4",
-            "How many mean deviations are added to the smoothed time, if that is more.",
+            "Number of mean deviations added to the smoothed round-trip time, if that is more than `margin`.",
         )
         .peer(Range::between(0.0, 100.0)),
     ],
@@ -223,8 +228,8 @@ static DELAYED_ACK: Table = Table {
     title: "delayed-ack",
     about: "When a receiver acknowledges.",
     keys: &[
-        key("delayed-ack.delay", Kind::Time, "40 ms", "At the latest after this time.")
-            .live_default("25 ms", "the delay of real receivers (RFC 9000, section 18.2)")
+        key("delayed-ack.delay", Kind::Time, "40 ms", "Maximum delay of an acknowledgement.")
+            .live_default("25 ms", "the default of RFC 9000 (section 18.2)")
             .peer(Range::between(1e-3, 60.0)),
         key("delayed-ack.every", Kind::Count, "2", "Maximum number of in-order packets per acknowledgement.")
             .within(Range::at_least(1.0), "")
