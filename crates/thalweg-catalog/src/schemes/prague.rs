@@ -11,7 +11,8 @@ use thalweg_proto::congestion::PragueConfig;
 pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), windows shrink by as much as queues mark (draft-briscoe-iccrg-prague-congestion-control).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
-);
+)
+.loss_based();
 
 /// Defaults that the draft assumes: losses found by time (section 2.3.3).
 const SCHEME_DEFAULTS: &[(&str, &str)] =
