@@ -154,7 +154,7 @@ mod tests {
                 .unwrap()
         };
         let identity = fs::read_to_string(folder.join("identity")).unwrap();
-        let padded = format!("{identity:\n<width$}", width = 1 << 20);
+        let padded = format!("{identity}{}", "\n".repeat((1 << 20) - identity.len()));
         fs::write(folder.join("identity"), &padded).unwrap();
         assert_eq!(keys.identity().unwrap().public(), made);
         fs::write(folder.join("identity"), padded + "\n").unwrap();
