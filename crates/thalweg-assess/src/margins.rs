@@ -65,18 +65,28 @@ impl Band {
     }
 }
 
-/// Table of the file.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct MarginFormat {
-    about: String,
-    better: Option<String>,
-    share: Option<String>,
-    floor: Option<String>,
-    at_least: Option<String>,
-    at_most: Option<String>,
-    max: Option<String>,
-    min: Option<String>,
+/// Defines the table of the file and its keys, from one list.
+macro_rules! margin_format {
+    ($($key:literal => $field:ident: $Type:ty,)+) => {
+        /// Table of the file.
+        #[derive(Deserialize)]
+        struct MarginFormat {
+            $(#[serde(rename = $key)] $field: $Type,)+
+        }
+
+        /// Keys of a table.
+        const KEYS: &[&str] = &[$($key),+];
+    };
+}
+margin_format! {
+    "about" => about: String,
+    "better" => better: Option<String>,
+    "share" => share: Option<String>,
+    "floor" => floor: Option<String>,
+    "at-least" => at_least: Option<String>,
+    "at-most" => at_most: Option<String>,
+    "max" => max: Option<String>,
+    "min" => min: Option<String>,
 }
 
 impl Margins {
@@ -156,15 +166,12 @@ impl Margins {
     }
 }
 
-/// Keys of a table.
-const KEYS: [&str; 8] = ["about", "better", "share", "floor", "at-least", "at-most", "max", "min"];
-
 /// Checks that tables have no other keys.
 fn check_keys(file: &serde_json::Value) -> Result<(), String> {
     for (margin, table) in file.as_object().into_iter().flatten() {
         let mut keys = table.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
         if let Some(key) = keys.find(|key| !KEYS.contains(key)) {
-            let help = match nearest(key, KEYS) {
+            let help = match nearest(key, KEYS.iter().copied()) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => format!(": expected one of {}", KEYS.join(", ")),
             };

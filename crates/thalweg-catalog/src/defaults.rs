@@ -62,7 +62,7 @@ pub fn default_differences(schemes: &[Compared<'_>]) -> Vec<DefaultDifference> {
             continue;
         }
         let is_inherent = |of: &Compared<'_>| {
-            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.is_inherent)
+            Reason::find(of.description.name, key.name).is_some_and(|reason| reason.bond != Bond::Loose)
         };
         // An inherent value has no alternative.
         let inherent = at_default.iter().filter(|&&number| is_inherent(&schemes[number])).filter_map(value);
@@ -107,8 +107,11 @@ fn takes_default(of: &Compared<'_>, key: &Key, pauses: bool) -> bool {
     };
     let own = of.description.keys.find(key.name).filter(|own| is_there(own) && own.has_same_meaning(key));
     let is_set = of.values.explicit_value(key.name).or_else(|| of.values.preset_value(key.name)).is_some();
-    let is_inherent = Reason::find(of.description.name, key.name)
-        .is_some_and(|reason| reason.is_inherent && !(pauses && reason.matters_with_pauses));
+    let is_inherent = Reason::find(of.description.name, key.name).is_some_and(|reason| match reason.bond {
+        Bond::Loose => false,
+        Bond::Inherent => true,
+        Bond::InherentShareable => !pauses,
+    });
     own.is_some()
         && !is_set
         && !is_inherent
@@ -155,23 +158,31 @@ struct Reason {
     /// The schemes; empty for all that no other entry names.
     schemes: &'static [&'static str],
     why: &'static str,
+    bond: Bond,
+}
+
+/// Relation of a scheme to its own default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bond {
+    /// The scheme can have another value.
+    Loose,
     /// The value defines the scheme, or no other value is possible: not a difference to remove.
-    is_inherent: bool,
-    /// Other schemes can have the inherent value, and it changes the results of applications with pauses.
-    matters_with_pauses: bool,
+    Inherent,
+    /// An inherent value that other schemes can have, and that changes the results of applications with pauses.
+    InherentShareable,
 }
 
 impl Reason {
     const fn new(option: &'static str, schemes: &'static [&'static str], why: &'static str) -> Self {
-        Self { option, schemes, why, is_inherent: false, matters_with_pauses: false }
+        Self { option, schemes, why, bond: Bond::Loose }
     }
 
     const fn inherent(self) -> Self {
-        Self { is_inherent: true, ..self }
+        Self { bond: Bond::Inherent, ..self }
     }
 
     const fn inherent_but_for_pauses(self) -> Self {
-        Self { is_inherent: true, matters_with_pauses: true, ..self }
+        Self { bond: Bond::InherentShareable, ..self }
     }
 
     /// Returns the reason for the option of a scheme: an entry that names it, else the entry for all others.
@@ -283,10 +294,10 @@ pub fn defaults_reference() -> String {
                 listed.push(*value);
                 let of = others.iter().filter(|(name, own)| own == value && is_of(name));
                 let of: Vec<String> = of.map(|(name, _)| format!("`{name}`")).collect();
-                let levelled = match reason {
-                    Reason { matters_with_pauses: true, .. } => "by the others, if workloads pause",
-                    Reason { is_inherent: true, .. } => "belongs to the scheme",
-                    _ => "yes",
+                let levelled = match reason.bond {
+                    Bond::InherentShareable => "by the others, if workloads pause",
+                    Bond::Inherent => "belongs to the scheme",
+                    Bond::Loose => "yes",
                 };
                 let _ = writeln!(
                     out,

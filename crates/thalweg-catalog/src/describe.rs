@@ -404,17 +404,15 @@ impl Keys {
         }
     }
 
-    /// Checks names and defaults, which the compiler cannot.
-    ///
-    /// # Errors
-    ///
-    /// The first name that scenario files or command lines could not contain, key that is there twice, overridden default
-    /// without a key, or default that is no value of its key or out of its range.
-    pub fn verify(&self) -> Result<(), String> {
+    /// Returns the mistakes in names and defaults, which the compiler cannot find: names that scenario files or command lines
+    /// could not contain, keys that are there twice, overridden defaults without a key, and defaults that are no values of
+    /// their keys or out of their ranges.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
         let mut seen = BTreeSet::new();
         for key in self.top().chain(self.flat().filter(|key| key.name.contains('.'))) {
             if !is_key_name(key.name) {
-                return Err(format!(
+                faults.push(format!(
                     "`{}` is no name of a key, which has only letters, digits, - and _",
                     key.name
                 ));
@@ -422,24 +420,28 @@ impl Keys {
             if !seen.insert(key.name) {
                 let shared = self.shared.iter().any(|keys| keys.iter().any(|other| other.name == key.name));
                 let also = if shared { ", once among the shared keys" } else { "" };
-                return Err(format!("there are two keys `{}`{also}: rename one", key.name));
+                faults.push(format!("there are two keys `{}`{also}: rename one", key.name));
             }
         }
-        if let Some((name, _)) = self.defaults.iter().find(|(name, _)| self.find(name).is_none()) {
-            return Err(format!("`{name}` has a default, but there is no such key"));
-        }
+        let unknown = self.defaults.iter().filter(|(name, _)| self.find(name).is_none());
+        faults.extend(unknown.map(|(name, _)| format!("`{name}` has a default, but there is no such key")));
         for key in self.flat() {
             for place in [Environment::Simulated, Environment::Live] {
                 let text = self.default_text(key, place);
                 if text.is_empty() || place == Environment::Live && !key.is_live() {
                     continue;
                 }
-                let wrong = |fault: String| format!("the default `{text}` of `{}`: {fault}", key.name);
-                let value = key.kind.read(text).map_err(wrong)?;
-                key.check(&value, place).map_err(|range| wrong(format!("it {range}")))?;
+                let value = key.kind.read(text);
+                let checked =
+                    value.and_then(|value| key.check(&value, place).map_err(|range| format!("it {range}")));
+                faults.extend(
+                    checked.err().map(|why| format!("the default `{text}` of `{}`: {why}", key.name)),
+                );
             }
         }
-        Ok(())
+        // Most defaults are those of both environments.
+        faults.dedup();
+        faults
     }
 }
 

@@ -32,11 +32,16 @@ fn unify<P: Payload, U, V, R>(
     }
 }
 
-/// Appends a PDU to `to`, and returns its codepoint.
+/// Encodes a PDU to send by `encode`, and returns its codepoint in its place.
 #[inline]
-fn encode<U: DataUnit<Slice> + Wire>(pdu: &U, to: &mut Vec<u8>) -> Option<Ecn> {
-    pdu.encode(to);
-    pdu.ecn()
+fn encoded<U: DataUnit<Slice>, R>(
+    output: Output<U, Event<Slice>, R>,
+    encode: impl FnOnce(&U),
+) -> Output<Option<Ecn>, Event<Slice>, ()> {
+    unify(output, |pdu| {
+        encode(&pdu);
+        pdu.ecn()
+    })
 }
 
 /// The endpoint of a vacant engine, without a connection.
@@ -328,12 +333,9 @@ impl AnyEngine<Slice> {
     #[must_use = "an output that is not acted on is lost"]
     pub fn poll_bytes(&mut self, now: Time, to: &mut Vec<u8>) -> Output<Option<Ecn>, Event<Slice>, ()> {
         match self {
-            Self::WindowSender(engine) => unify(engine.poll(now), |pdu| encode(&pdu, to)),
-            Self::WindowReceiver(engine) => unify(engine.poll(now), |pdu| encode(&pdu, to)),
-            other => unify(other.poll_other(now), |pdu| {
-                pdu.encode(to);
-                DataUnit::<Slice>::ecn(&pdu)
-            }),
+            Self::WindowSender(engine) => encoded(engine.poll(now), |pdu| pdu.encode(to)),
+            Self::WindowReceiver(engine) => encoded(engine.poll(now), |pdu| pdu.encode(to)),
+            other => encoded(other.poll_other(now), |pdu| pdu.encode(to)),
         }
     }
 }

@@ -38,14 +38,15 @@ impl Registry {
     ///
     /// # Panics
     ///
-    /// With the name of the scheme and the cause, if the description is [invalid](Keys::verify): a name that command lines
-    /// could not contain, two keys of one name, or a default that is no value of its key. A field whose type does not fit
-    /// its key panics here too, with the name of the key.
+    /// With the name of the scheme and the causes, if the description is [invalid](Keys::faults): a name that command lines
+    /// could not contain, two keys of one name, or a default that is no value of its key. Without these, the first field
+    /// whose type does not fit its key panics here too, with the name of the key.
     #[track_caller]
     pub fn add_scheme(&mut self, description: &'static SchemeDescription) {
         let build = || drop(description.faults(&description.values(Environment::Simulated)));
-        if let Err(fault) = verify(description.name, &description.keys, build) {
-            panic!("the scheme `{}` cannot be added: {fault}", description.name);
+        let faults = faults(description.name, &description.keys, build);
+        if !faults.is_empty() {
+            panic!("the scheme `{}` cannot be added: {}", description.name, faults.join("; "));
         }
         self.schemes.retain(|other| other.name != description.name);
         self.schemes.push(description);
@@ -128,8 +129,9 @@ impl Registry {
     #[track_caller]
     pub fn add_discipline(&mut self, description: &'static DisciplineDescription) {
         let build = || drop(description.default_spec(Limit::Unlimited));
-        if let Err(fault) = verify(description.name, &description.keys, build) {
-            panic!("the discipline `{}` cannot be added: {fault}", description.name);
+        let faults = faults(description.name, &description.keys, build);
+        if !faults.is_empty() {
+            panic!("the discipline `{}` cannot be added: {}", description.name, faults.join("; "));
         }
         self.disciplines.retain(|other| other.name != description.name);
         self.disciplines.push(description);
@@ -168,22 +170,21 @@ impl Registry {
     }
 }
 
-/// Checks the name and the keys of a description, and whether its fields fit them: `build` builds a configuration from the
-/// defaults. It is not called for a description without keys of its own, or with one that scenarios must set.
-///
-/// # Errors
-///
-/// The first mistake.
-fn verify(name: &str, keys: &Keys, build: impl FnOnce()) -> Result<(), String> {
-    check_name(name)?;
-    keys.verify()?;
-    if keys.own.is_empty() || keys.flat().any(|key| key.required) {
-        return Ok(());
+/// Returns the mistakes in the name and the keys of a description, or else the first field that does not fit its key:
+/// `build` builds a configuration from the defaults, and stops there. It is not called for a description without keys of its
+/// own, or with one that scenarios must set.
+fn faults(name: &str, keys: &Keys, build: impl FnOnce()) -> Vec<String> {
+    let of_name = check_name(name).err().map(str::to_owned);
+    let faults: Vec<String> = of_name.into_iter().chain(keys.faults()).collect();
+    if !faults.is_empty() || keys.own.is_empty() || keys.flat().any(|key| key.required) {
+        return faults;
     }
-    catch_unwind(AssertUnwindSafe(build)).map_err(|panic| match panic.downcast::<String>() {
+    let built = catch_unwind(AssertUnwindSafe(build));
+    let of_field = built.err().map(|panic| match panic.downcast::<String>() {
         Ok(text) => *text,
         Err(_) => "its configuration cannot be built from the defaults".to_owned(),
-    })
+    });
+    of_field.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -290,9 +291,29 @@ mod tests {
         const KEYS: &[Key] = &[key("prr", Kind::Switch, "true", "A switch.")];
         let keys = window::keys(KEYS, window::SACK);
         let fault = "there are two keys `prr`, once among the shared keys: rename one";
-        assert_eq!(keys.verify(), Err(fault.to_owned()));
+        assert_eq!(keys.faults(), [fault]);
         let keys = window::keys(&[], &[("no-such-key", "1")]);
-        assert_eq!(keys.verify(), Err("`no-such-key` has a default, but there is no such key".to_owned()));
+        assert_eq!(keys.faults(), ["`no-such-key` has a default, but there is no such key"]);
+    }
+
+    #[test]
+    fn all_mistakes_in_names_and_defaults_are_reported_at_once() {
+        const KEYS: &[Key] = &[
+            key("my key", Kind::Time, "5", "A time."),
+            key("target", Kind::Time, "5 s", "A time.").within(Range::between(0.0, 1.0), ""),
+            key("target", Kind::Time, "", "A time."),
+        ];
+        let text = refusal("out,of:range", KEYS);
+        let places = [
+            "the discipline `out,of:range` cannot be added: a name has only letters",
+            "; `my key` is no name of a key",
+            "; there are two keys `target`",
+            "; the default `5` of `my key`: ",
+            "; the default `5 s` of `target`: it must lie from 0 s to 1 s",
+        ]
+        .map(|cause| text.find(cause).unwrap_or_else(|| panic!("{cause}: {text}")));
+        assert!(places.is_sorted(), "{text}");
+        assert_eq!(text.matches("the default `5` of").count(), 1, "{text}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct SchemeTraits {
     pub overhead: u32,
     /// Paths on which the scheme collapses.
     pub collapse: Collapse,
+    /// Loss-based: every loss is congestion, and reduces the window (RFC 5681, section 3.1).
+    pub is_loss_based: bool,
 }
 
 /// The paths on which more than half of what a scheme sends may be lost or repeated (`hunt --goal collapse`).
@@ -64,6 +66,7 @@ impl SchemeTraits {
         follows_path: false,
         overhead: 0,
         collapse: Collapse::Never,
+        is_loss_based: false,
     };
 }
 
@@ -119,6 +122,12 @@ impl SchemeDescription {
     #[must_use]
     pub const fn collapses(self, collapse: Collapse) -> Self {
         Self { traits: SchemeTraits { collapse, ..self.traits }, ..self }
+    }
+
+    /// Declares the scheme as loss-based.
+    #[must_use]
+    pub const fn loss_based(self) -> Self {
+        Self { traits: SchemeTraits { is_loss_based: true, ..self.traits }, ..self }
     }
 
     /// Returns the title of its key table in references.

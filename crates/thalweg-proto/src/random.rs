@@ -84,6 +84,12 @@ impl Stream {
     }
 }
 
+/// Spreads the bits of a value over the higher ones: a multiplication by an odd constant that spreads them well (Steele and
+/// Vigna 2021). Unlike a stream it has no state, for decisions that only have to be aperiodic.
+pub(crate) const fn spread(value: u64) -> u64 {
+    value.wrapping_mul(0xd134_2543_de82_ef95)
+}
+
 fn splitmix(x: u64) -> u64 {
     let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,13 +1,11 @@
 //! Text of advice for faster transfers.
 
 use serde_json::{Value, json};
+use thalweg_catalog::SchemeTraits;
 use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::flow::Scheme;
 use thalweg_proto::units::Rate;
 use thalweg_report::output;
-
-/// Schemes that treat every loss as congestion.
-const LOSS_BASED: [&str; 4] = ["cubic", "newreno", "slow-start", "vegas"];
 
 /// Findings that are certain enough for advice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -69,8 +67,8 @@ pub fn advice_text(advisor: &Advisor, scheme: &Scheme) -> Option<String> {
 pub fn words_for(findings: &Findings, scheme: &Scheme) -> Option<String> {
     let (name, (description, values)) = (scheme.name(), scheme.values());
     let rate = |rate: Rate| output::rate(rate.as_f64());
-    let keeps_rate = description.traits.keeps_rate;
-    let advice = if LOSS_BASED.contains(&name) { findings.losses? } else { findings.rate? };
+    let SchemeTraits { keeps_rate, is_loss_based, .. } = description.traits;
+    let advice = if is_loss_based { findings.losses? } else { findings.rate? };
     Some(match advice {
         Advice::Losses { carried, sent, share } => {
             format!(
@@ -163,8 +161,5 @@ mod tests {
     #[test]
     fn the_scheme_that_is_named_is_one_that_there_is() {
         assert!(Scheme::names().any(|name| name == BETTER));
-        for name in LOSS_BASED {
-            assert!(Scheme::names().any(|known| known == name), "{name}");
-        }
     }
 }

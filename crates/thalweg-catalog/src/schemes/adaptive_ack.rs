@@ -31,6 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
+        is_loss_based: false,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),

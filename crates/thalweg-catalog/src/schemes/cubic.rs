@@ -9,7 +9,8 @@ use thalweg_proto::congestion::CubicConfig;
 
 /// CUBIC (RFC 9438).
 pub const SCHEME: SchemeDescription =
-    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK).with_presets(presets::CUBIC));
+    window::scheme::<CubicConfig>("CUBIC (RFC 9438).", window::keys(KEYS, SACK).with_presets(presets::CUBIC))
+        .loss_based();
 
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,

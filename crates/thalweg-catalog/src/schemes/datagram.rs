@@ -28,6 +28,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: 0,
         collapse: Collapse::Unresponsive,
+        is_loss_based: false,
     },
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),

@@ -11,7 +11,8 @@ use thalweg_proto::congestion::DctcpConfig;
 pub const SCHEME: SchemeDescription = window::scheme::<DctcpConfig>(
     "DCTCP (RFC 8257), for queues that mark above a threshold.",
     window::keys(KEYS, SACK).with_presets(presets::DCTCP),
-);
+)
+.loss_based();
 
 const KEYS: &[Key] = &[
     INITIAL_WINDOW,

@@ -11,7 +11,8 @@ use thalweg_proto::congestion::LedbatPlusPlusConfig;
 pub const SCHEME: SchemeDescription = window::scheme::<LedbatPlusPlusConfig>(
     "LEDBAT++: background transfers with a bounded queueing delay that yield to others (draft-irtf-iccrg-ledbat-plus-plus).",
     window::keys(KEYS, SCHEME_DEFAULTS),
-);
+)
+.loss_based();
 
 /// Defaults of a sender that periodically has only two segments in flight, whose acknowledgements may be lost together.
 const SCHEME_DEFAULTS: &[(&str, &str)] =

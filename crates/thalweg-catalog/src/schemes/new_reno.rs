@@ -10,7 +10,8 @@ use thalweg_proto::congestion::NewRenoConfig;
 pub const SCHEME: SchemeDescription = window::scheme::<NewRenoConfig>(
     "NewReno (RFC 5681, RFC 6582).",
     window::keys(KEYS, SACK).with_presets(presets::RENO),
-);
+)
+.loss_based();
 
 const KEYS: &[Key] = &[INITIAL_WINDOW, INITIAL_THRESHOLD, SLOW_START_EXIT, ECN_BETA, SLOW_START_BETA];
 

@@ -12,7 +12,8 @@ pub const SCHEME: SchemeDescription = window::scheme::<PragueConfig>(
     "Prague, TCP for L4S: data is ECT(1), and the window decreases with the share of marks \
      (draft-briscoe-iccrg-prague-congestion-control).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::PRAGUE),
-);
+)
+.loss_based();
 
 /// Defaults that the draft assumes: losses found by time (section 2.3.3).
 const SCHEME_DEFAULTS: &[(&str, &str)] =

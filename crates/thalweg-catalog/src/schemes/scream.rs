@@ -31,6 +31,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: false,
         overhead: DATA_HEADER,
         collapse: Collapse::RateFall,
+        is_loss_based: false,
     },
     check: &check,
     scheme_check: |_| Vec::new(),

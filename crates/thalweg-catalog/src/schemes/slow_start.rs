@@ -11,7 +11,8 @@ use thalweg_proto::congestion::{Growth, SlowStartConfig};
 pub const SCHEME: SchemeDescription = window::scheme::<SlowStartConfig>(
     "Slow Start with congestion avoidance (Jacobson 1988): Tahoe.",
     window::keys(KEYS, SCHEME_DEFAULTS),
-);
+)
+.loss_based();
 
 const SCHEME_DEFAULTS: &[(&str, &str)] = &[
     ("recovery", "go-back-n"),

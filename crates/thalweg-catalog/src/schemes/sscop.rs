@@ -37,6 +37,7 @@ pub(super) const TRAITS: SchemeTraits = SchemeTraits {
     follows_path: false,
     overhead: OVERHEAD,
     collapse: Collapse::Unresponsive,
+    is_loss_based: false,
 };
 pub(super) const SCHEME_DEFAULTS: &[(&str, &str)] = &[("segment", "1468 B"), ("header", "28 B")];
 

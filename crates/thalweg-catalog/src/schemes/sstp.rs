@@ -34,6 +34,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
         follows_path: true,
         overhead: OVERHEAD,
         collapse: Collapse::Unresponsive,
+        is_loss_based: false,
     },
     check: &check,
     scheme_check: |_| Vec::new(),

@@ -12,6 +12,7 @@ pub const SCHEME: SchemeDescription = window::scheme::<VegasConfig>(
     "Vegas (Brakmo and Peterson 1995).",
     window::keys(KEYS, SCHEME_DEFAULTS).with_presets(presets::VEGAS),
 )
+.loss_based()
 .checked(check);
 
 /// The window reacts to a queue of two to four packets; bursts of more than two would look the same.

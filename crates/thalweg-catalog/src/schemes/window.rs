@@ -412,6 +412,7 @@ const TRAITS: SchemeTraits = SchemeTraits {
     follows_path: false,
     overhead: SEGMENT_HEADER as u32,
     collapse: Collapse::Never,
+    is_loss_based: false,
 };
 
 const fn described<C>(

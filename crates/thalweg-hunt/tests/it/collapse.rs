@@ -110,6 +110,47 @@ fn only_declared_schemes_send_more_than_twice_the_delivered_data() {
     }
 }
 
+/// Largest share of its packets that queues drop of a loss-based scheme with a window of some segments, unless others fill
+/// them: remarks on results say so.
+const LOSS_BASED_BOUND: f64 = 0.1;
+
+/// Paths on which flows have windows of four segments at least.
+const LOSS_BASED_CASES: [Case; 5] = [
+    case(20, 100, POLICER, 1, 0),
+    case(20, 10, "\"5 pkt\"", 1, 0),
+    case(20, 10, "\"5 pkt\"", 3, 1000),
+    case(20, 10, "\"20 pkt\"", 8, 1000),
+    case(20, 10, "\"40 pkt\"", 16, 1000),
+];
+
+/// Returns the share of packets sent by `scheme` after the warm-up that queues drop.
+fn dropped(scheme: &str, case: Case) -> f64 {
+    let Case { delay_ms, rate, queue, flows, spread_ms } = case;
+    let link = format!("rate = \"{rate} Mbit/s\"\ndelay = \"{delay_ms} ms\"\nqueue = {queue}");
+    let text = scenario(scheme, &link, flows, spread_ms, 40);
+    let spec = load_text("losses.toml", &text, Path::new(""), &[]).unwrap().spec().clone();
+    let mut simulation = Simulation::new(&spec, NoTrace).unwrap();
+    while simulation.advance(1 << 30) == Status::Running {}
+    let flows = simulation.finish().0.flows;
+    let lost: u64 = flows.iter().map(|flow| flow.counts.lost_data).sum();
+    let arrived: u64 = flows.iter().map(|flow| flow.counts.arrived_data).sum();
+    lost as f64 / (lost + arrived) as f64
+}
+
+/// Copa and Tri-S are not declared, and lose more.
+#[test]
+fn declared_loss_based_schemes_lose_no_more_than_a_tenth() {
+    let shares = |name: &str| LOSS_BASED_CASES.map(|case| dropped(name, case));
+    for description in SCHEMES.iter().filter(|description| description.traits.is_loss_based) {
+        let shares = shares(description.name);
+        assert!(worst(&shares) <= LOSS_BASED_BOUND, "{}: {shares:.3?}", description.name);
+    }
+    for name in ["copa", "tri-s"] {
+        let shares = shares(name);
+        assert!(worst(&shares) > LOSS_BASED_BOUND, "{name}: {shares:.3?}");
+    }
+}
+
 /// Copa where its minimum round-trip time was always measured with a full queue, or never with any queue.
 #[test]
 fn copa_sends_no_more_than_twice_what_arrives() {

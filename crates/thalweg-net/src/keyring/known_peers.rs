@@ -31,6 +31,9 @@ struct Peer {
     is_by_new: bool,
 }
 
+/// Maximum size of the file, in MiB: half a million peers.
+const MAX_MIB: u64 = 64;
+
 /// Comment on the line of a peer that was admitted without a user's decision, by the command's option.
 const BY_NEW: &str = "by --trust new";
 
@@ -45,7 +48,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 impl KnownPeers {
     pub(super) fn read(path: PathBuf) -> Result<Self, KeyringError> {
         let read = stamp(&path);
-        let text = match read_private(&path, 0o022, "others may write it") {
+        let text = match read_private(&path, MAX_MIB, 0o022, "others may write it") {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(KeyringError::of_file(&path, error)),

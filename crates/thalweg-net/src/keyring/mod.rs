@@ -15,6 +15,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Maximum size of the file of the secret key, in MiB.
+const MAX_MIB: u64 = 1;
+
 /// The folder that holds a user's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyring {
@@ -71,7 +74,7 @@ impl Keyring {
         if !path.exists() {
             self.make_identity(&path).map_err(cannot)?;
         }
-        let text = read_private(&path, 0o077, "others may read it").map_err(cannot)?;
+        let text = read_private(&path, MAX_MIB, 0o077, "others may read it").map_err(cannot)?;
         Identity::from_text(&text).ok_or_else(|| KeyringError(format!("{} holds no key", path.display())))
     }
 
@@ -109,7 +112,7 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 
     #[test]
     fn keys_are_in_a_folder_where_others_write_nothing() {
@@ -131,6 +134,40 @@ mod tests {
         }
         fs::set_permissions(keys.folder(), fs::Permissions::from_mode(0o755)).unwrap();
         keys.identity().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A file of the largest size is read; one of 8 GiB is refused by its size, and one of unknown size where it exceeds it.
+    #[test]
+    fn files_beyond_their_maximum_size_are_not_read() {
+        let folder = std::env::temp_dir().join(format!("thalweg-large-keys-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let keys = Keyring::at(folder.clone());
+        let made = keys.identity().unwrap().public();
+        let file = |name: &str| {
+            fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(folder.join(name))
+                .unwrap()
+        };
+        let identity = fs::read_to_string(folder.join("identity")).unwrap();
+        let padded = format!("{identity}{}", "\n".repeat((1 << 20) - identity.len()));
+        fs::write(folder.join("identity"), &padded).unwrap();
+        assert_eq!(keys.identity().unwrap().public(), made);
+        fs::write(folder.join("identity"), padded + "\n").unwrap();
+        for size in [None, Some(8 << 30)] {
+            size.into_iter().for_each(|size| file("identity").set_len(size).unwrap());
+            let error = keys.identity().err().unwrap().to_string();
+            assert!(error.ends_with("identity: it is larger than 1 MiB"), "{error}");
+        }
+        file("known-senders").set_len((64 << 20) + 1).unwrap();
+        let error = keys.senders().unwrap_err().to_string();
+        assert!(error.ends_with("known-senders: it is larger than 64 MiB"), "{error}");
+        let endless = read_private(Path::new("/dev/zero"), 1, 0, "").unwrap_err().to_string();
+        assert_eq!(endless, "it is larger than 1 MiB");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

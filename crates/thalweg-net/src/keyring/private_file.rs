@@ -5,9 +5,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Maximum size of a file, in bytes: a million peers.
-const MAX_READ: u64 = 64 << 20;
-
 /// Creates a folder private to this user, regardless of the umask; its parents may be readable by others.
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent() {
@@ -35,19 +32,24 @@ fn check_private(metadata: &fs::Metadata, forbidden: u32, why: &str) -> io::Resu
     Ok(())
 }
 
-/// Reads a file of this user that grants others none of the permissions in `forbidden`, from a folder that others
-/// cannot write.
-pub(super) fn read_private(path: &Path, forbidden: u32, why: &str) -> io::Result<String> {
+/// Reads a file of this user of at most `max_mib` MiB that grants others none of the permissions in `forbidden`, from a
+/// folder that others cannot write.
+pub(super) fn read_private(path: &Path, max_mib: u64, forbidden: u32, why: &str) -> io::Result<String> {
+    let max = max_mib << 20;
     let file = fs::File::open(path)?;
-    check_private(&file.metadata()?, forbidden, why)?;
+    let metadata = file.metadata()?;
+    check_private(&metadata, forbidden, why)?;
     if let Some(folder) = path.parent() {
         let checked = check_private(&fs::metadata(folder)?, 0o022, "others may write to it");
         checked.map_err(|error| io::Error::other(format!("its folder: {error}")))?;
     }
     let mut bytes = Vec::new();
-    file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_READ {
-        return Err(io::Error::other("it is larger than 64 MiB"));
+    // The size may be that of something else than a file, and may grow.
+    if metadata.len() <= max {
+        file.take(max + 1).read_to_end(&mut bytes)?;
+    }
+    if metadata.len().max(bytes.len() as u64) > max {
+        return Err(io::Error::other(format!("it is larger than {max_mib} MiB")));
     }
     // Invalid UTF-8 cannot be a key and becomes an invalid line.
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -7,6 +7,8 @@
 
 use super::text::{Scale, Style};
 use crate::results::{Document, Group, Metric, Run};
+use thalweg_catalog::SCHEMES;
+use thalweg_catalog::text::split_name;
 
 /// Returns a sentence for each group of each scheme of which queues dropped a large share of its packets.
 pub(super) fn losses(document: &Document, style: Style) -> Vec<String> {
@@ -45,7 +47,7 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
             format!(
                 "each flow sends {window} a round trip, the least: others, or too many of them, fill the queue"
             )
-        } else if ADAPTING.contains(&scheme.unwrap_or(&first.scheme).split(':').next().unwrap_or_default()) {
+        } else if is_loss_based(scheme.unwrap_or(&first.scheme)) {
             "others fill the queue".to_owned()
         } else {
             "a loss-based scheme, such as `cubic`, adapts to the delivered rate".to_owned()
@@ -67,14 +69,18 @@ fn of_scheme(scheme: Option<&str>, runs: &[Run], seconds: f64, style: Style) -> 
     names.iter().enumerate().filter_map(one).collect()
 }
 
+/// Returns true for a loss-based scheme, with or without options: it loses little unless others fill the queue.
+fn is_loss_based(scheme: &str) -> bool {
+    let (name, _) = split_name(scheme);
+    SCHEMES.iter().any(|description| description.name == name && description.traits.is_loss_based)
+}
+
 /// Largest share that queues drop of a sender that adapts to losses.
 const LARGE: f64 = 0.1;
 /// The same for windows below [`SMALL_WINDOW`].
 const LARGE_OF_SMALL_WINDOWS: f64 = 0.25;
 /// Smallest window after a loss without a time-out, in segments (RFC 5681, section 3.1, equation 4).
 const SMALL_WINDOW: f64 = 2.0;
-/// Schemes that lose little unless others fill the queue.
-const ADAPTING: [&str; 2] = ["cubic", "newreno"];
 /// Minimum number of sent packets for a share.
 const MIN_PACKETS: f64 = 100.0;
 /// Maximum number of groups named, largest loss first.
@@ -143,9 +149,13 @@ mod tests {
 
     #[test]
     fn a_scheme_that_adapts_is_not_advised_to_be_replaced_by_itself() {
-        for scheme in ["cubic", "cubic:rack=true", "newreno"] {
+        for scheme in ["cubic", "cubic:rack=true", "newreno:preset=linux", "dctcp", "prague", "slow-start"] {
             let remark = &warnings_of(scheme, [400, 400], 100)[0];
             assert!(remark.ends_with("others fill the queue."), "{remark}");
+        }
+        for scheme in ["bbr", "udp", "mine"] {
+            let remark = &warnings_of(scheme, [400, 400], 100)[0];
+            assert!(remark.ends_with("such as `cubic`, adapts to the delivered rate."), "{remark}");
         }
     }
 }

@@ -244,10 +244,9 @@ impl<T: Tracing> EventLoop<T> {
 
     /// Sends a PDU into the network.
     pub(crate) fn send(&mut self, id: EndpointId, pdu: &Pdu) {
-        let mut ecn = None;
-        if !matches!(pdu, Pdu::Window(_)) {
+        let is_window = matches!(pdu, Pdu::Window(_));
+        if !is_window {
             self.time_segment(id, pdu);
-            ecn = pdu.ecn();
         }
         let connection = self.connections.id(id / 2);
         let endpoint = self.connections.endpoint_mut(id);
@@ -257,11 +256,10 @@ impl<T: Tracing> EventLoop<T> {
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }
-        if flags.ecn().is_capable() && !may_be_capable(pdu) {
-            flags.set_ecn(flags.ecn().again());
-        }
-        if let Some(ecn) = ecn {
-            flags.set_ecn(ecn);
+        let ecn = flags.ecn();
+        // Most packets are segments with the codepoint of their class.
+        if !is_window || ecn.is_capable() && !has_class_codepoint(pdu) {
+            flags.set_ecn(pdu.ecn().unwrap_or(ecn.again()));
         }
         let packet = Packet {
             hop: path.route,
@@ -453,7 +451,7 @@ impl<T: Tracing> EventLoop<T> {
     }
 }
 
-/// Returns true for data sent for the first time, unless its sender wants it to be Not-ECT.
-fn may_be_capable(pdu: &Pdu) -> bool {
+/// Returns true for data of a window transport sent for the first time, unless its sender wants it to be Not-ECT.
+fn has_class_codepoint(pdu: &Pdu) -> bool {
     matches!(pdu, Pdu::Window(window::Pdu::Segment(segment)) if !segment.retransmission && !segment.not_ect)
 }

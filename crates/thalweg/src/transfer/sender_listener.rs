@@ -49,8 +49,8 @@ pub struct SenderListener<'a> {
 }
 
 impl<'a> SenderListener<'a> {
-    /// Listens, with the configured number of threads. Files go to `folder`, if given, which is made if missing. From now on the process can
-    /// write only there and to the list of known peers.
+    /// Listens, with this number of threads. Files go to `folder`, if given, which is made if missing. From now on the
+    /// process can write only there and to the list of known peers.
     pub fn open(
         arguments: &'a ListenArguments,
         threads: usize,

@@ -2,8 +2,8 @@
 //! seconds.
 //!
 //! All flows of the scheme on a path see the shortest delay during such a drain at the same time, so their next drains
-//! coincide: after two of them those of ten flows lie within 50 ms. What remains of the queue in a common drain does not
-//! belong to the scheme. One experiment answers three questions:
+//! coincide: those of four flows that started two seconds apart begin within 50 ms. What remains of the queue in a common
+//! drain does not belong to the scheme. One experiment answers three questions:
 //!
 //! - a queue that falls less than a common reduction explains is filled by competing traffic;
 //! - a delay that remains the same in consecutive drains, without losses, is that of a longer path;
@@ -63,41 +63,46 @@ fn at_least((time, round_trips): (Duration, f64), rtt: f64) -> Duration {
     time.max(Duration::from_secs_f64(round_trips * rtt))
 }
 
+/// Returns the minimum time without the shortest delay before a drain, with this shortest round-trip time in seconds.
+pub(super) fn interval(min_rtt: f64) -> Duration {
+    at_least(INTERVAL, min_rtt)
+}
+
 /// State of drains.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Drain {
     /// Reduction in effect, as a share of the window.
-    pub cut: f64,
+    cut: f64,
     /// Remaining round trips of the drain, and its beginning.
-    pub rounds: u32,
-    pub began: Time,
+    rounds: u32,
+    began: Time,
     /// Queueing delay before, shortest delay since, and the decrease that a common reduction would cause, in seconds.
-    pub queue: f64,
-    pub shortest: f64,
-    pub falls: f64,
+    queue: f64,
+    shortest: f64,
+    falls: f64,
     /// Remaining delay of the last drain, and consecutive drains with the same delay.
-    pub remaining: f64,
-    pub same: u32,
+    remaining: f64,
+    same: u32,
     /// Consecutive drains in which the delay did not fall; the next one follows soon.
-    pub repeats: u32,
+    repeats: u32,
     /// The drain followed soon on one in which the delay did not fall: it shows no more than that one.
-    pub is_repeat: bool,
+    is_repeat: bool,
     /// Congestion since the last drain.
-    pub has_lost: bool,
+    has_lost: bool,
     /// The queue before exceeded that of flows of the scheme.
-    pub is_excessive: bool,
+    is_excessive: bool,
     /// Consecutive drains that contradict the mode: competing traffic where none was known, or none where it was.
-    pub contrary: u32,
+    contrary: u32,
     /// Time since when the queue is long and does not fall, until now or the beginning of the drain, and the longest
     /// delay since then.
-    pub long: Option<Time>,
-    pub longest: f64,
+    long: Option<Time>,
+    longest: f64,
     /// Largest window since the last drain without a long queue, in bytes.
-    pub peak: f64,
+    peak: f64,
     /// Consecutive drains that did not lower the base delay, up to [`DEEP`], and the base delay at the beginning of the
     /// last drain, in seconds.
-    pub confirmed: u32,
-    pub base: f64,
+    confirmed: u32,
+    base: f64,
 }
 
 impl Drain {
@@ -109,6 +114,22 @@ impl Drain {
     /// Returns true while the rate is reduced.
     pub fn is_reducing(&self) -> bool {
         self.cut > 0.0
+    }
+
+    /// Records a response to congestion.
+    pub fn note_congestion(&mut self) {
+        self.has_lost = true;
+    }
+
+    /// Sets the largest window since the queue was short, in bytes.
+    pub fn set_peak(&mut self, window: f64) {
+        self.peak = window;
+    }
+
+    /// Returns the number of consecutive drains that contradict the mode.
+    #[cfg(test)]
+    pub fn contrary(&self) -> u32 {
+        self.contrary
     }
 
     /// Counts a round trip with this queueing delay and target, in seconds, and window in bytes.
@@ -168,23 +189,19 @@ impl Thalweg {
         }
         self.drain.watch(now, queueing, without_segment, self.full_window());
         (self.drain.queue, self.drain.is_excessive) = (queueing, queueing > steady_state::LONG * target);
-        if self.is_drain_due(now) {
-            self.drain.is_repeat = false;
-        } else if self.drain.repeats(now, self.delay.age(now).as_secs_f64(), rtt) {
-            self.drain.is_repeat = true;
-        } else {
-            return false;
+        let is_due = self.is_drain_due(now);
+        let begins = is_due || self.drain.repeats(now, self.delay.age(now).as_secs_f64(), rtt);
+        if begins {
+            self.begin_drain(now, rtt, !is_due);
         }
-        self.begin_drain(now, rtt);
-        true
+        begins
     }
 
     /// Begins a drain within a round trip if one is due. Flows that wait for the end of a round trip would drain up to
     /// two round trips after others, when the queue is no longer that of all.
     pub(super) fn drain_at_once(&mut self, now: Time) {
         if self.drain.rounds == 0 && self.rtt > 0.0 && self.is_drain_due(now) {
-            self.drain.is_repeat = false;
-            self.begin_drain(now, self.rtt);
+            self.begin_drain(now, self.rtt, false);
             // The rest of this round trip comes in addition.
             self.drain.rounds += 1;
         }
@@ -192,7 +209,7 @@ impl Thalweg {
 
     /// Returns true if the shortest delay was last seen an interval ago.
     fn is_drain_due(&self, now: Time) -> bool {
-        let interval = self.interval();
+        let interval = self.drain_interval;
         // Competing traffic that responds to losses shortens its queue before an interval has passed, again and again.
         self.delay.age(now) >= interval
             || self.delay.age_in_interval(now) >= interval
@@ -200,13 +217,10 @@ impl Thalweg {
                 && self.suspects_competition(now)
     }
 
-    fn interval(&self) -> Duration {
-        at_least(INTERVAL, self.min_rtt)
-    }
-
-    fn begin_drain(&mut self, now: Time, rtt: f64) {
-        let interval = self.interval();
-        self.delay.begin_drain(now, interval);
+    /// Begins a drain, with the round-trip time `rtt` in seconds. One that `is_repeat` shows no more than the last one.
+    fn begin_drain(&mut self, now: Time, rtt: f64, is_repeat: bool) {
+        self.delay.begin_drain(now, self.drain_interval);
+        self.drain.is_repeat = is_repeat;
         // All flows see a long queue, and the expected decrease counts on all.
         let is_long = self.drain.long.is_some();
         let is_deep = is_long || self.drain.confirmed < DEEP;

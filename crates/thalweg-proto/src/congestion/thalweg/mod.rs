@@ -109,6 +109,9 @@ pub struct Thalweg {
     router_feedback: RouterFeedback,
     round: Round,
     min_rtt: f64,
+    /// Minimum time without the shortest delay before a drain. It follows from `min_rtt`, and is needed at each
+    /// acknowledgement.
+    drain_interval: Duration,
     /// Smoothed round-trip time; 0 before the first sample.
     rtt: f64,
     /// Sequence number after the last lost byte.
@@ -186,6 +189,7 @@ impl Thalweg {
             router_feedback: RouterFeedback::default(),
             round: Round::default(),
             min_rtt: f64::INFINITY,
+            drain_interval: drain::interval(f64::INFINITY),
             rtt: 0.0,
             lost_until: u64::MAX,
             epoch: Time::ZERO,
@@ -268,7 +272,10 @@ impl Thalweg {
     /// unless the result is too short (RFC 8985, section 6.2, step 2).
     fn take_rtt(&mut self, sample: &AckSample) {
         if sample.rtt.is_some() {
-            self.min_rtt = sample.connection.min_rtt.as_secs_f64();
+            let min_rtt = sample.connection.min_rtt.as_secs_f64();
+            if min_rtt != self.min_rtt {
+                (self.min_rtt, self.drain_interval) = (min_rtt, drain::interval(min_rtt));
+            }
         }
         let rtt = sample.rtt.unwrap_or_else(|| sample.connection.now.since(sample.sent_at)).as_secs_f64();
         if rtt >= self.min_rtt {
@@ -303,7 +310,7 @@ impl Thalweg {
             self.evidence.abandon();
         }
         self.epoch = now;
-        self.drain.has_lost = true;
+        self.drain.note_congestion();
         self.round.tally = Tally::default();
         self.pace.slow_down();
         self.pace.ceiling = before;

@@ -90,14 +90,17 @@ impl Thalweg {
             return;
         }
         let sent = last.tally.sent / last.before.sent.max(1.0);
-        let is_unknown = self.started.sent < KNOWN && last.tally.share() < UNKNOWN;
+        // The losses leave the rate as high as the sending rate makes it.
         let grows = rate > FOLLOWS * sent * last.before.rate;
-        if is_unknown || grows {
+        // A larger share of losses is not attributed to a path.
+        let is_plausible = last.tally.share() < UNKNOWN;
+        // Without an estimate of the path's losses, any plausible share of them may be the path's.
+        let is_comparable = self.started.sent >= KNOWN || !is_plausible;
+        let exceeds = is_comparable && self.exceeds_start(last.tally);
+        if grows || is_plausible && !exceeds {
             self.started.add(last.tally);
-        } else if self.exceeds_start(last.tally) {
+        } else if exceeds {
             self.leave_start(now, rate * path);
-        } else if last.tally.share() < UNKNOWN {
-            self.started.add(last.tally);
         } else {
             // One burst of losses may be chance, and may be a queue of few packets that overflows.
             self.window = self.window.min(2.0 * last.delivered).max(MIN_END * self.segment);
@@ -106,7 +109,7 @@ impl Thalweg {
 
     /// Ends slow start with a window of at most `window` bytes.
     pub(super) fn leave_start(&mut self, now: Time, window: f64) {
-        self.drain.peak = self.window;
+        self.drain.set_peak(self.window);
         // Until the queue has drained, the packets that overflowed it may still be reported lost.
         self.epoch = now + Duration::from_secs_f64(self.rtt);
         self.window = window.min(self.window).max(MIN_END * self.segment);

@@ -18,6 +18,7 @@ use super::Sender;
 use crate::congestion::Controller;
 use crate::digest::feed;
 use crate::payload::Payload;
+use crate::random::spread;
 use core::hash::Hasher;
 use std::collections::VecDeque;
 
@@ -27,7 +28,8 @@ const INTERVAL: u32 = 16;
 const SUSPICIOUS_INTERVAL: u32 = 5;
 /// Maximum number of probes per window of data, at windows for which that makes them rarer: they divide batches.
 const PER_WINDOW: u32 = 4;
-/// Maximum number of outstanding probes.
+/// Maximum number of outstanding probes: those of eight windows. While there are as many, new segments are no probes, and
+/// fewer signals are at probes than the test expects: that may delay a detection, but causes no false one.
 const MAX_OUTSTANDING: usize = 32;
 /// Share of probes among the signals, if marks are concealed.
 const CONCEALED_SHARE: f64 = 0.5;
@@ -61,9 +63,8 @@ impl MarkProbes {
 
     /// Determines the next probe after the segment at `start`.
     fn schedule(&mut self, start: u64, interval: u32) {
-        // Not periodic: bursts may be. An odd constant with good spreading of bits (Steele and Vigna 2021).
-        let spread = (start.wrapping_mul(0xd134_2543_de82_ef95) >> 32) as u32;
-        self.wait = interval + spread % interval;
+        // Not periodic: bursts may be.
+        self.wait = interval + (spread(start) >> 32) as u32 % interval;
         self.share = 1.0 / (1.5 * f64::from(interval) + 0.5);
     }
 
@@ -205,6 +206,23 @@ mod tests {
             state.on_new(*start, 8000.0)
         });
         assert!((25..55).contains(&probes.count()));
+    }
+
+    /// While no cumulative acknowledgement advances, segments beyond the last permitted probe are no probes: equal losses
+    /// of both are no evidence, and those of probes alone are.
+    #[test]
+    fn a_segment_beyond_the_maximum_of_outstanding_probes_is_none() {
+        let mut state = MarkProbes::new();
+        let (probes, others): (Vec<u64>, Vec<u64>) =
+            (0..10_000).partition(|start| state.on_new(*start, 50.0));
+        assert_eq!(probes.len(), MAX_OUTSTANDING);
+        let mut concealing = state.clone();
+        (0..10_000).for_each(|start| state.on_lost(start));
+        assert!(!state.is_concealed() && state.outstanding.is_empty());
+        probes.iter().for_each(|start| concealing.on_lost(*start));
+        assert!(concealing.is_concealed());
+        others.iter().for_each(|start| concealing.on_lost(*start));
+        assert!(concealing.is_concealed());
     }
 
     #[test]

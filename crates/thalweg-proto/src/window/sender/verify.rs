@@ -22,6 +22,7 @@ use super::Sender;
 use crate::congestion::Controller;
 use crate::digest::feed;
 use crate::payload::Payload;
+use crate::random::spread;
 use crate::transport::Failure;
 use crate::units::Time;
 use crate::window::{Ack, Recovery};
@@ -120,8 +121,7 @@ impl Verify {
 
     /// Mixes the arrival time of an acknowledgement into the position of the next check.
     fn note_arrival(&mut self, now: Time) {
-        // An odd constant with good spreading of low bits (Steele and Vigna 2021).
-        self.arrivals = (self.arrivals ^ now.as_picos()).wrapping_mul(0xd134_2543_de82_ef95).rotate_left(23);
+        self.arrivals = spread(self.arrivals ^ now.as_picos()).rotate_left(23);
     }
 
     /// Returns true if a check is due.

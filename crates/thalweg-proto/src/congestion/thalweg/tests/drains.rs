@@ -140,7 +140,7 @@ fn a_flow_competes_with_the_window_that_it_had() {
     let mut network = Network::steady();
     let thalweg = network.thalweg_mut();
     let before = thalweg.window;
-    thalweg.drain.peak = 4.0 * before;
+    thalweg.drain.set_peak(4.0 * before);
     run_drain(thalweg, 0.01);
     near(thalweg.full_window(), 4.0 * before);
 }
@@ -149,46 +149,52 @@ fn a_flow_competes_with_the_window_that_it_had() {
 #[test]
 fn a_lower_base_delay_is_confirmed_by_deep_drains() {
     let mut network = Network::steady();
-    network.run(12);
-    assert_eq!(network.thalweg().drain.confirmed, 2);
+    let shares = |network: &mut Network, seconds: u64| {
+        let mut shares = Vec::new();
+        network.run_until(seconds, |network| {
+            let share = network.thalweg().drain.share();
+            if shares.last() != Some(&share) {
+                shares.push(share);
+            }
+            false
+        });
+        shares
+    };
+    let confirmed = shares(&mut network, 12);
+    assert!(confirmed.contains(&0.75), "{confirmed:?}");
     network.link.rtt = RTT / 2;
-    let mut cuts = Vec::new();
-    network.run_until(14, |network| {
-        let (drain, last) = (&network.thalweg().drain, cuts.last());
-        if last != Some(&drain.cut) {
-            cuts.push(drain.cut);
-        }
-        false
-    });
+    let lower = shares(&mut network, 14);
     // The first of them begins before the shorter delay is seen in a drain.
-    assert_eq!(cuts.iter().filter(|cut| **cut == 0.5).count(), 2, "{cuts:?}");
-    assert!(cuts.contains(&0.25), "{cuts:?}");
+    assert_eq!(lower.iter().filter(|share| **share == 0.5).count(), 2, "{lower:?}");
+    assert!(lower.contains(&0.75), "{lower:?}");
 }
 
 /// "Competing traffic": a drain soon after one in which the delay did not fall shows no more than that one, and a queue
 /// that is long for less than half a second may be that of starting flows.
 #[test]
 fn repeated_drains_and_short_times_are_no_evidence() {
-    let decides = |is_repeat: bool, millis: u64| {
+    // A drain at `now`, beside a queue that is long for `millis` and does not fall; the shortest delay was last seen at
+    // `seen`.
+    let drain = |thalweg: &mut Thalweg, now: Time, seen: Time, millis: u64| {
+        let (queueing, target, rtt) = (0.04, 2.5e-3, 0.08);
+        thalweg.delay.begin_drain(seen, Duration::from_secs(3));
+        assert!(!thalweg.run_drain(now - Duration::from_millis(millis), queueing, target, rtt));
+        assert!((0..4).all(|_| thalweg.run_drain(now, queueing, target, rtt)), "it begins");
+        assert!(!thalweg.drain.is_reducing());
+        (thalweg.is_competing(), thalweg.drain.contrary())
+    };
+    // Two drains, the second by a repetition or an interval later; the queue is long for `millis` before the first.
+    let drains = |millis: u64, is_repeat: bool| {
         let mut network = Network::steady();
         let thalweg = network.thalweg_mut();
-        let began = Time::ZERO + Duration::from_secs(100);
-        let long = Some(began - Duration::from_millis(millis));
-        thalweg.drain = Drain {
-            rounds: 1,
-            began,
-            queue: 0.04,
-            shortest: 0.04,
-            falls: 0.04,
-            is_repeat,
-            is_excessive: true,
-            long,
-            ..Drain::default()
-        };
-        thalweg.run_drain(began + Duration::from_millis(100), 0.04, 2.5e-3, 0.08);
-        (thalweg.is_competing(), thalweg.drain.contrary)
+        thalweg.drain = Drain::default();
+        let first = Time::ZERO + Duration::from_secs(100);
+        let after_first = drain(thalweg, first, first - Duration::from_secs(3), millis);
+        let second = first + Duration::from_millis(if is_repeat { 800 } else { 4000 });
+        let seen = if is_repeat { second } else { second - Duration::from_secs(3) };
+        [after_first, drain(thalweg, second, seen, 700)]
     };
-    assert_eq!(decides(false, 700), (true, 0));
-    assert_eq!(decides(false, 400), (false, 1));
-    assert_eq!(decides(true, 700), (false, 0));
+    assert_eq!(drains(700, false)[0], (true, 0));
+    assert_eq!(drains(400, false), [(false, 1), (true, 0)]);
+    assert_eq!(drains(400, true), [(false, 1), (false, 1)]);
 }
