@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures a released executable beside that of the quick build, and prints a table with the goals.
 
-    dist.py                          target/dist/thalweg beside target/release/thalweg, nine times (some minutes)
-    dist.py --repeat 15 A10 A100     more repetitions; these runs for the speed
-    dist.py --thalweg A --beside B   other executables
+    release_build.py                          target/dist/thalweg beside target/release/thalweg, nine times (some minutes)
+    release_build.py --repeat 15 A10 A100     more repetitions; these runs for the speed
+    release_build.py --thalweg A --beside B   other executables
 
 The rows are the size of the file, the resident size of a small run (at most, and at its end the anonymous memory and
 the pages of files), `thalweg --version`, `--json` of 100,000 flows, and packet-hops per CPU second. CPU time is user and

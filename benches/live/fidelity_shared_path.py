@@ -2,11 +2,11 @@
 """Measures the difference between the simulator and real hosts where several flows share a path: the rows of
 `paths.py beside` and `paths.py four`, live and simulated, seed by seed.
 
-    together.py run --schemes thalweg,cubic,bbr,tcp-cubic --parallel 2       five seeds of each row, live and simulated (half an hour)
-    together.py run --rows four,beside-1 --schemes thalweg --seeds 3
-    together.py again                          simulates what was measured live once more, by the simulator as it is now
-    together.py twin --rows beside-1 --schemes thalweg --seed 2 > twin.toml       the scenario that simulates a row
-    together.py table                          their difference
+    fidelity_shared_path.py run --schemes thalweg,cubic,bbr,tcp-cubic --parallel 2       five seeds of each row, live and simulated (half an hour)
+    fidelity_shared_path.py run --rows four,beside-1 --schemes thalweg --seeds 3
+    fidelity_shared_path.py again                          simulates what was measured live once more, by the simulator as it is now
+    fidelity_shared_path.py twin --rows beside-1 --schemes thalweg --seed 2 > twin.toml       the scenario that simulates a row
+    fidelity_shared_path.py table                          their difference
 
 When flows begin is drawn by the seed, within a second, and is the same live and simulated. Simulated hosts are those that `thalweg doctor`
 measures right before, or `--host`; the relay's lateness is jitter of the line. `tcp-cubic` is simulated as CUBIC with the defaults of

@@ -1,14 +1,14 @@
 //! Executes the runs of an assessment and decides its claims.
 
-use crate::decide::{self, ClaimOutcome, Test};
+use crate::claim_decisions::{self, ClaimOutcome, Test};
 use crate::document::{
     ClaimResults, Document, ExperimentResults, FailedPoint, PointResults, ReferenceResults, SectionResults,
     Verdict,
 };
-use crate::files::Files;
 use crate::margins::{Band, Margins};
 use crate::measure::Measure;
 use crate::pack::{Claim, Pack, Section};
+use crate::pack_files::Files;
 use crate::transients::{Transient, transients};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Results of an assessment.
 
-use crate::decide::ClaimOutcome;
+use crate::claim_decisions::ClaimOutcome;
 use crate::transients::Transient;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Assessment as an HTML page.
 
-use crate::curves::draw;
-use crate::decide::ClaimOutcome;
+use crate::claim_decisions::ClaimOutcome;
 use crate::document::{ClaimResults, Document, ExperimentResults, PointResults, SectionResults, Verdict};
+use crate::svg_curves::draw;
 use crate::text::{
     TESTS, claim_line, defaults_warning, distance, evidence, frame, point_words, routers, short, statement,
     verdicts,
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use thalweg_report::report::cards::{Card, cards};
 use thalweg_report::report::html::{Page, STYLE, escape};
-use thalweg_sweep::picture::HeatMap;
+use thalweg_sweep::svg_charts::HeatMap;
 
 /// Returns the page: the verdicts, the harm to other flows, each section with maps of its points, and the margins.
 pub fn page(document: &Document) -> String {

@@ -1,6 +1,6 @@
 //! Measures: the quantities of a run that claims test.
 
-use crate::states::{self, StateMeasure};
+use crate::controller_states::{self, StateMeasure};
 use serde::{Deserialize, Deserializer};
 use thalweg_proto::congestion::SharedPath;
 use thalweg_proto::units::Duration;

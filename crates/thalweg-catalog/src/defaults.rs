@@ -3,7 +3,7 @@
 //! Such differences turn a comparison of two schemes into one of their transports too. [`default_differences`] finds
 //! differences caused by unset options, and the value that removes each; [`defaults_reference`] lists all such options.
 
-use crate::describe::{Environment, Key, Live};
+use crate::key::{Environment, Key, Live};
 use crate::scheme::SchemeDescription;
 use crate::schemes::{SCHEMES, presets, window};
 use crate::value::Value;

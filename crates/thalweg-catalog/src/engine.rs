@@ -6,7 +6,7 @@ use crate::families::families;
 use crate::family::Family;
 use crate::pdu::AnyPdu;
 use thalweg_proto::congestion::Any;
-use thalweg_proto::end::{End, Notice};
+use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::handshake::{self, Carried, Listener, Opener};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::pdu::{DataUnit, Wire};

@@ -15,7 +15,7 @@ use core::fmt;
 use core::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use thalweg_proto::end::{End, EndCounters, Notice};
+use thalweg_proto::endpoint::{End, EndCounters, Notice};
 use thalweg_proto::payload::{Length, Payload, Slice};
 use thalweg_proto::pdu::{Captured, DataUnit, SegmentStep, Wire};
 use thalweg_proto::transport::{

@@ -1,7 +1,7 @@
 //! Values as text: `NAME`, or `NAME:KEY=VALUE,KEY=VALUE ...`.
 
-use crate::describe::{ConfigError, Environment, Keys};
-use crate::nearest::{live_only, nearest};
+use crate::key::{ConfigError, Environment, Keys};
+use crate::spelling_suggestions::{live_only, nearest};
 use crate::values::Values;
 use core::fmt;
 

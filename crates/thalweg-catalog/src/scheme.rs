@@ -1,8 +1,8 @@
 //! Descriptions of transport schemes.
 
-use crate::describe::{ConfigError, Environment, Keys};
 use crate::endpoint_configs::EndpointConfigs;
 use crate::external::{ExternalFamily, Open};
+use crate::key::{ConfigError, Environment, Keys};
 use crate::path_hints::PathHints;
 use crate::value::Value;
 use crate::values::{Bound, Values};

@@ -1,6 +1,6 @@
 //! Explicit values of keys, and configurations built from them.
 
-use crate::describe::{Environment, Key, Keys, Kind, PRESET};
+use crate::key::{Environment, Key, Keys, Kind, PRESET};
 use crate::value::Value;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 

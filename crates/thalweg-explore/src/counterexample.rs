@@ -1,7 +1,7 @@
 //! A counter-example as a trace of packets.
 
 use super::channel::{State, Step, TraceEvent};
-use super::end::End;
+use super::endpoint::End;
 use super::{Bounds, Scheme, Tag};
 use thalweg_proto::pdu::DataUnit;
 

@@ -9,7 +9,7 @@
 //! retransmissions, or the stream never recovers.
 
 use super::digest::Fnv;
-use super::visited::Visited;
+use super::visited_states::Visited;
 use super::{Counterexample, SearchOutcome};
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,9 +1,9 @@
 //! The search through all states.
 
 use super::channel::{State, Step};
-use super::end::End;
-use super::trail::trail;
-use super::visited::Visited;
+use super::counterexample::trail;
+use super::endpoint::End;
+use super::visited_states::Visited;
 use super::{Bounds, Scheme};
 use std::collections::HashSet;
 

@@ -5,7 +5,7 @@ use crate::evaluate::{Evaluator, NoScore, joined, millionths};
 use crate::minimise::simpler;
 use crate::scenario::{MAX_LINES, Schemes};
 use crate::search::{FAULT_SCORE, GENERATION, MAX_SCORE, Score, Search};
-use crate::space::Space;
+use crate::search_space::Space;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Minimisation of findings: removes unneeded disturbances and rounds values.
 
 use crate::candidate::Candidate;
-use crate::space::{Space, cut};
+use crate::search_space::{Space, cut};
 
 /// Returns the next simpler candidates: first each without one disturbance, then each with one rounder value. The
 /// caller replaces `candidate` by the first that still scores high enough, and repeats until there is none.

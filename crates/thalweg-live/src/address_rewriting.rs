@@ -1,7 +1,7 @@
 //! Address and port translation in packets. Updates checksums incrementally (RFC 1624): invalid ones stay invalid.
 
-use crate::compose::compose;
 use crate::packet::{Header, ICMP, ICMP6, TCP, UDP, seal_v4};
+use crate::router_packets::compose;
 use std::net::IpAddr;
 
 /// The end of a packet to translate.
@@ -119,9 +119,9 @@ pub(crate) fn requote(bytes: &[u8], header: &Header, (address, port): (IpAddr, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compose::datagram;
     use crate::icmp::{IcmpError, message};
     use crate::packet::checksum;
+    use crate::router_packets::datagram;
     use std::net::SocketAddr;
 
     fn sum_of(bytes: &[u8], header: &Header) -> u16 {

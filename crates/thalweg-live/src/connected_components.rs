@@ -4,14 +4,14 @@
 //! Each thread has its own network with the numbering of the whole. It contains the links of the others for identical
 //! names and random numbers, but they stay idle.
 
-use crate::drive::{Device, Driven};
 use crate::emulator::{Counts, Emulator};
+use crate::event_loop::{Device, Driven};
 use crate::fidelity::Fidelity;
-use crate::plan::Plan;
+use crate::network_plan::Plan;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{DirectionSpec, LinkSpec};
-use thalweg_sim::{RunResult, SpecError, live};
+use thalweg_sim::{RunResult, SpecError, live_network};
 
 /// Assignment of a network to threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Groups {
             results.push(emulator.finish());
             accounts.push(fidelity);
         }
-        let mut result = live::join(results, &owners);
+        let mut result = live_network::join(results, &owners);
         // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
         Joined { result, counts, fidelity: Fidelity::of_threads(accounts) }
@@ -148,7 +148,7 @@ fn connected(plan: &Plan) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PlanOptions, plan};
+    use crate::network_plan::{PlanOptions, plan};
     use thalweg_proto::units::Rate;
     use thalweg_sim::spec::{NodeId, NodeSpec, Spec};
 

@@ -3,13 +3,13 @@
 //! The path of an incoming packet is resolved at once: up to its target, or to the router where its MTU or hop limit
 //! ends it. The packet arrives there after the delay of the links, and that router notifies the source.
 
-use crate::acks::Acks;
+use crate::ack_delay_signal::Acks;
 use crate::connections::{Connections, Key};
 use crate::gates::{GateVerdict, Gates};
 use crate::icmp::{self, IcmpError};
 use crate::middlebox::{Inbound, Middle};
+use crate::network_plan::Plan;
 use crate::packet::{Header, cut, rewrite};
-use crate::plan::Plan;
 use crate::router_feedback::{Sources, head};
 use crate::tcp::{Segment, is_after};
 use std::collections::HashMap;
@@ -18,8 +18,8 @@ use thalweg_proto::Ecn;
 use thalweg_proto::gate::Marking;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::{Duration, Time};
-use thalweg_sim::live::{Arrival, LinkStatus, Live};
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::live_network::{Arrival, LinkStatus, Live};
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{LinkSpec, NodeId};
 use thalweg_sim::{RunResult, SpecError, Status};
 

@@ -3,12 +3,12 @@
 use crate::capture::Capture;
 use crate::emulator::{Delivery, Emulator};
 use crate::fidelity::Fidelity;
-use crate::forward::GatewayTap;
-use crate::port::Port;
-use crate::runs::{DeliveryEvent, Runs};
-use crate::segments::cut;
+use crate::gateway::GatewayTap;
+use crate::gro::{DeliveryEvent, Runs};
+use crate::gso::cut;
+use crate::snapshots::{self, Watch};
 use crate::thread_priority;
-use crate::watch::{self, Watch};
+use crate::tun_queue::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use std::fs::File;

@@ -1,13 +1,13 @@
 //! Entry points for fuzzing: the parsers of bytes that programs in a live network write, and of what the host says.
 
-use crate::forward::name_server;
+use crate::gateway::name_server;
+use crate::gso::cut;
 use crate::host::namespace::{dropped_in, resolved_by};
 use crate::host::{netlink, sockets};
-use crate::port::Offload;
-use crate::segments::cut;
+use crate::tun_queue::Offload;
 use std::net::{IpAddr, SocketAddr};
 
-pub use crate::port::HEADER;
+pub use crate::tun_queue::HEADER;
 
 /// Answers a message to the name server of a host that knows `server`; `None` where there must be no answer.
 pub fn name_answer(message: &[u8]) -> Option<Vec<u8>> {

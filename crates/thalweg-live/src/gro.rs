@@ -5,9 +5,9 @@
 //! position-dependent fields (IP: no fragments or options; TCP: only data, without gaps); all but the last have the
 //! same size.
 
+use crate::gso::{checksum_at, cut, heads};
 use crate::packet::{Header, TCP, UDP, checksum, pseudo, seal_v4};
-use crate::port::{GsoKind, Offload, Port};
-use crate::segments::{checksum_at, cut, heads};
+use crate::tun_queue::{GsoKind, Offload, Port};
 use rustix::io::Errno;
 use thalweg_proto::units::{Duration, Time};
 
@@ -289,7 +289,7 @@ fn write(port: &Port, at: Time, packet: &[u8], on_delivery: &mut impl FnMut(Deli
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::segments::tests::{is_right as is_sealed, pieces, unsealed};
+    use crate::gso::tests::{is_right as is_sealed, pieces, unsealed};
     use std::os::unix::net::UnixDatagram;
 
     /// Host that records all writes.

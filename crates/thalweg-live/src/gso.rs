@@ -2,7 +2,7 @@
 //! network, to let each packet pass it separately.
 
 use crate::packet::{Header, checksum, pseudo, seal_v4};
-use crate::port::{GsoKind, Offload};
+use crate::tun_queue::{GsoKind, Offload};
 
 /// TCP flags that belong to only the first or the last packet of a buffer.
 const FIN: u8 = 0x01;

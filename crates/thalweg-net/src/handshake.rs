@@ -14,7 +14,7 @@
 //! version and the client's connection id. If an attacker modifies them, the handshake fails.
 
 use crate::identity::{Identity, PublicKey};
-use crate::keys::Secret;
+use crate::packet_protection::Secret;
 use crate::wire::{ConnectionId, TOKEN, VERSION};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{BoxedCryptoResolver, CryptoResolver, DefaultResolver, FallbackResolver, RingResolver};

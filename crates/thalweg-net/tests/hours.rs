@@ -1,12 +1,12 @@
 //! Hours of many connections in simulated time that open, idle, move bytes, migrate and close: memory use stays
 //! constant. The test has a separate process, so nothing else is counted.
 
-mod counted;
-#[path = "it/pair/mod.rs"]
-mod pair;
+mod allocation_counter;
+#[path = "it/endpoint_pair/mod.rs"]
+mod endpoint_pair;
 
-use counted::held;
-use pair::{SERVER, Seeded, client_config, connect, server_config};
+use allocation_counter::held;
+use endpoint_pair::{SERVER, Seeded, client_config, connect, server_config};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use thalweg_net::batch::Batch;

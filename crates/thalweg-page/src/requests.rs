@@ -4,7 +4,7 @@ use crate::controls::controls;
 use crate::input::{Input, Shown, registry};
 use crate::lesson::{self, Answer, Verdict};
 use crate::run::{Finished, Progress, Run, version};
-use crate::script::{Scheme, Script};
+use crate::script_controller::{Scheme, Script};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

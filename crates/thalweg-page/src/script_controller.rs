@@ -4,8 +4,8 @@ use core::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use thalweg_catalog::SchemeDescription;
 use thalweg_catalog::schemes::window::named_scheme;
-use thalweg_proto::congestion::delivery::Stamp;
-use thalweg_proto::congestion::observe::{Observation, Observer};
+use thalweg_proto::congestion::delivery_rate::Stamp;
+use thalweg_proto::congestion::event_accumulator::{Observation, Observer};
 use thalweg_proto::congestion::scripted::{self, ScriptedConfig};
 use thalweg_proto::congestion::{
     AckSample, CeResponse, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample,

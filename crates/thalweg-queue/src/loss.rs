@@ -1,7 +1,7 @@
 //! Packet loss processes.
 
 use crate::LossSpec;
-use crate::trials::Trials;
+use crate::bernoulli_trials::Trials;
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 

@@ -1,7 +1,7 @@
 //! Token bucket of policers and shapers.
 
 use crate::SpecError;
-use crate::spec::above_zero;
+use crate::impairment_spec::above_zero;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 
 /// Parameters of a token bucket.

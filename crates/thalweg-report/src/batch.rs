@@ -221,7 +221,7 @@ const TICK: WallTime = WallTime::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::spec;
+    use crate::results::fixtures::spec;
     use thalweg_sim::spec::NodeId;
 
     fn jobs(seeds: core::ops::Range<u64>) -> Vec<Job> {

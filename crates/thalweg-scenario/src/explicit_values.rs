@@ -1,15 +1,15 @@
 //! Explicit values of a scheme or discipline in a file, with their positions.
 
 use super::diagnostic::Report;
+use super::parsed_tree::{self, Table, Value};
 use super::quantity::{Interval, Number, Packets, Probability, Segments, Share, Threshold};
 use super::schema::{Definitions, Field, TableDoc, Takes};
-use super::source::Span;
+use super::source_text::Span;
 use super::table::{Decode, wrong_kind};
-use super::tree::{self, Table, Value};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog as catalog;
-use thalweg_catalog::text::read_options;
+use thalweg_catalog::option_syntax::read_options;
 use thalweg_catalog::{ConfigError, Environment, Key, Keys, Kind, TextError, Values};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 

@@ -1,8 +1,8 @@
 //! Loads a scenario file with its includes, and merges them.
 
 use super::diagnostic::Report;
-use super::source::{Files, ReadError, Reader, Source, Span};
-use super::tree::{self, Table, Value, ValueKind};
+use super::parsed_tree::{self, Table, Value, ValueKind};
+use super::source_text::{Files, ReadError, Reader, Source, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 /// A field of a specification that a key with values of the type `K` is bound to.
 #[diagnostic::on_unimplemented(
     message = "a key with values of the type `{K}` cannot be bound to a field of the type `{Self}`",
-    note = "a line of `plain!` in `bound.rs`, or an `impl FieldOf<{K}> for {Self}`, binds them"
+    note = "a line of `plain!` in `key_bindings.rs`, or an `impl FieldOf<{K}> for {Self}`, binds them"
 )]
 pub trait FieldOf<K>: Sized {
     /// Returns the field's value from an optional key; `None` if the key is absent and the field is mandatory.
@@ -31,7 +31,7 @@ impl<T: FieldOf<K>, K> FieldOf<K> for Option<T> {
 /// Binds keys whose values equal those of the fields, or convert in one step each way.
 macro_rules! plain {
     ($($Key:ty, $Field:ty: $of:expr, $toml:expr;)+) => {$(
-        impl $crate::bound::FieldOf<$Key> for $Field {
+        impl $crate::key_bindings::FieldOf<$Key> for $Field {
             fn from_key(given: Option<&$Key>) -> Option<Self> {
                 given.copied().map($of)
             }

@@ -1,7 +1,7 @@
 //! The parsed tables and values of a scenario before decoding, with source positions.
 
 use super::diagnostic::Report;
-use super::source::Span;
+use super::source_text::Span;
 use toml::de::{DeTable, DeValue};
 
 /// Maximum nesting depth of tables and arrays; no description needs more than seven.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::{Bytes, Duration, Rate};
-use thalweg_sim::route::{DirectionId, FlowPaths, all_paths};
+use thalweg_sim::shortest_paths::{DirectionId, FlowPaths, all_paths};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, NodeId, Processing, Spec, TransportSpec};
 
 /// The paths of all groups.

@@ -2,8 +2,8 @@
 
 use super::diagnostic::Report;
 use super::include::Loader;
-use super::source::{Source, Span};
-use super::tree::{self, Key, Table, Value, ValueKind};
+use super::parsed_tree::{self, Key, Table, Value, ValueKind};
+use super::source_text::{Source, Span};
 use std::path::Path;
 
 /// Maximum number of `--set` arguments.

@@ -1,6 +1,6 @@
 //! The source texts of a scenario, and positions in them.
 
-use super::{columns, parquet};
+use super::{list_columns, parquet};
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
@@ -265,7 +265,8 @@ impl Reader {
         }
         let bytes = self.bytes(path)?;
         if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("parquet")) {
-            return parquet::to_csv(&bytes, columns::is_known, MAX_READ as usize).map_err(ReadError::NoList);
+            return parquet::to_csv(&bytes, list_columns::is_known, MAX_READ as usize)
+                .map_err(ReadError::NoList);
         }
         String::from_utf8(bytes).map_err(|error| ReadError::NotText { at: error.utf8_error().valid_up_to() })
     }

@@ -2,13 +2,13 @@
 //!
 //! The tables are replaced before they are decoded, and after `--set`. All later steps see ordinary groups.
 
-use super::columns::{FROM, RATE, TO};
 use super::demand::{Demand, MAX_BITS};
 use super::diagnostic::Report;
 use super::include::Loader;
+use super::list_columns::{FROM, RATE, TO};
 use super::network::sndlib_demands;
-use super::source::{Source, Span};
-use super::tree::{Key, Table, Value, ValueKind};
+use super::parsed_tree::{Key, Table, Value, ValueKind};
+use super::source_text::{Source, Span};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::units::Rate;

@@ -1,6 +1,6 @@
 //! Paths of routers' feedback messages from queues to sources.
 
-use crate::route::{DirectionId, Routes};
+use crate::shortest_paths::{DirectionId, Routes};
 use crate::spec::{NodeId, Spec, WorkloadSpec};
 
 /// A queue with feedback to the sources of a group.

@@ -4,7 +4,7 @@ use thalweg_proto::units::{Bytes, Duration};
 
 /// The host of one endpoint of a flow: a thread with its own socket that receives what has arrived, sends what is due,
 /// and sleeps. A round takes only the time of its configured costs; later arrivals wait for the next round. Schemes
-/// that need ordered packets receive them through a [`Resequencer`](thalweg_proto::resequence::Resequencer).
+/// that need ordered packets receive them through a [`Resequencer`](thalweg_proto::resequencer::Resequencer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// Median wake-up latency, after an arrival or the expiry of a timer.
@@ -101,7 +101,7 @@ impl HostSpec {
 
     /// Returns the reason why the host is invalid, if it is.
     pub fn fault(&self) -> Option<&'static str> {
-        let max = thalweg_queue::delay::LONGEST_DELAY;
+        let max = thalweg_queue::random_delay::LONGEST_DELAY;
         let times =
             [self.late_p99, self.preemption, self.granularity, self.coalescing, self.call, self.packet_cost];
         if !self.late.is_zero() && self.late_p99.is_zero() {

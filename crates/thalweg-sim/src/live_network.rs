@@ -3,11 +3,11 @@
 //! The caller passes in each packet at the current time, and receives it with its arrival time at the end of the path.
 //! In between, it is handled like a simulated packet.
 
+use crate::components::gate::NO_GATE;
 use crate::error::SpecError;
 use crate::event_loop::{EventLoop, Status};
-use crate::parts::gate::NO_GATE;
 use crate::result::{FlowResult, LinkResult, RunResult};
-use crate::route::{DirectionId, shortest_path};
+use crate::shortest_paths::{DirectionId, shortest_path};
 use crate::spec::{LOWEST_PRIORITY, NodeId, Spec};
 use crate::tracing::Untraced;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use thalweg_proto::Ecn;
 use thalweg_proto::transport::Signal;
 use thalweg_proto::units::Time;
 
-pub use crate::parts::outside::{Arrival, LinkStatus, Message, SCHEME};
+pub use crate::components::external_hosts::{Arrival, LinkStatus, Message, SCHEME};
 
 /// A network for real packets.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Live {
     /// The specification is invalid.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let spec = Spec { groups: Vec::new(), ..spec.clone() };
-        let mut run = Box::new(crate::build::build(&spec, Untraced)?);
+        let mut run = Box::new(crate::run_builder::build(&spec, Untraced)?);
         let mut gates = 0..;
         let gates = spec.nodes.iter().map(|node| match node.gate {
             // Gates are numbered in the order of their nodes, and there are fewer of them than `NO_GATE`.

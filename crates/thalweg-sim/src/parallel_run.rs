@@ -6,13 +6,13 @@
 //! have the same order as on one thread.
 
 use crate::buffered_record::BufferedRecord;
+use crate::components::boundary::Outbox;
 use crate::event_loop::{EventLoop, Status};
 use crate::partition::Cut;
-use crate::parts::boundary::Outbox;
+use crate::partition_split::{UnpartitionedState, join, split};
 use crate::recording::Merge;
 use crate::result::RunResult;
 use crate::spec::Spec;
-use crate::split::{UnpartitionedState, join, split};
 use crate::tracing::{Traced, Tracing};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -3,28 +3,28 @@
 //! Identifiers never change. Tables of a partition are as long as those of the whole run, with placeholders for the
 //! entries of other partitions: events have the same keys and ties the same order everywhere.
 
+use crate::components::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
+use crate::components::connection_ids::opens;
+use crate::components::connections::Connections;
+use crate::components::endpoint::Endpoint;
+use crate::components::event_prefetch::Lookahead;
+use crate::components::flow::{Flow, Group, NO_CONNECTION};
+use crate::components::gate::{Gates, NO_GATE, NodeGate};
+use crate::components::host::Host;
+use crate::components::network::Network;
+use crate::components::packet::{NONE, Packets};
+use crate::components::reading_application::READS;
+use crate::components::run_end::Ending;
+use crate::components::traffic::Traffic;
+use crate::components::transfer::TransferList;
+use crate::components::transmitter::{PortState, Transmitter};
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
+use crate::event_queue::Wheel;
 use crate::partition::Cut;
-use crate::parts::boundary::{Boundary, Ended, Moment, Owners, RemoteTransfers};
-use crate::parts::connection_ids::opens;
-use crate::parts::connections::Connections;
-use crate::parts::ending::Ending;
-use crate::parts::endpoint::Endpoint;
-use crate::parts::flow::{Flow, Group, NO_CONNECTION};
-use crate::parts::gate::{Gates, NO_GATE, NodeGate};
-use crate::parts::host::Host;
-use crate::parts::lookahead::Lookahead;
-use crate::parts::network::Network;
-use crate::parts::packet::{NONE, Packets};
-use crate::parts::reader::READS;
-use crate::parts::traffic::Traffic;
-use crate::parts::transfer::TransferList;
-use crate::parts::transmitter::{PortState, Transmitter};
 use crate::result::Transfer;
 use crate::spec::{DirectionSpec, Spec};
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;

@@ -5,12 +5,12 @@
 //! that all partitions have reached.
 
 use crate::buffered_record::{BufferedRecord, What};
-use crate::parts::connection_ids::ConnectionIds;
-use crate::parts::packet::copy;
+use crate::components::connection_ids::ConnectionIds;
+use crate::components::packet::copy;
+use crate::event_queue::EventOrder;
 use crate::spec::Ties;
 use crate::trace::{PacketId, Record, Step, Tracer};
 use crate::tracing::{Traced, Tracing};
-use crate::wheel::EventOrder;
 use core::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;

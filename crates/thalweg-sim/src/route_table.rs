@@ -1,9 +1,9 @@
 //! The route table of packets, built before the run from the paths between the endpoints of its flows.
 
-use crate::parts::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
-use crate::parts::network::{END, EXIT};
-use crate::route::{DirectionId, Routes, ShortestPathDag};
+use crate::components::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
+use crate::components::network::{END, EXIT};
 use crate::routing::Multipath;
+use crate::shortest_paths::{DirectionId, Routes, ShortestPathDag};
 use crate::spec::{NodeId, Spec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::Time;

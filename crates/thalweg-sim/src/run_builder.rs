@@ -1,38 +1,38 @@
 //! Builds a simulation from a specification.
 
+use crate::components::barrier_rounds::Rounds;
+use crate::components::connection_ids::{ConnectionIds, opens};
+use crate::components::connections::Connections;
+use crate::components::endpoint_thread::Thread;
+use crate::components::event_prefetch::Lookahead;
+use crate::components::feedback::MessageRoutes;
+use crate::components::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
+use crate::components::gate::{Gates, NO_GATE, NodeGate};
+use crate::components::host::{Host, Processor};
+use crate::components::measurements::Measurements;
+use crate::components::network::{END, EXIT, Network};
+use crate::components::packet::{NONE, Packets};
+use crate::components::reading_application::{READS, Reader};
+use crate::components::run_end::Ending;
+use crate::components::series::MAX_WATCHED_LINKS;
+use crate::components::traffic::Traffic;
+use crate::components::transfer::Completions;
+use crate::components::transmitter::{PortState, Speed, Transmitter};
+use crate::components::transmitter_names::Names;
+use crate::components::workload::Workload;
 use crate::error::SpecError;
 use crate::event::{EventKind, MAX_ENTITIES};
 use crate::event_loop::EventLoop;
+use crate::event_queue::Wheel;
+use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
 use crate::measure::Histogram;
-use crate::messages::{FeedbackSource, MessagePath, message_paths};
-use crate::parts::connection_ids::{ConnectionIds, opens};
-use crate::parts::connections::Connections;
-use crate::parts::ending::Ending;
-use crate::parts::feedback::MessageRoutes;
-use crate::parts::flow::{Delays, Flow, Group, MAX_FLOWS_WITH_DELAY, Special};
-use crate::parts::gate::{Gates, NO_GATE, NodeGate};
-use crate::parts::host::{Host, Processor};
-use crate::parts::lookahead::Lookahead;
-use crate::parts::measurements::Measurements;
-use crate::parts::names::Names;
-use crate::parts::network::{END, EXIT, Network};
-use crate::parts::packet::{NONE, Packets};
-use crate::parts::reader::{READS, Reader};
-use crate::parts::rounds::Rounds;
-use crate::parts::series::MAX_WATCHED_LINKS;
-use crate::parts::thread::Thread;
-use crate::parts::traffic::Traffic;
-use crate::parts::transfer::Completions;
-use crate::parts::transmitter::{PortState, Speed, Transmitter};
-use crate::parts::workload::Workload;
-use crate::route::Routes;
+use crate::route_table::RouteTable;
+use crate::shortest_paths::Routes;
 use crate::spec::{
     AccessSpec, Change, DirectionSpec, GroupSpec, LinkSpec, NodeId, Processing, Spec, TransportSpec,
     WorkloadSpec,
 };
-use crate::table::RouteTable;
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn variation_changes(
 }
 
 pub(crate) fn build<T: Tracing>(spec: &Spec, tracing: T) -> Result<EventLoop<T>, SpecError> {
-    crate::check::check(spec)?;
+    crate::spec_validation::check(spec)?;
     let spec = &*spec.with_failures();
     let mut builder = Builder::new(spec)?;
     for (index, group) in spec.groups.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::delay::VariationSpec;
+use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{ImpairmentSpec, Limit};
 
 /// A scheduled change of one direction. Fields that are `None` stay unchanged.

@@ -27,7 +27,7 @@ pub(crate) fn check(spec: &Spec) -> Result<(), SpecError> {
             gate.config.check().map_err(|what| SpecError::Zero { of: node.name.clone(), what })?;
         }
     }
-    let max = u64::from(crate::parts::gate::NO_GATE);
+    let max = u64::from(crate::components::gate::NO_GATE);
     if spec.nodes.iter().filter(|node| node.gate.is_some()).count() as u64 >= max {
         return Err(SpecError::TooMany { what: "gates", max });
     }

@@ -1,8 +1,8 @@
 //! HTML page of a sweep.
 
 use crate::document::{Document, FactorResults, PointResults, metrics_of};
-use crate::picture::{HeatMap, Scatter};
 use crate::plan::{Plan, SCHEME};
+use crate::svg_charts::{HeatMap, Scatter};
 use std::fmt::Write as _;
 use thalweg_report::output::{Remedy, differing_defaults_warning, heads_of, value};
 use thalweg_report::report::cards::{Card, cards};

@@ -17,7 +17,7 @@
 //! means that no more runs follow.
 
 use crate::batch_codec::{self, Response, Task};
-use crate::program::Program;
+use crate::program_identity::Program;
 use core::fmt;
 use serde::Deserialize;
 use std::collections::{BTreeMap, VecDeque};

@@ -2,11 +2,11 @@
 
 use crate::batch_codec::{Response, Task};
 use crate::differing_defaults::{differing_defaults, join};
-use crate::engine::{Engine, Lost};
 use crate::plan::{Plan, PlanError};
-use crate::program::Program;
+use crate::program_identity::Program;
+use crate::remote_client::{Engine, Lost};
+use crate::run_store::{Store, StoreError};
 use crate::simulate::{Simulated, simulate};
-use crate::store::{Store, StoreError};
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};

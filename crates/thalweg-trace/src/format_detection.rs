@@ -4,7 +4,7 @@ use crate::format::{Limits, ReadError};
 use crate::input::Input;
 use crate::model::Trace;
 use crate::pcap::KeyLog;
-use crate::{pcap, probe, qlog, ss};
+use crate::{pcap, qlog, ss, tcp_probe};
 use std::io::Read;
 
 /// Reads a trace in any of the formats.
@@ -32,7 +32,7 @@ pub fn read_with_keys(from: &mut dyn Read, limits: &Limits, keys: &KeyLog) -> Re
         head if pcap::is_pcap(head) || pcap::is_pcapng(head) => pcap::read(&mut input, limits, keys),
         head if is_netlog(head) => return Err(ReadError::NetLog),
         head if qlog::is_qlog(head) => qlog::read(&mut input, limits),
-        head if probe::is_probe(head) => probe::read(&mut input, limits),
+        head if tcp_probe::is_probe(head) => tcp_probe::read(&mut input, limits),
         head if ss::is_ss(head) => ss::read(&mut input, limits),
         _ => return Err(ReadError::Unknown),
     };

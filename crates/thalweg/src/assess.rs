@@ -4,18 +4,18 @@ use crate::assess_live;
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
-use crate::kernel::{control_of, is_kernel, reject_without_live};
+use crate::kernel_tcp::{control_of, is_kernel, reject_without_live};
 use crate::progress::counting_runs;
 use crate::run::{available_memory, typed};
-use crate::values::{positive, replications};
+use crate::value_parsers::{positive, replications};
 use crate::version::program;
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thalweg_assess::{
-    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, junit,
-    markdown, page, summary,
+    AssessError, Assessment, Choice, Document, Files, Margins, PACKS, Pack, Verdict, comparison, html_page,
+    junit, markdown, summary,
 };
 use thalweg_report::output::counted;
 use thalweg_scenario::{Diagnostic, Severity, nearest};

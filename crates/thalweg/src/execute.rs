@@ -2,11 +2,11 @@
 
 use crate::capture::{Captures, FileCapture};
 use crate::console::{Console, Error};
-use crate::lines::{self, Lines, Meter};
+use crate::json_lines::{self, Lines, Meter};
 use crate::progress::Bar;
 use crate::qlogs::{FileQlog, Qlogs};
 use crate::replays::Replays;
-use crate::sequences::{FileSequence, Sequences};
+use crate::sequence_diagrams::{FileSequence, Sequences};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};

@@ -1,7 +1,7 @@
 //! `thalweg model` for closed formulas: TCP throughput under loss, queueing delay, bandwidth-delay product.
 
 use crate::console::{Console, Done, Error};
-use crate::values::{above_zero, at_least_one, chance, factor, load, not_negative, some};
+use crate::value_parsers::{above_zero, at_least_one, chance, factor, load, not_negative, some};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::{Bytes, Duration, Rate};

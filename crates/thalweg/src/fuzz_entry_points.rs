@@ -3,7 +3,7 @@
 use crate::advice::Findings;
 use crate::bench::stream::{Request, trailer};
 use crate::bench::text::{ClientResults, server_line};
-use crate::transfer::http;
+use crate::transfer::metrics_http;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub fn known_peers(text: &str) -> [usize; 3] {
 /// Returns the response to an HTTP request for `/metrics`; `None` while its head is incomplete.
 pub fn metrics_response(request: &[u8], is_loopback: bool, page: &str) -> Option<Vec<u8>> {
     let local = if is_loopback { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-    let respond = || http::response(request, IpAddr::V4(local), "/metrics", || page.to_owned());
-    http::is_complete(request).then(respond)
+    let respond = || metrics_http::response(request, IpAddr::V4(local), "/metrics", || page.to_owned());
+    metrics_http::is_complete(request).then(respond)
 }
 
 /// Parses the request of a `bench` client; returns the service time including the grace period.

@@ -3,7 +3,7 @@
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::progress::{RESUME_HINT, counting_runs};
-use crate::values::positive;
+use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use thalweg_hunt::{
     DEFAULT_COMPETING_SCHEME, DisturbanceKind, Finding, Goal, Hunt, HuntError, Kinds, LIST, SEEDS, Schemes,
-    Space, cases, check_case, entry, score_of,
+    Space, check_case, entry, regression_cases, score_of,
 };
 use thalweg_net::atomic_file;
 use thalweg_report::output::counted;

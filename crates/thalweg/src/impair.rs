@@ -2,7 +2,7 @@
 
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible;
-use crate::values::{place, resolve, seconds};
+use crate::value_parsers::{place, resolve, seconds};
 use clap::Args;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use thalweg_catalog::Registry;
 use thalweg_net::impair::{DirectionError, DirectionSpec, LineStats, Relay, RelayConfig, RelayStats};
 use thalweg_proto::units::{Duration, Rate};
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_scenario::{PATHS, known_path, nearest};
 use thalweg_sim::spec as sim;

@@ -4,7 +4,7 @@ use crate::console::{Console, Done, Error};
 use crate::formulas::{
     self, BufferArguments, CubicArguments, MathisArguments, Mg1Arguments, PadhyeArguments, QueueArguments,
 };
-use crate::values::{positive, probability, some};
+use crate::value_parsers::{positive, probability, some};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;

@@ -4,14 +4,14 @@ use crate::arguments::{CompareArguments, Options, RunArguments, Trace};
 use crate::capture::Captures;
 use crate::console::{Console, Done, Error};
 use crate::execute::{Execution, Scheme};
-use crate::input::Source;
 use crate::interrupt::interruptible_by;
-use crate::kernel::reject_without_live;
-use crate::lines::Lines;
+use crate::json_lines::Lines;
+use crate::kernel_tcp::reject_without_live;
 use crate::qlogs::Qlogs;
 use crate::replays::Replays;
 use crate::report::ReportTarget;
-use crate::sequences::Sequences;
+use crate::scenario_sources::Source;
+use crate::sequence_diagrams::Sequences;
 use crate::version::version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use thalweg_report::results::{
 };
 use thalweg_scenario::{
     Diagnostic, Loaded, OptionOutcome, ReplacedOption, SchemeInUse, SchemeOverride, group_named, is_random,
-    threads as threads_in_words,
+    speedup_estimate as threads_in_words,
 };
 use thalweg_sim::agent::AGENT;
 use thalweg_sim::partition::{default_threads, estimate_speedup};

@@ -2,12 +2,12 @@
 
 use crate::cluster::{Cluster, unfinished};
 use crate::console::{Console, Done, Error};
-use crate::input::Source;
 use crate::interrupt::interruptible_by;
 use crate::progress::counting_runs;
 use crate::report::ReportTarget;
 use crate::run::available_memory;
-use crate::values::positive;
+use crate::scenario_sources::Source;
+use crate::value_parsers::positive;
 use crate::version::program;
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -17,7 +17,7 @@ use thalweg_report::output::{REPORT, counted};
 use thalweg_report::results::Goal;
 use thalweg_scenario::{Loaded, SchemeOverride, SweepFile, group_named, read_sweep};
 use thalweg_sweep::{
-    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, page,
+    Budget, Document, FailedPoint, LoadError, Made, Purpose, Store, Sweep, SweepError, html_page,
 };
 
 /// `thalweg sweep`.

@@ -1,8 +1,8 @@
 //! Project rules that a compiler does not check: short files, no hidden clocks or randomness in the lower crates, no
 //! local paths, and a map that names every folder.
 
-mod circles;
-mod language;
+mod import_cycles;
+mod terminology;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -67,7 +67,7 @@ fn no_file_names_a_local_path() {
 fn modules_do_not_import_each_other_in_circles() {
     let texts = texts();
     let source = texts.iter().map(|text| (text.name.as_str(), text.content.as_str()));
-    let found = circles::circles(source.filter(|(name, _)| name.starts_with("crates/")));
+    let found = import_cycles::circles(source.filter(|(name, _)| name.starts_with("crates/")));
     assert!(found.is_empty(), "take what both need out of one of them, or into their parent: {found:#?}");
 }
 
@@ -199,19 +199,19 @@ fn documentation_stands_alone() {
     assert!(fragments.is_empty(), "say what it is, not which question it answers: {fragments:#?}");
 }
 
-/// Names, comments and documents use the terms of the field: [`language::RULES`] lists the words that have a better one.
+/// Names, comments and documents use the terms of the field: [`terminology::RULES`] lists the words that have a better one.
 #[test]
 fn words_are_those_of_the_field() {
     let is_listed = |text: &Text| {
-        ["/tests/tidy.rs", "/tests/language/mod.rs"].iter().any(|name| text.name.ends_with(name))
+        ["/tests/tidy.rs", "/tests/terminology/mod.rs"].iter().any(|name| text.name.ends_with(name))
             || REPORTED.iter().any(|page| text.name.starts_with(page))
     };
     let mut found = Vec::new();
     for text in texts().into_iter().filter(|text| !is_listed(text)) {
         let words = match text.name.rsplit_once('.') {
-            Some((_, "rs")) => language::in_rust(&text.content),
-            Some((_, "md" | "py")) => language::in_document(&text.content),
-            _ => language::in_text(&text.content),
+            Some((_, "rs")) => terminology::in_rust(&text.content),
+            Some((_, "md" | "py")) => terminology::in_document(&text.content),
+            _ => terminology::in_text(&text.content),
         };
         found.extend(words.into_iter().map(|word| format!("{}:{word}", text.name)));
     }

@@ -1,9 +1,9 @@
 //! Adaptive acknowledgement.
 
 use super::{PEER_TIME, PEER_WINDOW, SIZES, ack};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{EndNeeds, Family, OnPath, PathWarning, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};

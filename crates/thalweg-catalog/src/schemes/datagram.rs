@@ -1,9 +1,9 @@
 //! Unreliable datagrams.
 
 use super::{LOWER_LAYERS, SIZES};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{ConfiguredRates, Family, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values};

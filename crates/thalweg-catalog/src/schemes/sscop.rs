@@ -1,9 +1,9 @@
 //! SSCOP.
 
 use super::{PEER_TIME, SIZES};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, EndNeeds, Family, OnPath, PathWarning, Properties, ReceiveWindow};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, bind};

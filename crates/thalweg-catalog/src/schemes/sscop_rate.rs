@@ -2,7 +2,7 @@
 
 use super::sscop::{self, SCHEME_DEFAULTS, SSCOP_KEYS, TRAITS};
 use super::{PEER_TIME, SIZES};
-use crate::describe::key;
+use crate::key::key;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};
 use thalweg_proto::sscop::rate::{Base, Probing, RateConfig, Unit};

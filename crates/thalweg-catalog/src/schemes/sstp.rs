@@ -1,9 +1,9 @@
 //! Two-level flow control.
 
 use super::{LOWER_LAYERS, SIZES, ack};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
 use crate::family::{Adjustment, ConfiguredRates, EndNeeds, Family, Properties};
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{Collapse, SchemeDescription, SchemeTraits};
 use crate::{ConfigError, Environment, Key, Keys, Kind, Range, Value, Values, words};

@@ -1,10 +1,10 @@
 //! The keys and rules shared by all window schemes.
 
 use super::window_checks::{check, check_external, check_shared, delayed_ack, has_ssthresh, rack};
-use super::window_ends::{write, write_shared};
+use super::window_endpoint_configs::{write, write_shared};
 use super::{NO_WINDOW, PEER_TIME, PEER_WINDOW, WINDOW_RANGE, WINDOW_SIZES, ack, presets};
-use crate::describe::key;
 use crate::endpoint_configs::EndpointConfigs;
+use crate::key::key;
 use crate::path_hints::PathHints;
 use crate::scheme::{CheckValues, Collapse, MakeEnds, SchemeDescription, SchemeTraits};
 use crate::{Bound, ConfigError, Environment, Key, Keys, Kind, Range, Table, Value, Values, bind, words};

@@ -5,8 +5,8 @@
 
 use super::socket_passing::SocketKind;
 use super::{Forwarder, SocketKey};
-use crate::compose::compose;
 use crate::packet::Header;
+use crate::router_packets::compose;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, connect, recv, send};

@@ -8,21 +8,20 @@
 //!
 //! The address of the gateway stands for this host: its services at 127.0.0.1 and ::1, and at port 53 its name server.
 
-mod datagrams;
-mod echoes;
+mod icmp_echo;
 mod socket_passing;
-mod streams;
+mod tcp;
+mod udp;
 
 pub use socket_passing::{SocketClient, control_socket_pair, receive_fd, send_fd, serve_sockets};
 
 use crate::host::{Host, HostError, Sockets};
 use crate::icmp::{IcmpError, message};
+use crate::network_plan::Plan;
 use crate::packet::{Header, ICMP, ICMP6, TCP, UDP};
-use crate::plan::Plan;
-use crate::port::Port;
 use crate::tcp::Segment;
-use datagrams::DatagramRelay;
-use echoes::EchoClient;
+use crate::tun_queue::Port;
+use icmp_echo::EchoClient;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
@@ -34,8 +33,9 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use streams::{Connecting, Listener, Pair};
+use tcp::{Connecting, Listener, Pair};
 use thalweg_proto::transport::Signal;
+use udp::DatagramRelay;
 
 /// A program's address and its target's address.
 pub(crate) type Ends = (SocketAddr, SocketAddr);

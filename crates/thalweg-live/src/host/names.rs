@@ -3,7 +3,7 @@
 
 use super::error::HostError;
 use super::namespace::Host;
-use crate::plan::Plan;
+use crate::network_plan::Plan;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};

@@ -3,8 +3,8 @@
 use super::error::HostError;
 use super::netlink::Netlink;
 use super::tun;
-use crate::plan::{Plan, inside};
-use crate::port::Port;
+use crate::network_plan::{Plan, inside};
+use crate::tun_queue::Port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! Networks with disconnected links: one thread and several threads yield the same results.
 
-use crate::net::{chain, datagram, micros, planned, until};
-use thalweg_live::plan::Plan;
+use crate::test_network::{chain, datagram, micros, planned, until};
+use thalweg_live::network_plan::Plan;
 use thalweg_live::{Delivery, Driven, Fidelity, Groups, Joined};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::Spec;

@@ -1,8 +1,8 @@
 //! NATs and firewalls in a network, as seen by programs on both sides.
 
-use crate::net::{chain, datagram, micros, sum, to_address, until};
+use crate::test_network::{chain, datagram, micros, sum, to_address, until};
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{Middlebox, NatKind};

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Purpose};
 use crate::flow::Scheme;
 use crate::handshake::{ClientParameters, Initiator, Responder, ServerParameters};
 use crate::identity::PublicKey;
-use crate::keys::{Decryptor, Encryptor};
+use crate::packet_protection::{Decryptor, Encryptor};
 use crate::session::{Agreed, Session, SessionConfig, Side, code};
 use crate::wire::{
     ConnectionId, TOKEN, write_cookie, write_header, write_hello, write_response, write_version,

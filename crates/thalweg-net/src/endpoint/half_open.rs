@@ -11,9 +11,9 @@
 //! of their own and are charged to no address. They take nothing from handshakes with a cookie, and a spoofed address
 //! does not lock out its owner.
 
+use super::fair_slots::{Host, Shares};
 use super::interface::Limits;
-use super::shares::{Host, Shares};
-use crate::bucket::Bucket;
+use crate::token_bucket::Bucket;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use thalweg_proto::units::{Duration, Time};

@@ -11,14 +11,14 @@
 //! Shards may restart their clocks at different times. The clock of the shared state continues through these restarts
 //! and wraps every [`ROUND`]; rates and spent cookies are then reset.
 
+use super::fair_slots::Shares;
 use super::half_open::{CONTENDED_TIMEOUT, HANDSHAKE_TIMEOUT, HalfOpen};
 use super::interface::{Handle, Limits};
-use super::shares::Shares;
-use crate::bucket::Bucket;
 use crate::cookie::{Cookies, UsedCookies};
 use crate::handshake::Responder;
 use crate::identity::Entropy;
 use crate::session::UNAUTHENTICATED_MEMORY;
+use crate::token_bucket::Bucket;
 use crate::wire::ConnectionId;
 use core::hash::{Hash, Hasher};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

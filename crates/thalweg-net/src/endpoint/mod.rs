@@ -5,22 +5,23 @@
 //! without a returned [cookie](crate::cookie). Their Diffie-Hellman operations are limited to
 //! [`Limits::handshakes_per_second`], shared fairly by address.
 
-mod accept;
+mod connection_establishment;
 mod digest;
+mod fair_slots;
 mod half_open;
 mod interface;
 mod listener_state;
 mod shard_messages;
-mod shares;
 
 use crate::batch::{Batch, Purpose};
 use crate::handshake::Initiator;
 use crate::identity::Entropy;
-use crate::keys::Refused;
+use crate::packet_protection::Refused;
 use crate::session::{Next, Session, Side, UNAUTHENTICATED_MEMORY};
 use crate::wire::{ConnectionId, Packet, SAFE_DATAGRAM, TOKEN, write_reset};
-use accept::Connecting;
+use connection_establishment::Connecting;
 use core::ops::Range;
+pub use fair_slots::Host;
 use half_open::HANDSHAKE_TIMEOUT;
 pub use interface::{
     Connect, ConnectError, EndpointConfig, EndpointEvent, EndpointStats, Handle, Limits, Listen, Refusal,
@@ -28,7 +29,6 @@ pub use interface::{
 };
 pub use listener_state::{ListenerState, MAX_SHARDS};
 pub use shard_messages::ShardMessage;
-pub use shares::Host;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;

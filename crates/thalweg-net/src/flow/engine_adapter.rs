@@ -4,7 +4,7 @@ use super::{FLOW_HEADER, PDU, PathHints, Recorder, Role, Scheme};
 use thalweg_catalog::AnyEngine;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::{End, Notice};
+use thalweg_proto::endpoint::{End, Notice};
 use thalweg_proto::payload::Slice;
 use thalweg_proto::pdu::DataUnit;
 use thalweg_proto::transport::{Command, Event, SenderStats, ViolationKind};

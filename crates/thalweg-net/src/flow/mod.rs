@@ -38,7 +38,7 @@ use send_autotuning::SendBufferLimit;
 use std::collections::VecDeque;
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::{Notice, cost};
+use thalweg_proto::endpoint::{Notice, cost};
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::transport::{Command, Event, Feedback, Limit, SenderStats};
 use thalweg_proto::units::Time;

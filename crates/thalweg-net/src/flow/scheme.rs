@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thalweg_catalog::family::ReceiveWindow;
 use thalweg_catalog::{
     EndpointConfigs, Environment, PathHints, Registry, SCHEMES, SchemeDescription, TextError, Value, Values,
-    text,
+    option_syntax,
 };
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::FeedbackKind;
@@ -74,7 +74,7 @@ impl FromStr for Scheme {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::write_options(self.name(), &self.values, f)
+        option_syntax::write_options(self.name(), &self.values, f)
     }
 }
 
@@ -159,7 +159,7 @@ impl Scheme {
         Ok(self)
     }
 
-    /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequence) below
+    /// Returns true for schemes that assume in-order delivery and need a [resequencer](thalweg_proto::resequencer) below
     /// them.
     pub fn needs_in_order(&self) -> bool {
         self.ends(&PathHints::default()).properties().needs().order

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thalweg_proto::Ecn;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::Variation;
+use thalweg_queue::random_delay::Variation;
 use thalweg_queue::{
     Aggregation, Any, ContractViolation, Discipline as _, DropReason, Dropped, Entry, Impairment,
     ImpairmentOutcome, StartDelay, VariationPeriod,

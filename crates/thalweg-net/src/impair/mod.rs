@@ -8,10 +8,10 @@
 //!
 //! [`Line`] is sans-I/O and has no clock. [`Relay`] is the event loop with sockets.
 
-mod line;
+mod link_direction;
 mod relay;
 mod spec;
 
-pub use line::{DelayedDatagram, Line, LineStats};
+pub use link_direction::{DelayedDatagram, Line, LineStats};
 pub use relay::{Relay, RelayConfig, RelayStats};
 pub use spec::{DirectionError, DirectionSpec, MtuChange, Span};

@@ -2,8 +2,8 @@
 
 use super::clock::Clock;
 use super::connection::{Connection, NetError};
-use super::driver::Driver;
-use super::pipe::{Opening, Pipe};
+use super::shared_state::{Opening, Pipe};
+use super::socket_thread::Driver;
 use super::threads::{AcceptQueue, Arrivals, Arrived, Running, Shared};
 use super::udp::{Offload, Udp, UdpStats};
 use crate::endpoint::{

@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::coalescing::Coalescing;
-use super::pipe::{Opening, PART, Peer, Pipe};
+use super::shared_state::{Opening, PART, Peer, Pipe};
 use super::threads::{Arrived, Shared};
 use super::udp::{Received, Sent, Udp};
 use crate::batch::Batch;

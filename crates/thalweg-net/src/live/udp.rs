@@ -1,9 +1,9 @@
 //! UDP socket with the system's offloads (GSO, GRO): many datagrams per call in both directions.
 
+use super::buffer_pool::{Buffer, Pool};
 use super::clock::timespec;
 use super::coalescing::Sleep;
-use super::pool::{Buffer, Pool};
-use super::steer::steer;
+use super::packet_steering::steer;
 use crate::address::unmapped;
 use crate::batch::{Batch, Purpose, Run};
 use crate::endpoint::{Arrival, Shared};

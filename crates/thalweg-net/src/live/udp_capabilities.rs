@@ -3,7 +3,7 @@
 use super::clock::{Clock, timespec};
 use super::coalescing::INTERVAL;
 use super::lateness::{Lateness, SEGMENT, SEGMENTS, measure, readable};
-use crate::keys::{Encryptor, Secret};
+use crate::packet_protection::{Encryptor, Secret};
 use crate::wire::{ConnectionId, HEADER, write_header};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::poll;

@@ -5,7 +5,7 @@ use crate::wire::frame::{Frame, Frames};
 use core::ops::Range;
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::Slice;
-use thalweg_proto::resequence::Release;
+use thalweg_proto::resequencer::Release;
 use thalweg_proto::units::Time;
 
 /// Packet whose PDUs wait for earlier packets.

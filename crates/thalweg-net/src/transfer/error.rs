@@ -1,6 +1,6 @@
 //! Errors of single files and of whole transfers.
 
-pub use crate::text::{first_hidden, is_hidden, printable};
+pub use crate::safe_display::{first_hidden, is_hidden, printable};
 use std::fmt;
 use std::io;
 

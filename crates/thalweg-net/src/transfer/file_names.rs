@@ -1,6 +1,6 @@
 //! File names that a receiver accepts, and names of unfinished files.
 
-use super::fault::{Fault, FaultKind};
+use super::error::{Fault, FaultKind};
 use super::messages::MAX_NAME_BYTES;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

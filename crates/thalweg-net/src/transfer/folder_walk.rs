@@ -1,11 +1,11 @@
 //! Walk over the sender's files and folders, in protocol order.
 
-use super::disk::{self, Stamp};
-use super::fault::{Fault, FaultKind, printable};
+use super::error::{Fault, FaultKind, printable};
+use super::file_metadata::{self, Stamp};
+use super::file_names;
 use super::messages::{Lost, MAX_DEPTH, MAX_SHARED, OfferKind};
-use super::names;
 use super::progress::Report;
-use super::tree::{self, Digest};
+use super::tree_hash::{self, Digest};
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek as _, SeekFrom};
@@ -92,7 +92,7 @@ impl Roots {
                 return Err(failed("neither a file nor a folder".to_owned()));
             }
             let name = name_of(path).map_err(failed)?;
-            if names::is_unfinished(&name) {
+            if file_names::is_unfinished(&name) {
                 return Err(failed(
                     "it is called as unfinished transfers are, which are not sent".to_owned(),
                 ));
@@ -122,7 +122,7 @@ impl Roots {
             let (depth, name, fault) = match entry {
                 WalkEntry::Missing(Missing { depth, name, fault }) => (depth, name, Some(fault)),
                 WalkEntry::Item(Item { depth, name, kind: OfferKind::Link { target, .. }, .. })
-                    if !names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
+                    if !file_names::stays_inside(&target, usize::try_from(depth).unwrap_or(0)) =>
                 {
                     let fault = Fault::new(FaultKind::Link, String::from_utf8_lossy(&target));
                     (depth, name, Some(fault))
@@ -131,7 +131,7 @@ impl Roots {
             };
             path.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
             path.push(printable(&name));
-            let shown = || names::shown(path.iter().map(String::as_str));
+            let shown = || file_names::shown(path.iter().map(String::as_str));
             if !lost.is_none() && parts.len() < max {
                 parts.push((shown(), lost));
             }
@@ -230,7 +230,7 @@ impl Walk {
             Err(error) => return missing(Fault::of_source(&error)),
         };
         let stamp = Stamp::of(&metadata);
-        if names::is_unfinished(&child.name) {
+        if file_names::is_unfinished(&child.name) {
             return missing(FaultKind::Unfinished.into());
         }
         let kind = if metadata.is_dir() {
@@ -374,7 +374,7 @@ impl SourceFile {
         self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of_source(&error))
     }
 
-    /// Returns the [checksum](crate::transfer::tree::checksum) of the whole file.
+    /// Returns the [checksum](crate::transfer::tree_hash::checksum) of the whole file.
     ///
     /// # Errors
     /// It cannot be read, or changed since the walk.

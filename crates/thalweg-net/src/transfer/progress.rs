@@ -1,6 +1,6 @@
 //! Progress and final report of a transfer.
 
-use super::fault::{Fault, FaultKind, printable};
+use super::error::{Fault, FaultKind, printable};
 use super::messages::Lost;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! Advice of senders over whole connections in simulated time: given where it is correct, and only there.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_catalog::Registry;
 use thalweg_net::advice::{Advice, Advisor, BETTER};
 use thalweg_net::impair::{DirectionSpec, Line};

@@ -1,6 +1,6 @@
 //! Application-limited transfers over a long path in simulated time: the scheme must not slow them down.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use std::collections::VecDeque;
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line};
@@ -33,7 +33,7 @@ fn connected(scheme: &str) -> Pair {
 }
 
 /// Answers each `question` bytes received since `answered` with a piece of `answer` bytes.
-fn answer(end: &mut crate::pair::End, answered: &mut usize, question: usize, answer: usize) {
+fn answer(end: &mut crate::endpoint_pair::End, answered: &mut usize, question: usize, answer: usize) {
     while end.received.len() >= *answered + question {
         *answered += question;
         end.to_write.push_back(Slice::new(pattern(9, answer)));

@@ -1,6 +1,6 @@
 //! Asymmetric paths: acknowledgements on a much narrower return path leave room for other traffic, in simulated time.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line, LineStats};
 use thalweg_proto::payload::Slice;

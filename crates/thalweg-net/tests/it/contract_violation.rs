@@ -1,6 +1,6 @@
 //! An external controller that violates its contract ends its connection, and the peer is notified at once.
 
-use crate::pair::{Channel, Pair, client_config, connect, identity, server_config};
+use crate::endpoint_pair::{Channel, Pair, client_config, connect, identity, server_config};
 use std::sync::Arc;
 use thalweg_catalog::{Key, Registry, SchemeDescription, bind, schemes::window};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168) end to end: marks avoid losses, and a path that drops ECN-capable
 //! packets still carries the stream.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use thalweg_net::flow::Registry;
 use thalweg_net::impair::{DirectionSpec, Line};
 use thalweg_net::session::{EcnState, SessionStats};

@@ -1,7 +1,7 @@
 //! Two endpoints over a channel that loses, reorders, duplicates and corrupts datagrams, changes addresses and drops
 //! large datagrams. No byte may be wrong, and nothing may hang.
 
-use crate::pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
+use crate::endpoint_pair::{Channel, Pair, client_config, identity, pattern, server_config, short};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::Closed;

@@ -11,7 +11,7 @@ fn random(draw: &mut Stream, max: u64) -> Vec<u8> {
 fn any_datagrams_change_nothing() {
     let mut draw = Stream::new(1, "datagrams", 0);
     for _ in 0..300 {
-        crate::octets::datagrams::run(&random(&mut draw, 600));
+        crate::fuzz_targets::datagrams::run(&random(&mut draw, 600));
     }
 }
 
@@ -21,7 +21,7 @@ fn any_frames_of_a_peer_do_no_harm() {
     for _ in 0..2000 {
         let mut script = vec![draw.bits() as u8, draw.bits() as u8];
         frames(&mut draw, &mut script);
-        crate::octets::session::run(&script);
+        crate::fuzz_targets::session::run(&script);
     }
 }
 
@@ -45,7 +45,7 @@ fn any_options_of_a_peer_do_no_harm() {
         script.extend((0..2 * script[1]).map(|_| draw.bits() as u8));
         script.push(draw.bits() as u8);
         frames(&mut draw, &mut script);
-        crate::octets::options::run(&script);
+        crate::fuzz_targets::options::run(&script);
     }
 }
 
@@ -53,7 +53,7 @@ fn any_options_of_a_peer_do_no_harm() {
 fn random_bytes_never_pair() {
     let mut draw = Stream::new(5, "pairing", 0);
     for _ in 0..3000 {
-        crate::octets::pairing::run(&random(&mut draw, 200));
+        crate::fuzz_targets::pairing::run(&random(&mut draw, 200));
     }
 }
 
@@ -61,6 +61,6 @@ fn random_bytes_never_pair() {
 fn random_bytes_do_not_break_a_transfer() {
     let mut draw = Stream::new(3, "transfer", 0);
     for _ in 0..2000 {
-        crate::octets::transfer::run(&random(&mut draw, 200));
+        crate::fuzz_targets::transfer::run(&random(&mut draw, 200));
     }
 }

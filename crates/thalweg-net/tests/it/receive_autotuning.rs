@@ -1,6 +1,6 @@
 //! Receive-window autotuning over whole connections in simulated time.
 
-use crate::pair::{Channel, Pair, client_config, pattern, server_config};
+use crate::endpoint_pair::{Channel, Pair, client_config, pattern, server_config};
 use thalweg_catalog::Registry;
 use thalweg_net::impair::{DirectionSpec, Line};
 use thalweg_net::session::SessionConfig;

@@ -1,7 +1,7 @@
 //! Tests that a socket with several shards acts as one: each packet reaches its connection, whatever shard receives it,
 //! and limits apply to all shards together.
 
-use crate::pair::{client_config, connect, identity, server_config, short};
+use crate::endpoint_pair::{client_config, connect, identity, server_config, short};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Duration, Time};
 
 const SHARDS: usize = 3;
-const SERVER: &str = crate::pair::SERVER;
+const SERVER: &str = crate::endpoint_pair::SERVER;
 const DELAY: Duration = Duration::from_millis(5);
 
 struct Random(Stream);

@@ -1,7 +1,7 @@
 //! DCTCP and Prague end to end: the ECN codepoint of their packets, and windows that follow the marks of a relay's
 //! queue.
 
-use crate::pair::{Channel, Pair, pattern};
+use crate::endpoint_pair::{Channel, Pair, pattern};
 use crate::relay::{Running, config, direction};
 use std::io::{Read as _, Write as _};
 use thalweg_net::endpoint::{Connect, EndpointConfig, Listen, Trust};

@@ -1,6 +1,6 @@
 //! Replay of a schedule on two ends over real sockets, with a relay between them.
 
-use crate::draw::{Action, End, Schedule};
+use crate::random_schedule::{Action, End, Schedule};
 use crate::relay::{Running, bytes, config};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

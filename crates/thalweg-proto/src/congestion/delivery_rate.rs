@@ -7,7 +7,7 @@
 //! use thalweg_proto::congestion::{
 //!     AckSample, ConnectionState, Controller, Decision, LossSample, LostSample, SentSample,
 //! };
-//! use thalweg_proto::congestion::delivery::{Sampler, Stamp};
+//! use thalweg_proto::congestion::delivery_rate::{Sampler, Stamp};
 //!
 //! #[derive(Clone, Debug, Default)]
 //! struct Fastest {

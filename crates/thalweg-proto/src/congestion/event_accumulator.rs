@@ -3,7 +3,7 @@
 //!
 //! An [`Observer`] receives the same events as a controller, and keeps a [`Stamp`] with every packet.
 
-use super::delivery::{Sampler, Stamp};
+use super::delivery_rate::{Sampler, Stamp};
 use super::{AckSample, ConnectionState, LostSample, SentSample};
 use crate::units::{Duration, Time};
 

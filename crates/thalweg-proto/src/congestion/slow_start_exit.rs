@@ -4,7 +4,7 @@ use super::AckSample;
 use super::ack_train::AckTrain;
 use super::hystart::Hystart;
 use super::search::Search;
-use super::step::Step;
+use super::slow_start_step::Step;
 
 /// Signal that ends the first slow start of a connection, besides ssthresh and loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The congestion gate.
 
-use super::age::Rank;
+use super::ageing::Rank;
 use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
 use crate::transport::Signal;
 use crate::units::{Duration, Time};

@@ -1,6 +1,6 @@
 //! Time slots.
 
-use super::age::Rank;
+use super::ageing::Rank;
 use super::{Ageing, GateEvent, GateInput, GateOutput, GateReason, LOWEST, drain};
 use crate::units::{Duration, Time};
 use std::collections::{BTreeMap, VecDeque};

@@ -3,7 +3,7 @@
 use super::config::{Acknowledgement, Evicted};
 use super::{Bitmap, MAX_WINDOW, ReceiverConfig};
 use crate::digest::feed;
-use crate::end::cost;
+use crate::endpoint::cost;
 use crate::payload::Payload;
 use crate::transport::ReceiverCounts;
 use core::hash::{Hash, Hasher};

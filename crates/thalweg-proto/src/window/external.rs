@@ -13,7 +13,7 @@ use crate::congestion::{
     AckSample, CeResponse, ConfigureController, CongestionState, ConnectionState, Controller, Decision,
     FeedbackKind, FeedbackSample, LossSample, LostSample, MAX_WINDOW, SentSample, SharedPath,
 };
-use crate::end::{End, Notice};
+use crate::endpoint::{End, Notice};
 use crate::engine::{Engine, Output};
 use crate::payload::{Length, Payload, Slice};
 use crate::random::Stream;

@@ -1,9 +1,9 @@
 //! Rarely used state of a receiver, allocated separately to keep other receivers small.
 
 use super::ReceiverConfig;
-use super::background::Background;
-use super::misbehaving::Misbehaving;
-use super::unreported::Unreported;
+use super::misbehaving_receiver::Misbehaving;
+use super::rledbat::Background;
+use super::unreported_ranges::Unreported;
 use crate::payload::Payload;
 
 /// Rarely used state of a receiver.

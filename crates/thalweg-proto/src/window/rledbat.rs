@@ -13,7 +13,7 @@
 use crate::congestion::{
     AckSample, ConnectionState, Controller, LedbatPlusPlus, LedbatPlusPlusConfig, LossKind, LossSample,
 };
-use crate::timestamp::RelativeDelay;
+use crate::one_way_delay::RelativeDelay;
 use crate::units::{Duration, Time};
 
 /// LEDBAT++ at a receiver.

@@ -1,7 +1,7 @@
 //! Scoreboard: the segments sent and not cumulatively acknowledged.
 
 use super::ranges::Ranges;
-use super::record::{Kept, Record, Repair, SegmentState};
+use super::segment_record::{Kept, Record, Repair, SegmentState};
 use crate::digest::feed;
 use crate::payload::Payload;
 use crate::units::Time;

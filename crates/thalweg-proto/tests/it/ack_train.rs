@@ -1,7 +1,7 @@
 //! HyStart as in Linux (Ha and Rhee 2011, section 4), rule by rule: constructed acknowledgements, at times in
 //! milliseconds.
 
-use crate::samples::{acks, connection, loss};
+use crate::ack_samples::{acks, connection, loss};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Cubic, CubicConfig, LossKind, SlowStartExit,
 };

@@ -1,7 +1,7 @@
 //! Windows not used by the application as packet traces, in the notation of `sender.rs`. Expected values are computed
 //! by hand from RFC 2861 and RFC 7661, with round trips of 100 ms.
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::congestion::{
     CopaConfig, CubicConfig, DctcpConfig, LedbatPlusPlusConfig, NewRenoConfig, PragueConfig, SlowStartConfig,
 };

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 use thalweg_proto::Ecn;
-use thalweg_proto::congestion::delivery::{RateSample, Sampler, Stamp};
+use thalweg_proto::congestion::delivery_rate::{RateSample, Sampler, Stamp};
 use thalweg_proto::congestion::{
     AckSample, ConnectionState, Controller, Decision, LossKind, LossSample, LostSample, SentSample,
 };

@@ -3,7 +3,7 @@
 
 mod signals;
 
-use crate::trace::Trace;
+use crate::packet_trace::Trace;
 use thalweg_proto::Ecn;
 use thalweg_proto::congestion::{
     FixedConfig, Growth, NewRenoConfig, RouterSelection, SeifConfig, SlowStartConfig,

@@ -1,10 +1,10 @@
 //! Text of a comparison: the results of several schemes side by side, and the winner.
 
-use super::columns::{self, Datum, MARK, Row, has_transfers};
 use super::differing_defaults::{Remedy, differing_defaults_warning};
+use super::metric_columns::{self, Datum, MARK, Row, has_transfers};
+use super::number_format::{Scale, Style, quoted};
 use super::sections::{direction, mean_row, mean_size_words, section};
 use super::table::{Align, Table, shorten};
-use super::text::{Scale, Style, quoted};
 use super::verdict::{Decisions, verdicts};
 use crate::results::{
     Body, Compared, Contention, Difference, Document, GroupMetrics, LinkMetrics, Metric, Of, Paired,

@@ -1,6 +1,6 @@
 //! Remarks on goodput of data that arrived during the warm-up.
 
-use super::text::{Scale, Style};
+use super::number_format::{Scale, Style};
 use crate::results::{Body, Document, Flow, Group, Metric, Run};
 
 /// Returns a sentence for each group whose goodput counts much data from the warm-up. Comparisons of several schemes
@@ -49,7 +49,7 @@ const MAX_SENTENCES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::Bytes;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Self-describing results folders.
 
+use super::number_format::Style;
 use super::summary::summary;
-use super::text::Style;
 use crate::results::{Body, Document, ReadError};
 use core::fmt;
 use std::fs::{self, File};
@@ -397,7 +397,7 @@ The reference of all names is docs/reference/results.md in the program's source.
 mod tests {
     use super::*;
     use crate::results::Run;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     /// Returns an empty directory for this test.
     fn place(name: &str) -> PathBuf {

@@ -245,7 +245,7 @@ impl ParquetRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
     use std::fs::{self, File};

@@ -1,8 +1,8 @@
 //! Elements of the tables of runs, means and comparisons.
 
-use super::columns::{Datum, Row};
+use super::metric_columns::{Datum, Row};
+use super::number_format::{Scale, Style};
 use super::table::Table;
-use super::text::{Scale, Style};
 use crate::results::{Metric, Metrics, Of, SizeMetrics};
 
 /// Formats a table with an empty line before it; returns nothing for an empty table.

@@ -1,8 +1,8 @@
 use super::summary;
 use crate::output::Style;
-use crate::results::samples::{header, result};
+use crate::results::fixtures::{header, result};
 use crate::results::{Document, Run};
-use thalweg_proto::frames::{Encoded, Shown};
+use thalweg_proto::frame_counters::{Encoded, Shown};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_sim::{MediaResult, Ratios, SizeClass, Summary, Transfers, TwoLevelCounts};
 
@@ -264,7 +264,7 @@ fn shortened_scheme_names_stay_distinct() {
 #[test]
 fn live_runs_are_marked_live() {
     let mut runs = runs(&[75]);
-    runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live::SCHEME.to_owned());
+    runs[0].groups.iter_mut().for_each(|group| group.scheme = thalweg_sim::live_network::SCHEME.to_owned());
     let text = summary(&Document::of_runs(header(&[1]), runs), Style::PLAIN);
     assert!(
         text.contains("30 s live, ") && !text.contains("simulated") && !text.contains("Fingerprint"),

@@ -1,7 +1,7 @@
 //! Verdicts on schemes: the winner, its lead and its statistical significance.
 
 use super::criterion::{SchemeComparison, criteria};
-use super::text::{Scale, listed};
+use super::number_format::{Scale, listed};
 use crate::results::{Contention, Metric, SchemeResults};
 use crate::statistics::{self, Estimate};
 

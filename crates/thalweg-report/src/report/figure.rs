@@ -1,7 +1,7 @@
 //! Static picture of a document, for papers and slides.
 
+use super::downsampling::thin;
 use super::series::{AllSeries, One};
-use super::thin::thin;
 use crate::output::svg::{Across, Bar, BarPanel, Figure, Line, LinePanel};
 use crate::output::{Datum, Scale, Style, cell_text, direction, heads_of, title_lines};
 use crate::results::{Body, Curves, Document, Group, Link, Metric, Of, Run, SchemeResults, Tables, Unit};
@@ -475,7 +475,7 @@ const MAX_FAINT_POINTS: usize = 400;
 mod tests {
     use super::*;
     use crate::output::RunKey;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use thalweg_proto::units::Time;
     use thalweg_sim::{FlowResult, Series};
 

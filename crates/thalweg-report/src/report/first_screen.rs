@@ -3,7 +3,7 @@
 use super::bars::bar;
 use super::cards::{Card, cards};
 use super::html::{STYLE, escape};
-use super::why::{self, MAX_GROUPS, capital};
+use super::reasons::{self, MAX_GROUPS, capital};
 use crate::output::{
     Certainty, Datum, Remedy, Scale, Style, Verdict, cell_text, differing_defaults_warning, heads_of, listed,
     rate, remarks, seconds, verdicts,
@@ -374,7 +374,7 @@ const COLOURS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     fn runs(mbits: [u64; 3]) -> Vec<Run> {
         mbits.iter().zip(1..).map(|(mbits, seed)| Run::from_result(&result(seed, *mbits))).collect()

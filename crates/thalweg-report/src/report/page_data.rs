@@ -1,7 +1,7 @@
 //! Data for a page's scripts: one JSON document.
 
 use super::bounds::Bounds;
-use super::encode::Numbers;
+use super::number_encoding::Numbers;
 use super::replay::Replay;
 use super::series::{AllSeries, Embedded};
 use super::topology::Topology;
@@ -201,7 +201,7 @@ const MAX_LINKS: usize = 400;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     #[test]
     fn of_many_flows_the_extremes_stay() {

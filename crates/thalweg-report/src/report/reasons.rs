@@ -302,7 +302,7 @@ pub(super) const MAX_GROUPS: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
     use crate::results::{Body, Document};
 
     /// Returns two schemes; the second has ten times the queue and leaves the link idle for a tenth of the time.

@@ -1,7 +1,7 @@
 //! Series shown in a report: recorded from runs, or read back from a results folder.
 
-use super::encode::Numbers;
-use super::thin::thin;
+use super::downsampling::thin;
+use super::number_encoding::Numbers;
 use crate::output::{RunKey, series_subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -306,7 +306,7 @@ const MIN_POINTS: usize = 512;
 mod tests {
     use super::*;
     use crate::output::CsvSeries;
-    use crate::results::samples::result;
+    use crate::results::fixtures::result;
 
     fn csv() -> String {
         let mut csv = CsvSeries::new(Vec::new()).unwrap();

@@ -1,7 +1,7 @@
 //! Several results on one page and one axis: a simulation and a live run of it, or runs before and after a change.
 
 use super::series::AllSeries;
-use super::{View, answer, figure, page};
+use super::{View, figure, first_screen, page};
 use crate::output::{counted, listed};
 use crate::results::Document;
 use serde::Deserialize;
@@ -94,7 +94,7 @@ impl Beside {
 
     /// Returns the page. `spec` is the network of the first results, if known.
     pub fn page(&self, spec: Option<&Spec>) -> String {
-        let answer = answer::side_by_side(&self.document, &self.notes, &self.warnings);
+        let answer = first_screen::side_by_side(&self.document, &self.notes, &self.warnings);
         page(&self.document, &self.series, spec, &[], answer)
     }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::output::RunKey;
     use crate::results::Run;
-    use crate::results::samples::{header, result, spec};
+    use crate::results::fixtures::{header, result, spec};
 
     fn part(label: &str, mbits: u64, is_live: bool) -> Part {
         let mut result = result(1, mbits);
@@ -146,7 +146,7 @@ mod tests {
             result
                 .groups
                 .iter_mut()
-                .for_each(|group| thalweg_sim::live::SCHEME.clone_into(&mut group.scheme));
+                .for_each(|group| thalweg_sim::live_network::SCHEME.clone_into(&mut group.scheme));
         }
         let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();

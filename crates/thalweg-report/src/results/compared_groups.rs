@@ -176,7 +176,7 @@ fn shares(all: &[Run], compared_part: &[Run]) -> BTreeMap<u64, f64> {
 mod tests {
     //! Tests that compared groups are separated from the others.
     use super::*;
-    use crate::results::samples::{header, result};
+    use crate::results::fixtures::{header, result};
 
     fn runs(of: &[(u64, u64)]) -> Vec<Run> {
         of.iter().map(|&(seed, mbits)| Run::from_result(&result(seed, mbits))).collect()

@@ -204,7 +204,7 @@ with_values!(Group, Link, Flow);
 impl Run {
     /// Returns true for a run with live packets.
     pub fn is_live(&self) -> bool {
-        self.groups.iter().any(|group| group.scheme == sim::live::SCHEME)
+        self.groups.iter().any(|group| group.scheme == sim::live_network::SCHEME)
     }
 
     /// Converts the simulator's measurements. Series are left out: they have files of their own.

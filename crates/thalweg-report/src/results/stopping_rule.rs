@@ -13,7 +13,7 @@ use crate::statistics::Estimate;
 use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use thalweg_catalog::nearest::nearest;
+use thalweg_catalog::spelling_suggestions::nearest;
 
 /// Minimum number of replications: with fewer, an interval is often narrow by chance.
 pub const MIN_RUNS: usize = 10;
@@ -193,7 +193,7 @@ fn word(metric: Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{header, result};
+    use super::super::fixtures::{header, result};
     use super::*;
 
     fn runs(goodput: &[u64]) -> Vec<Run> {

@@ -1,4 +1,4 @@
-use super::samples::{header, result};
+use super::fixtures::{header, result};
 use super::*;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::{SegmentDelay, TwoLevelCounts};

@@ -2,7 +2,7 @@
 
 use super::super::keys::{AudienceName, OverheadName, SeifRule, SeifRuleName};
 use super::super::quantity::Packets;
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use thalweg_proto::units::Bytes;
 use thalweg_queue::feedback::{FeedbackSpec, PolicySpec, SeifPolicy, SeifSpec};
 

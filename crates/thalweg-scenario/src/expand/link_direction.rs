@@ -4,12 +4,12 @@ use super::super::keys::{
     ChanceTable, Drawn, JitterTable, Line, LossTable, NO_REORDER, Reorder, ScheduleEntry,
 };
 use super::super::table::Fields;
-use super::super::writer::{Entries, text};
+use super::super::toml_writer::{Entries, text};
 use super::feedback;
 use super::queue::{capacity as capacity_of, queue};
 use thalweg_catalog::Registry;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::VariationSpec;
+use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{CapacityTrace, ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{Change, DirectionSpec, JitterChange};
 

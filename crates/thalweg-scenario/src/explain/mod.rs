@@ -4,16 +4,16 @@ mod routing;
 
 use super::keys::FramingName;
 use super::lint::{about, bytes, memory, offered, rounded};
-use super::path::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
-use super::threads::threads;
+use super::path_properties::{GroupPath, Paths, direction, nominal_rate, packet_sizes};
+use super::speedup_estimate::threads;
 use super::{Loaded, is_random};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
     DirectionSpec, Framing, GroupSpec, HostSpec, LOWEST_PRIORITY, LinkSpec, ReadingSpec, SizeSpec, Spec,

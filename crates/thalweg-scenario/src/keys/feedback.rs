@@ -1,11 +1,11 @@
 //! Keys of router feedback: messages and marks that notify sources of congestion at a queue.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Table, Value, ValueKind};
 use super::super::quantity::{Number, Packets, Share};
 use super::super::schema::Definitions;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Table, Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;

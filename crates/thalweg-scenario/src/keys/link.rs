@@ -2,10 +2,10 @@
 
 use super::super::diagnostic::Report;
 use super::super::named_paths::{self, PathDescription};
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Name, Probability};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, Fields, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use super::jitter::Jitter;
 use super::loss::{Chance, Loss, LossTable, Reorder};
 use super::medium::{AggregationTable, EcnName, OrNone, PeriodicVariationTable, ShaperTable, SleepTable};

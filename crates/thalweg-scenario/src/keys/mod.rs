@@ -5,15 +5,15 @@ mod flow;
 mod gate;
 mod host;
 mod jitter;
-mod line;
+mod link;
 mod loss;
 mod medium;
 mod network;
-mod pattern;
 mod queue;
-mod reading;
+mod read_rate;
 mod routing;
 mod scheme;
+mod traffic_pattern;
 mod workload;
 
 pub use feedback::{
@@ -25,24 +25,24 @@ pub use gate::{
 };
 pub use host::{HostKey, host_table, hosts};
 pub use jitter::{Drawn, Jitter, JitterTable};
-pub use line::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
+pub use link::{FramingName, Line, Link, LinkEnds, Reverse, ScheduleEntry};
 pub use loss::{Chance, ChanceTable, Loss, LossTable, NO_REORDER, Reorder};
 pub use network::{Chain, FatTree, Geometric, LeafSpine, Network, NetworkTable, Square, Star, Torus, Waxman};
-pub use pattern::{Nodes, Pattern};
 pub use queue::{Capacity, Queue};
-pub use reading::{ReadRate, Reading, ReadingEntry, ReadingTable};
+pub use read_rate::{ReadRate, Reading, ReadingEntry, ReadingTable};
 pub use routing::{Failure, Routing};
 pub use scheme::{Common, SchemeRef, SchemeTable, Schemes};
+pub use traffic_pattern::{Nodes, Pattern};
 pub use workload::{
     ListWorkload, Load, Poisson, SizeChoice, SizeTable, TableSize, Trace, TraceTable, TraceWorkload,
     Workload, WorkloadTable,
 };
 
 use super::diagnostic::Report;
+use super::parsed_tree::{Value, ValueKind};
 use super::quantity::{Interval, Name, name_fault};
 use super::schema::Definitions;
 use super::table::{At, Decode, decode_entry, table, wrong_type};
-use super::tree::{Value, ValueKind};
 use serde_json::json;
 use thalweg_proto::units::Duration;
 use thalweg_sim::spec::{MeasureSpec, Processing, Spec, Ties};

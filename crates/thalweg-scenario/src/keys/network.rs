@@ -1,11 +1,11 @@
 //! Keys of networks that are generated from a few parameters, or read from a file.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Key, Table, Value, ValueKind};
 use super::super::quantity::{Number, Share};
 use super::super::schema::Definitions;
 use super::super::table::{Decode, choice, table, wrong_type};
-use super::super::tree::{Key, Table, Value, ValueKind};
-use super::line::Line;
+use super::link::Line;
 use serde_json::json;
 use std::collections::BTreeSet;
 use thalweg_proto::units::Duration;

@@ -1,11 +1,11 @@
 //! Keys of the rate at which the application at a sink reads.
 
-use super::super::bound::FieldOf;
 use super::super::diagnostic::Report;
+use super::super::key_bindings::FieldOf;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, table, wrong_type};
-use super::super::tree::{Value, ValueKind};
-use super::super::writer::text;
+use super::super::toml_writer::text;
 use serde_json::json;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::spec::{ReadingChange, ReadingSpec};

@@ -1,10 +1,10 @@
 //! Keys of traffic matrices between many nodes.
 
 use super::super::diagnostic::Report;
+use super::super::parsed_tree::{Value, ValueKind};
 use super::super::quantity::{Name, name_fault};
 use super::super::schema::Definitions;
 use super::super::table::{At, Decode, wrong_type};
-use super::super::tree::{Value, ValueKind};
 use super::scheme::words;
 use serde_json::json;
 

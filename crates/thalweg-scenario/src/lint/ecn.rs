@@ -1,7 +1,7 @@
 //! Checks of ECN: queues that cannot mark, or not as intended, and flows that depend on marks without a marking queue.
 
 use super::super::diagnostic::Report;
-use super::super::path::direction;
+use super::super::path_properties::direction;
 use super::Checked;
 use super::feedback::data_paths;
 use super::links::bytes;
@@ -13,7 +13,7 @@ use thalweg_proto::units::Bytes;
 use thalweg_queue::{
     CakeConfig, DualPi2Config, FairQueueingConfig, FqCoDelConfig, Limit, StepConfig, Threshold,
 };
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, WorkloadSpec};
 
 /// Warns of step thresholds that are never reached, and of low-latency queues that no flow enters.

@@ -1,14 +1,14 @@
 //! Phase effects (Floyd and Jacobson 1992): flows that fill a drop-tail queue without any randomness in packet times.
 
 use super::super::diagnostic::Report;
-use super::super::path::{GroupPath, direction, packet_sizes, service_time};
+use super::super::path_properties::{GroupPath, direction, packet_sizes, service_time};
 use super::Checked;
-use super::random::{random_packets, random_workload};
+use super::randomness::{random_packets, random_workload};
 use super::traffic::window;
 use std::collections::BTreeMap;
 use thalweg_proto::units::Duration;
 use thalweg_queue::{FcfsConfig, Limit};
-use thalweg_sim::route::DirectionId;
+use thalweg_sim::shortest_paths::DirectionId;
 use thalweg_sim::spec::{GroupSpec, TransportSpec, WorkloadSpec};
 
 /// Warns of several bulk flows that fill a drop-tail queue without random packet times.

@@ -1,6 +1,6 @@
 //! Randomness of scenarios: with any, another seed gives another run.
 
-use thalweg_queue::delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{Each, VariationSpec};
 use thalweg_queue::{ImpairmentSpec, LossSpec};
 use thalweg_sim::spec::{DirectionSpec, HostSpec, Multipath, SizeSpec, Spec, WorkloadSpec};
 

@@ -2,10 +2,10 @@
 
 use super::super::diagnostic::Report;
 use super::Checked;
-use super::marks::lines;
+use super::ecn::lines;
 use thalweg_catalog::EndpointConfigs;
 use thalweg_proto::window::Recovery;
-use thalweg_queue::delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{Each, VariationSpec};
 
 /// Warns of window flows with loss detection by duplicate acknowledgements on a path whose random delays reorder
 /// packets. The explicit key `reorder` is intended, and ignored.

@@ -3,7 +3,7 @@
 use super::{Drawing, Edge, is_too_large, is_too_small};
 use crate::diagnostic::Report;
 use crate::keys::{Line, Square};
-use crate::source::Span;
+use crate::source_text::Span;
 use crate::table::{At, Fields};
 use thalweg_proto::random::Stream;
 

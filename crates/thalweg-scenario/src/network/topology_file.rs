@@ -4,7 +4,7 @@ use super::xml::{self, MAX_PARTS, Refused};
 use super::{Edge, graphml, sndlib};
 use crate::demand::Demand;
 use crate::diagnostic::Report;
-use crate::source::{Source, Span};
+use crate::source_text::{Source, Span};
 use roxmltree::{Error, Node};
 use std::sync::Arc;
 

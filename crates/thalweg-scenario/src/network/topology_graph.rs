@@ -1,10 +1,10 @@
 //! Topologies as read from files, before conversion to links: nodes with ids and labels, and edges between them.
 
-use super::sphere::{delay_between, midst};
+use super::coordinates::{delay_between, midst};
 use super::{Edge, is_too_large};
 use crate::diagnostic::Report;
 use crate::quantity::{MAX_NAME_LENGTH, name_fault};
-use crate::source::Span;
+use crate::source_text::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate};
 

@@ -3,8 +3,8 @@
 
 use super::super::diagnostic::Report;
 use super::super::keys::{FeedbackChoice, FeedbackTable, Messages, SeifFeedback, SeifRule, SeifRuleName};
-use super::super::path::{Paths, direction, packet_sizes, service_time};
-use super::super::source::Span;
+use super::super::path_properties::{Paths, direction, packet_sizes, service_time};
+use super::super::source_text::Span;
 use super::super::table::{At, Fields};
 use super::link_location::LinkLocation;
 use super::small;
@@ -15,7 +15,7 @@ use thalweg_queue::feedback::{
     Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
     SeifPolicy, SeifSpec,
 };
-use thalweg_sim::route::{DirectionId, Routes};
+use thalweg_sim::shortest_paths::{DirectionId, Routes};
 use thalweg_sim::spec::{DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 
 /// The feedback of a queue, pending until all flows are known.

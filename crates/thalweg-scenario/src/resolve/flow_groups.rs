@@ -1,17 +1,17 @@
 //! Resolution of flow groups: nodes, times, workloads and access links.
 
-use super::super::bound::FieldOf;
+use super::super::key_bindings::FieldOf;
 use super::super::keys::{
     Access, Document, Flow, FlowDefaults, Line, Load, Poisson, Side, SizeChoice, SizeTable, TableSize,
     TraceWorkload, Workload, WorkloadTable,
 };
 use super::super::quantity::Name;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::{At, Fields};
-use super::line::Pending;
+use super::link_direction::Pending;
 use super::link_location::LinkLocation;
-use super::load::PendingLoad;
-use super::pattern::MAX_PAIRS;
+use super::offered_load::PendingLoad;
+use super::traffic_pattern::MAX_PAIRS;
 use super::{GroupOrigin, Origins, Resolver, processing};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -3,13 +3,13 @@
 use super::super::diagnostic::Report;
 use super::super::keys::{Capacity, Document, Line, Link, Queue, ScheduleEntry};
 use super::super::named_paths::PathDescription;
-use super::super::path::{Paths, nominal_rate};
-use super::super::source::{Source, Span};
+use super::super::parsed_tree::parse;
+use super::super::path_properties::{Paths, nominal_rate};
+use super::super::source_text::{Source, Span};
 use super::super::table::{At, Fields, decode_fields};
-use super::super::tree::parse;
 use super::feedback::PendingFeedback;
 use super::link_location::LinkLocation;
-use super::load::PendingLoad;
+use super::offered_load::PendingLoad;
 use super::queue::discipline;
 use super::scheme::PendingScheme;
 use super::{LinkOrigin, Resolver};

@@ -1,8 +1,8 @@
 //! Offered loads given as a share of the path's rate.
 
 use super::super::diagnostic::Report;
-use super::super::path::Paths;
-use super::super::source::Span;
+use super::super::path_properties::Paths;
+use super::super::source_text::Span;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_sim::spec::{Spec, WorkloadSpec};
 

@@ -1,12 +1,12 @@
 //! Transfers listed in a file: source, sink, time and size.
 
-use super::super::columns::{FROM, SIZE, START, TO};
 use super::super::keys::{Flow, ListWorkload};
+use super::super::list_columns::{FROM, SIZE, START, TO};
 use super::super::quantity::Name;
-use super::super::source::Span;
+use super::super::source_text::Span;
 use super::super::table::At;
 use super::Resolver;
-use super::pattern::MAX_PAIRS;
+use super::traffic_pattern::MAX_PAIRS;
 use std::collections::BTreeMap;
 use thalweg_proto::units::{Bytes, Duration};
 use thalweg_sim::spec::{ArrivalList, NodeId};

@@ -9,9 +9,9 @@ pub use vary::{Drawn, List, Listed, Range, SamplingMethod, Values, Varied};
 
 use super::diagnostic::{Diagnostic, Report, Severity};
 use super::include::MAX_TOML_BYTES;
-use super::source::{Reader, Source, Span};
+use super::parsed_tree::{self, Table, Value, ValueKind};
+use super::source_text::{Reader, Source, Span};
 use super::table::{At, Decode, table, wrong_type};
-use super::tree::{self, Table, Value, ValueKind};
 use std::path::Path;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use thalweg_proto::sscop::rate::{RateConfig, Unit};
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig};
 use thalweg_proto::window::{PauseConfig, Recovery, SenderConfig};
-use thalweg_queue::delay::{Each, TimeSpec, VariationSpec};
+use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{
     AggregationSpec, CoDelConfig, DisciplineSpec, DrrConfig, DualPi2Config, EcnTreatment, FairQueueingConfig,
     FqCoDelConfig, Limit, LossSpec, Overflow, PeriodicVariationSpec, PieConfig, PriorityConfig, RedConfig,

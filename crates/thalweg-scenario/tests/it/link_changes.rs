@@ -5,7 +5,7 @@ use std::path::Path;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_queue::{Limit, ReorderSpec};
 use thalweg_scenario::{Diagnostic, Loaded, load_text};
-use thalweg_sim::route::shortest_path;
+use thalweg_sim::shortest_paths::shortest_path;
 use thalweg_sim::spec::{DirectionSpec, NodeId, WorkloadSpec};
 
 fn load(text: &str) -> Result<Loaded, Vec<Diagnostic>> {

@@ -1,10 +1,10 @@
 //! The boundary of a partition: ownership of all items, and messages to other partitions.
 
-use crate::parts::connection_ids::ConnectionIds;
-use crate::parts::packet::{EndpointId, Flags, Large, Packet, Packets};
-use crate::parts::transfer::MAX_TRANSFERS;
+use crate::components::connection_ids::ConnectionIds;
+use crate::components::packet::{EndpointId, Flags, Large, Packet, Packets};
+use crate::components::transfer::MAX_TRANSFERS;
+use crate::event_queue::Origin;
 use crate::result::{FlowCounts, Transfer};
-use crate::wheel::Origin;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thalweg_proto::units::Time;

@@ -8,7 +8,7 @@ use super::traffic::Traffic;
 use core::ops::{Index, IndexMut};
 use thalweg_proto::Ecn;
 use thalweg_proto::Output;
-use thalweg_proto::end::Notice;
+use thalweg_proto::endpoint::Notice;
 use thalweg_proto::units::Time;
 
 /// Connections by position; connection `n` has the endpoints `2 * n` and `2 * n + 1`.

@@ -1,7 +1,7 @@
 //! ECMP groups: positions on routes with a choice of next links.
 
+use crate::components::packet::{Flags, Packet};
 use crate::event::MAX_ENTITIES;
-use crate::parts::packet::{Flags, Packet};
 use std::sync::Arc;
 
 /// Smallest entry of the route table that is not a link: ECMP groups, up to the two end markers of a route.

@@ -1,9 +1,9 @@
 //! Endpoints of connections: an engine of any protocol and the simulator's state for it.
 
 use crate::Pdu;
-use crate::parts::gate::NO_GATE;
-use crate::parts::packet::{Class, NONE};
-use crate::parts::segments::SegmentTimes;
+use crate::components::gate::NO_GATE;
+use crate::components::packet::{Class, NONE};
+use crate::components::segment_delays::SegmentTimes;
 use crate::prefetch::prefetch_all;
 use crate::spec::LOWEST_PRIORITY;
 use thalweg_catalog::{AnyEngine, Visit};

@@ -1,10 +1,10 @@
 //! The thread of one endpoint of a flow with a [host model](HostSpec).
 
-use crate::parts::packet::EndpointId;
-use crate::thread::{HostSpec, MANY};
+use crate::components::packet::EndpointId;
+use crate::host_thread::{HostSpec, MANY};
 use std::collections::{BTreeMap, VecDeque};
 use thalweg_proto::random::Stream;
-use thalweg_proto::resequence::{Release, Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Release, Resequencer, Tolerance};
 use thalweg_proto::units::{Bytes, Duration, Time};
 
 /// Minimum time slice of the scheduler.

@@ -4,8 +4,8 @@ use super::connections::Connections;
 use super::endpoint::Prefetch;
 use super::network::{Destination, Network};
 use super::packet::{EndpointId, NONE};
+use crate::event_queue::{LANES, Wheel};
 use crate::prefetch::{prefetch, prefetch_at};
-use crate::wheel::{LANES, Wheel};
 
 /// Endpoints that the next two events of each lane will probably need; [`NONE`] for other events.
 #[derive(Clone, Debug)]

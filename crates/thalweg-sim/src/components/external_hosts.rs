@@ -30,7 +30,7 @@ pub struct Message {
     pub at: Time,
     /// Connection whose source it addresses.
     pub connection: u32,
-    /// Content. For a dropped packet it has the serial number returned by [`Live::enter`](crate::live::Live::enter).
+    /// Content. For a dropped packet it has the serial number returned by [`Live::enter`](crate::live_network::Live::enter).
     pub feedback: Feedback,
 }
 

@@ -1,12 +1,12 @@
 //! Flows: applications, connections and counts.
 
+use crate::components::barrier_rounds::Rounds;
+use crate::components::endpoint::{Counts, EndpointPath};
+use crate::components::packet::NONE;
+use crate::components::reading_application::Reader;
+use crate::components::transfer::Completions;
+use crate::components::workload::Workload;
 use crate::measure::Histogram;
-use crate::parts::endpoint::{Counts, EndpointPath};
-use crate::parts::packet::NONE;
-use crate::parts::reader::Reader;
-use crate::parts::rounds::Rounds;
-use crate::parts::transfer::Completions;
-use crate::parts::workload::Workload;
 use crate::result::{FlowCounts, TwoLevelCounts};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Time};

@@ -1,9 +1,9 @@
 //! Hosts: single processors that handle every packet sent or received, and [threads](Thread).
 
 use crate::Pdu;
-use crate::parts::packet::EndpointId;
-use crate::parts::thread::Thread;
-use crate::processing::Processing;
+use crate::components::endpoint_thread::Thread;
+use crate::components::packet::EndpointId;
+use crate::processing_cost::Processing;
 use std::collections::VecDeque;
 use thalweg_proto::units::Duration;
 

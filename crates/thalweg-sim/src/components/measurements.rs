@@ -1,8 +1,8 @@
 //! Measurements of a run beyond the counts of its flows and links.
 
-use super::segments::SegmentRecords;
+use super::segment_delays::SegmentRecords;
 use super::series::SeriesRecorders;
-use super::tally::Tally;
+use super::totals::Tally;
 use super::transfer::TransferList;
 use crate::spec::MeasureSpec;
 use thalweg_proto::units::Duration;

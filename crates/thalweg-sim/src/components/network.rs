@@ -1,10 +1,10 @@
 //! Forwarding state: transmitters, queues, and packets in propagation.
 
-use crate::parts::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
-use crate::parts::feedback::MessageRoutes;
-use crate::parts::names::Names;
-use crate::parts::packet::{EndpointId, Flags, NONE, Packets};
-use crate::parts::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
+use crate::components::ecmp::{Branch, EcmpGroups, FIRST_ECMP_GROUP};
+use crate::components::feedback::MessageRoutes;
+use crate::components::packet::{EndpointId, Flags, NONE, Packets};
+use crate::components::transmitter::{PortState, QueueMode, Speed, TransmitQueue, Transmitter};
+use crate::components::transmitter_names::Names;
 use crate::spec::{Change, DirectionSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -12,7 +12,7 @@ use thalweg_queue::Dropped;
 
 /// Marker after the last hop: the packet's endpoint.
 pub(crate) const END: u32 = u32::MAX;
-/// Placeholder hop, replaced by the packet's own ([`Packet::exit`](crate::parts::packet::Packet)): the access link of
+/// Placeholder hop, replaced by the packet's own ([`Packet::exit`](crate::components::packet::Packet)): the access link of
 /// its endpoint. All flows of a group thus share one route.
 pub(crate) const EXIT: u32 = u32::MAX - 1;
 

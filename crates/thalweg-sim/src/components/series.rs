@@ -1,9 +1,9 @@
 //! The series of a run: recorded at intervals, or at every change, of some of its flows and links.
 
+use crate::components::endpoint::Endpoint;
+use crate::components::flow::{Flow, NO_CONNECTION};
+use crate::components::network::Network;
 use crate::measure::{Recorder, Visits};
-use crate::parts::endpoint::Endpoint;
-use crate::parts::flow::{Flow, NO_CONNECTION};
-use crate::parts::network::Network;
 use crate::result::{Quantity, Series};
 use crate::spec::MeasureSpec;
 use thalweg_proto::transport::SenderStats;

@@ -1,15 +1,15 @@
 //! One direction of a link: a transmitter with its queue, and the propagation after it.
 
+use crate::components::drop_tail::DropTail;
+use crate::components::feedback::Watched;
+use crate::components::packet::{NONE, Packets};
 use crate::measure::Occupancy;
-use crate::parts::drop_tail::DropTail;
-use crate::parts::feedback::Watched;
-use crate::parts::packet::{NONE, Packets};
 use crate::spec::{DirectionSpec, Framing, JitterChange};
 use std::sync::Arc;
 use thalweg_proto::random::Stream;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::feedback::{FeedbackSpec, Watch};
+use thalweg_queue::random_delay::{TimeSpec, Variation, VariationSpec};
 use thalweg_queue::{
     AckFilter, Aggregation, Any, CapacityClock, Discipline, EcnTreatment, FcfsConfig, Impairment, Limit,
     StartDelay,

@@ -1,12 +1,12 @@
 //! One partition of a parallel run: its messages to and from other partitions.
 
 use super::EventLoop;
+use crate::components::boundary::{Ended, EndedTransfer, Outbox};
+use crate::components::ecmp::FIRST_ECMP_GROUP;
+use crate::components::flow::Role;
+use crate::components::network::{END, EXIT};
+use crate::components::packet::{Flags, NONE};
 use crate::event::EventKind;
-use crate::parts::boundary::{Ended, EndedTransfer, Outbox};
-use crate::parts::ecmp::FIRST_ECMP_GROUP;
-use crate::parts::flow::Role;
-use crate::parts::network::{END, EXIT};
-use crate::parts::packet::{Flags, NONE};
 use crate::prefetch::prefetch;
 use crate::result::{FlowCounts, Transfer};
 use crate::tracing::Tracing;

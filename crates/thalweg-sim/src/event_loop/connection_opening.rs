@@ -6,10 +6,10 @@
 //! with handshakes, start and end together.
 
 use super::EventLoop;
+use crate::components::endpoint::{Endpoint, Engine};
+use crate::components::flow::Role;
+use crate::components::packet::{EndpointId, Flags};
 use crate::error::SpecError;
-use crate::parts::endpoint::{Endpoint, Engine};
-use crate::parts::flow::Role;
-use crate::parts::packet::{EndpointId, Flags};
 use crate::tracing::Tracing;
 
 impl<T: Tracing> EventLoop<T> {

@@ -1,11 +1,11 @@
 //! Hosts whose thread is woken for arrivals and timers.
 
 use super::EventLoop;
+use crate::components::endpoint_thread::{Placed, Thread};
+use crate::components::host::Host;
+use crate::components::packet::{EndpointId, Flags, NONE, Packet};
 use crate::event::EventKind;
-use crate::parts::host::Host;
-use crate::parts::packet::{EndpointId, Flags, NONE, Packet};
-use crate::parts::thread::{Placed, Thread};
-use crate::thread::MAX_SENT;
+use crate::host_thread::MAX_SENT;
 use crate::trace::Step;
 use crate::tracing::Tracing;
 use thalweg_proto::Output;

@@ -1,14 +1,14 @@
 //! Flows: applications, connections and counts.
 
 use super::EventLoop;
+use crate::components::endpoint::{Command, Engine};
+use crate::components::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
+use crate::components::gate::NO_GATE;
+use crate::components::packet::EndpointId;
+use crate::components::reading_application::{READS, Reader};
+use crate::components::workload::{Reaction, Workload};
 use crate::error::SpecError;
 use crate::event::EventKind;
-use crate::parts::endpoint::{Command, Engine};
-use crate::parts::flow::{Connection, MAX_FLOWS_WITH_DELAY, NO_CONNECTION, Role};
-use crate::parts::gate::NO_GATE;
-use crate::parts::packet::EndpointId;
-use crate::parts::reader::{READS, Reader};
-use crate::parts::workload::{Reaction, Workload};
 use crate::tracing::Tracing;
 use thalweg_proto::payload::{Length, Payload};
 use thalweg_proto::random::Stream;

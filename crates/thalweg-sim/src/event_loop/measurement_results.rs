@@ -1,24 +1,24 @@
 //! Resets and results of measurements.
 
 use super::EventLoop;
-use crate::parts::endpoint::Counts;
+use crate::components::endpoint::Counts;
 
+use crate::components::flow::Group;
+use crate::components::packet::Packets;
+use crate::components::reading_application::Reader;
+use crate::components::segment_delays::mean;
+use crate::components::transfer::Completions;
+use crate::components::workload::Workload;
+use crate::event_queue::Wheel;
 use crate::fairness::fairness_variance;
 use crate::measure::Histogram;
-use crate::parts::flow::Group;
-use crate::parts::packet::Packets;
-use crate::parts::reader::Reader;
-use crate::parts::segments::mean;
-use crate::parts::transfer::Completions;
-use crate::parts::workload::Workload;
 use crate::result::{
     Curves, FlowResult, GroupResult, LinkResult, MediaResult, QueueResult, RunResult, SegmentDelay, Summary,
     TwoLevelCounts, jain_of,
 };
 use crate::spec::Ties;
 use crate::tracing::Tracing;
-use crate::wheel::Wheel;
-use thalweg_proto::end::Notice;
+use thalweg_proto::endpoint::Notice;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 

@@ -1,12 +1,12 @@
 //! Applications with a configured read rate.
 
 use super::EventLoop;
+use crate::components::endpoint::Command;
+use crate::components::flow::NO_CONNECTION;
+use crate::components::reading_application::{READS, ReadStep};
 use crate::event::EventKind;
-use crate::parts::endpoint::Command;
-use crate::parts::flow::NO_CONNECTION;
-use crate::parts::reader::{READS, ReadStep};
 use crate::tracing::Tracing;
-use thalweg_proto::end::Notice;
+use thalweg_proto::endpoint::Notice;
 use thalweg_proto::units::Time;
 
 impl<T: Tracing> EventLoop<T> {

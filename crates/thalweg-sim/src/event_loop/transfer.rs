@@ -1,17 +1,17 @@
 //! Transfers: completion times and ideal completion times.
 
 use super::EventLoop;
+use crate::components::endpoint::EndpointPath;
+use crate::components::flow::{Connection, Flow, NO_CONNECTION};
+use crate::components::network::EXIT;
+use crate::components::packet::NONE;
+use crate::components::transfer::{Stage, one_way};
+use crate::components::workload::{Exchange, Workload};
 use crate::event::EventKind;
-use crate::parts::endpoint::EndpointPath;
-use crate::parts::flow::{Connection, Flow, NO_CONNECTION};
-use crate::parts::network::EXIT;
-use crate::parts::packet::NONE;
-use crate::parts::transfer::{Stage, one_way};
-use crate::parts::workload::{Exchange, Workload};
 use crate::result::Transfer;
 use crate::tracing::Tracing;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
-use thalweg_queue::delay::Each;
+use thalweg_queue::random_delay::Each;
 
 impl<T: Tracing> EventLoop<T> {
     /// Records the end of a flow's transfer over one connection.

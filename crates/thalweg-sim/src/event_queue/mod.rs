@@ -11,16 +11,16 @@
 //! win every tie; it is available for experiments as [`Ties::Order`]. Entries added for the time of the entry just
 //! taken come after all others of that time, except for [successors](Wheel::push_successor), which come next.
 
-mod lanes;
-mod levels;
+mod fifo_lanes;
+mod timing_wheel;
 
 use crate::spec::Ties;
 use core::cmp::Ordering;
-pub(crate) use lanes::LANES;
-use lanes::{Lanes, NO_LANE};
-use levels::Levels;
+pub(crate) use fifo_lanes::LANES;
+use fifo_lanes::{Lanes, NO_LANE};
 use std::collections::VecDeque;
 use thalweg_proto::units::Time;
+use timing_wheel::Levels;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
@@ -39,7 +39,7 @@ const SHORT: usize = 16;
 /// Capacity of the list, including taken entries, which are removed when it is full.
 const CAPACITY: usize = 4 * LONG;
 
-/// Placeholder for no packet, as [`crate::parts::packet::NONE`].
+/// Placeholder for no packet, as [`crate::components::packet::NONE`].
 const NOTHING: u32 = u32::MAX;
 /// Placeholder for no key.
 const NO_KEY: u32 = u32::MAX;

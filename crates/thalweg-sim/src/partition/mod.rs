@@ -8,9 +8,9 @@
 mod grouping;
 
 use self::grouping::{Grouping, UNEVEN};
-use crate::messages::{FeedbackSource, MessagePath, message_paths};
-use crate::parts::connection_ids::{has_independent_ends, opens};
-use crate::route::{DirectionId, FlowPaths, Routes, all_paths};
+use crate::components::connection_ids::{has_independent_ends, opens};
+use crate::feedback_paths::{FeedbackSource, MessagePath, message_paths};
+use crate::shortest_paths::{DirectionId, FlowPaths, Routes, all_paths};
 use crate::spec::{AccessSpec, DirectionSpec, GroupSpec, Spec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use thalweg_catalog::EndpointConfigs;

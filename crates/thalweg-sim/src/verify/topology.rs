@@ -3,7 +3,7 @@
 use crate::spec::{DirectionSpec, Framing, GroupSpec, Processing, Spec, WorkloadSpec};
 use std::sync::Arc;
 use thalweg_proto::units::{Duration, Rate, Time};
-use thalweg_queue::delay::{Each, VariationSpec};
+use thalweg_queue::random_delay::{Each, VariationSpec};
 use thalweg_queue::{AckFilter, CapacityTrace, ImpairmentSpec, Limit};
 
 /// A location of packets.

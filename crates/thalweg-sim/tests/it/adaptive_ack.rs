@@ -1,7 +1,7 @@
 //! Adaptive acknowledgement between two hosts, in the model of its paper (Lee et al. 1997, table 1), with results
 //! computed by hand.
 
-use crate::net::{direction, group, pipe, run};
+use crate::test_network::{direction, group, pipe, run};
 use thalweg_proto::adaptive_ack::Config;
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{ImpairmentSpec, Limit, LossSpec};
@@ -77,7 +77,7 @@ fn a_loss_in_the_middle_is_repaired_at_once() {
 fn tail_losses_are_repaired_after_an_idle_time() {
     for lost in [vec![10], vec![1], (1..=10).collect()] {
         let mut spec = cluster(Config::default(), LossSpec::List(lost.clone().into()), 4_000);
-        spec.groups[0].workload = WorkloadSpec::Transfer(crate::net::bytes(10 * 1008));
+        spec.groups[0].workload = WorkloadSpec::Transfer(crate::test_network::bytes(10 * 1008));
         let result = run(&spec);
         let finished = result.flows[0].finished.expect("the transfer ends");
         let tail = lost != [1];

@@ -1,6 +1,6 @@
 //! Effects of queueing disciplines on a network's traffic: shares and delays with known results.
 
-use crate::net::{bytes, datagrams, direction, group, pipe, run, window};
+use crate::test_network::{bytes, datagrams, direction, group, pipe, run, window};
 use thalweg_catalog::DISCIPLINES;
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};

@@ -1,6 +1,6 @@
 //! Routers' feedback to sources, end to end, with the verifier.
 
-use crate::net::{bytes, chain, direction, group, millis, run, window};
+use crate::test_network::{bytes, chain, direction, group, millis, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
@@ -215,7 +215,7 @@ impl Tracer for Messages {
 fn a_feedback_message_is_dropped_at_a_full_queue() {
     let workload = WorkloadSpec::ConstantRate { rate: Rate::from_mbits_per_sec(20), packet: bytes(1000) };
     let (from, to) = (NodeId(1), NodeId(0));
-    let blast = GroupSpec { from, to, ..group("blast", 0, crate::net::datagrams(), workload) };
+    let blast = GroupSpec { from, to, ..group("blast", 0, crate::test_network::datagrams(), workload) };
     let steady = ControllerConfig::Fixed(FixedConfig { window: 30.0 });
     let mut spec = dumbbell(seif(SeifPolicy::Reacting), vec![listening(steady), blast]);
     spec.links[0].backward.queue = DisciplineSpec::fcfs(Limit::Packets(5));

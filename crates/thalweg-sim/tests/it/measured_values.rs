@@ -1,6 +1,6 @@
 //! Round-trip times, arrival rates and slow-start thresholds compared with values derived from the path.
 
-use crate::net::{chain, direction, group, millis, pipe, run, window};
+use crate::test_network::{chain, direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
@@ -97,9 +97,12 @@ fn large_groups_have_their_samples_together() {
 #[test]
 fn both_senders_of_an_exchange_measure() {
     // Requests and responses of one packet: each direction has a sample for each exchange.
-    let response = SizeSpec::Fixed(crate::net::bytes(100));
-    let exchanges =
-        WorkloadSpec::RequestResponse { request: crate::net::bytes(100), response, think: millis(10) };
+    let response = SizeSpec::Fixed(crate::test_network::bytes(100));
+    let exchanges = WorkloadSpec::RequestResponse {
+        request: crate::test_network::bytes(100),
+        response,
+        think: millis(10),
+    };
     let result = run(&Spec { groups: vec![group("flow", 1, fixed(4.0), exchanges)], ..pipe(path(100)) });
     let (samples, exchanged) = (only(&result).round_trips.count, result.transfers.completion.count);
     assert!(samples.abs_diff(2 * exchanged) <= 2, "{samples} samples, {exchanged} exchanges");
@@ -123,7 +126,7 @@ fn arrivals_are_counted_with_reordering_and_duplicates() {
     let (arrived, goodput) = rate(DirectionSpec { impairment, ..path(100) }, fixed(1.0));
     assert!((arrived / goodput - 2.0).abs() < 0.01, "{arrived}, {goodput}");
     // Lost data has not arrived, but data waiting for it has.
-    let lossy = crate::net::lossy(path(100), 0.02);
+    let lossy = crate::test_network::lossy(path(100), 0.02);
     let (arrived, goodput) = rate(lossy, new_reno(1e9));
     assert!(arrived >= goodput, "{arrived}, {goodput}");
 }

@@ -1,6 +1,6 @@
 //! Runs on several threads give byte-identical results to runs on one.
 
-use crate::net::{Listing, bytes, chain, datagrams, direction, group, millis, window};
+use crate::test_network::{Listing, bytes, chain, datagrams, direction, group, millis, window};
 use thalweg_proto::congestion::{BbrConfig, NewRenoConfig, ThalwegConfig};
 use thalweg_proto::gate::{CongestionGateConfig, GateConfig, SlotGateConfig};
 use thalweg_proto::units::{Duration, Rate, Time};
@@ -237,7 +237,9 @@ fn transfers_with_random_arrivals_are_partitioned() {
 /// Flows between all pairs of five nodes in a row, each with randomly arriving transfers, plus one long flow. Queues
 /// are short and links lossy: transfers wait for retransmissions, and spurious retransmissions arrive late.
 fn random_row() -> Spec {
-    let links = (0..4).map(|_| (crate::net::lossy(line(20, millis(5)), 0.02), line(20, millis(5)))).collect();
+    let links = (0..4)
+        .map(|_| (crate::test_network::lossy(line(20, millis(5)), 0.02), line(20, millis(5))))
+        .collect();
     let pairs = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).filter(|(from, to)| from != to);
     let of = |(from, to): (u32, u32)| GroupSpec {
         from: NodeId(from),

@@ -1,6 +1,6 @@
 //! Random delays of hosts and links: distribution, order and purpose.
 
-use crate::net::{bytes, direction, group, millis, pipe, run, window};
+use crate::test_network::{bytes, direction, group, millis, pipe, run, window};
 use thalweg_proto::congestion::NewRenoConfig;
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::{ControllerConfig, EndsConfig, ReceiverConfig, SenderConfig};
@@ -33,7 +33,7 @@ fn datagrams_over(jitter: Duration, overhead: Duration, access: bool) -> Spec {
         source_processing: Processing::default(),
         sink_processing: Processing::default(),
     });
-    let flow = group("flow", 1, crate::net::datagrams(), WorkloadSpec::Trace(writes));
+    let flow = group("flow", 1, crate::test_network::datagrams(), WorkloadSpec::Trace(writes));
     spec.groups = vec![GroupSpec { overhead, access, ..flow }];
     spec.duration = Duration::from_secs(11);
     spec

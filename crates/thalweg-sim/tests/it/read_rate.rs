@@ -1,7 +1,7 @@
 //! Applications with a read rate: it limits the goodput, the receiver's window bounds unread data, and the sender
 //! reports what limits it.
 
-use crate::net::{bytes, direction, group, millis, pipe, run};
+use crate::test_network::{bytes, direction, group, millis, pipe, run};
 use std::sync::Arc;
 use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::sscop;
@@ -221,7 +221,7 @@ fn invalid_reading_specs_are_rejected() {
         matches!(Simulation::new(&spec, NoTrace), Err(SpecError::Reading { .. }))
     };
     let poisson = WorkloadSpec::Poisson { gap: millis(100), size: SizeSpec::Fixed(bytes(1000)) };
-    assert!(refused(crate::net::datagrams(), WorkloadSpec::Transfer(bytes(1)), reading(SLOW, &[])));
+    assert!(refused(crate::test_network::datagrams(), WorkloadSpec::Transfer(bytes(1)), reading(SLOW, &[])));
     assert!(refused(two_level(), poisson, reading(SLOW, &[])));
     let announced = || reading(SLOW, &[(5, FAST, true)]);
     assert!(refused(transports().remove(0), WorkloadSpec::Bulk, announced()));

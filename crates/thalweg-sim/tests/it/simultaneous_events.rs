@@ -1,6 +1,6 @@
 //! Order of simultaneous events, random or in sequence.
 
-use crate::net::{bytes, datagrams, direction, group, millis, pipe, run};
+use crate::test_network::{bytes, datagrams, direction, group, millis, pipe, run};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_queue::Limit;
 use thalweg_sim::spec::*;

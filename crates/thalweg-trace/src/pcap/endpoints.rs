@@ -1,6 +1,6 @@
 //! The two ends of a connection in a capture, and what follows from them: names, and the place of the capture.
 
-use super::link::Address;
+use super::headers::Address;
 use crate::model::{Connection, Point, View};
 use std::net::Ipv6Addr;
 use thalweg_units::Duration;

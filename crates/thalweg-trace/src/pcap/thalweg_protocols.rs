@@ -4,11 +4,11 @@
 //! A unit is what the protocol acknowledges: a packet of adaptive acknowledgement, an SD of SSCOP, a segment of two-level flow
 //! control.
 
-use super::ends::{End, Ends, label};
-use super::link::Datagram;
+use super::endpoints::{End, Ends, label};
+use super::headers::Datagram;
 use crate::model::{Ack, Connection, Counts, Direction, Packet, Protocol, Sack};
 use std::collections::BTreeMap;
-use thalweg_proto::numbers::unwrap;
+use thalweg_proto::data_numbering::unwrap;
 use thalweg_proto::payload::{Payload as _, Slice};
 use thalweg_proto::pdu::Captured;
 use thalweg_proto::sscop::SequenceNumber;

@@ -1,7 +1,7 @@
 //! Arguments of `thalweg bench`.
 
 use crate::transfer::arguments::SCHEME;
-use crate::values::{bytes, connections, place, seconds, threads};
+use crate::value_parsers::{bytes, connections, place, seconds, threads};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;

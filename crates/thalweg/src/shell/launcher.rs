@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use thalweg_live::forward::{self, control_socket_pair, send_fd};
+use thalweg_live::gateway::{self, control_socket_pair, send_fd};
 use thalweg_live::host::{Names, end_with_parent, enter};
 
 /// Re-executes this command in new namespaces, and exits with its status.

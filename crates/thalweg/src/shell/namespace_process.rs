@@ -2,8 +2,8 @@
 //! command ends.
 
 use super::children::{Running, Signals, cannot_start, end, exit_code, reap};
+use super::forwarding_threads::Threads;
 use super::results::ShellOutcome;
-use super::threads::Threads;
 use super::view::{self, LiveView};
 use super::{INSIDE, Network, ShellArguments, results};
 use crate::console::{Console, Done, Error};
@@ -15,7 +15,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use thalweg_live::forward::{SocketClient, open, receive_fd};
+use thalweg_live::gateway::{SocketClient, open, receive_fd};
 use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, settle};
 use thalweg_live::{Capture, Device, Groups, Joined};
 

@@ -2,7 +2,7 @@
 //! flows, and from the kernel's TCP.
 
 use crate::console::Error;
-use crate::kernel::is_kernel;
+use crate::kernel_tcp::is_kernel;
 use crate::run::SchemeOptions;
 use serde_json::{Value, json};
 use thalweg_catalog::{Compared, Environment, PathHints, Registry, environment_differences};
@@ -131,8 +131,8 @@ impl Likeness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::Source;
     use crate::run::compared;
+    use crate::scenario_sources::Source;
     use std::path::Path;
     use std::sync::Arc;
 

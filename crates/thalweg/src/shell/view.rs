@@ -196,7 +196,7 @@ mod tests {
     use thalweg_live::Line;
     use thalweg_net::transfer::is_hidden;
     use thalweg_proto::units::{Duration, Rate, Time};
-    use thalweg_sim::live::LinkStatus;
+    use thalweg_sim::live_network::LinkStatus;
 
     fn view(millis: u64, lines: &[(&str, u64, u64)]) -> View {
         let rate = Rate::from_bits_per_sec(10_000_000);

@@ -2,15 +2,15 @@
 
 mod approval_prompt;
 pub mod arguments;
-mod confine;
-mod confirm;
 mod denial_line;
 mod early_failure;
 mod failure_log;
-pub(crate) mod http;
-mod meter;
+mod key_prompts;
+mod landlock;
 mod metrics;
+pub(crate) mod metrics_http;
 mod pairing;
+mod progress_display;
 mod receive;
 mod send;
 mod sender_listener;

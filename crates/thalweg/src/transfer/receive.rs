@@ -3,8 +3,8 @@
 use super::arguments::{ListenArguments, RecvArguments, ServeArguments};
 use super::early_failure::Stopped;
 use super::failure_log::FailureLog;
-use super::meter::{Meter, MeterInputs};
 use super::metrics::{Counted, Metrics};
+use super::progress_display::{Meter, MeterInputs};
 use super::sender_listener::SenderListener;
 use super::summary::{self, Summary, SummaryInputs};
 use crate::console::{Console, Done, Error};

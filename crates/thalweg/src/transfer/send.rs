@@ -1,18 +1,18 @@
 //! `thalweg send`.
 
 use super::arguments::{SendArguments, Trusted};
-use super::confirm::{complain_of, confirm, may_prompt};
 use super::early_failure::Stopped;
-use super::meter::{Meter, MeterInputs};
+use super::key_prompts::{complain_of, confirm, may_prompt};
 use super::metrics::Metrics;
 use super::pairing;
+use super::progress_display::{Meter, MeterInputs};
 use super::summary::{self, Summary, SummaryInputs, add};
 use super::{bind, lend};
 use crate::advice;
 use crate::console::{Console, Done, Error};
 use crate::interrupt::interruptible_by;
 use crate::record::Record;
-use crate::values::{addresses, is_pairing_code, with_port};
+use crate::value_parsers::{addresses, is_pairing_code, with_port};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use thalweg_net::endpoint::{Connect, ConnectError, EndpointConfig, Trust};
 use thalweg_net::flow::{Recorder, Scheme};
 use thalweg_net::identity::Identity;
 use thalweg_net::keyring::{Keyring, KnownPeers};
-use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, reach};
+use thalweg_net::live::{ConnectFailure, Connection, NetError, Socket, reachability};
 use thalweg_net::pairing::Code;
 use thalweg_net::session::{Closed, SessionConfig, SessionStats, code};
 use thalweg_net::transfer::{

@@ -3,9 +3,9 @@
 use super::approval_prompt::ApprovalPrompt;
 use super::arguments::{Listen, ListenArguments, Trusted};
 use super::bind;
-use super::confine::confine;
-use super::confirm::{complain_of, may_prompt};
 use super::denial_line::DenialLine;
+use super::key_prompts::{complain_of, may_prompt};
+use super::landlock::confine;
 use super::metrics::Metrics;
 use crate::compatibility_hints;
 use crate::console::{Console, Done, Error};

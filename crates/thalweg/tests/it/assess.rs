@@ -1,13 +1,13 @@
 //! End-to-end tests of `thalweg assess`: reports, exit codes, interruption, and unwritable folders.
 
-use crate::calls::{errors, place};
+use crate::command_runs::{errors, place};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 fn assess(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("assess").args(arguments).current_dir(folder).stdin(Stdio::null());
     command.output().unwrap()
 }
@@ -100,7 +100,8 @@ fn a_disk_that_is_full_loses_nothing() {
     let program = env!("CARGO_BIN_EXE_thalweg");
     let call = "assess cubic --quick --only 7.4 --quiet";
     let full = format!("trap '' XFSZ; ulimit -f 2; '{program}' {call}");
-    let output = crate::children::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
+    let output =
+        crate::child_processes::command("sh").args(["-c", &full]).current_dir(&folder).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     assert!(errors(&output).contains("repeat the call"), "{}", errors(&output));
     let output = assess(&folder, &["cubic", "--quick", "--only", "7.4", "--quiet"]);

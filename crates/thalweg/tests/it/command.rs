@@ -558,7 +558,7 @@ fn identical_replications_are_pointed_out() {
 fn an_interrupted_run_keeps_what_there_is() {
     use std::io::Read as _;
     let place = place("interrupted");
-    let mut child = crate::children::command(env!("CARGO_BIN_EXE_thalweg"))
+    let mut child = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"))
         .args([
             "run",
             "ten-thousand-flows",
@@ -573,7 +573,7 @@ fn an_interrupted_run_keeps_what_there_is() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    crate::children::wait_for_work(child.id(), std::time::Duration::from_secs(1));
+    crate::child_processes::wait_for_work(child.id(), std::time::Duration::from_secs(1));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();

@@ -21,7 +21,7 @@ fn program(name: &str) -> PathBuf {
         _ => panic!("there is no example {name}"),
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
-    let mut command = crate::children::command(cargo);
+    let mut command = crate::child_processes::command(cargo);
     // Remove cargo's variables for this test: they would make build scripts run again.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -40,7 +40,7 @@ fn program(name: &str) -> PathBuf {
 /// Returns the command that runs the program of an example, in the folder of the example.
 #[track_caller]
 fn example(name: &str, arguments: &[&str]) -> Command {
-    let mut command = crate::children::command(program(name));
+    let mut command = crate::child_processes::command(program(name));
     command.args(arguments).current_dir(folder(name));
     command
 }
@@ -134,7 +134,7 @@ fn a_third_party_controller_is_used_by_name() {
     assert!(there.wait().unwrap().success());
 
     // A program without it reports this, and lists its schemes.
-    let mut without = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut without = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     without.args(["bench", "server", "127.0.0.1:0"]);
     let (mut there, address) = server(without);
     let refused = run("controller", &["bench", "client", &address, "--scheme", "aimd", "--time", "200ms"]);

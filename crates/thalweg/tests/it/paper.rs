@@ -168,14 +168,14 @@ fn a_check_judges_what_was_run() {
 fn an_interrupted_paper_keeps_what_there_is() {
     use std::io::Read as _;
     let place = place("interrupted");
-    let mut child = crate::children::command(env!("CARGO_BIN_EXE_thalweg"))
+    let mut child = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"))
         .args(["paper", "liang91", "--experiment", "table-5.7", "--reps", "3000", "--json", "--quiet"])
         .current_dir(&place)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    crate::children::wait_for_work(child.id(), std::time::Duration::from_secs(1));
+    crate::child_processes::wait_for_work(child.id(), std::time::Duration::from_secs(1));
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();

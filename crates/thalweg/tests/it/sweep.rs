@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn call(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = crate::children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut command = crate::child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     command.arg("sweep").args(arguments).current_dir(folder).stdin(Stdio::null());
     command
 }

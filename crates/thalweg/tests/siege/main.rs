@@ -2,15 +2,15 @@
 //! its memory and its CPU time per packet, while an honest sender must get admitted and finish.
 
 mod attacker;
-#[path = "../it/children/mod.rs"]
-mod children;
-mod measure;
+#[path = "../it/child_processes/mod.rs"]
+mod child_processes;
+mod process_usage;
 #[allow(dead_code, reason = "tests of transfers use the rest")]
 #[path = "../transfer/processes.rs"]
 mod processes;
 
 use attacker::{ATTACKS, Attack, Attacker, Counted, PAIRING, TRANSFER};
-use measure::Process;
+use process_usage::Process;
 use processes::{Place, Receiver, end, exit, thalweg};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Kills either endpoint at any moment of a transfer.
 
 use crate::processes::{Place, Receiver, end, exit, thalweg, wait_until};
-use crate::{NEW, children, noise};
+use crate::{NEW, child_processes, noise};
 use std::time::{Duration, Instant};
 
 /// Size of the file in bytes; it takes half a second at the configured rate.
@@ -89,7 +89,7 @@ fn a_sender_ends_soon_after_its_receiver_is_killed() {
 /// The kernel does this, as a killed test cannot. It treats the end of the thread like the end of the parent.
 #[test]
 fn a_server_ends_with_the_test_that_started_it() {
-    if !children::has_leash() {
+    if !child_processes::has_leash() {
         return eprintln!("skipped: there is no setpriv here");
     }
     let place = Place::new("orphan");

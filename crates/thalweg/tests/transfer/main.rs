@@ -1,8 +1,8 @@
 //! Transfers between real processes over real sockets, including kills.
 
 mod approval;
-#[path = "../it/children/mod.rs"]
-mod children;
+#[path = "../it/child_processes/mod.rs"]
+mod child_processes;
 mod endpoints;
 mod kills;
 mod metrics;
@@ -411,7 +411,7 @@ fn the_folder_of_keys_is_its_users_alone() {
     for mask in ["000", "002", "022", "077", "277", "777"] {
         let user = format!("user-{mask}");
         fs::create_dir_all(place.join("keys").join(&user)).unwrap();
-        let mut call = children::command("sh");
+        let mut call = child_processes::command("sh");
         call.args(["-c", script, mask, env!("CARGO_BIN_EXE_thalweg")]);
         processes::dress(&mut call, &place, &user);
         let made = processes::end(call.spawn().unwrap());

@@ -1,6 +1,6 @@
 //! Senders and receivers as processes, each user with separate keys.
 
-use crate::children;
+use crate::child_processes;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ pub fn exit(ended: &Ended) -> i32 {
 
 /// Returns a call in the test's folder by `user`.
 pub fn thalweg(place: &Place, user: &str, command: &str, arguments: &[&str]) -> Command {
-    let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
+    let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
     call.arg(command).args(arguments);
     dress(&mut call, place, user);
     call
@@ -152,7 +152,7 @@ impl Receiver {
 
     /// Starts a receiver inside a script, which these words run.
     fn within(place: &Place, words: &[&str], script: &str, arguments: &[&str], trust: &[&str]) -> Self {
-        let mut call = children::after(words);
+        let mut call = child_processes::after(words);
         call.args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_thalweg"), "recv"]);
         call.args(arguments).args(trust).args(["--listen", "127.0.0.1:0"]);
         dress(&mut call, place, "receiver");
@@ -179,7 +179,8 @@ impl Receiver {
             return None;
         }
         fs::create_dir(place.join("to")).unwrap();
-        let leash = if children::has_leash() { children::LEASH.join(" ") } else { String::new() };
+        let leash =
+            if child_processes::has_leash() { child_processes::LEASH.join(" ") } else { String::new() };
         let script = format!(
             "mount -t tmpfs -o size=3m none to && {leash} \"$@\"; code=$?; find to -type f; exit $code"
         );

@@ -1,6 +1,6 @@
 //! A process on a terminal: its display, and typed input.
 
-use crate::children;
+use crate::child_processes;
 use crate::processes::{Place, TOO_LONG, dress};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -25,7 +25,7 @@ impl Terminal {
         tcsetwinsize(&master, size).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let end = || File::options().read(true).write(true).open(&name).unwrap();
-        let mut call = children::command(env!("CARGO_BIN_EXE_thalweg"));
+        let mut call = child_processes::command(env!("CARGO_BIN_EXE_thalweg"));
         call.arg(command).args(arguments);
         dress(&mut call, place, user);
         call.env("TERM", "xterm").stdin(Stdio::from(end())).stderr(Stdio::from(end()));

@@ -1,7 +1,7 @@
 //! Test networks, packets, and their deliveries.
 
 use std::net::{IpAddr, Ipv4Addr};
-use thalweg_live::plan::{Plan, PlanOptions, plan};
+use thalweg_live::network_plan::{Plan, PlanOptions, plan};
 use thalweg_live::{Delivery, Emulator};
 use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_queue::{DisciplineSpec, Limit};

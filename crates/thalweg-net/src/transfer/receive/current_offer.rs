@@ -1,10 +1,10 @@
 //! The offer whose contents are being received.
 
-use super::finish::Results;
-use super::part::Part;
-use crate::transfer::fault::{Error, Fault, FaultKind};
+use super::sync_threads::Results;
+use super::unfinished_file::Part;
+use crate::transfer::error::{Error, Fault, FaultKind};
 use crate::transfer::messages::{Modified, ToSender};
-use crate::transfer::tree::{BLOCK, Digest, Piece, Pieces, TreeHasher};
+use crate::transfer::tree_hash::{BLOCK, Digest, Piece, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write};
 use thalweg_proto::units::Bytes;

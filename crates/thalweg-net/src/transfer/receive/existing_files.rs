@@ -6,10 +6,10 @@
 
 use super::folder::{EntryTarget, obstructed};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::disk::MARK;
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_metadata::MARK;
+use crate::transfer::file_names;
 use crate::transfer::messages::Modified;
-use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::ffi::OsString;
 use std::fs::File;
@@ -128,7 +128,7 @@ impl Existing {
             if !is_displaced {
                 return Ok(None);
             }
-            let name = names::of_displaced(place.name.as_bytes(), tag);
+            let name = file_names::of_displaced(place.name.as_bytes(), tag);
             // Left by an interrupted transfer of this sender.
             dir.remove_all(&name).map_err(failed)?;
             dir.rename_new(&place.name, &name).map_err(failed)?;

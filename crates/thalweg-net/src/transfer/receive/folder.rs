@@ -2,10 +2,10 @@
 
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::disk;
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_metadata;
+use crate::transfer::file_names;
 use crate::transfer::messages::Modified;
-use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -120,13 +120,13 @@ impl Folder {
     /// # Errors
     /// The name is invalid, or the receiver rejects it here.
     pub fn place(self: &Arc<Self>, name: &[u8], alike: bool, to: &Destination) -> Result<EntryTarget, Fault> {
-        let checked = names::checked(name)?;
+        let checked = file_names::checked(name)?;
         if name.starts_with(b".") && self.above.is_none() && !to.hidden {
             return Err(FaultKind::Hidden.into());
         }
         Ok(EntryTarget {
             name: checked,
-            part: names::of_part(name, &to.tag),
+            part: file_names::of_part(name, &to.tag),
             alike,
             folder: Arc::clone(self),
         })
@@ -141,8 +141,8 @@ impl Drop for Folder {
         // Failure to set metadata is ignored: the contents are complete.
         if let Ok(dir) = self.dir() {
             if let Some(FolderMetadata { mode, modified }) = self.dress {
-                let _ = mode.map_or(Ok(()), |mode| disk::set_mode(dir.file(), mode));
-                let _ = disk::set_time(dir.file(), modified);
+                let _ = mode.map_or(Ok(()), |mode| file_metadata::set_mode(dir.file(), mode));
+                let _ = file_metadata::set_time(dir.file(), modified);
             }
             let _ = dir.sync();
         }
@@ -237,7 +237,7 @@ fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
     if let Ok(entry) = Entry::of(dir.file())
         && entry.mode & 0o700 != 0o700
     {
-        let _ = disk::set_mode(dir.file(), entry.mode | 0o700);
+        let _ = file_metadata::set_mode(dir.file(), entry.mode | 0o700);
     }
     Ok(dir)
 }

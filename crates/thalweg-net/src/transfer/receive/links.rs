@@ -7,9 +7,9 @@
 use super::folder::{EntryTarget, First};
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_names;
 use crate::transfer::messages::Modified;
-use crate::transfer::names;
 use crate::transfer::quota::Quota;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -163,7 +163,7 @@ pub fn make(
     to: &Destination,
 ) -> Result<Made, Fault> {
     let target = OsStr::from_bytes(target);
-    if !to.outside_links && !names::stays_inside(target.as_bytes(), depth) {
+    if !to.outside_links && !file_names::stays_inside(target.as_bytes(), depth) {
         return Err(Fault::new(FaultKind::Link, target.to_string_lossy()));
     }
     let link = Entry { kind: EntryKind::Link, size: 0, mode: 0o777, modified, is_single: true, id: (0, 0) };
@@ -201,7 +201,7 @@ fn make_and_rename(
     is_paid: &mut bool,
 ) -> Result<Made, Fault> {
     let failed = |error: io::Error| Fault::of(&error);
-    let temporary = names::of_link(place.name.as_bytes(), &to.tag);
+    let temporary = file_names::of_link(place.name.as_bytes(), &to.tag);
     for _ in 0..ATTEMPTS {
         let here = place.lookup(dir)?;
         if let Some(here) = &here {

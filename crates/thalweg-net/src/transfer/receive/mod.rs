@@ -3,31 +3,30 @@
 //! The caller's thread reads the stream when scheduled ([`TransferScheduler`]). One thread stores, a few finish files, one writes
 //! to the sender.
 
-mod claims;
-mod current;
-mod existing;
-mod finish;
+mod current_offer;
+mod existing_files;
 mod folder;
 mod links;
-mod part;
-mod pending;
+mod offer_handling;
+mod pending_offers;
 mod replies;
 mod scheduler;
-mod store;
+mod sync_threads;
+mod unfinished_file;
+mod write_claims;
 
 use super::TransferOutcome;
 use super::dir::{self, Dir};
-use super::fault::{Error, Fault, FaultKind};
+use super::error::{Error, Fault, FaultKind};
+use super::file_names;
 use super::frames::FrameReader;
 use super::messages::{ToReceiver, ToSender, VERSION};
-use super::names;
 use super::priority::Priority;
 use super::progress::{Progress, Report};
 use super::quota::Quota;
-pub use claims::Claims;
-pub use existing::{Existing, read_mark};
-use finish::Results;
+pub use existing_files::{Existing, read_mark};
 use links::Shared;
+use offer_handling::Store;
 use scheduler::ScheduledTransfer;
 pub use scheduler::TransferScheduler;
 use std::fs;
@@ -35,7 +34,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Store;
+use sync_threads::Results;
+pub use write_claims::Claims;
 
 /// Capacity of the queue of frames and contents to store.
 const WAITING: usize = 256;
@@ -83,7 +83,7 @@ impl Destination {
         // Group and others never get write permission, for any sender's mode and any umask.
         let mask = Some(dir::mask() | 0o022);
         let path = fs::canonicalize(path)?;
-        let (tag, existing) = (names::tag_of(owner), Existing::default());
+        let (tag, existing) = (file_names::tag_of(owner), Existing::default());
         let (hidden, outside_links) = (false, false);
         Ok(Self { top, path, claims, tag, existing, hidden, outside_links, quota: None, mask })
     }

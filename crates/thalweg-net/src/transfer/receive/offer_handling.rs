@@ -1,23 +1,23 @@
 //! Receiver side of a transfer: answers offers, keeps matching contents, writes the rest.
 
-use super::current::{Current, Sink, fail, protocol};
-use super::existing;
-use super::finish::{Finished, Finishers, Results};
+use super::current_offer::{Current, Sink, fail, protocol};
+use super::existing_files;
 use super::folder::{EntryTarget, First, Folder, obstructed};
 use super::links::{self, HardLink, OnLink as _};
-use super::part::{self, Part};
-use super::pending::{AllPending, Pending};
+use super::pending_offers::{AllPending, Pending};
+use super::sync_threads::{Finished, Finishers, Results};
+use super::unfinished_file::{self, Part};
 use super::{Destination, Target};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::disk;
-use crate::transfer::fault::{Error, Fault, FaultKind, printable};
+use crate::transfer::error::{Error, Fault, FaultKind, printable};
+use crate::transfer::file_metadata;
+use crate::transfer::file_names;
 use crate::transfer::messages::{
     MAX_DEPTH, MAX_DIGESTS, MAX_SHARED, Modified, Offer, OfferKind, ToReceiver, ToSender, WINDOW,
     WINDOW_WEIGHT,
 };
-use crate::transfer::names;
 use crate::transfer::progress::Cut;
-use crate::transfer::tree::{self, Digest, Pieces, TreeHasher};
+use crate::transfer::tree_hash::{self, Digest, Pieces, TreeHasher};
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -230,7 +230,7 @@ impl Store {
     /// Returns the printable path of `name` in the folder at `depth`.
     fn shown(&self, depth: usize, name: &[u8]) -> String {
         let folders = self.levels[1..=depth].iter().map(|level| level.name.as_str());
-        names::shown(folders.chain([&*printable(name)]))
+        file_names::shown(folders.chain([&*printable(name)]))
     }
 
     fn make_folder(
@@ -283,7 +283,7 @@ impl Store {
             if !self.checksum && here.modified.agrees_with(modified) {
                 let mode = self.mode(offer.mode);
                 if here.mode & 0o777 != mode && allowed.is_ok() {
-                    let _ = dir.read(&place.name).and_then(|file| disk::set_mode(&file, mode));
+                    let _ = dir.read(&place.name).and_then(|file| file_metadata::set_mode(&file, mode));
                 }
                 self.count_unchanged(size);
                 let first = First { folder: Arc::clone(&place.folder), name: place.name, id: here.id };
@@ -353,9 +353,9 @@ impl Store {
         let here = Entry::of(&file).map_err(failed)?;
         if to.existing.may_replace(&dir, place, &here, EntryKind::File, &to.tag).is_ok() {
             let dress = || {
-                disk::set_mode(&file, mode)?;
-                disk::set_time(&file, modified)?;
-                existing::mark(&file, &to.tag)
+                file_metadata::set_mode(&file, mode)?;
+                file_metadata::set_time(&file, modified)?;
+                existing_files::mark(&file, &to.tag)
             };
             let _ = dress();
         }

@@ -2,7 +2,7 @@
 
 use super::folder::EntryTarget;
 use crate::transfer::messages::Modified;
-use crate::transfer::tree::Pieces;
+use crate::transfer::tree_hash::Pieces;
 use std::collections::HashMap;
 
 /// An offer whose contents the sender may start.

@@ -1,8 +1,8 @@
 //! Threads that sync complete files to disk, to keep slow disks from delaying reception.
 
 use super::links::{Made, OnLink, Shared};
-use super::part::Part;
-use crate::transfer::fault::Fault;
+use super::unfinished_file::Part;
+use crate::transfer::error::Fault;
 use crate::transfer::messages::{Modified, ToSender};
 use crate::transfer::progress::{Progress, Report};
 use std::io;

@@ -1,12 +1,12 @@
 //! Unfinished files: safe opening, writing and the final rename.
 
-use super::claims::Claim;
-use super::existing::{self, Existing};
+use super::existing_files::{self, Existing};
 use super::folder::{EntryTarget, First, obstructed};
+use super::write_claims::Claim;
 use super::{ATTEMPTS, Destination};
 use crate::transfer::dir::{Dir, Entry, EntryKind};
-use crate::transfer::disk;
-use crate::transfer::fault::{Fault, FaultKind};
+use crate::transfer::error::{Fault, FaultKind};
+use crate::transfer::file_metadata;
 use crate::transfer::messages::Modified;
 use crate::transfer::quota::Quota;
 use rustix::fs::FallocateFlags;
@@ -133,15 +133,15 @@ impl Part {
                 }
                 // The owner keeps write permission until the file is complete, or a resumed transfer could not write
                 // it.
-                disk::set_mode(file, mode | 0o600)?;
-                modified.map_or(Ok(()), |modified| disk::set_time(file, modified))?;
+                file_metadata::set_mode(file, mode | 0o600)?;
+                modified.map_or(Ok(()), |modified| file_metadata::set_time(file, modified))?;
                 existing::mark(file, &self.tag)?;
                 file.sync_all()
             };
             dress().map_err(|error| Fault::of(&error))?;
             let replaced = self.take_place()?;
             if mode & 0o600 != 0o600 {
-                disk::set_mode(file, mode).map_err(|error| Fault::of(&error))?;
+                file_metadata::set_mode(file, mode).map_err(|error| Fault::of(&error))?;
             }
             Ok(replaced)
         })?;

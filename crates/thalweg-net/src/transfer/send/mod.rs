@@ -4,15 +4,15 @@ mod contents;
 mod inbox;
 
 use super::TransferOutcome;
-use super::fault::{Error, Fault, FaultKind, printable};
+use super::error::{Error, Fault, FaultKind, printable};
+use super::file_names;
+use super::folder_walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use super::frames::FrameWriter;
 use super::messages::{
     Offer, OfferKind, PRE_ACCEPTANCE_BYTES, ToReceiver, ToSender, VERSION, WINDOW, WINDOW_WEIGHT,
 };
-use super::names;
 use super::priority::Priority;
 use super::progress::{Cut, Progress, Report};
-use super::walk::{Item, Missing, Roots, Source, SourceFile, Walk, WalkEntry};
 use inbox::{Inbox, InboxWaker};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -242,7 +242,7 @@ impl<W: Write> Sending<'_, W> {
     fn enter(&mut self, depth: u64, name: &[u8]) -> String {
         self.names.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         self.names.push((printable(name), name.len()));
-        names::shown(self.names.iter().map(|(name, _)| name.as_str()))
+        file_names::shown(self.names.iter().map(|(name, _)| name.as_str()))
     }
 
     fn offer(&mut self, offer: Offer, item: Option<Item>, name: String) -> Result<(), Error> {

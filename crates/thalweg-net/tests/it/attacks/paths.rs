@@ -1,7 +1,7 @@
 //! Path attacks: copied packets sent from an attacker's addresses, and a peer's frames at the end of a connection.
 
 use crate::attacks::{MINUTE, deliver};
-use crate::pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
+use crate::endpoint_pair::{CLIENT, Channel, Pair, SERVER, client_config, pattern, server_config};
 use std::net::SocketAddr;
 use thalweg_net::endpoint::EndpointConfig;
 use thalweg_net::session::{Closed, SessionConfig, code};

@@ -6,7 +6,7 @@ use thalweg_net::batch::Batch;
 use thalweg_net::flow::Scheme;
 use thalweg_net::handshake::{ClientParameters, Initiator, Responder, Secrets, ServerParameters};
 use thalweg_net::identity::Identity;
-use thalweg_net::keys::{Decryptor, Encryptor};
+use thalweg_net::packet_protection::{Decryptor, Encryptor};
 use thalweg_net::session::{Agreed, Next, Session, SessionConfig, SessionEvent, Side};
 use thalweg_net::wire::{ConnectionId, write_header};
 use thalweg_proto::Ecn;

@@ -5,7 +5,7 @@ use thalweg_net::flow::{Flow, FlowInput, FlowOutput, PathHints, Registry, Role, 
 use thalweg_proto::Ecn;
 use thalweg_proto::payload::{Payload, Slice};
 use thalweg_proto::random::Stream;
-use thalweg_proto::resequence::{Release, Resequencer, Tolerance};
+use thalweg_proto::resequencer::{Release, Resequencer, Tolerance};
 use thalweg_proto::transport::{Event, Failure};
 use thalweg_proto::units::{Duration, Time};
 use thalweg_queue::{Impairment, ImpairmentSpec, LossSpec, ReorderSpec};

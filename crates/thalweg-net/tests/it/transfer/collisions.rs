@@ -1,7 +1,7 @@
 //! Trees of names made to collide with each other and with the names of unfinished files, from one sender and from two
 //! at once, with broken connections and killed receivers. Every file is complete, or both ends report it as failed.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Break, Ends, Transfer, part};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Files that already exist at the receiver.
 
 use crate::transfer::Transfer;
-use crate::transfer::places::Place;
+use crate::transfer::temporary_folders::Place;
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -229,7 +229,8 @@ fn special_files_are_never_replaced() {
 #[test]
 fn a_file_that_is_refused_leaves_no_empty_one() {
     let (from, to) = (Place::new("from"), Place::new("to"));
-    let paths = ["a", "b"].map(|name| from.write(name, &crate::transfer::places::noise(1, 300_000)));
+    let paths =
+        ["a", "b"].map(|name| from.write(name, &crate::transfer::temporary_folders::noise(1, 300_000)));
     let there = to.join("b");
     // Another process creates a file of this name while the first one arrives.
     let ends = crate::transfer::faults::while_sending(&paths, &to, 50_000, move || {

@@ -1,6 +1,6 @@
 //! Files that change, vanish or cannot be read; names, links and quotas. Each fails one file, not the transfer.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Ends, Transfer, part};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};

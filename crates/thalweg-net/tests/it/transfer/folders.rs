@@ -1,6 +1,6 @@
 //! Content that a transfer carries, and content that it can skip.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Break, Transfer, part};
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};

@@ -1,13 +1,13 @@
 //! Transfers interrupted repeatedly at any byte, with disks that lose the latest writes.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Break, Transfer, part};
 use proptest::prelude::*;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Error, Existing};
 
 /// Damage to an unfinished file between two attempts.

@@ -1,13 +1,13 @@
 //! Links, sparse files and unsupported file types.
 
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Break, Transfer};
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use thalweg_net::transfer::messages::Lost;
-use thalweg_net::transfer::tree::BLOCK;
+use thalweg_net::transfer::tree_hash::BLOCK;
 use thalweg_net::transfer::{Claims, Destination, Existing, FaultKind, Options, Roots, Source, Target};
 
 fn target(path: &Path) -> String {

@@ -2,7 +2,7 @@
 //! files.
 
 use crate::transfer::faults::while_sending;
-use crate::transfer::places::{Place, noise};
+use crate::transfer::temporary_folders::{Place, noise};
 use crate::transfer::{Ends, Transfer};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -2,20 +2,20 @@
 
 mod collisions;
 mod existing;
-mod far;
 mod faults;
 mod folders;
 mod interruptions;
 mod links;
 mod local_users;
 mod pipe;
-mod places;
 mod priorities;
+mod round_trips;
+mod temporary_folders;
 
 use pipe::{Break, pipes};
-use places::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
+use temporary_folders::Place;
 use thalweg_net::transfer::{
     Claims, Destination, Existing, Options, Progress, Roots, Source, Target, TransferOutcome,
     TransferScheduler, receive, send,

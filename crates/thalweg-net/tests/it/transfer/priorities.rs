@@ -1,6 +1,6 @@
 //! Transfers that yield to more urgent ones.
 
-use crate::transfer::places::Place;
+use crate::transfer::temporary_folders::Place;
 use crate::transfer::{Break, pipes};
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Round trips of a transfer, counted over streams whose bytes arrive half a round trip after they are written.
 
 use crate::transfer::Transfer;
-use crate::transfer::places::Place;
+use crate::transfer::temporary_folders::Place;
 use std::collections::VecDeque;
 use std::fs::{self, File, FileTimes};
 use std::io::{self, Read, Write};

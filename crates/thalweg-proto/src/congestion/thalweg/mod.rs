@@ -23,18 +23,18 @@ mod config;
 mod cubic;
 mod delay;
 mod drain;
-mod evidence;
+mod loss_evidence;
+mod queue_target;
 mod router_feedback;
 mod start;
 mod steady_state;
-mod target;
 #[cfg(test)]
 mod tests;
 mod yield_share;
 
 pub use config::ThalwegConfig;
 
-use super::delivery::{Sampler, Stamp};
+use super::delivery_rate::{Sampler, Stamp};
 use super::{
     AckSample, ConnectionState, Controller, Decision, FeedbackSample, LossKind, LossSample, LostSample,
     SentSample,
@@ -44,10 +44,10 @@ use crate::window::MAX_WINDOW;
 use cubic::{Congestion, CubicWindow};
 use delay::Delay;
 use drain::Drain;
-use evidence::{Evidence, Tally};
+use loss_evidence::{Evidence, Tally};
+use queue_target::Target;
 use router_feedback::RouterFeedback;
 use steady_state::Pace;
-use target::Target;
 use yield_share::Yielding;
 
 /// Pacing rate as a multiple of one window per round trip: in slow start, and later. It does not limit the rate, it

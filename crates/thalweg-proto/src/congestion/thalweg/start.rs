@@ -4,10 +4,10 @@
 //! quarter while the queueing delay is at the target, as in HyStart++'s conservative slow start (RFC 9406, section
 //! 4.2).
 
-use super::evidence::Tally;
+use super::loss_evidence::Tally;
 use super::{Round, Thalweg, steady_state};
 use crate::congestion::AckSample;
-use crate::congestion::delivery::RateSample;
+use crate::congestion::delivery_rate::RateSample;
 use crate::units::{Duration, Time};
 
 /// Permitted queue in slow start, as a share of the shortest round-trip time, if that exceeds the target.

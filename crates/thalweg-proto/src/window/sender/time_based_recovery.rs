@@ -1,13 +1,13 @@
 //! Loss recovery with time-based detection: the common part of RACK, tail loss probes and undo.
 
 use super::ack_requests::AckRequests;
+use super::cwnd_validation::Use;
 use super::f_rto::FRto;
 use super::losses::notify_lost;
 use super::mark_probes::MarkProbes;
 use super::prr::Prr;
 use super::rack::{Found, Rack, RecoveryState};
 use super::undo::Undo;
-use super::validation::Use;
 use super::verify::Verify;
 use super::{AckOutcome, Phase, Record, SegmentState, Sender, SenderReason};
 use crate::congestion::{Controller, LossKind, LossSample};

@@ -1,6 +1,6 @@
 //! Any of the library's controllers, with optional pacing, and checks of the guarantees it relies on.
 
-use thalweg_proto::congestion::delivery::Stamp;
+use thalweg_proto::congestion::delivery_rate::Stamp;
 use thalweg_proto::congestion::{
     AckSample, Any, Bbr, BbrConfig, ConfigureController, ConnectionState, Controller, Decision,
     FeedbackSample, LossKind, LossSample, LostSample, SentSample, Thalweg, ThalwegConfig, ThalwegStamp,

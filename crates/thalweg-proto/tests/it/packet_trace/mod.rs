@@ -1,6 +1,6 @@
 //! A sender driven by hand, with its outputs as a packet trace.
 
-use crate::steered::Steered;
+use crate::checked_controller::Steered;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use thalweg_proto::Ecn;

@@ -1,6 +1,6 @@
 //! A sender and a receiver connected by a channel, with their applications, in virtual time.
 
-use crate::steered::Steered;
+use crate::checked_controller::Steered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thalweg_proto::Ecn;

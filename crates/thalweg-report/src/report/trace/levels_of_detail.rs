@@ -1,7 +1,7 @@
 //! Levels of detail: rows of a long list in tiles, and the same with neighbours merged.
 
-use super::super::encode::Numbers;
-use super::super::thin::thin;
+use super::super::downsampling::thin;
+use super::super::number_encoding::Numbers;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,13 +1,13 @@
 //! Pages of traces: connections recorded by any program, drawn by the plots of reports.
 
-mod body;
-mod levels;
-mod own;
+mod from_series;
+mod levels_of_detail;
+mod page_text;
 mod series;
 
 use super::html::{self, Page};
-use levels::Levels;
-pub use own::trace_of_results;
+pub use from_series::trace_of_results;
+use levels_of_detail::Levels;
 use serde::Serialize;
 use serde_json::{Value, json};
 use series::Subject;
@@ -43,7 +43,7 @@ struct Model {
     flow_columns: [&'static str; 1],
     link_columns: [&'static str; 3],
     bounds: Value,
-    times: Vec<super::encode::Numbers>,
+    times: Vec<super::number_encoding::Numbers>,
     series: Vec<Value>,
     t975: [f64; 0],
     /// Subjects shown first.
@@ -76,7 +76,7 @@ pub fn trace_page(shown: &[Shown<'_>], version: &str) -> String {
     let data = model(&subjects, notes);
     // Numbers and strings always serialise to JSON; nothing in it can end a script.
     let data = serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c");
-    let body = body::body(shown, &placed);
+    let body = page_text::body(shown, &placed);
     let names: Vec<&str> = shown.iter().map(|one| one.name).collect();
     let connections: usize = shown.iter().map(|one| one.trace.connections.len()).sum();
     let subtitle = match connections {

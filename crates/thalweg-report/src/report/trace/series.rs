@@ -1,7 +1,7 @@
 //! Series and packets of a direction.
 
-use super::super::encode::Numbers;
-use super::levels::{Bar, Levels};
+use super::super::number_encoding::Numbers;
+use super::levels_of_detail::{Bar, Levels};
 use serde_json::{Map, Value, json};
 use thalweg_proto::units::Duration;
 use thalweg_trace::{Connection, Direction, Metric, Packet, View};
