@@ -182,6 +182,6 @@ pub const fn scheme<S: Stack>(about: &'static str) -> SchemeDescription {
                     .help("run a program with the stack in `thalweg shell`"),
             ],
         },
-        ..SchemeDescription::of_family::<Datagrams<S>>(about, keys, SchemeTraits::RELIABLE)
+        ..SchemeDescription::for_family::<Datagrams<S>>(about, keys, SchemeTraits::RELIABLE)
     }
 }

@@ -237,7 +237,7 @@ impl Pairing {
     }
 
     /// Evaluates the results of runs.
-    fn settle(&mut self) -> Result<(), String> {
+    fn evaluate_results(&mut self) -> Result<(), String> {
         let by_attacker = self.receiver.as_ref().is_some_and(Run::is_by_attacker);
         if let Some(run) = self.receiver.clone()
             && let Some(result) = run.result
@@ -299,7 +299,7 @@ impl Pairing {
                 *joined = output;
             }
         }
-        self.settle()
+        self.evaluate_results()
     }
 
     fn cut(&mut self, side: Side) -> Result<(), String> {
@@ -315,7 +315,7 @@ impl Pairing {
             run.is_cut = true;
             run.go(&self.memo, CODE);
         }
-        self.settle()
+        self.evaluate_results()
     }
 
     fn carry(&mut self, to: Side) -> Result<(), String> {
@@ -432,7 +432,7 @@ impl System for Pairing {
 
     /// Runs to completion without the attacker: its connections end. The sender connects to the receiver, unless it has
     /// already, and is paired.
-    fn settle_without_attacker(&mut self) -> Result<(), String> {
+    fn run_without_attacker(&mut self) -> Result<(), String> {
         self.log_line("from here on the attacker does nothing, and its connection times out");
         for side in [Side::Receiver, Side::Sender] {
             if self.is_with_attacker(side) {

@@ -91,7 +91,7 @@ fn visit<W: System>(
             if let Some(next) = visited.add((digest, world.left()), Some((number, step))) {
                 visited.push(next, ());
                 completing_states += 1;
-                if let Err(what) = world.settle_without_attacker() {
+                if let Err(what) = world.run_without_attacker() {
                     return outcome(&visited, steps, completing_states, true, wrong(what, true));
                 }
             }
@@ -115,7 +115,7 @@ fn trail<W: System>(make: &impl Fn(bool) -> W, path: &[W::Step], is_settling: bo
     let mut world = make(true);
     let mut result = path.iter().try_for_each(|&step| world.take(step));
     if is_settling && result.is_ok() {
-        result = world.settle_without_attacker();
+        result = world.run_without_attacker();
     }
     let mut lines: Vec<_> = world.lines().iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
     if result.is_ok() {
@@ -150,8 +150,8 @@ impl System for World {
         self.take(step)
     }
 
-    fn settle_without_attacker(&mut self) -> Result<(), String> {
-        self.settle_without_attacker()
+    fn run_without_attacker(&mut self) -> Result<(), String> {
+        self.run_without_attacker()
     }
 
     fn lines(self) -> Vec<String> {

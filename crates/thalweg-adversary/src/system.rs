@@ -17,7 +17,7 @@ pub trait System {
     /// Takes a step. An error describes the rule that it violates.
     fn take(&mut self, step: Self::Step) -> Result<(), String>;
     /// Runs on without the attacker. An error describes a goal that the honest agents miss.
-    fn settle_without_attacker(&mut self) -> Result<(), String>;
+    fn run_without_attacker(&mut self) -> Result<(), String>;
     /// Returns the trace, where it was requested.
     fn lines(self) -> Vec<String>;
 }

@@ -366,7 +366,7 @@ mod tests {
         let between = |text| {
             let [(description, simulated), (_, mut live)] =
                 [Environment::Simulated, Environment::Live].map(|place| read(text, place));
-            (description.settle)(&mut live, &PathHints::default());
+            (description.apply_path_hints)(&mut live, &PathHints::default());
             environment_differences(description, &simulated, &live)
         };
         let rack = ("rack", [false, true].map(|on| Some(Value::Switch(on))));

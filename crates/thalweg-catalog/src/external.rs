@@ -467,7 +467,7 @@ impl<P: Payload> ExternalEnd<P> {
     }
 
     /// Records a PDU that cannot be sent; the next output reports the violation.
-    pub(crate) fn blame(&self, kind: ViolationKind) {
+    pub(crate) fn record_violation(&self, kind: ViolationKind) {
         self.violation.set(self.violation.get().or(Some(kind)));
     }
 

@@ -250,7 +250,7 @@ impl Pair {
     /// Returns a hash of all state that determines future events, without the remaining losses.
     fn digest(&self) -> u128 {
         let mut hash = Fnv::new();
-        let origin = Origin { segment: self.sender.lowest(), ..Origin::of(&self.sender, &self.receiver) };
+        let origin = Origin { segment: self.sender.lowest(), ..Origin::new(&self.sender, &self.receiver) };
         self.sender.digest_from(self.now, origin, &mut hash);
         self.receiver.digest_from(self.now, origin, &mut hash);
         for queue in [&self.forward, &self.reverse] {

@@ -75,7 +75,7 @@ impl Space {
                 self.add(&mut candidate, kinds[stream.below(kinds.len() as u64) as usize], stream);
             }
         }
-        self.settle(candidate)
+        self.nearest_candidate(candidate)
     }
 
     /// Adds a disturbance of a kind, or samples it anew if at most one is allowed.
@@ -128,7 +128,7 @@ impl Space {
         for _ in 0..=stream.geometric(0.5).min(4) {
             self.change(&mut candidate, stream);
         }
-        self.settle(candidate)
+        self.nearest_candidate(candidate)
     }
 
     fn change(&self, candidate: &mut Candidate, stream: &mut Stream) {
@@ -151,7 +151,7 @@ impl Space {
         let mut pick = || if stream.chance(0.5) { one } else { other };
         // Keep these together: the queue limit is relative to the bandwidth-delay product.
         let path = pick();
-        self.settle(Candidate {
+        self.nearest_candidate(Candidate {
             rate: path.rate,
             delay: path.delay,
             queue: path.queue,
@@ -169,7 +169,7 @@ impl Space {
 
     /// Returns the nearest candidate of this space: values in range and with two digits, changes ordered and
     /// non-overlapping.
-    pub fn settle(&self, mut candidate: Candidate) -> Candidate {
+    pub fn nearest_candidate(&self, mut candidate: Candidate) -> Candidate {
         let [counted, disturbances_end] = [self.times[1], self.last()];
         candidate.rate = cut::<2>(clamp(candidate.rate, &RATE));
         candidate.delay = cut::<2>(clamp(candidate.delay, &DELAY));
@@ -330,7 +330,7 @@ mod tests {
                 let crossed = space.cross(&before, &drawn, &mut stream);
                 before = space.mutate(&crossed, &mut stream);
                 for candidate in [&drawn, &before] {
-                    assert_eq!(space.settle(candidate.clone()), *candidate);
+                    assert_eq!(space.nearest_candidate(candidate.clone()), *candidate);
                     assert_eq!(candidate.kinds().and(space.kinds), candidate.kinds(), "{candidate:?}");
                     assert!(candidate.pulses.iter().map(Pulses::load).sum::<u32>() <= MAX_LOAD);
                     assert!(candidate.changes.windows(2).all(|pair| pair[0].at < pair[1].at));

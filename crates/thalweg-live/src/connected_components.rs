@@ -106,7 +106,7 @@ impl Groups {
         let mut result = live_network::join(results, &owners);
         // Each thread has recorded up to the flow limit.
         result.series.retain(|series| !series.quantity.is_of_flow() || series.subject < max);
-        Joined { result, counts, fidelity: Fidelity::of_threads(accounts) }
+        Joined { result, counts, fidelity: Fidelity::from_threads(accounts) }
     }
 
     fn of_link(&self, link: &LinkSpec) -> usize {
@@ -118,7 +118,7 @@ impl Groups {
         let mut part = plan.clone();
         for link in part.spec.links.iter_mut().filter(|link| self.of_link(link) != thread) {
             for direction in [&mut link.forward, &mut link.backward] {
-                *direction = DirectionSpec::of_any_rate(Duration::ZERO);
+                *direction = DirectionSpec::with_any_rate(Duration::ZERO);
             }
         }
         let nodes = part.spec.nodes.iter_mut().zip(&self.nodes);
@@ -158,7 +158,7 @@ mod tests {
         for (line, rate) in (0..).zip(rates) {
             let direction = DirectionSpec {
                 rate: Rate::from_mbits_per_sec(*rate),
-                ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+                ..DirectionSpec::with_any_rate(Duration::from_millis(1))
             };
             spec.links.push(LinkSpec::new(
                 format!("line{line}"),

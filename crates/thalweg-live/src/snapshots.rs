@@ -21,7 +21,7 @@ pub struct View {
 
 impl View {
     /// Merges the snapshots of several threads of one network.
-    pub fn of_threads(views: impl Iterator<Item = Self>) -> Self {
+    pub fn from_threads(views: impl Iterator<Item = Self>) -> Self {
         views.fold(Self::default(), |mut merged, view| {
             merged.at = merged.at.max(view.at);
             merged.late = merged.late.max(view.late);

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Ok(match twin {
             None => Line::new(&spec, seed, number as u64),
             Some((link, spared)) => {
-                Line::of_link(&spec, seed, number as u64, link).sparing(spared[number].parse()?)
+                Line::for_link(&spec, seed, number as u64, link).sparing(spared[number].parse()?)
             }
         })
     };

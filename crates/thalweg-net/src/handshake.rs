@@ -186,7 +186,7 @@ impl Responder {
     }
 
     /// Returns true after a forged confirm: the next message costs four more Diffie-Hellman operations.
-    pub fn is_spoilt(&self) -> bool {
+    pub fn has_read_forgery(&self) -> bool {
         self.state.is_none()
     }
 
@@ -505,7 +505,7 @@ mod tests {
         *second.last_mut().unwrap() ^= 1;
         for _ in 0..100 {
             assert!(responder.read(&[0; 100]).is_err());
-            assert!(responder.read(&second).is_err() && responder.is_spoilt());
+            assert!(responder.read(&second).is_err() && responder.has_read_forgery());
         }
         assert!(responder.read(&confirm).is_ok());
     }

@@ -193,7 +193,7 @@ impl Run {
         let (result, _) = self.simulation.finish();
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: self.seed }, &result);
-        let document = Document::of_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
+        let document = Document::from_runs(header, vec![thalweg_report::results::Run::from_result(&result)]);
         Finished { document, series, loaded: self.loaded }
     }
 

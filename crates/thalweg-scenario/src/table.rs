@@ -55,7 +55,7 @@ pub trait Decode: Sized {
 
 impl Takes {
     /// Returns the values that `T` decodes.
-    pub const fn of<T: Decode>() -> Self {
+    pub const fn new<T: Decode>() -> Self {
         Self::Type {
             expected: T::expected,
             schema: T::schema,
@@ -67,8 +67,8 @@ impl Takes {
 
 impl Field {
     /// Creates a key without a default.
-    pub const fn of<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
-        Self { key, about, default: None, required, takes: Takes::of::<T>() }
+    pub const fn new<T: Decode>(key: &'static str, about: &'static str, required: bool) -> Self {
+        Self { key, about, default: None, required, takes: Takes::new::<T>() }
     }
 }
 
@@ -215,7 +215,7 @@ macro_rules! table {
                     about: concat!($($doc, "\n"),+),
                     default: $crate::table::first(&[$($default)?]).map(str::to_owned),
                     required: !$crate::table::is_empty(&[$(stringify!($required))?]),
-                    takes: $crate::schema::Takes::of::<$Type>(),
+                    takes: $crate::schema::Takes::new::<$Type>(),
                 });)*
                 $(<$Part as $crate::table::Fields>::list(fields);)*
                 let _ = fields;

@@ -249,7 +249,7 @@ impl<'a> Builder<'a> {
         let overhead =
             (overhead_links > 0).then(|| self.add_direction(host_overhead_direction(group.overhead)));
         let control =
-            group.control_channel.map(|delay| self.add_direction(DirectionSpec::of_any_rate(delay)));
+            group.control_channel.map(|delay| self.add_direction(DirectionSpec::with_any_rate(delay)));
         let first = self.network.transmitters.len() as u32;
         self.network.names.begin_group(first, &group.name);
         let control_route = control.map(|_| self.add_route(Vec::new()));
@@ -452,5 +452,5 @@ impl<T: Tracing> EventLoop<T> {
 
 /// Returns a link that models a host's processing of its packets: any number at once, each for a random time, in order.
 fn host_overhead_direction(overhead: Duration) -> DirectionSpec {
-    DirectionSpec { jitter: overhead, ..DirectionSpec::of_any_rate(Duration::ZERO) }
+    DirectionSpec { jitter: overhead, ..DirectionSpec::with_any_rate(Duration::ZERO) }
 }

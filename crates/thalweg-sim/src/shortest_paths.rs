@@ -347,7 +347,7 @@ mod tests {
     /// Builds a network with these links, by node numbers, and their delays in milliseconds.
     fn network(links: &[(u32, u32, u64)]) -> Spec {
         let link = |(number, &(a, b, delay)): (usize, &(u32, u32, u64))| {
-            let direction = DirectionSpec::of_any_rate(Duration::from_millis(delay));
+            let direction = DirectionSpec::with_any_rate(Duration::from_millis(delay));
             LinkSpec::new(format!("l{number}"), [a, b].map(NodeId), direction.clone(), direction)
         };
         Spec {

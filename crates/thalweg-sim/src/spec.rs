@@ -19,7 +19,7 @@ use thalweg_proto::random::Stream;
 use thalweg_proto::transport::ReceiverCounts;
 use thalweg_proto::units::{Bytes, Duration, Rate, Time};
 use thalweg_proto::window::{Misbehaviour, PauseConfig};
-use thalweg_queue::feedback::{Audience, FeedbackSpec};
+use thalweg_queue::feedback::{Recipients, FeedbackSpec};
 use thalweg_queue::random_delay::VariationSpec;
 use thalweg_queue::{
     AckFilter, AggregationSpec, CapacityTrace, DisciplineSpec, EcnTreatment, FcfsConfig, ImpairmentSpec,
@@ -447,7 +447,7 @@ impl TransportSpec {
 
     /// Returns true if the scheme's sources receive this router feedback.
     pub fn understands(&self, feedback: &FeedbackSpec) -> bool {
-        feedback.audience == Audience::All
+        feedback.recipients == Recipients::All
             || self.properties().router_feedback().kind == Some(feedback.policy.kind())
     }
 
@@ -621,7 +621,7 @@ impl DirectionSpec {
 
     /// Returns a link that carries any number of packets at once, each for this delay: a control channel or, with
     /// jitter, the processing of a host.
-    pub fn of_any_rate(delay: Duration) -> Self {
+    pub fn with_any_rate(delay: Duration) -> Self {
         Self {
             rate: Rate::MAX,
             delay,

@@ -447,8 +447,8 @@ impl<'a> Gathered<'a> {
         let drifts: Vec<Drift> =
             named.flat_map(|(series, scheme)| series.drifts(scheme.name.as_deref(), header.margin)).collect();
         let mut document = match names {
-            Some(names) => Document::of_comparison(header, names.into_iter().zip(self.runs).collect()),
-            None => Document::of_runs(header, self.runs.into_iter().flatten().collect()),
+            Some(names) => Document::from_comparison(header, names.into_iter().zip(self.runs).collect()),
+            None => Document::from_runs(header, self.runs.into_iter().flatten().collect()),
         };
         document.drifts = drifts;
         let document = document.until(self.execution.until.as_ref().map(|(goal, _)| goal.clone()));

@@ -73,7 +73,7 @@ const KEYS: &[Key] = &[key(
 .peer(Range::at_least(1e-3))];
 bind!(Config { segment: "segment", timeout: "timeout" });
 
-static STOP_AND_WAIT: SchemeDescription = SchemeDescription::of_family::<Config>(
+static STOP_AND_WAIT: SchemeDescription = SchemeDescription::for_family::<Config>(
     "Stop-and-wait: one packet at a time.",
     Keys {
         own: KEYS,

@@ -35,7 +35,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -74,7 +74,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Sizes the window for the data sent until a repair is reported: two round trips and report intervals.
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let normal: Duration = values.required("t-normal");
     let time = path.rtt.map(|rtt| (rtt + normal) * 2);

@@ -32,7 +32,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &|_| Vec::new(),
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -42,7 +42,7 @@ const KEYS: &[Key] =
         .from_path("the path's, where it is known")
         .peer(Range::POSITIVE)];
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, 0);
     if let Some(rate) = path.rate {
         values.suggest("rate", Value::Rate(rate));

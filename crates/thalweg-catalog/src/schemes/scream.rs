@@ -35,7 +35,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings: |_, _| Vec::new(),
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -110,7 +110,7 @@ fn check(values: &Values) -> Vec<ConfigError> {
     vec![ConfigError::new("min-rate", message).help("an encoder needs min-rate <= max-rate")]
 }
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, DATA_HEADER);
 }
 

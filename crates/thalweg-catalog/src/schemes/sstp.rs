@@ -38,7 +38,7 @@ pub const SCHEME: SchemeDescription = SchemeDescription {
     check: &check,
     scheme_check: |_| Vec::new(),
     warnings,
-    settle,
+    apply_path_hints,
     ends: &ends,
     write: &write,
 };
@@ -178,7 +178,7 @@ fn per_round_trip(rate: Rate, size: Bytes, packets: u16, round_trip: Duration, o
     acknowledgement / (packet * f64::from(packets))
 }
 
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     crate::scheme::set_live_segment(values, path, OVERHEAD);
     let average: Option<Rate> = values.optional("average-rate");
     let rate = path.rate.unwrap_or(UNKNOWN_RATE).max(average.unwrap_or(Rate::ZERO));

@@ -394,7 +394,7 @@ pub fn named_scheme<C: ConfigureController>(
         check: Box::leak(Box::new(check)),
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
-        settle,
+        apply_path_hints,
         ends: Box::leak(Box::new(ends)),
         write: Box::leak(Box::new(write)),
     }
@@ -427,7 +427,7 @@ where
         check,
         scheme_check: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
-        settle,
+        apply_path_hints,
         ends,
         write: &write::<C>,
     }
@@ -435,7 +435,7 @@ where
 
 /// Sets a receive window of four times the data in flight: a loss can be repaired, and its repair found lost, before
 /// the window closes.
-fn settle(values: &mut Values, path: &PathHints) {
+fn apply_path_hints(values: &mut Values, path: &PathHints) {
     if values.optional("recovery") == Some(Recovery::Sack) {
         values.suggest("rack", Value::Switch(true));
     }

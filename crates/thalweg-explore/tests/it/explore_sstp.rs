@@ -46,7 +46,7 @@ impl Scheme for Broken {
         receiver: &Self::Receiver,
         into: &mut H,
     ) {
-        Origin::of(&sender.inner, &receiver.inner).pdu(pdu.clone()).hash(into);
+        Origin::new(&sender.inner, &receiver.inner).pdu(pdu.clone()).hash(into);
     }
 }
 
@@ -282,6 +282,6 @@ impl Scheme for Lax {
         receiver: &Self::Receiver,
         into: &mut H,
     ) {
-        Origin::of(sender, receiver).pdu(pdu.clone()).hash(into);
+        Origin::new(sender, receiver).pdu(pdu.clone()).hash(into);
     }
 }

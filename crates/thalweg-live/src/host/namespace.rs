@@ -127,7 +127,7 @@ pub fn end_with_parent(pipe: BorrowedFd<'_>) -> Result<(), HostError> {
 /// # Errors
 ///
 /// The system refuses.
-pub fn settle(plan: &Plan) -> Result<(), HostError> {
+pub fn prepare_namespace(plan: &Plan) -> Result<(), HostError> {
     let refused = |what: &str| {
         let what = what.to_owned();
         move |why| HostError::new(what, why)

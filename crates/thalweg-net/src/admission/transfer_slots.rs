@@ -115,7 +115,7 @@ impl TransferSlots {
     }
 
     /// Admits or queues an incoming sender. [Wanted](super::Admission::wants) senders have precedence over others.
-    pub fn meet(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
+    pub fn admit_or_queue(&mut self, now: Instant, sender: AdmittedSender, is_wanted: bool) {
         let key = sender.key;
         self.poll(now);
         let mut of_one = self.transfers.iter().filter(|transfer| transfer.key == key);

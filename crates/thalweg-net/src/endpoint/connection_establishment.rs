@@ -193,7 +193,7 @@ impl Endpoint {
         }
         self.timing += usize::from(session.agreed().scheme.measures_spacing());
         entry.state = State::Open(Box::new(session));
-        self.settle(index);
+        self.update_accounted_memory(index);
         self.unname(probe_id, index);
         self.name(server.id, index);
         self.events.push_back((handle, EndpointEvent::Connected { peer }));
@@ -312,7 +312,7 @@ impl Endpoint {
         if let Some(Some(entry)) = self.entries.get_mut(index) {
             entry.promised = promised;
         }
-        self.settle(index);
+        self.update_accounted_memory(index);
         if is_known || is_refused {
             self.make_ready(index);
         } else {

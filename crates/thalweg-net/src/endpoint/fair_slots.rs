@@ -10,7 +10,7 @@ pub struct Host(u64, bool);
 
 impl Host {
     /// Returns the host of a client address.
-    pub fn of(address: SocketAddr) -> Self {
+    pub fn from_address(address: SocketAddr) -> Self {
         match address.ip().to_canonical() {
             IpAddr::V4(ip) => Self(u64::from(u32::from(ip)), true),
             IpAddr::V6(ip) => Self((u128::from(ip) >> 64) as u64, false),
@@ -69,7 +69,7 @@ impl<T: Copy + Ord> Shares<T> {
 
     /// Adds an entry.
     pub fn add(&mut self, now: Time, address: SocketAddr, what: T) {
-        let host = Host::of(address);
+        let host = Host::from_address(address);
         let (count, ports) = self.open.entry(host).or_default();
         self.by_count.remove(&(*count, host));
         *count += 1;
@@ -80,7 +80,7 @@ impl<T: Copy + Ord> Shares<T> {
 
     /// Removes an entry.
     pub fn remove(&mut self, address: SocketAddr, what: T) {
-        self.remove_from(Host::of(address), address.port(), what);
+        self.remove_from(Host::from_address(address), address.port(), what);
     }
 
     fn remove_from(&mut self, host: Host, port: u16, what: T) {

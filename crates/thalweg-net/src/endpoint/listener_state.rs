@@ -167,7 +167,7 @@ impl ListenerState {
     fn at(&self, now: Time) -> (MutexGuard<'_, State>, Time) {
         let mut state = self.state();
         if state.latest.since(now) > Duration::from_secs(86_400) {
-            state.renew(now, &self.limits);
+            state.on_clock_restart(now, &self.limits);
         }
         state.latest = state.latest.max(now);
         let now = state.latest;
@@ -266,8 +266,8 @@ impl ListenerState {
         let (mut guard, now) = self.at(now);
         let state = &mut *guard;
         let opening = state.openings.get_mut(&local)?;
-        let is_spoilt = opening.begins.as_ref()?.responder.is_spoilt();
-        if is_spoilt && !state.half_open.may_begin(now, from) {
+        let has_read_forgery = opening.begins.as_ref()?.responder.has_read_forgery();
+        if has_read_forgery && !state.half_open.may_begin(now, from) {
             return None;
         }
         opening.begins.take().map(|begun| (opening.hello, begun))
@@ -351,7 +351,7 @@ impl ListenerState {
     }
 
     /// Adjusts a connection's memory reservation.
-    pub(super) fn settle(&self, before: u64, after: u64) {
+    pub(super) fn adjust_memory_reservation(&self, before: u64, after: u64) {
         if after >= before {
             self.promised.fetch_add(after - before, Ordering::Relaxed);
         } else {
@@ -393,9 +393,9 @@ impl ListenerState {
 
 impl State {
     /// Resets rates and spent cookies when the shared clock wraps.
-    fn renew(&mut self, now: Time, limits: &Limits) {
+    fn on_clock_restart(&mut self, now: Time, limits: &Limits) {
         self.latest = now;
-        self.half_open.renew(now, limits);
+        self.half_open.on_clock_restart(now, limits);
         self.used_cookies = UsedCookies::default();
         self.resets = Bucket::new(now, RESETS);
         self.by_age.clear();

@@ -296,7 +296,7 @@ impl Endpoint {
         }
         entry.promised += memory;
         session.authorise(memory);
-        self.settle(handle.index);
+        self.update_accounted_memory(handle.index);
         self.make_ready(handle.index);
     }
 
@@ -553,7 +553,7 @@ impl Endpoint {
                     }
                     if session.memory() != entry.promised {
                         let before = core::mem::replace(&mut entry.promised, session.memory());
-                        self.listener.settle(before, entry.promised);
+                        self.listener.adjust_memory_reservation(before, entry.promised);
                     }
                     match next {
                         Next::Full => {
@@ -614,7 +614,7 @@ impl Endpoint {
     fn remove(&mut self, index: usize) {
         self.set_deadline(index, Time::MAX);
         let Some(entry) = self.entries.get_mut(index).and_then(Option::take) else { return };
-        self.listener.settle(entry.promised, 0);
+        self.listener.adjust_memory_reservation(entry.promised, 0);
         match entry.state {
             State::Connecting(connecting) => {
                 self.ids.remove(&connecting.source);

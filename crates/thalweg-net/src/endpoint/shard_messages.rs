@@ -118,12 +118,12 @@ impl Endpoint {
     }
 
     /// Updates the accounted memory of a connection.
-    pub(super) fn settle(&mut self, index: usize) {
+    pub(super) fn update_accounted_memory(&mut self, index: usize) {
         if let Some(Some(entry)) = self.entries.get_mut(index)
             && let State::Open(session) = &entry.state
         {
             let before = core::mem::replace(&mut entry.promised, session.memory());
-            self.listener.settle(before, entry.promised);
+            self.listener.adjust_memory_reservation(before, entry.promised);
         }
     }
 }

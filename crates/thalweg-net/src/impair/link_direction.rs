@@ -118,7 +118,7 @@ impl Line {
 
     /// Creates a line with the random streams of the simulator's link of that name. It loses, duplicates, corrupts and
     /// delays the same packets, by number.
-    pub fn of_link(spec: &DirectionSpec, seed: u64, direction: u64, link: &str) -> Self {
+    pub fn for_link(spec: &DirectionSpec, seed: u64, direction: u64, link: &str) -> Self {
         Self::drawing(spec, |purpose| Stream::new(seed, &format!("{purpose}@link {link}"), direction))
     }
 

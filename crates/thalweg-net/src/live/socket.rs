@@ -50,20 +50,20 @@ impl SocketConfig {
 struct PendingConnect<'a> {
     pipe: Arc<Pipe>,
     running: &'a Running,
-    is_settled: bool,
+    is_resolved: bool,
 }
 
 impl PendingConnect<'_> {
     /// Returns the pipe once the attempt has succeeded or failed.
-    fn settled(mut self) -> Arc<Pipe> {
-        self.is_settled = true;
+    fn into_pipe(mut self) -> Arc<Pipe> {
+        self.is_resolved = true;
         Arc::clone(&self.pipe)
     }
 }
 
 impl Drop for PendingConnect<'_> {
     fn drop(&mut self) {
-        if !self.is_settled {
+        if !self.is_resolved {
             self.pipe.lock().close = Some((code::DONE, String::new()));
             self.running.wake(&self.pipe);
         }
@@ -173,7 +173,7 @@ impl Socket {
             state = pipe.wait_readable(state);
         }
         drop(state);
-        Connection::opened(&self.running, pending.settled())
+        Connection::opened(&self.running, pending.into_pipe())
     }
 
     /// Connects as [`Socket::connect`] does, without blocking. Dropping the future abandons the attempt.
@@ -192,7 +192,7 @@ impl Socket {
             Poll::Ready(())
         })
         .await;
-        Connection::opened(&self.running, pending.settled())
+        Connection::opened(&self.running, pending.into_pipe())
     }
 
     fn begin(&self, connect: Connect) -> PendingConnect<'_> {
@@ -206,7 +206,7 @@ impl Socket {
             pipe.lock().closed.get_or_insert(Closed::Here);
         }
         shared.wake();
-        PendingConnect { pipe, running, is_settled: false }
+        PendingConnect { pipe, running, is_resolved: false }
     }
 
     /// Returns the next incoming connection.

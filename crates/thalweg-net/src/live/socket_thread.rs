@@ -127,7 +127,7 @@ impl Driver {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1000));
         loop {
             let mut now = self.clock.now();
-            if now >= RESTART && self.renew(now) {
+            if now >= RESTART && self.restart_clock(now) {
                 now = self.clock.now();
             }
             let received = self.receive(&mut now);
@@ -149,7 +149,7 @@ impl Driver {
     }
 
     /// Restarts the clock while no connection is affected; near the overflow, always. Returns true if it did.
-    fn renew(&mut self, now: Time) -> bool {
+    fn restart_clock(&mut self, now: Time) -> bool {
         if self.end.is_some() {
             return false;
         }

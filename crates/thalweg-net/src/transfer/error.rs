@@ -186,12 +186,12 @@ impl Fault {
     }
 
     /// Maps an operating system error to the fault for an unreadable source.
-    pub fn of_source(error: &io::Error) -> Self {
+    pub fn from_source_error(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {
             return FaultKind::Vanished.into();
         }
         // These kinds describe names at the receiver.
-        let kind = match Self::of(error).kind {
+        let kind = match Self::from_io_error(error).kind {
             FaultKind::Permission => FaultKind::Permission,
             _ => FaultKind::Storage,
         };
@@ -199,7 +199,7 @@ impl Fault {
     }
 
     /// Maps an operating system error to the fault for a file that the receiver cannot store.
-    pub fn of(error: &io::Error) -> Self {
+    pub fn from_io_error(error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => FaultKind::Permission,
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FaultKind::DiskFull,

@@ -19,7 +19,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// Returns the stamp of a file.
-    pub fn of(metadata: &Metadata) -> Self {
+    pub fn from_metadata(metadata: &Metadata) -> Self {
         Self { size: metadata.len(), modified: modified(metadata), identity: identity(metadata) }
     }
 

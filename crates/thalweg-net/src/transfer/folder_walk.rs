@@ -203,7 +203,7 @@ impl Iterator for Walk {
                 None => self.levels.pop(),
             };
         };
-        Some(self.meet(child))
+        Some(self.visit(child))
     }
 }
 
@@ -218,7 +218,7 @@ impl Walk {
         self.levels.first().map_or(0, |level| level.len() as u64)
     }
 
-    fn meet(&mut self, child: Child) -> WalkEntry {
+    fn visit(&mut self, child: Child) -> WalkEntry {
         let depth = self.levels.len() - 1;
         let missing = |fault: Fault| {
             WalkEntry::Missing(Missing { depth: depth as u64, name: child.name.clone(), fault })
@@ -227,9 +227,9 @@ impl Walk {
         let metadata = if depth == 0 { fs::metadata(&child.path) } else { fs::symlink_metadata(&child.path) };
         let metadata = match metadata {
             Ok(metadata) => metadata,
-            Err(error) => return missing(Fault::of_source(&error)),
+            Err(error) => return missing(Fault::from_source_error(&error)),
         };
-        let stamp = Stamp::of(&metadata);
+        let stamp = Stamp::from_metadata(&metadata);
         if file_names::is_unfinished(&child.name) {
             return missing(FaultKind::Unfinished.into());
         }
@@ -247,7 +247,7 @@ impl Walk {
                     let target = target.into_os_string().into_vec();
                     OfferKind::Link { modified: stamp.modified(), target }
                 }
-                Err(error) => return missing(Fault::of_source(&error)),
+                Err(error) => return missing(Fault::from_source_error(&error)),
             }
         } else {
             return missing(FaultKind::Special.into());
@@ -287,7 +287,7 @@ impl Walk {
     fn enter(&mut self, folder: &Child) {
         let listed = list(&folder.path).unwrap_or_else(|error| {
             let (depth, name) = (self.levels.len() as u64 - 1, folder.name.clone());
-            self.failed = Some(Missing { depth, name, fault: Fault::of_source(&error) });
+            self.failed = Some(Missing { depth, name, fault: Fault::from_source_error(&error) });
             Vec::new()
         });
         self.levels.push(listed.into_iter());
@@ -320,8 +320,8 @@ impl SourceFile {
     /// # Errors
     /// It cannot be read, or changed since the walk.
     pub fn open(item: &Item) -> Result<Self, Fault> {
-        let file = File::open(&item.path).map_err(|error| Fault::of_source(&error))?;
-        let metadata = file.metadata().map_err(|error| Fault::of_source(&error))?;
+        let file = File::open(&item.path).map_err(|error| Fault::from_source_error(&error))?;
+        let metadata = file.metadata().map_err(|error| Fault::from_source_error(&error))?;
         let is_sparse = tree::is_sparse(&metadata);
         let opened = Self { file, path: item.path.clone(), stamp: item.stamp, is_sparse };
         opened.check()?;
@@ -336,7 +336,7 @@ impl SourceFile {
         loop {
             match self.file.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result.map_err(|error| Fault::of_source(&error)),
+                result => return result.map_err(|error| Fault::from_source_error(&error)),
             }
         }
     }
@@ -371,7 +371,7 @@ impl SourceFile {
     /// # Errors
     /// The seek fails.
     pub fn go_to(&mut self, position: u64) -> Result<(), Fault> {
-        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::of_source(&error))
+        self.file.seek(SeekFrom::Start(position)).map(|_| ()).map_err(|error| Fault::from_source_error(&error))
     }
 
     /// Returns the [checksum](crate::transfer::tree_hash::checksum) of the whole file.
@@ -382,7 +382,7 @@ impl SourceFile {
         let digest = tree::checksum(&self.file, self.stamp.size());
         let digest = digest.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed(),
-            _ => Fault::of_source(&error),
+            _ => Fault::from_source_error(&error),
         })?;
         self.check().map(|()| digest)
     }
@@ -392,8 +392,8 @@ impl SourceFile {
     /// # Errors
     /// It has changed.
     pub fn check(&self) -> Result<(), Fault> {
-        let metadata = self.file.metadata().map_err(|error| Fault::of_source(&error))?;
-        if metadata.is_file() && Stamp::of(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
+        let metadata = self.file.metadata().map_err(|error| Fault::from_source_error(&error))?;
+        if metadata.is_file() && Stamp::from_metadata(&metadata) == self.stamp { Ok(()) } else { Err(self.changed()) }
     }
 
     /// Returns the fault for a changed file: removed, or modified.

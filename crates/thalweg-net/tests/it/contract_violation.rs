@@ -51,7 +51,7 @@ fn a_peer_learns_at_once_of_a_failed_flow() {
     let mut registry = Registry::default();
     registry.add_scheme(&BROKEN);
     let scheme = Scheme::read("broken", &registry).unwrap();
-    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]).of_registry(Arc::new(registry));
+    let listen = Listen::new(Trust::only(identity(1).public()), ["test"]).with_registry(Arc::new(registry));
     let server = EndpointConfig { listen: Some(listen), ..server_config() };
     let mut pair = Pair::with(1, Channel::default(), client_config(), server);
     pair.ends[0].handle =

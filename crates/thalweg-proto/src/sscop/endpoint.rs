@@ -81,8 +81,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Adapts to a new path to the peer: see [`Sscop::renew`].
-    pub fn renew(&mut self) {
-        self.sscop.renew();
+    pub fn on_path_change(&mut self) {
+        self.sscop.on_path_change();
     }
 
     /// Discards samples: see [`Sscop::discard_round_trip_samples`].

@@ -168,7 +168,7 @@ impl<P: Payload> End for Endpoint<P> {
     fn notify(&mut self, notice: Notice) {
         match notice {
             Notice::Memory(bytes) => self.set_memory(bytes),
-            Notice::NewPath(_) => self.renew(),
+            Notice::NewPath(_) => self.on_path_change(),
             Notice::LatePdus => self.discard_round_trip_samples(),
             _ => {}
         }

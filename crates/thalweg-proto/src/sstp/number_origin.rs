@@ -18,7 +18,7 @@ pub struct Origin {
 
 impl Origin {
     /// Creates an origin at the next shipment and report, and at the first segment of the stream.
-    pub fn of<P: Payload>(sender: &Sender<P>, receiver: &Receiver<P>) -> Self {
+    pub fn new<P: Payload>(sender: &Sender<P>, receiver: &Receiver<P>) -> Self {
         Self { shipment: sender.next_shipment(), control: receiver.next_control(), segment: 0 }
     }
 

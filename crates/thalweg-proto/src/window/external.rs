@@ -414,7 +414,7 @@ where
     fn notify(&mut self, notice: Notice) {
         let controller = self.controller.clone();
         let _ = self.guard(|sender| match notice {
-            Notice::NewPath(now) => sender.renew(now, Checked::new(controller.make())),
+            Notice::NewPath(now) => sender.on_path_change(now, Checked::new(controller.make())),
             notice => End::notify(sender, notice),
         });
     }

@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_sender_that_gave_up_is_named_with_the_time() {
         let remarks = |result| {
-            failures(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+            failures(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
         };
         let mut result = result(1, 75);
         assert!(remarks(result.clone()).is_empty());

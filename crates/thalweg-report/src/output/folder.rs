@@ -408,7 +408,7 @@ mod tests {
     }
 
     fn document(seed: u64) -> Document {
-        Document::of_runs(header(&[seed]), vec![Run::from_result(&result(seed, 75))])
+        Document::from_runs(header(&[seed]), vec![Run::from_result(&result(seed, 75))])
     }
 
     fn store(target: &Path, seed: u64) -> Result<PathBuf, FolderError> {

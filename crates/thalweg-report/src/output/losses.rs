@@ -100,7 +100,7 @@ mod tests {
         let group = result.groups.last_mut().unwrap();
         scheme.clone_into(&mut group.scheme);
         group.round_trips.mean = Duration::from_millis(rtt);
-        losses(&Document::of_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
+        losses(&Document::from_runs(header(&[1]), vec![Run::from_result(&result)]), Style::PLAIN)
     }
 
     /// A flow sends 1000 packets in the 25 s measured: four in a round trip of 100 ms.

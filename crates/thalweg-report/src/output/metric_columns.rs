@@ -164,7 +164,7 @@ fn one(metric: Metric, value: f64) -> String {
     match metric.line().unit {
         Unit::Rate => rate(value),
         Unit::Time => seconds(value),
-        Unit::Bytes => Scale::of_bytes(value).value(value),
+        Unit::Bytes => Scale::for_bytes(value).value(value),
         Unit::Packets if !metric.line().is_integer => Scale::PACKETS.fixed(value, 1),
         Unit::Packets | Unit::Count => format!("{value:.0}"),
         Unit::Segments => format!("{value:.0} {}", Unit::Segments.name()),
@@ -179,9 +179,9 @@ fn one(metric: Metric, value: f64) -> String {
 /// Returns the unit for a value of about `size`.
 pub(super) fn scale(metric: Metric, size: f64) -> Scale {
     match metric.line().unit {
-        Unit::Rate => Scale::of_rate(size),
-        Unit::Time => Scale::of_time(size),
-        Unit::Bytes => Scale::of_bytes(size),
+        Unit::Rate => Scale::for_rate(size),
+        Unit::Time => Scale::for_time(size),
+        Unit::Bytes => Scale::for_bytes(size),
         Unit::Packets if !metric.line().is_integer => Scale::PACKETS,
         Unit::Share => Scale::PERCENT,
         Unit::Packets | Unit::Count | Unit::Segments | Unit::Number | Unit::RateSquared => Scale::COUNT,

@@ -114,7 +114,7 @@ impl Scale {
     pub(crate) const PACKETS: Self = Self { unit: "pkt", factor: 1.0 };
 
     /// Returns the unit for a rate of `bps`.
-    pub(crate) fn of_rate(bps: f64) -> Self {
+    pub(crate) fn for_rate(bps: f64) -> Self {
         Self::largest(
             bps,
             &[("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)],
@@ -122,12 +122,12 @@ impl Scale {
     }
 
     /// Returns the unit for a time of `seconds`.
-    pub(crate) fn of_time(seconds: f64) -> Self {
+    pub(crate) fn for_time(seconds: f64) -> Self {
         Self::largest(seconds, &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)])
     }
 
     /// Returns the unit for `bytes`.
-    pub(crate) fn of_bytes(bytes: f64) -> Self {
+    pub(crate) fn for_bytes(bytes: f64) -> Self {
         Self::largest(bytes, &[("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)])
     }
 
@@ -204,12 +204,12 @@ fn decimals_for(value: f64, digits: i32) -> usize {
 
 /// Formats a rate with its unit, to four digits.
 pub fn rate(bps: f64) -> String {
-    Scale::of_rate(bps).value(bps)
+    Scale::for_rate(bps).value(bps)
 }
 
 /// Formats a time with its unit, to four digits.
 pub fn seconds(seconds: f64) -> String {
-    Scale::of_time(seconds).value(seconds)
+    Scale::for_time(seconds).value(seconds)
 }
 
 /// Formats a count of something with a regular plural: `1 file`, `2 files`.
@@ -260,7 +260,7 @@ mod tests {
     fn an_interval_decides_how_many_digits_are_shown() {
         let estimate = |mean, ci95| Estimate { mean, ci95, std_dev: None, min: mean, max: mean, n: 5 };
         let unicode = Style::UNICODE;
-        let mbits = Scale::of_rate(95e6);
+        let mbits = Scale::for_rate(95e6);
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(310_000.0)), unicode), "95.23 ± 0.31 Mbit/s");
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, Some(0.0)), Style::PLAIN), "95.23 +/- 0 Mbit/s");
         assert_eq!(mbits.estimate(&estimate(95_234_567.0, None), Style::PLAIN), "95.23 Mbit/s");

@@ -119,7 +119,7 @@ impl Rows {
         }
     }
 
-    fn of_run(run: &Run, rows: usize) -> Self {
+    fn from_run(run: &Run, rows: usize) -> Self {
         let mut table = Self::default();
         table.columns.push(Column { name: "seed".to_owned(), cells: Cells::Integer(vec![run.seed; rows]) });
         table.text("fingerprint", core::iter::repeat_n(run.fingerprint.as_str(), rows));
@@ -128,7 +128,7 @@ impl Rows {
 
     /// Returns a row for each flow of a run.
     pub fn flows(run: &Run) -> Self {
-        let mut table = Self::of_run(run, run.flows.len());
+        let mut table = Self::from_run(run, run.flows.len());
         let scheme = |group: &str| run.groups.iter().find(|of| of.name == group).map_or("", |of| &of.scheme);
         table.text("flow", run.flows.iter().map(|flow| flow.name.as_str()));
         table.text("group", run.flows.iter().map(|flow| flow.group.as_str()));
@@ -140,7 +140,7 @@ impl Rows {
 
     /// Returns a row for each link direction of a run.
     pub fn links(run: &Run) -> Self {
-        let mut table = Self::of_run(run, run.links.len());
+        let mut table = Self::from_run(run, run.links.len());
         table.text("link", run.links.iter().map(|link| link.name.as_str()));
         table.text("from", run.links.iter().map(|link| link.from.as_str()));
         table.text("to", run.links.iter().map(|link| link.to.as_str()));

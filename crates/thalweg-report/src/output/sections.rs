@@ -25,7 +25,7 @@ pub(super) fn mean_row(name: String, metrics: &Metrics, of: Of) -> Row<'_> {
 
 /// Formats a size class by its bounds.
 pub(super) fn size_words((from, below): (u64, Option<u64>)) -> String {
-    let plain = |bytes: u64| Scale::of_bytes(bytes as f64).fixed(bytes as f64, 0);
+    let plain = |bytes: u64| Scale::for_bytes(bytes as f64).fixed(bytes as f64, 0);
     match (from, below) {
         (0, Some(below)) => format!("below {}", plain(below)),
         (from, Some(below)) => format!("{} to {}", plain(from), plain(below)),

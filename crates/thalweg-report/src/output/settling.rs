@@ -68,7 +68,7 @@ mod tests {
     use crate::results::fixtures::{header, result};
 
     fn warnings(drifts: &[(&str, Option<f64>, f64)]) -> Vec<String> {
-        let mut document = Document::of_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
+        let mut document = Document::from_runs(header(&[1]), vec![Run::from_result(&result(1, 75))]);
         document.duration_s = 60.0;
         let drift = |&(group, settled_s, relative): &(&str, Option<f64>, f64)| Drift {
             scheme: None,

@@ -231,7 +231,7 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
     let mut all: Vec<Card> = completion_card(first, summary).into_iter().collect();
     all.push(Card {
         subject: "Goodput".to_owned(),
-        main: shown(goodput, Scale::of_rate),
+        main: shown(goodput, Scale::for_rate),
         text: flows_words(first),
         sure: None,
     });
@@ -242,13 +242,13 @@ fn run(html: &mut String, runs: &[Run], summary: Option<&Summary>) {
             &shown(estimate("jain", totals.get(Metric::Jain)), |_| Scale::COUNT),
         ));
     }
-    let worst = shown(estimate("delay_p99_worst_s", totals.get(Metric::DelayP99)), Scale::of_time);
+    let worst = shown(estimate("delay_p99_worst_s", totals.get(Metric::DelayP99)), Scale::for_time);
     let shortest =
         first.groups.iter().filter_map(|group| group.get(Metric::DelayMin)).reduce(f64::min).map(seconds);
     let shortest = shortest.map(|time| format!("; the shortest was {}", escape(&time))).unwrap_or_default();
     all.push(Card {
         subject: "Delay, one way".to_owned(),
-        main: shown(estimate("delay_mean_s", totals.get(Metric::DelayMean)), Scale::of_time),
+        main: shown(estimate("delay_mean_s", totals.get(Metric::DelayMean)), Scale::for_time),
         text: format!(
             "on average, of packets that arrived; 99 % of those of the slowest group took less than {worst}{shortest}"
         ),
@@ -382,7 +382,7 @@ mod tests {
 
     fn compared(a: [u64; 3], b: [u64; 3]) -> String {
         let schemes = vec![("<vegas>".to_owned(), runs(a)), ("cubic".to_owned(), runs(b))];
-        answer(&Document::of_comparison(header(&[1, 2, 3]), schemes))
+        answer(&Document::from_comparison(header(&[1, 2, 3]), schemes))
     }
 
     #[test]
@@ -400,7 +400,7 @@ mod tests {
             ("b".to_owned(), runs([50, 60, 61])),
             ("c".to_owned(), runs([1, 2, 2])),
         ];
-        let three = answer(&Document::of_comparison(header(&[1, 2, 3]), schemes));
+        let three = answer(&Document::from_comparison(header(&[1, 2, 3]), schemes));
         assert!(
             three.contains(">b, a</p>")
                 && three.contains("Behind by more than chance, by Holm's method for all 9 comparisons: c."),
@@ -419,7 +419,7 @@ mod tests {
             result.transfers.unfinished = 3;
             Run::from_result(&result)
         };
-        let one = answer(&Document::of_runs(header(&[1]), vec![run(1, 40)]));
+        let one = answer(&Document::from_runs(header(&[1]), vec![run(1, 40)]));
         let card = one.find("Completion time</h2><p class=\"main\">40.00 ms").expect("a card");
         assert!(card < one.find("Goodput</h2>").unwrap(), "{one}");
         assert!(one.contains("2.25 times as long as alone; not ended: 3"), "{one}");
@@ -427,14 +427,14 @@ mod tests {
             ("a".to_owned(), vec![run(1, 40), run(2, 41)]),
             ("b".to_owned(), vec![run(1, 60), run(2, 62)]),
         ];
-        let two = answer(&Document::of_comparison(header(&[1, 2]), schemes));
+        let two = answer(&Document::from_comparison(header(&[1, 2]), schemes));
         let head = two.find("<th class=\"number\">Time mean</th>").expect("a column");
         assert!(head < two.find("<th class=\"number\">Goodput</th>").unwrap(), "{two}");
     }
 
     #[test]
     fn a_run_states_goodput_shares_and_bottlenecks() {
-        let one = answer(&Document::of_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
+        let one = answer(&Document::from_runs(header(&[1]), runs([75, 75, 75])[..1].to_vec()));
         for expected in [
             "95.00 Mbit/s",
             "bold 78.9 %",
@@ -445,7 +445,7 @@ mod tests {
         ] {
             assert!(one.contains(expected), "no `{expected}` in {one}");
         }
-        let several = answer(&Document::of_runs(header(&[1, 2, 3]), runs([75, 76, 77])));
+        let several = answer(&Document::from_runs(header(&[1, 2, 3]), runs([75, 76, 77])));
         assert!(several.contains("over 3 runs") && several.contains("± 2.6 %"), "{several}");
     }
 }

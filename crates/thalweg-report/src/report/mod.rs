@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_page_is_self_contained() {
         let result = result(1, 75);
-        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         let page = report(&document, &series, Some(&spec()), &[]);

@@ -233,7 +233,7 @@ mod tests {
     fn rows_have_a_value_for_each_column_and_nothing_ends_the_script() {
         let mut result = result(1, 75);
         result.flows[0].name = "</script><b>".to_owned();
-        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
         let series = AllSeries::default();
         let json = Model::new(&document, &series, None, &Bounds::default(), &[]).to_json();
         assert!(!json.contains('<'), "{json}");

@@ -317,7 +317,7 @@ mod tests {
             run.groups.iter_mut().for_each(|group| group.delay.mean = picos(mean));
         }
         let runs = |run| vec![Run::from_result(&run)];
-        let document = Document::of_comparison(
+        let document = Document::from_comparison(
             header(&[1]),
             vec![("a".to_owned(), runs(short)), ("b".to_owned(), runs(long))],
         );

@@ -148,7 +148,7 @@ mod tests {
                 .iter_mut()
                 .for_each(|group| thalweg_sim::live_network::SCHEME.clone_into(&mut group.scheme));
         }
-        let document = Document::of_runs(header(&[1]), vec![Run::from_result(&result)]);
+        let document = Document::from_runs(header(&[1]), vec![Run::from_result(&result)]);
         let mut series = AllSeries::default();
         series.add(RunKey { scheme: "", seed: 1 }, &result);
         Part { label: label.to_owned(), document, series, fidelity: None }

@@ -186,7 +186,7 @@ mod tests {
         let compared = groups.iter().map(|name| (*name).to_owned()).collect();
         let schemes =
             vec![("a".to_owned(), runs(&[(1, 60), (2, 62)])), ("b".to_owned(), runs(&[(1, 30), (2, 30)]))];
-        Document::of_comparison(Header { compared, ..header(&[1, 2]) }, schemes)
+        Document::from_comparison(Header { compared, ..header(&[1, 2]) }, schemes)
     }
 
     #[test]

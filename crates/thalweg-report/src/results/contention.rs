@@ -200,7 +200,7 @@ mod tests {
     fn chain(mbits: &[u64], groups: &[(u32, u32, u32)]) -> Spec {
         let base = fixtures::spec();
         let link = |(number, mbits): (u32, &u64)| {
-            let mut direction = DirectionSpec::of_any_rate(Duration::from_millis(1));
+            let mut direction = DirectionSpec::with_any_rate(Duration::from_millis(1));
             direction.rate = Rate::from_mbits_per_sec(*mbits);
             let ends = [NodeId(number), NodeId(number + 1)];
             LinkSpec::new(format!("link{number}"), ends, direction.clone(), direction)

@@ -157,7 +157,7 @@ pub(crate) fn spec() -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(10),
         queue: DisciplineSpec::fcfs(Limit::Packets(10)),
-        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
     };
     let link = LinkSpec::new("link", [NodeId(0), NodeId(1)], direction.clone(), direction);
     let transport = TransportSpec::new("udp", SourceConfig { segment: 1000, header: 28, rate: None }, 28, 28);

@@ -179,7 +179,7 @@ pub struct Header {
 
 impl Document {
     /// Creates the document of one scenario with one or several seeds.
-    pub fn of_runs(header: Header, runs: Vec<Run>) -> Self {
+    pub fn from_runs(header: Header, runs: Vec<Run>) -> Self {
         let complete = is_complete(&header, &runs);
         let body = if header.seeds.len() == 1 {
             Body::Run { runs }
@@ -191,7 +191,7 @@ impl Document {
     }
 
     /// Creates the document of a comparison: each scheme with its runs, one per seed.
-    pub fn of_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
+    pub fn from_comparison(mut header: Header, schemes: Vec<(String, Vec<Run>)>) -> Self {
         let compared = std::mem::take(&mut header.compared);
         let complete = schemes.iter().all(|(_, runs)| is_complete(&header, runs));
         let body = comparison(schemes, header.margin);

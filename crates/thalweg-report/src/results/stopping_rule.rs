@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(widest.of, format!("wild, {name}"));
         let other: Goal = "goodput of nobody 2 %".parse().unwrap();
         assert_eq!(other.widest(&[("wild", &runs)]), None);
-        let document = Document::of_runs(header(&[1, 2, 3]), runs).until(Some(goal.clone()));
+        let document = Document::from_runs(header(&[1, 2, 3]), runs).until(Some(goal.clone()));
         let until = document.until.unwrap();
         assert_eq!((until.goal(), until.word()), (Some(goal), format!("goodput of {name}")));
     }
@@ -252,10 +252,10 @@ mod tests {
     #[test]
     fn a_document_records_whether_the_goal_was_reached() {
         let goal: Goal = "goodput 2 %".parse().unwrap();
-        let wild = Document::of_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal.clone()));
+        let wild = Document::from_runs(header(&[1, 2, 3]), runs(&[50, 80, 60])).until(Some(goal.clone()));
         let until = wild.until.unwrap();
         assert!(!until.is_reached() && until.goal() == Some(goal.clone()) && until.word() == "goodput");
-        let calm = Document::of_runs(header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
+        let calm = Document::from_runs(header(&[1, 2, 3]), runs(&[70, 70, 70])).until(Some(goal));
         assert!(calm.until.unwrap().is_reached());
     }
 }

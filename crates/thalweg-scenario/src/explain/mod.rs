@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use thalweg_proto::gate::GateConfig;
 use thalweg_proto::units::{Bytes, Duration, Rate};
 use thalweg_proto::window::Misbehaviour;
-use thalweg_queue::feedback::{Audience, FeedbackSpec, PolicySpec, SeifPolicy};
+use thalweg_queue::feedback::{Recipients, FeedbackSpec, PolicySpec, SeifPolicy};
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
 use thalweg_queue::{AckFilter, EcnTreatment, Limit, LossSpec, TokenBucketSpec};
 use thalweg_sim::spec::{
@@ -467,9 +467,9 @@ fn beside(line: &DirectionSpec) -> String {
 
 /// Describes a router's feedback to sources.
 fn describe_feedback(feedback: &FeedbackSpec) -> String {
-    let whom = match feedback.audience {
-        Audience::Listening => "",
-        Audience::All => " of all flows",
+    let whom = match feedback.recipients {
+        Recipients::Listening => "",
+        Recipients::All => " of all flows",
     };
     let percent =
         |share: f64| format!("{:.3}", share * 100.0).trim_end_matches('0').trim_end_matches('.').to_owned();

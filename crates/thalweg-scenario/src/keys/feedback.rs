@@ -10,13 +10,13 @@ use super::scheme::words;
 use serde_json::json;
 use thalweg_proto::congestion::FeedbackKind;
 use thalweg_proto::units::{Bytes, Duration};
-use thalweg_queue::feedback::{Audience, OverheadControl};
+use thalweg_queue::feedback::{Recipients, OverheadControl};
 
 words! {
     /// The sources that a router notifies.
-    AudienceName: Audience {
-        "listening" => Audience::Listening,
-        "all" => Audience::All,
+    RecipientsName: Recipients {
+        "listening" => Recipients::Listening,
+        "all" => Recipients::All,
     }
 }
 
@@ -55,7 +55,7 @@ table! {
         message: Bytes = "message" or r#""50 B""#;
         /// The recipients: "listening", the flows whose scheme uses this kind of feedback, or "all". Other schemes
         /// ignore the messages, which still take capacity on the return path.
-        to: AudienceName = "to" or r#""listening""#;
+        to: RecipientsName = "to" or r#""listening""#;
     }
 }
 
@@ -113,7 +113,7 @@ table! {
         /// marked.
         threshold: Packets = "threshold" or r#""1 pkt""#;
         /// The flows whose packets are marked: "listening", those whose scheme uses this kind of feedback, or "all".
-        to: AudienceName = "to" or r#""listening""#;
+        to: RecipientsName = "to" or r#""listening""#;
     }
 }
 

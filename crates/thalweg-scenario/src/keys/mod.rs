@@ -17,7 +17,7 @@ mod traffic_pattern;
 mod workload;
 
 pub use feedback::{
-    AudienceName, FeedbackChoice, FeedbackTable, Messages, OverheadName, SeifFeedback, SeifRule, SeifRuleName,
+    RecipientsName, FeedbackChoice, FeedbackTable, Messages, OverheadName, SeifFeedback, SeifRule, SeifRuleName,
 };
 pub use flow::{Access, Flow, FlowDefaults, Side};
 pub use gate::{

@@ -149,9 +149,9 @@ impl Decode for QueueTable {
     fn schema(definitions: &mut Definitions) -> serde_json::Value {
         let registry = Arc::clone(definitions.registry());
         let tables = registry.disciplines().iter().map(|of| {
-            let mut fields = vec![Field::of::<Capacity>("capacity", of.capacity, true)];
+            let mut fields = vec![Field::new::<Capacity>("capacity", of.capacity, true)];
             fields.extend(of.keys.top().map(Field::described));
-            fields.push(Field::of::<FeedbackChoice>("feedback", FEEDBACK, false));
+            fields.push(Field::new::<FeedbackChoice>("feedback", FEEDBACK, false));
             TableDoc {
                 name: format!("{} queue", of.name),
                 about: of.about.to_owned(),

@@ -59,7 +59,7 @@ impl PendingQueue {
     }
 
     /// Converts the capacity to packets or bytes.
-    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+    pub fn set_capacity(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let bdp = match self.place {
             LinkLocation::Link(link, direction) => paths.link_bdp(spec, link, direction == 1),
             LinkLocation::Access(group, line) => paths.access_bdp(spec, group, line),
@@ -224,7 +224,7 @@ impl Resolver<'_> {
             let subject = self.missing_key_subject(what, span);
             self.report.error("scenario.missing", span, format!("{subject} `delay`{why}")).help(help);
         }
-        let mut spec = DirectionSpec { rate, ..DirectionSpec::of_any_rate(Duration::ZERO) };
+        let mut spec = DirectionSpec { rate, ..DirectionSpec::with_any_rate(Duration::ZERO) };
         line.fill(&mut spec);
         let chances = [line.duplicate.as_ref(), line.corrupt.as_ref()];
         self.impairment(line.loss.as_ref(), line.reorder.as_ref(), chances, &mut spec.impairment);

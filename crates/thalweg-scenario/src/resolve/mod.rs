@@ -229,16 +229,16 @@ pub fn resolve(document: &Document, scope: Scope<'_>, report: &mut Report) -> Re
         let resized: Vec<_> =
             pending.queues.iter().filter_map(link_direction::PendingQueue::resized).collect();
         for queue in pending.queues {
-            queue.settle(&mut spec, &paths, resolver.report);
+            queue.set_capacity(&mut spec, &paths, resolver.report);
         }
         for scheme in pending.schemes {
-            scheme.settle(&mut spec, &paths, resolver.report);
+            scheme.apply(&mut spec, &paths, resolver.report);
         }
         for load in pending.loads {
-            load.settle(&mut spec, &paths, resolver.report);
+            load.apply(&mut spec, &paths, resolver.report);
         }
         for feedback in pending.feedback {
-            feedback.settle(&mut spec, &paths, resolver.report);
+            feedback.apply(&mut spec, &paths, resolver.report);
         }
         for (place, span) in resized {
             if let Some(why) = place.direction(&mut spec).and_then(|line| line.queue_stays()) {

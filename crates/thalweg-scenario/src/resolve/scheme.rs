@@ -199,7 +199,7 @@ impl PendingScheme {
     }
 
     /// Sets the values that depend on the group's path.
-    pub fn settle(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
+    pub fn apply(self, spec: &mut Spec, paths: &Paths, report: &mut Report) {
         let path = paths.groups.get(self.group).and_then(Option::as_ref);
         let Some((path, group)) = path.zip(spec.groups.get_mut(self.group)) else { return };
         let path = PathHints {

@@ -138,12 +138,12 @@ impl ConnectionIds {
     }
 
     /// Takes the position of a closed connection for a new one of its flow.
-    pub fn take_vacant(&mut self, opener: usize) -> Option<u32> {
+    pub fn reuse_position(&mut self, opener: usize) -> Option<u32> {
         self.opened[opener].vacant.pop()
     }
 
     /// Releases the position of this flow's closed connection.
-    pub fn vacate(&mut self, opener: usize, place: u32) {
+    pub fn release_position(&mut self, opener: usize, place: u32) {
         self.opened[opener].vacant.push(place);
     }
 
@@ -223,9 +223,9 @@ mod tests {
         }
         assert!(!numbers.can_open(last) && numbers.can_open(0));
         assert!(numbers.of_end((2 + max) * 2 + 1) < 1 << ENTITY_BITS);
-        numbers.vacate(last, 5);
+        numbers.release_position(last, 5);
         assert!(numbers.can_open(last));
-        assert_eq!((numbers.take_vacant(last), numbers.take_vacant(last)), (Some(5), None));
+        assert_eq!((numbers.reuse_position(last), numbers.reuse_position(last)), (Some(5), None));
     }
 
     /// Ids are positions if no flow opens connections during the run.

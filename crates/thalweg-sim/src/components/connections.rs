@@ -106,7 +106,7 @@ impl Connections {
     pub fn next_place(&mut self, flow: u32, given: Option<u32>, traffic: &Traffic) -> u32 {
         let place = match traffic.opener(flow) {
             Some(opener) => {
-                let vacant = self.ids.take_vacant(opener);
+                let vacant = self.ids.reuse_position(opener);
                 vacant.unwrap_or_else(|| self.add_place(flow, opener, traffic))
             }
             None => given.unwrap_or_else(|| self.ids.begin(self.list.len())),
@@ -180,7 +180,7 @@ impl Connections {
     }
 
     /// Drops the engines of a connection.
-    pub fn vacate(&mut self, place: u32) {
+    pub fn drop_engines(&mut self, place: u32) {
         for id in [place * 2, place * 2 + 1] {
             let slot = self.endpoint_mut(id);
             slot.engine = Engine::Vacant;
@@ -207,7 +207,7 @@ impl Connections {
 
     /// Attributes the wait of senders without packets in flight to their retransmission timer, which expires after the
     /// end. `in_flight` are the ids of connections with packets in flight.
-    pub fn settle_waits(&mut self, in_flight: impl Iterator<Item = u32>, now: Time) {
+    pub fn attribute_timer_waits(&mut self, in_flight: impl Iterator<Item = u32>, now: Time) {
         // One byte each: the memory of a run peaks here.
         let mut has_packets = vec![false; self.list.len()];
         for number in in_flight {

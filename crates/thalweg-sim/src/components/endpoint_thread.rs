@@ -128,7 +128,7 @@ impl Thread {
     }
 
     /// Wakes the thread; returns the time of the round that handles the work, unless one is scheduled already.
-    pub fn rouse(&mut self, now: Time) -> Option<Time> {
+    pub fn wake(&mut self, now: Time) -> Option<Time> {
         if self.in_round || self.begins != Time::MAX {
             return None;
         }
@@ -167,7 +167,7 @@ impl Thread {
         self.in_round = false;
         self.busy_until = now + cost + self.time_preempted(cost);
         let is_done = self.arrived.is_empty() && self.ready.is_empty();
-        if is_done { None } else { self.rouse(now) }
+        if is_done { None } else { self.wake(now) }
     }
 
     fn lateness(&mut self) -> Duration {

@@ -100,7 +100,7 @@ impl Flags {
     const ECN: u32 = 8 + Class::ECN;
 
     /// Returns the flags common to all packets of a class, in the upper byte.
-    pub const fn of_class(class: Class) -> Self {
+    pub const fn from_class(class: Class) -> Self {
         Self((class.0 as u16) << 8)
     }
 

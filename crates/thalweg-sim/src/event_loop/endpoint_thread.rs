@@ -25,7 +25,7 @@ impl<T: Tracing> EventLoop<T> {
         let size = self.network.packets.get(packet).size;
         let accepted = self.thread(number).is_some_and(|thread| thread.accept(endpoint, packet, size));
         if accepted {
-            self.rouse(number);
+            self.wake_thread(number);
         } else {
             self.discard(packet, Step::Dropped, u32::MAX);
         }
@@ -40,9 +40,9 @@ impl<T: Tracing> EventLoop<T> {
     }
 
     /// Wakes a thread, unless it is awake.
-    pub(crate) fn rouse(&mut self, number: u32) {
+    pub(crate) fn wake_thread(&mut self, number: u32) {
         let now = self.now;
-        if let Some(at) = self.thread(number).and_then(|thread| thread.rouse(now)) {
+        if let Some(at) = self.thread(number).and_then(|thread| thread.wake(now)) {
             self.wheel.push(at, EventKind::Host.key(number));
         }
     }

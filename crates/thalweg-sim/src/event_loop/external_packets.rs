@@ -132,7 +132,7 @@ impl<T: Tracing> EventLoop<T> {
             serial,
             sent_at: self.now,
             incarnation: endpoint.incarnation,
-            flags: Flags::of_class(Class::new(priority, ecn)),
+            flags: Flags::from_class(Class::new(priority, ecn)),
             ..Packet::EMPTY
         };
         self.measured.tally.add_sent();

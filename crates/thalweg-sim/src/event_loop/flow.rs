@@ -202,10 +202,10 @@ impl<T: Tracing> EventLoop<T> {
                 self.traffic.flows[flow as usize].special().two_level.get_or_insert_default()[0].add(&counts);
             }
             self.forget_segments(number);
-            self.connections.vacate(number);
+            self.connections.drop_engines(number);
         }
         if let Some(opener) = self.traffic.opener(flow) {
-            self.connections.ids.vacate(opener, number);
+            self.connections.ids.release_position(opener, number);
         }
     }
 

@@ -49,7 +49,7 @@ impl<T: Tracing> EventLoop<T> {
             }
             Host::Thread(thread) => {
                 thread.ready.extend(is_new.then_some(id));
-                self.rouse(number);
+                self.wake_thread(number);
             }
             Host::Outside => {}
         }

@@ -151,7 +151,7 @@ impl<T: Tracing> EventLoop<T> {
         let warmup = Time::ZERO + self.measured.warmup;
         let counted = ended.since(warmup);
         let conservation = self.measured.tally.conservation(self.network.packets.live());
-        self.connections.settle_waits(self.network.packets.connections(), self.now);
+        self.connections.attribute_timer_waits(self.network.packets.connections(), self.now);
         // Frees memory for the results, which are as large in a network of many flows.
         self.network.packets = Packets::new();
         self.wheel = Wheel::new(Ties::Hash);
@@ -163,7 +163,7 @@ impl<T: Tracing> EventLoop<T> {
             let states = states.map_or_else(Vec::new, |(_, visits)| visits.finish());
             flows.push(FlowResult { states, ..self.flow_result(flow, counted) });
             let places: Vec<u32> = self.connections_of(flow).collect();
-            places.into_iter().for_each(|place| self.connections.vacate(place));
+            places.into_iter().for_each(|place| self.connections.drop_engines(place));
         }
         let of_group = |(group, unfinished): (usize, &u64)| self.group_result(group, &flows, *unfinished);
         let groups = unfinished.iter().enumerate().map(of_group).collect();

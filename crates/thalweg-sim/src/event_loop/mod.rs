@@ -253,7 +253,7 @@ impl<T: Tracing> EventLoop<T> {
         let endpoint = self.connections.endpoint_mut(id);
         let (path, gate) = (endpoint.path, endpoint.gate);
         let size = endpoint.wire_size(pdu);
-        let mut flags = Flags::of_class(endpoint.class);
+        let mut flags = Flags::from_class(endpoint.class);
         if !id.is_multiple_of(2) {
             flags.set(Flags::BACKWARD);
         }

@@ -268,7 +268,7 @@ impl Wheel {
             list[place] = next;
             place += 1;
         }
-        Entry::settle(list, place, entry, self.tie_mask);
+        Entry::insert_ordered(list, place, entry, self.tie_mask);
     }
 
     /// Moves later entries by one place: four at a time as far as possible, then one by one.
@@ -293,7 +293,7 @@ impl Wheel {
             list[place] = last;
             place -= 1;
         }
-        Entry::settle(list, place, entry, self.tie_mask);
+        Entry::insert_ordered(list, place, entry, self.tie_mask);
     }
 
     /// Returns the later entries to the wheel, simultaneous ones together; those before the wheel's time stay. If the
@@ -474,17 +474,17 @@ impl Entry {
     /// Inserts an entry at `place` of a list, after all earlier and simultaneous ones, and then moves it before
     /// simultaneous ones that come after it.
     #[inline(always)]
-    fn settle(list: &mut [Self], place: usize, entry: Self, tie_mask: u64) {
+    fn insert_ordered(list: &mut [Self], place: usize, entry: Self, tie_mask: u64) {
         list[place] = entry;
         if place > 0 && list[place - 1].time == entry.time {
-            Self::settle_tie(list, place, tie_mask);
+            Self::order_ties(list, place, tie_mask);
         }
     }
 
     /// Moves the entry at `place` of a list before simultaneous ones that come after it. These are rare unless many
     /// flows are synchronous.
     #[inline(never)]
-    fn settle_tie(list: &mut [Self], mut place: usize, tie_mask: u64) {
+    fn order_ties(list: &mut [Self], mut place: usize, tie_mask: u64) {
         let entry = list[place];
         while let Some(&last) = list[..place].last()
             && last.time == entry.time

@@ -5,7 +5,7 @@ use thalweg_proto::congestion::{FixedConfig, NewRenoConfig};
 use thalweg_proto::units::{Duration, Rate};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
+    Recipients, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifPolicy, SeifSpec,
 };
 use thalweg_queue::{DisciplineSpec, Limit, RandomDropConfig};
 use thalweg_sim::spec::*;
@@ -18,7 +18,7 @@ fn dumbbell(policy: PolicySpec, groups: Vec<GroupSpec>) -> Spec {
     let fast = direction(Rate::from_mbits_per_sec(10), millis(1), Limit::Packets(1000));
     let slow = DirectionSpec {
         queue: DisciplineSpec::new(Limit::Bytes(10_000), RandomDropConfig),
-        feedback: Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) }),
+        feedback: Some(FeedbackSpec { recipients: Recipients::All, ..FeedbackSpec::new(policy) }),
         ..direction(Rate::from_mbits_per_sec(1), millis(10), Limit::Unlimited)
     };
     let back = direction(Rate::from_mbits_per_sec(1), millis(10), Limit::Packets(1000));

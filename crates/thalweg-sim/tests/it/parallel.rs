@@ -7,7 +7,7 @@ use thalweg_proto::units::{Duration, Rate, Time};
 use thalweg_proto::window::ControllerConfig;
 use thalweg_queue::Limit;
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
+    Recipients, DecBitSpec, FeedbackSpec, PolicySpec, QuenchSpec, RationsSpec, SeifSpec,
 };
 use thalweg_sim::partition::{Bound, default_threads, estimate_speedup};
 use thalweg_sim::spec::*;
@@ -431,7 +431,7 @@ fn feedback_row(policy: PolicySpec) -> Spec {
     let mut spec = busy_row();
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {
         line.queue = thalweg_queue::DisciplineSpec::fcfs(Limit::Bytes(20_000));
-        line.feedback = Some(FeedbackSpec { audience: Audience::All, ..FeedbackSpec::new(policy) });
+        line.feedback = Some(FeedbackSpec { recipients: Recipients::All, ..FeedbackSpec::new(policy) });
     }
     for (number, group) in (0..).zip(&mut spec.groups) {
         if group.from.0.abs_diff(group.to.0) > 1 {
@@ -534,7 +534,7 @@ fn gates_and_messages_go_together() {
 fn the_bounds_of_messages_and_gates_are_named() {
     let mut spec = parking_lot();
     spec.links[1].forward.feedback = Some(FeedbackSpec {
-        audience: Audience::All,
+        recipients: Recipients::All,
         ..FeedbackSpec::new(PolicySpec::SourceQuench(QuenchSpec::default()))
     });
     for line in spec.links.iter_mut().flat_map(|link| [&mut link.forward, &mut link.backward]) {

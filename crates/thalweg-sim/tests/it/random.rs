@@ -16,7 +16,7 @@ use thalweg_proto::window::EndsConfig;
 use thalweg_proto::window::{ControllerConfig, Counting, DelayedAck, ReceiverConfig, Recovery, SenderConfig};
 use thalweg_proto::{adaptive_ack, media, sstp};
 use thalweg_queue::feedback::{
-    Audience, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
+    Recipients, DecBitSpec, FeedbackSpec, OverheadControl, OverheadSpec, PolicySpec, QuenchSpec, RationsSpec,
     SeifPolicy, SeifSpec,
 };
 use thalweg_queue::random_delay::{Each, TimeSpec, VariationSpec};
@@ -264,7 +264,7 @@ fn feedback() -> impl Strategy<Value = FeedbackSpec> {
     let policy = prop_oneof![2 => seif, 1 => quench, 1 => mark, 1 => rations];
     (policy, 1u32..200).prop_map(|(policy, message)| FeedbackSpec {
         policy,
-        audience: Audience::All,
+        recipients: Recipients::All,
         message,
     })
 }

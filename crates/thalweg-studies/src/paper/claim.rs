@@ -17,7 +17,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns the verdict on a claim without a size.
-    pub fn of(holds: bool) -> Self {
+    pub fn from_bool(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
     }
 
@@ -98,7 +98,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts the verdicts.
-    pub fn of<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
+    pub fn from_claims<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let mut tally = Self::default();
         for claim in claims {
             match claim.verdict {
@@ -131,7 +131,7 @@ impl Tally {
     /// Returns the numbers for the claims of the paper, then for those of this project. `noun` is the kind of paper.
     /// Empty without claims.
     pub(super) fn sentence(claims: &[Claim], noun: &str) -> String {
-        let of = |ours| Self::of(claims.iter().filter(move |claim| claim.ours == ours));
+        let of = |ours| Self::from_claims(claims.iter().filter(move |claim| claim.ours == ours));
         let parts = [(of(false), format!("of the {noun}")), (of(true), "of our own".to_owned())];
         let parts = parts.iter().filter(|(tally, _)| tally.all() > 0);
         parts.map(|(tally, whose)| tally.counts_text(whose)).collect::<Vec<_>>().join(". ")

@@ -119,7 +119,7 @@ fn claim_cards(
     }
     for (ours, subject) in [(false, "Claims that hold"), (true, "Our own that hold")] {
         let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.ours == ours).collect();
-        let tally = Tally::of(claims.iter().copied());
+        let tally = Tally::from_claims(claims.iter().copied());
         if tally.all() == 0 {
             continue;
         }

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thalweg_live::gateway::{SocketClient, open, receive_fd};
-use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, settle};
+use thalweg_live::host::{Host, HostError, end_with_parent, make, serve, prepare_namespace};
 use thalweg_live::{Capture, Device, Groups, Joined};
 
 /// Default head start of the commands of `--run`.
@@ -32,7 +32,7 @@ pub fn inside(arguments: &ShellArguments, network: &Network, console: &Console) 
     let link = receive_link()?;
     let mut socket_client = plan.outside.map(|_| SocketClient::new(link));
     let signals = Signals::new()?;
-    settle(plan).map_err(|error| refused(&error))?;
+    prepare_namespace(plan).map_err(|error| refused(&error))?;
     let groups = Groups::new(plan, std::thread::available_parallelism().map_or(1, usize::from));
     let emulators = groups.emulators(plan);
     let emulators =

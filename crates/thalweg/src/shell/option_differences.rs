@@ -41,7 +41,7 @@ impl Likeness {
         let mut rows: Vec<RowDifference> = Vec::new();
         for (name, (description, live)) in ours.iter().zip(&live) {
             let mut live = live.clone();
-            (description.settle)(&mut live, &PathHints::default());
+            (description.apply_path_hints)(&mut live, &PathHints::default());
             let in_use = options.in_use.iter().filter(|(other, _)| other == name);
             for simulated in in_use.flat_map(|(_, groups)| groups.values()) {
                 for (option, values) in environment_differences(description, &simulated.values, &live) {

@@ -65,7 +65,7 @@ impl LiveView {
         let size = size.filter(|(rows, _)| *rows >= MIN_ROWS);
         let text = match size {
             Some((rows, columns)) if is_free => {
-                let view = View::of_threads(self.watches.iter().map(|watch| watch.view()));
+                let view = View::from_threads(self.watches.iter().map(|watch| watch.view()));
                 let max = MAX_LINES.min(usize::from(rows) / 3);
                 let columns = usize::from(columns.max(40));
                 let lines = lines(&self.before, &view, max, Style { columns, ..self.style });

@@ -31,7 +31,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Prints this user's key.
 pub fn key(console: &Console) -> Done {
-    let identity = Keyring::of_user()?.identity()?;
+    let identity = Keyring::for_user()?.identity()?;
     console.print(&format!("{}\n", identity.public()))
 }
 

@@ -282,7 +282,7 @@ impl<'a> Server<'a> {
     fn admit(&mut self) -> Done {
         if let Some(sender) = self.listener.next()? {
             let is_wanted = self.listener.wants(&sender.key);
-            self.slots.meet(Instant::now(), sender, is_wanted);
+            self.slots.admit_or_queue(Instant::now(), sender, is_wanted);
         }
         if self.listener.has_changed() {
             self.slots.end_those(|key| !self.listener.is_admitted(key));

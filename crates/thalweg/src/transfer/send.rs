@@ -83,7 +83,7 @@ fn run(
     {
         refuse_loss(roots, console)?;
     }
-    let keys = Keyring::of_user()?;
+    let keys = Keyring::for_user()?;
     let mut receivers = keys.receivers()?;
     complain_of(&mut receivers, console);
     let mut sender = Sender {

@@ -61,7 +61,7 @@ impl<'a> SenderListener<'a> {
         folder.map(check_name).transpose()?;
         let schemes = arguments.schemes(&console.registry)?;
         let stop = interruptible_by(console)?;
-        let keys = Keyring::of_user()?;
+        let keys = Keyring::for_user()?;
         let (identity, mut senders) = (keys.identity()?, keys.senders()?);
         complain_of(&mut senders, console);
         let config = AdmissionConfig {
@@ -86,7 +86,7 @@ impl<'a> SenderListener<'a> {
         let folders: Vec<&Path> = folder.into_iter().chain([keys.folder()]).collect();
         confine(&folders);
         let services = [SERVICE].into_iter().chain(arguments.pair.then_some(PAIRING));
-        let listen = endpoint::Listen::new(trust, services).of_registry(Arc::clone(&console.registry));
+        let listen = endpoint::Listen::new(trust, services).with_registry(Arc::clone(&console.registry));
         let listen = match schemes {
             Some(names) => listen.by_schemes(names),
             None => listen,

@@ -44,7 +44,7 @@ fn chain(nat: Option<NatKind>) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(4)),
-        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);

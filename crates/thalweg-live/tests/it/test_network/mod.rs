@@ -12,7 +12,7 @@ pub fn chain(nodes: u32) -> Spec {
     let direction = DirectionSpec {
         rate: Rate::from_mbits_per_sec(8),
         queue: DisciplineSpec::fcfs(Limit::Packets(100)),
-        ..DirectionSpec::of_any_rate(Duration::from_millis(1))
+        ..DirectionSpec::with_any_rate(Duration::from_millis(1))
     };
     let link = |number: u32| {
         let ends = [number, number + 1].map(NodeId);

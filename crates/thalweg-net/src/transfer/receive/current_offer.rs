@@ -110,7 +110,7 @@ impl Current {
             Sink::File(part) => part.hole(self.position, length),
             Sink::Output(output) => io::copy(&mut io::repeat(0).take(length), output)
                 .map(|_| ())
-                .map_err(|error| Fault::of(&error)),
+                .map_err(|error| Fault::from_io_error(&error)),
             Sink::Discard => return Ok(()),
         };
         if let Err(fault) = made {
@@ -141,7 +141,7 @@ impl Current {
         results.progress.add_moved(length);
         let written = match &mut self.sink {
             Sink::File(part) => part.write(self.position, bytes),
-            Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::of(&error)),
+            Sink::Output(output) => output.write_all(bytes).map_err(|error| Fault::from_io_error(&error)),
             Sink::Discard => return Ok(()),
         };
         if let Err(fault) = written {
@@ -159,7 +159,7 @@ pub fn fail(id: u64, name: &str, fault: Fault, results: &Results) {
     results.note(|report| report.fail(name, fault.clone()));
     results.progress.file_done();
     results.reply(ToSender::Failed { id, fault });
-    results.shared.settle(id, None, results);
+    results.shared.finish_file(id, None, results);
 }
 
 /// Returns a protocol error of the sender.

@@ -59,7 +59,7 @@ impl Existing {
                 Err(Fault::new(FaultKind::NotFromSender, "a link, and links do not say who sent them"))
             }
             Self::Sent => {
-                let file = dir.read(&place.name).map_err(|error| Fault::of(&error))?;
+                let file = dir.read(&place.name).map_err(|error| Fault::from_io_error(&error))?;
                 match mark_of(&file)? {
                     Some((sender, time)) if sender == tag && time.agrees_with(here.modified) => Ok(()),
                     _ => Err(FaultKind::NotFromSender.into()),
@@ -108,7 +108,7 @@ impl Existing {
                 displaced.inspect(|displaced| drop(dir.rename_new(&displaced.name, &place.name)));
                 match error.kind() {
                     io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound => Ok(false),
-                    _ => Err(Fault::of(&error)),
+                    _ => Err(Fault::from_io_error(&error)),
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Existing {
         tag: &str,
     ) -> Result<Option<Displaced>, Fault> {
         let is_displaced = here.kind != new;
-        let failed = |error: io::Error| Fault::of(&error);
+        let failed = |error: io::Error| Fault::from_io_error(&error);
         if self != Self::Backup {
             if !is_displaced {
                 return Ok(None);
@@ -182,7 +182,7 @@ fn mark_of(file: &File) -> Result<Option<(String, Modified)>, Fault> {
         Ok(length) => Ok(value.get(..length).and_then(read_mark)),
         Err(rustix::io::Errno::NODATA | rustix::io::Errno::RANGE) => Ok(None),
         Err(rustix::io::Errno::NOTSUP) => Err(FaultKind::Unmarked.into()),
-        Err(error) => Err(Fault::of(&error.into())),
+        Err(error) => Err(Fault::from_io_error(&error.into())),
     }
 }
 

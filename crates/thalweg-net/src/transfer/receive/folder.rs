@@ -99,9 +99,9 @@ impl Folder {
         let (above, name) = self.above.as_ref().ok_or_else(gone)?;
         let dir = above.dir()?.enter(name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => gone(),
-            _ => Fault::of(&error),
+            _ => Fault::from_io_error(&error),
         })?;
-        let now = Entry::of(dir.file()).map_err(|error| Fault::of(&error))?;
+        let now = Entry::of(dir.file()).map_err(|error| Fault::from_io_error(&error))?;
         if now.id == self.id { Ok(Arc::new(dir)) } else { Err(gone()) }
     }
 
@@ -156,7 +156,7 @@ impl EntryTarget {
     /// # Errors
     /// The entry cannot be examined, or exists under a name that this file system treats as equal.
     pub fn lookup(&self, dir: &Dir) -> Result<Option<Entry>, Fault> {
-        let found = dir.lookup(&self.name).map_err(|error| Fault::of(&error))?;
+        let found = dir.lookup(&self.name).map_err(|error| Fault::from_io_error(&error))?;
         if found.is_some() && self.alike && !dir.lists(&self.name).unwrap_or(true) {
             let text = "it differs only by case from another name, which is the same here";
             return Err(Fault::new(FaultKind::Name, text));
@@ -179,7 +179,7 @@ impl EntryTarget {
         modified: Modified,
         destination: &Destination,
     ) -> Result<(Arc<Folder>, bool), Fault> {
-        let failed = |error: io::Error| Fault::of(&error);
+        let failed = |error: io::Error| Fault::from_io_error(&error);
         let above = self.folder.dir()?;
         let wanted = destination.folder_mode(mode);
         // Only the owner may write while files arrive.
@@ -233,7 +233,7 @@ impl EntryTarget {
 /// Opens a folder and makes it writable for its owner if needed; its permissions are restored at the end. Errors
 /// surface when files are created.
 fn open_writable(above: &Dir, name: &OsStr) -> Result<Dir, Fault> {
-    let dir = above.enter(name).map_err(|error| Fault::of(&error))?;
+    let dir = above.enter(name).map_err(|error| Fault::from_io_error(&error))?;
     if let Ok(entry) = Entry::of(dir.file())
         && entry.mode & 0o700 != 0o700
     {

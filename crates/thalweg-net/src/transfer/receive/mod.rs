@@ -170,7 +170,7 @@ where
     R: Read,
     W: Write + Send + 'static,
 {
-    let here = |error: io::Error| Error::Here(Fault::of(&error));
+    let here = |error: io::Error| Error::Here(Fault::from_io_error(&error));
     let (replies, writer) = replies::begin(to_peer, progress).map_err(here)?;
     let (report, progress) = (Arc::clone(report), Arc::clone(progress));
     let results = Results { replies, report, progress, shared: Shared::default() };
@@ -233,7 +233,7 @@ fn take_in<R: Read>(
     // until then.
     let storing = move || run_store(store, &queue, &used).inspect_err(|error| refuse(&to_sender, error));
     let thread = std::thread::Builder::new().name("transfer-store".to_owned()).spawn(storing);
-    let thread = thread.map_err(|error| Error::Here(Fault::of(&error)));
+    let thread = thread.map_err(|error| Error::Here(Fault::from_io_error(&error)));
     let thread = thread.inspect_err(|error| refuse(results, error))?;
     let mut buffers = Buffers { free, made: 0 };
     let read = read(frames, &jobs, &mut buffers, scheduled, &results.progress);

@@ -182,7 +182,7 @@ impl Store {
             ToSender::Failed { id, fault }
         }));
         if is_failed {
-            self.results.shared.settle(id, None, &self.results);
+            self.results.shared.finish_file(id, None, &self.results);
         }
         Ok(())
     }
@@ -287,7 +287,7 @@ impl Store {
                 }
                 self.count_unchanged(size);
                 let first = First { folder: Arc::clone(&place.folder), name: place.name, id: here.id };
-                self.results.shared.settle(id, Some(&first), &self.results);
+                self.results.shared.finish_file(id, Some(&first), &self.results);
                 return Ok(ToSender::Skip { id });
             }
             if self.checksum && there.is_none() {
@@ -334,7 +334,7 @@ impl Store {
         let here = self.update_metadata(&place, mode, modified).ok();
         self.count_unchanged(size);
         let first = here.map(|id| First { folder: place.folder, name: place.name, id });
-        self.results.shared.settle(id, first.as_ref(), &self.results);
+        self.results.shared.finish_file(id, first.as_ref(), &self.results);
         Ok(())
     }
 
@@ -347,7 +347,7 @@ impl Store {
         modified: Modified,
     ) -> Result<(u64, u64), Fault> {
         let Some(to) = &self.destination else { return Err(FaultKind::Folder.into()) };
-        let failed = |error: io::Error| Fault::of(&error);
+        let failed = |error: io::Error| Fault::from_io_error(&error);
         let dir = place.folder.dir()?;
         let file = open(&dir, &place.name)?;
         let here = Entry::of(&file).map_err(failed)?;
@@ -474,7 +474,7 @@ impl Store {
                     self.results.reply(ToSender::Stored { id });
                     return Ok(());
                 }
-                Err(error) => Fault::of(&error),
+                Err(error) => Fault::from_io_error(&error),
             },
             _ => FaultKind::Mismatch.into(),
         };
@@ -495,7 +495,7 @@ impl Store {
         };
         self.results.note(|report| report.fail(&name, fault));
         self.results.progress.file_done();
-        self.results.shared.settle(id, None, &self.results);
+        self.results.shared.finish_file(id, None, &self.results);
     }
 
     fn count_unchanged(&self, size: u64) {
@@ -518,17 +518,17 @@ impl Level {
 
 /// Opens the existing file, which may have been replaced meanwhile.
 fn open(dir: &Dir, name: &OsStr) -> Result<File, Fault> {
-    let file = dir.read(name).map_err(|error| Fault::of(&error))?;
+    let file = dir.read(name).map_err(|error| Fault::from_io_error(&error))?;
     match Entry::of(&file) {
         Ok(entry) if entry.is_file() => Ok(file),
         Ok(entry) => Err(obstructed(&entry)),
-        Err(error) => Err(Fault::of(&error)),
+        Err(error) => Err(Fault::from_io_error(&error)),
     }
 }
 
 /// Returns the hash of the existing file.
 fn hash(dir: &Dir, name: &OsStr) -> Result<Digest, Fault> {
-    let failed = |error: io::Error| Fault::of(&error);
+    let failed = |error: io::Error| Fault::from_io_error(&error);
     let file = open(dir, name)?;
     let size = file.metadata().map_err(failed)?.len();
     tree::checksum(&file, size).map_err(failed)

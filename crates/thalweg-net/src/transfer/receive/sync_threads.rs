@@ -69,13 +69,13 @@ impl Results {
                 });
                 self.progress.file_done();
                 self.reply(ToSender::Stored { id });
-                self.shared.settle(id, Some(&first), self);
+                self.shared.finish_file(id, Some(&first), self);
             }
             Err(fault) => {
                 self.note(|report| report.fail(&name, fault.clone()));
                 self.progress.file_done();
                 self.reply(ToSender::Failed { id, fault });
-                self.shared.settle(id, None, self);
+                self.shared.finish_file(id, None, self);
             }
         }
     }

@@ -47,7 +47,7 @@ impl Part {
         let quota = to.quota.clone();
         let claim = to.claims.claim((place.folder.id(), place.part.clone()), || {
             let file = open(&dir, &place.part, quota.as_deref())?;
-            let entry = Entry::of(&file).map_err(|error| Fault::of(&error))?;
+            let entry = Entry::of(&file).map_err(|error| Fault::from_io_error(&error))?;
             (length, id) = (entry.size, entry.id);
             Ok(file)
         })?;
@@ -84,7 +84,7 @@ impl Part {
                 }
                 Ok(())
             };
-            read().map_err(|error| Fault::of(&error))?;
+            read().map_err(|error| Fault::from_io_error(&error))?;
             Ok(have)
         })
     }
@@ -103,7 +103,7 @@ impl Part {
                 seek.map_or(Ok(0), |seek| file.seek(seek))?;
                 file.write_all(bytes)
             };
-            write().map_err(|error| Fault::of(&error))
+            write().map_err(|error| Fault::from_io_error(&error))
         });
         self.cursor = written.is_ok().then_some(end);
         if written.is_err() {
@@ -114,7 +114,7 @@ impl Part {
 
     /// Corrects the number of stored bytes after a failed write, which may have stored a part of them or none.
     fn measure(&mut self) {
-        let stored = self.claim.with(|file| Entry::of(file).map_err(|error| Fault::of(&error)));
+        let stored = self.claim.with(|file| Entry::of(file).map_err(|error| Fault::from_io_error(&error)));
         let stored = stored.map_or(self.length, |entry| entry.size.min(self.length));
         if let Some(quota) = &self.quota {
             quota.give_back(self.length - stored);
@@ -138,10 +138,10 @@ impl Part {
                 existing::mark(file, &self.tag)?;
                 file.sync_all()
             };
-            dress().map_err(|error| Fault::of(&error))?;
+            dress().map_err(|error| Fault::from_io_error(&error))?;
             let replaced = self.take_place()?;
             if mode & 0o600 != 0o600 {
-                file_metadata::set_mode(file, mode).map_err(|error| Fault::of(&error))?;
+                file_metadata::set_mode(file, mode).map_err(|error| Fault::from_io_error(&error))?;
             }
             Ok(replaced)
         })?;
@@ -176,7 +176,7 @@ impl Part {
 
     /// Checks that the name of the unfinished file still refers to the file that was written.
     fn check(&self) -> Result<(), Fault> {
-        let now = self.dir.lookup(&self.place.part).map_err(|error| Fault::of(&error))?;
+        let now = self.dir.lookup(&self.place.part).map_err(|error| Fault::from_io_error(&error))?;
         if now.is_some_and(|now| now.id == self.id) {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Part {
 
     fn remove(&mut self) {
         self.is_done = true;
-        let remove = || self.dir.remove(&self.place.part).map_err(|error| Fault::of(&error));
+        let remove = || self.dir.remove(&self.place.part).map_err(|error| Fault::from_io_error(&error));
         let removed = self.claim.with(|_| self.check().and_then(|()| remove()));
         if let Some(quota) = self.quota.as_ref().filter(|_| removed.is_ok()) {
             quota.give_back(self.length);
@@ -220,7 +220,7 @@ impl Part {
                 }
                 if growth > 0 { file.set_len(end) } else { Ok(()) }
             };
-            make().map_err(|error| Fault::of(&error))
+            make().map_err(|error| Fault::from_io_error(&error))
         })
     }
 
@@ -256,7 +256,7 @@ fn punch(file: &mut File, position: u64, length: u64) -> io::Result<()> {
 /// # Errors
 /// Something else has its name.
 pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
-    match dir.lookup(name).map_err(|error| Fault::of(&error))? {
+    match dir.lookup(name).map_err(|error| Fault::from_io_error(&error))? {
         None => Ok(None),
         Some(entry) if entry.is_file() => Ok(Some(entry.size)),
         Some(entry) => Err(obstructed(&entry)),
@@ -266,7 +266,7 @@ pub fn length_of(dir: &Dir, name: &OsStr) -> Result<Option<u64>, Fault> {
 /// Opens the unfinished file safely against substitution: follows no link, rejects files with several hard links, and
 /// locks the file against other processes.
 fn open(dir: &Dir, name: &OsStr, quota: Option<&Quota>) -> Result<File, Fault> {
-    let failed = |error: io::Error| Fault::of(&error);
+    let failed = |error: io::Error| Fault::from_io_error(&error);
     // A concurrent transfer can finish and rename the file between two checks; rarely twice.
     for _ in 0..ATTEMPTS {
         match dir.create(name) {
@@ -320,6 +320,6 @@ fn lock(file: &File) -> Result<(), Fault> {
         Err(TryLockError::WouldBlock) => Err(FaultKind::Busy.into()),
         // Some file systems support no locks.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-        Err(TryLockError::Error(error)) => Err(Fault::of(&error)),
+        Err(TryLockError::Error(error)) => Err(Fault::from_io_error(&error)),
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn null() -> Result<File, Fault> {
-        File::open(env!("CARGO_MANIFEST_DIR")).map_err(|error| Fault::of(&error))
+        File::open(env!("CARGO_MANIFEST_DIR")).map_err(|error| Fault::from_io_error(&error))
     }
 
     #[test]

@@ -47,7 +47,7 @@ where
         Err(error) => {
             return TransferOutcome {
                 report: Report::default(),
-                result: Err(Error::Here(Fault::of(&error))),
+                result: Err(Error::Here(Fault::from_io_error(&error))),
             };
         }
     };
@@ -255,7 +255,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     /// Removes a finished offer; `None` if this side already gave it up.
-    fn settle(&mut self, id: u64) -> Option<Outstanding> {
+    fn remove_outstanding(&mut self, id: u64) -> Option<Outstanding> {
         let outstanding = self.outstanding.remove(&id)?;
         self.weight -= outstanding.weight;
         self.sent -= usize::from(outstanding.is_sent);
@@ -274,14 +274,14 @@ impl<W: Write> Sending<'_, W> {
                 self.send_contents(id, length)
             }
             ToSender::Skip { id } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
             }
             ToSender::Hash { id, hash } => self.compare(id, &hash),
             ToSender::Stored { id } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     match outstanding.item.as_ref().map(|item| &item.kind) {
                         Some(OfferKind::Folder { .. }) => self.report.folders += 1,
                         Some(OfferKind::Link { .. } | OfferKind::Name { .. }) => self.report.links += 1,
@@ -296,7 +296,7 @@ impl<W: Write> Sending<'_, W> {
                 Ok(())
             }
             ToSender::Failed { id, fault } => {
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.report.fail(&outstanding.name, fault);
                     self.count_file(&outstanding);
                 }
@@ -322,7 +322,7 @@ impl<W: Write> Sending<'_, W> {
             Err(fault) => self.abandon(id, fault),
             Ok(ours) if ours == *theirs => {
                 self.frame(&ToReceiver::Same { id })?;
-                if let Some(outstanding) = self.settle(id) {
+                if let Some(outstanding) = self.remove_outstanding(id) {
                     self.count_unchanged(&outstanding);
                 }
                 Ok(())
@@ -334,7 +334,7 @@ impl<W: Write> Sending<'_, W> {
     /// Notifies the receiver that an item will not be sent.
     fn abandon(&mut self, id: u64, fault: Fault) -> Result<(), Error> {
         self.frame(&ToReceiver::Abandon { id, fault: fault.clone() })?;
-        if let Some(outstanding) = self.settle(id) {
+        if let Some(outstanding) = self.remove_outstanding(id) {
             self.report.fail(&outstanding.name, fault);
             self.count_file(&outstanding);
         }

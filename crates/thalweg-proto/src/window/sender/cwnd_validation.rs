@@ -129,7 +129,7 @@ impl Use {
     }
 
     /// Resets the state after a path change.
-    pub fn renew(&mut self, now: Time) {
+    pub fn on_path_change(&mut self, now: Time) {
         match &mut self.rule {
             Rule::Decay(decay) => *decay = Decay { since: now, used: 0 },
             Rule::PipeAck(pipe) => pipe.reset(),

@@ -276,7 +276,7 @@ impl Rack {
     }
 
     /// Resets the round-trip times after a path change.
-    pub fn renew(&mut self) {
+    pub fn on_path_change(&mut self) {
         (self.reordering, self.quarters, self.round) = (false, 1, None);
         self.shortest = Shortest::new();
     }

@@ -16,8 +16,8 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         // An immediate retransmission would hide the loss from a controller without support for feedback.
         if let Some(sequence) = feedback.dropped.filter(|_| self.controller.retransmits_reported_drops()) {
             // The retransmission waits for the window, after the controller's response (Liang 1991, section 3.3).
-            let renewed = self.renewed();
-            let lost = |record: &_| notify_dropped(&mut self.controller, &connection, renewed, record);
+            let path_since = self.path_since();
+            let lost = |record: &_| notify_dropped(&mut self.controller, &connection, path_since, record);
             known = !self.scoreboard.mark_dropped(sequence, now, lost);
             if !known && self.is_first(sequence) {
                 self.timer.set(now + self.rtt.timeout());

@@ -22,7 +22,7 @@ use core::hash::Hasher;
 #[derive(Clone, Debug)]
 pub(super) struct Extensions<C> {
     /// Time since when the current path is used.
-    pub renewed: Time,
+    pub path_since: Time,
     pub rack: Option<Rack>,
     pub undo: Option<Undo<C>>,
     pub f_rto: Option<FRto<C>>,
@@ -55,7 +55,7 @@ impl<C> Extensions<C> {
             };
             let rack = rack.map(Rack::new);
             Box::new(Self {
-                renewed: Time::ZERO,
+                path_since: Time::ZERO,
                 rack,
                 undo,
                 f_rto,
@@ -69,9 +69,9 @@ impl<C> Extensions<C> {
     }
 
     /// Creates the state of a sender with a path change and no other extension.
-    pub fn renewed(now: Time) -> Box<Self> {
+    pub fn with_path_change(now: Time) -> Box<Self> {
         Box::new(Self {
-            renewed: now,
+            path_since: now,
             rack: None,
             undo: None,
             f_rto: None,
@@ -85,14 +85,14 @@ impl<C> Extensions<C> {
 
     /// Creates the state of a sender that verifies acknowledgements and has no other extension.
     pub fn verifying(verify: Verify) -> Box<Self> {
-        Box::new(Self { verify: Some(verify), ..*Self::renewed(Time::ZERO) })
+        Box::new(Self { verify: Some(verify), ..*Self::with_path_change(Time::ZERO) })
     }
 
     /// Records a path change at `now`.
-    pub fn renew(&mut self, now: Time) {
-        self.renewed = now;
+    pub fn on_path_change(&mut self, now: Time) {
+        self.path_since = now;
         if let Some(rack) = &mut self.rack {
-            rack.renew();
+            rack.on_path_change();
         }
         if let Some(undo) = &mut self.undo {
             undo.abandon();
@@ -101,7 +101,7 @@ impl<C> Extensions<C> {
             f_rto.give_up();
         }
         if let Some(window_use) = &mut self.window_use {
-            window_use.renew(now);
+            window_use.on_path_change(now);
         }
         if let Some(mark_probes) = &mut self.mark_probes {
             *mark_probes = MarkProbes::new();
@@ -261,7 +261,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         ack: &Ack,
         outcome: &mut AckOutcome<C::PacketInfo>,
     ) -> bool {
-        let renewed = self.renewed();
+        let path_since = self.path_since();
         let Some(extensions) = self.extensions.as_deref_mut() else { return false };
         let Extensions { rack: Some(rack), undo, .. } = extensions else { return false };
         let min_rtt = rack.shortest.get();
@@ -282,7 +282,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
             let (start, end) = (at(block.start).max(self.peer.unacknowledged()), at(block.end));
             self.scoreboard.sack(start, end, outcome, &mut delivered);
         }
-        if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= renewed) {
+        if let Some(sent_at) = outcome.measurable().filter(|sent_at| *sent_at >= path_since) {
             // RFC 8985, section 6.2, step 1.
             rack.shortest.sample(now, now.since(sent_at));
             rack.probe.note_measured();
@@ -342,12 +342,12 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
-        let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
+        let Some(Extensions { path_since, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
             return;
         };
         let found = rack.detect(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            notify_lost(controller, &connection, *renewed, record);
+            notify_lost(controller, &connection, *path_since, record);
         });
         let Some(Found { sent_at, again }) = found else { return };
         match self.phase {
@@ -392,7 +392,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         let (situation, connection) = (self.situation(), self.connection(now));
         let mut begins = self.is_open();
         let Self { extensions, scoreboard, controller, .. } = self;
-        let Some(Extensions { renewed, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
+        let Some(Extensions { path_since, rack: Some(rack), undo, .. }) = extensions.as_deref_mut() else {
             return false;
         };
         rack.note_cut(now);
@@ -400,7 +400,7 @@ impl<P: Payload, C: Controller> Sender<P, C> {
         rack.probe.forget();
         rack.expire(now, scoreboard, &situation, |record| {
             declare_lost(record, undo.as_mut(), core::mem::take(&mut begins), controller);
-            notify_lost(controller, &connection, *renewed, record);
+            notify_lost(controller, &connection, *path_since, record);
         });
         true
     }

@@ -42,8 +42,8 @@ impl Trace {
     }
 
     /// Switches to another path, with this controller.
-    pub fn renew(&mut self, controller: &ControllerConfig) -> String {
-        self.sender.renew(self.now, Steered::new(controller, None));
+    pub fn on_path_change(&mut self, controller: &ControllerConfig) -> String {
+        self.sender.on_path_change(self.now, Steered::new(controller, None));
         self.poll()
     }
 

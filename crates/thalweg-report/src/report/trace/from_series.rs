@@ -12,7 +12,7 @@ pub fn trace_of_results(series: &AllSeries, segment: impl Fn(&str) -> Option<u32
     let (mut links, mut beyond) = (0, 0);
     let limit = Limits::default().connections;
     for one in series.all() {
-        let Some(quantity) = Quantity::of(one) else {
+        let Some(quantity) = Quantity::from_series(one) else {
             links += 1;
             continue;
         };
@@ -51,7 +51,7 @@ enum Quantity {
 }
 
 impl Quantity {
-    fn of(one: &One) -> Option<Self> {
+    fn from_series(one: &One) -> Option<Self> {
         Some(match one.quantity.as_str() {
             "window" => Self::Metric(Metric::Window, true),
             "ssthresh" => Self::Metric(Metric::Ssthresh, true),

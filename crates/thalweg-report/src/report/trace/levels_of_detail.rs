@@ -37,7 +37,7 @@ pub(super) type Bar = (f64, f64, f64);
 
 impl Levels {
     /// Returns the levels of bars; each further level merges up to sixteen neighbours.
-    pub(super) fn of_bars(bars: impl Iterator<Item = Bar>) -> Self {
+    pub(super) fn from_bars(bars: impl Iterator<Item = Bar>) -> Self {
         let mut bars = collected(bars, |group, to| to.push(merged(group)));
         let mut levels = Vec::new();
         loop {
@@ -52,7 +52,7 @@ impl Levels {
     }
 
     /// Returns the levels of a series; each further level has the smallest and largest of sixteen neighbours.
-    pub(super) fn of_points(points: impl Iterator<Item = (f64, f64)>) -> Self {
+    pub(super) fn from_points(points: impl Iterator<Item = (f64, f64)>) -> Self {
         let points = collected(points, |group, to| to.extend(extremes(group)));
         let (mut times, mut values): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
         let mut levels = Vec::new();
@@ -194,19 +194,19 @@ mod tests {
     #[test]
     fn each_level_keeps_the_extremes() {
         let bars = (0..100_000).map(|row| (f64::from(row), f64::from(row * 10), f64::from(row * 10 + 10)));
-        let levels = Levels::of_bars(bars);
+        let levels = Levels::from_bars(bars);
         let rows = |level: &Level| level.iter().map(|tile| tile.times.values().len()).sum::<usize>();
         assert_eq!(levels.0.iter().map(rows).collect::<Vec<_>>(), [100_000, 6250, 391]);
         let last = levels.0[2].last().unwrap();
         let (low, high) = (last.low.values(), last.high.as_ref().unwrap().values());
         assert_eq!((low[0], low.last().unwrap() + high.last().unwrap()), (0.0, 1_000_000.0));
         let points = (0..50_000).map(|row| (f64::from(row), if row == 33_333 { 9.0 } else { 1.0 }));
-        let levels = Levels::of_points(points);
+        let levels = Levels::from_points(points);
         let (tile, finer) = levels.split().unwrap();
         // Of equal neighbours one stays: all fit in one tile.
         assert_eq!(finer.len(), 1);
         assert!(tile.low.values().contains(&9.0));
-        assert!(Levels::of_points(core::iter::empty()).is_empty());
+        assert!(Levels::from_points(core::iter::empty()).is_empty());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn millis(millis: u64) -> Duration {
 
 /// Returns a plain direction with room for this many packets.
 pub fn direction(rate: Rate, delay: Duration, limit: Limit) -> DirectionSpec {
-    DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::of_any_rate(delay) }
+    DirectionSpec { rate, queue: DisciplineSpec::fcfs(limit), ..DirectionSpec::with_any_rate(delay) }
 }
 
 /// Adds random loss with this probability.
